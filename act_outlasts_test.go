@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestActOfADiscardedRun: while the function of an Act runs, the code that gave it waits for it, even
-// when another goroutine's wrong guess has discarded the run. So what the function uses is as in plain code.
+// TestActOfADiscardedRun: while the function of an Act runs, the code that gave it waits for it,
+// even when another goroutine's wrong guess has discarded the run. So what the function uses is as
+// in plain code.
 func TestActOfADiscardedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lab := newLab(t)

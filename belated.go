@@ -165,9 +165,9 @@ func (r *run) follow() {
 	r.mayEnd(b)
 }
 
-// mayEnd ends the belated context once the run has come as far as it must, all its lanes have repeated
-// what has taken effect, and none of them executes: code that does so may be on its way to where it was when
-// the task's context ended. Under mu.
+// mayEnd ends the belated context once the run has come as far as it must, all its lanes have
+// repeated what has taken effect, and none of them executes: code that does so may be on its way to
+// where it was when the task's context ended. Under mu.
 func (r *run) mayEnd(b *belated) {
 	if !b.due || !b.arrived {
 		return
@@ -195,7 +195,8 @@ func (t *task) inTime(l *lane, s *spectree.CallSpec) bool {
 	return c != nil
 }
 
-// stopped is gone, for code that goes on after the task's context ended, with a context that outlives it.
+// stopped is gone, for code that goes on after the task's context ended, with a context that
+// outlives it.
 func (r *run) stopped() <-chan struct{} {
 	r.task.mu.Lock()
 	defer r.task.mu.Unlock()

@@ -19,8 +19,8 @@ func ending30(t *testing.T, deadline bool) (context.Context, context.CancelFunc)
 	return ctx, cancel
 }
 
-// TestContextEndsOnAGuess: where the task's context ends, its code does what it would have
-// done without guesses: it sees the call fail for which plain code waits then, and goes on as it likes.
+// TestContextEndsOnAGuess: where the task's context ends, its code does what it would have done
+// without guesses: it sees the call fail for which plain code waits then, and goes on as it likes.
 func TestContextEndsOnAGuess(t *testing.T) {
 	type program struct {
 		run  func(ctx context.Context, get func(ctx context.Context) error, put func(ctx context.Context, v int) error) (int, error)
@@ -344,8 +344,8 @@ func TestLanesBesideTheEnd(t *testing.T) {
 }
 
 // TestOwnLimitBeforeTheEnd: a run that begins after the end of the task's context waits for a time
-// limit of the code's own to run out once more. Nothing of it executes then, and yet the task's context
-// has not ended for the code, which has not come to where it was.
+// limit of the code's own to run out once more. Nothing of it executes then, and yet the task's
+// context has not ended for the code, which has not come to where it was.
 func TestOwnLimitBeforeTheEnd(t *testing.T) {
 	for _, deadline := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

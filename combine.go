@@ -62,12 +62,12 @@ func Any[T any](futures ...*Future[T]) *Future[T] {
 	})
 }
 
-// Quorum returns the first value that n of the futures agree on by equal (nil:
-// plain equality; a panic counts as "no"). The first of them to answer is a
-// prediction for it: what depends on a quorum goes on with the nearest replica's
-// answer. If too many fail or disagree the error wraps ErrNoQuorum; if one of them
-// panicked then, Wait panics. What was not needed ends as with Any. An n that is not within 1 and the number of futures,
-// or a nil future, is another error. [SpecRPC §4.1]
+// Quorum returns the first value that n of the futures agree on by equal (nil: plain equality; a
+// panic counts as "no"). The first of them to answer is a prediction for it: what depends on a
+// quorum goes on with the nearest replica's answer. If too many fail or disagree the error wraps
+// ErrNoQuorum; if one of them panicked then, Wait panics. What was not needed ends as with Any. An
+// n that is not within 1 and the number of futures, or a nil future, is another error. [SpecRPC
+// §4.1]
 func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
 	if n < 1 || n > len(futures) {
 		return refused[T](futures, fmt.Errorf("foresay: Quorum: want %d that agree, of %d futures: n must be within 1 and their number", n, len(futures)))

@@ -242,8 +242,8 @@ func (c *Control) setMode(site string, to setting) error {
 	return nil
 }
 
-// SetProblem has Status tell what is wrong with something, such as a file that cannot
-// be read; an empty text takes that back. It returns whether that is news: several may find the same problem.
+// SetProblem has Status tell what is wrong with something, such as a file that cannot be read; an
+// empty text takes that back. It returns whether that is news: several may find the same problem.
 func (c *Control) SetProblem(about, problem string) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -146,8 +146,9 @@ func TestCanary(t *testing.T) {
 	})
 }
 
-// TestCanaryBesideSitesThatAreOn: a request is on the side without speculation only if it takes no guess, those of sites
-// that are on included. Until some requests are left without these, no request that takes them is on either side.
+// TestCanaryBesideSitesThatAreOn: a request is on the side without speculation only if it takes no
+// guess, those of sites that are on included. Until some requests are left without these, no
+// request that takes them is on either side.
 func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *RequestRecord
@@ -333,8 +334,8 @@ func TestTrip(t *testing.T) {
 	})
 }
 
-// A site's rates are conclusive once enough predictions are judged, if its mode uses them; of a tripped site those that
-// it tripped with.
+// A site's rates are conclusive once enough predictions are judged, if its mode uses them; of a
+// tripped site those that it tripped with.
 func TestConclusive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
@@ -362,8 +363,8 @@ func TestConclusive(t *testing.T) {
 		}
 		after(0, "ann", StateActive, true)
 		after(120, "eve", StateTripped, true)
-		// While it only observes there is nothing that a fuse could do, and nobody is told of one. It is as it was when it is
-		// switched on again.
+		// While it only observes there is nothing that a fuse could do, and nobody is told of one.
+		// It is as it was when it is switched on again.
 		for _, mode := range []Mode{ModeOff, ModeObserve} {
 			if err := s.user.Reconfigure(mode, 0); err != nil {
 				t.Fatal(err)

@@ -43,7 +43,8 @@ func (o *overtaken) waits() bool {
 // goroutines guess, until a run is started beside the one that it belongs to.
 const patience = 2 * time.Millisecond
 
-// doubts are the cancellable calls of a task, what is overtaken, and when they are looked at. Under mu.
+// doubts are the cancellable calls of a task, what is overtaken, and when they are looked at. Under
+// mu.
 type doubts struct {
 	calls []cancellable
 	held  []overtaken
@@ -101,8 +102,8 @@ func (t *task) mayWait(u *spectree.Use) {
 	t.doubtLater()
 }
 
-// mayBeHeldUp has the tree told if the lane, which has come to a barrier, waits long for nothing but other
-// goroutines' guesses: see spectree.Tree.HurryLane. Under mu.
+// mayBeHeldUp has the tree told if the lane, which has come to a barrier, waits long for nothing
+// but other goroutines' guesses: see spectree.Tree.HurryLane. Under mu.
 func (t *task) mayBeHeldUp(l *lane) {
 	if l.tree.WaitsForOthers() {
 		t.mayDoubt()
@@ -110,8 +111,8 @@ func (t *task) mayBeHeldUp(l *lane) {
 	}
 }
 
-// seeHeldUp sees which lanes wait at barriers for others' guesses only since something has just become known:
-// plain code comes there now. Under mu.
+// seeHeldUp sees which lanes wait at barriers for others' guesses only since something has just
+// become known: plain code comes there now. Under mu.
 func (t *task) seeHeldUp() {
 	if t.doubts == nil || len(t.doubts.held) == 0 {
 		return

@@ -209,7 +209,8 @@ func BenchmarkGoroutineAndChannel(b *testing.B) {
 	}
 }
 
-// A context that has ended ends a task whose function calls nevertheless: nobody waits for the answer.
+// A context that has ended ends a task whose function calls nevertheless: nobody waits for the
+// answer.
 func TestContextThatHadEnded(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {

@@ -214,7 +214,8 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 	return f.result(l)
 }
 
-// joined notes that the lane's code waited for a future of the run, or went on with a prediction of it.
+// joined notes that the lane's code waited for a future of the run, or went on with a prediction of
+// it.
 func (l *lane) joined(began time.Time, f *future) {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()

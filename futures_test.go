@@ -90,8 +90,10 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// TestWhatHappenedBeforeTheDeadline: a run that begins when the task's context has ended comes too late for what took effect before, where code of its own takes time. The task ends with the
-// context's error then, and not with a result of a run that says that nothing was done, whether it was in the function itself or in a future's code.
+// TestWhatHappenedBeforeTheDeadline: a run that begins when the task's context has ended comes too
+// late for what took effect before, where code of its own takes time. The task ends with the
+// context's error then, and not with a result of a run that says that nothing was done, whether it
+// was in the function itself or in a future's code.
 func TestWhatHappenedBeforeTheDeadline(t *testing.T) {
 	for _, forked := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

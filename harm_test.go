@@ -57,8 +57,9 @@ func (s service) after(seed uint64, most int) (n int, reason string) {
 	return most, ""
 }
 
-// TestHarmFalseAlarms: where speculation changes nothing, the comparison hardly ever says that it does harm, however long
-// it is looked at: in at most 0.3 % of the services, for ever. A fixed test at each request would say so of most.
+// TestHarmFalseAlarms: where speculation changes nothing, the comparison hardly ever says that it
+// does harm, however long it is looked at: in at most 0.3 % of the services, for ever. A fixed test
+// at each request would say so of most.
 func TestHarmFalseAlarms(t *testing.T) {
 	const services, requests = 50, 3000
 	for _, share := range []float64{0.1, 0.5, 0.99} {
@@ -105,8 +106,9 @@ func TestHarmFound(t *testing.T) {
 	}
 }
 
-// TestHarmTrips: sites whose requests fail with speculation are tripped although each guess is right, in a canary and in
-// mode on, and the log and the status say which requests, how much, and the interval.
+// TestHarmTrips: sites whose requests fail with speculation are tripped although each guess is
+// right, in a canary and in mode on, and the log and the status say which requests, how much, and
+// the interval.
 func TestHarmTrips(t *testing.T) {
 	for _, mode := range []Mode{ModeCanary, ModeOn} {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestHooksBesideCodeThatOutlivesItsTask: goroutines that nobody waits for go on while the task that has
-// ended calls its hooks. What they register then is not called. The race detector looks on.
+// TestHooksBesideCodeThatOutlivesItsTask: goroutines that nobody waits for go on while the task
+// that has ended calls its hooks. What they register then is not called. The race detector looks
+// on.
 func TestHooksBesideCodeThatOutlivesItsTask(t *testing.T) {
 	lab := newLab(t)
 	var strays sync.WaitGroup

@@ -198,7 +198,8 @@ const (
 )
 
 // habits are those of functions by where their code is, as a profile of the program. They are the
-// process's, since Do has no receiver and its Control is optional: nothing narrower is sure to outlive a call.
+// process's, since Do has no receiver and its Control is optional: nothing narrower is sure to
+// outlive a call.
 var habits sync.Map //tidy:ok it changes what calls cost, never what they do
 
 func habitOf[T any](f func(context.Context) (T, error)) *habit {

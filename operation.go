@@ -52,11 +52,11 @@ const (
 // Transport carries an Operation's attempts. Its methods are called without
 // locks held, but for those of Releaser and Ender: see there.
 type Transport interface {
-	// Start begins an attempt and returns at once, unless the transport is a
-	// BlockingTransport. The transport calls a.Finish exactly once. ctx carries the caller's values, outside of the
-	// task; it has the caller's deadline unless a.Speculative(). It ends when
-	// nobody wants the attempt any more, unless a resolver was set with
-	// a.OnResolve and not called yet: then the resolver is called instead.
+	// Start begins an attempt and returns at once, unless the transport is a BlockingTransport. The
+	// transport calls a.Finish exactly once. ctx carries the caller's values, outside of the task;
+	// it has the caller's deadline unless a.Speculative(). It ends when nobody wants the attempt
+	// any more, unless a resolver was set with a.OnResolve and not called yet: then the resolver is
+	// called instead.
 	Start(ctx context.Context, a *Attempt)
 	// Equal says whether an actual response counts as the predicted one. It may
 	// run user code; a panic counts as "no".

@@ -84,7 +84,8 @@ func (o callOption) apply(c *taskConfig) { o(c) }
 // WithLimits bounds the task's speculation.
 func WithLimits(l Limits) Option { return option(func(c *taskConfig) { c.limits = l }) }
 
-// WithName names the task in reports and logs. Without it a task has the name of the request that it is made for.
+// WithName names the task in reports and logs. Without it a task has the name of the request that
+// it is made for.
 func WithName(name string) Option { return option(func(c *taskConfig) { c.name = name }) }
 
 // WithLogger has the task's decisions logged at debug level.

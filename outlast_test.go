@@ -23,7 +23,8 @@ func (l *lingering) Start(ctx context.Context, a *Attempt) {
 	}
 }
 
-// TestCancelledBesideOthers: a goroutine whose call is cancelled, and waits for the end of it, takes nothing from the calls that another one makes meanwhile.
+// TestCancelledBesideOthers: a goroutine whose call is cancelled, and waits for the end of it,
+// takes nothing from the calls that another one makes meanwhile.
 func TestCancelledBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone})

@@ -270,7 +270,8 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 func (t *task) wakeful(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
 	ready := make(chan struct{})
 	w.ready = ready
-	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ending == nil { // after that, cancelled may be over
+	// after that, cancelled may be over
+	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ending == nil {
 		t.sole, w.run = w, l.run
 		t.unlock()
 		<-ready
@@ -494,7 +495,8 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	}
 }
 
-// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is judged.
+// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is
+// judged.
 func (t *task) goesOn(s *Site) {
 	if t.shadowOf != nil {
 		return

@@ -115,8 +115,8 @@ func (r *run) end(by clock) time.Time {
 	return end
 }
 
-// origin returns when the run would have begun had the caller been right from the start: one that was started
-// since another was held up at a barrier would have been that other one. Under mu.
+// origin returns when the run would have begun had the caller been right from the start: one that
+// was started since another was held up at a barrier would have been that other one. Under mu.
 func (r *run) origin() moment {
 	if o := r.tree.HeldUp(); o != nil {
 		return o.Data.(*run).origin()
@@ -124,9 +124,9 @@ func (r *run) origin() moment {
 	return r.began
 }
 
-// callersWait returns how long the handler, which has its result, waited for nothing
-// but its caller's word. It is negative if the handler ended sooner than for a caller known to be
-// right, who has it wait for the effects of its calls: it went on with their tentative answers. Under mu.
+// callersWait returns how long the handler, which has its result, waited for nothing but its
+// caller's word. It is negative if the handler ended sooner than for a caller known to be right,
+// who has it wait for the effects of its calls: it went on with their tentative answers. Under mu.
 func (t *task) callersWait() time.Duration {
 	return t.ledger.settled.time().Sub(t.winner.end(confident))
 }

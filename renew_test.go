@@ -83,8 +83,9 @@ func TestLimitThatRanOut(t *testing.T) {
 	}
 }
 
-// TestContextThatTheCodeEnded: Act, Barrier and Memo with a context that the code has ended before do what they do in plain
-// code, which need not look at it, whether a guess is open, right or wrong.
+// TestContextThatTheCodeEnded: Act, Barrier and Memo with a context that the code has ended before
+// do what they do in plain code, which need not look at it, whether a guess is open, right or
+// wrong.
 func TestContextThatTheCodeEnded(t *testing.T) {
 	for _, guess := range []int{0, 1, 2} { // none, right, wrong
 		for try := range 20 { // Memo chose at random

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLabelsOfAPictureDiffer: calls of methods that begin alike, of a service with a long name, have labels of their own.
+// TestLabelsOfAPictureDiffer: calls of methods that begin alike, of a service with a long name,
+// have labels of their own.
 func TestLabelsOfAPictureDiffer(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, s := range []string{

@@ -120,8 +120,8 @@ func (p *picture) text(x, y, width, size float64, attributes, s string) {
 	p.add(`<text x="%.1f" y="%.1f" font-size="%g" %s>%s</text>`, x, y, size, attributes, escape(cutTo(s, width/(size*svgGlyph))))
 }
 
-// label writes a call's label, in smaller letters if it is long, and rather without the middle than without its end: the
-// methods of a service often begin alike.
+// label writes a call's label, in smaller letters if it is long, and rather without the middle than
+// without its end: the methods of a service often begin alike.
 func (p *picture) label(x, y, width float64, s string) {
 	size := 12.0
 	for size > 9.5 && cutTo(s, width/(size*svgGlyph)) != s {

@@ -274,9 +274,10 @@ func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) 
 	}
 }
 
-// TestGroupReadsBeforeTheWriteAfterIt: goroutines on the task's context each read in a Group what they
-// write after it. They come in another order in a replay, whose Groups have swapped names. Made anew
-// the reading would see the writing, and code that computes on that would be in a run that is right.
+// TestGroupReadsBeforeTheWriteAfterIt: goroutines on the task's context each read in a Group what
+// they write after it. They come in another order in a replay, whose Groups have swapped names.
+// Made anew the reading would see the writing, and code that computes on that would be in a run
+// that is right.
 func TestGroupReadsBeforeTheWriteAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s := newWorld(10*ms), testSites(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestServedByALiar: what a server says of the time that it took for a call changes what is reported of
-// the call by no more than that took.
+// TestServedByALiar: what a server says of the time that it took for a call changes what is
+// reported of the call by no more than that took.
 func TestServedByALiar(t *testing.T) {
 	for _, c := range []struct {
 		waited, hooks, want time.Duration

@@ -27,9 +27,9 @@ type spot struct {
 	lane, op string
 }
 
-// cast starts a shadow of the task at a call that waits for its actual response
-// although there is a guess, unless the task has had one. Only a run that stands on nothing casts one. Under
-// mu; the shadow begins once it is released.
+// cast starts a shadow of the task at a call that waits for its actual response although there is a
+// guess, unless the task has had one. Only a run that stands on nothing casts one. Under mu; the
+// shadow begins once it is released.
 func (t *task) cast(l *lane, c *call) {
 	t.shadows = true
 	if c.guess == nil || len(c.guess.values) == 0 || t.shadowed || t.shadowOf != nil || t.forgetful ||

@@ -22,7 +22,8 @@ func (c *tallied) Start(ctx context.Context, a *Attempt) {
 	c.fakeTransport.Start(ctx, a)
 }
 
-// shop is a program of three calls, the last with a side effect, over a site whose predictions are right or wrong.
+// shop is a program of three calls, the last with a side effect, over a site whose predictions are
+// right or wrong.
 type shop struct {
 	user, price, buy *Site
 	sent             map[string]*atomic.Int64

@@ -133,13 +133,15 @@ type SiteStats struct {
 	WouldBeWrong int64 `json:"would_be_wrong"`
 
 	// What the site's predictions caused, at whatever sites.
-	SavedNanos  int64 `json:"saved_ns"`  // how long code went on before answers that were predicted rightly; it may overlap
+	// how long code went on before answers that were predicted rightly; it may overlap
+	SavedNanos  int64 `json:"saved_ns"`
 	Wasted      int64 `json:"wasted"`    // calls sent in vain
 	WastedNanos int64 `json:"wasted_ns"` // how long these took
 	Shadows     int64 `json:"shadows"`   // times that work was started and thrown away
 	Trips       int64 `json:"trips"`
-	Stalls      int64 `json:"stalls"` // tasks that were stuck at a call, by a defect of Foresay, and went on without speculation
-	Open        int64 `json:"open"`   // calls that have a prediction and no actual response, now
+	// tasks that were stuck at a call, by a defect of Foresay, and went on without speculation
+	Stalls int64 `json:"stalls"`
+	Open   int64 `json:"open"` // calls that have a prediction and no actual response, now
 
 	// Limited is how often a limit kept a call from being predicted, or sent on a
 	// prediction; LimitedBy is the limit that was met last.

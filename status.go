@@ -34,8 +34,8 @@ type SiteStatus struct {
 	Share  float64   `json:"share,omitempty"`
 	Origin Origin    `json:"origin"` // of the mode: code, file or runtime
 	State  SiteState `json:"state"`
-	// State is StateLearning in modes that use no predictions. Reason and Until say why a tripped site
-	// is, and for how long.
+	// State is StateLearning in modes that use no predictions. Reason and Until say why a tripped
+	// site is, and for how long.
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
 	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig;

@@ -368,7 +368,8 @@ func (t *task) cancelled() {
 	}
 }
 
-// name is what the task is called in reports: by its own name, or that of the request that it is made for.
+// name is what the task is called in reports: by its own name, or that of the request that it is
+// made for.
 func (t *task) name() string {
 	if t.cfg.name == "" && t.request != nil {
 		return t.request.name

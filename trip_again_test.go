@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPaysAgain: what the log says of a fuse holds for more than a moment. A site is said to pay again only if it does,
-// as surely as it was said not to, and a trip says what the status says.
+// TestPaysAgain: what the log says of a fuse holds for more than a moment. A site is said to pay
+// again only if it does, as surely as it was said not to, and a trip says what the status says.
 func TestPaysAgain(t *testing.T) {
 	for _, share := range []float64{0.3, 0.45, 0.49, 0.52, 0.6, 0.8} { // right of all; break-even is at 0.5
 		t.Run(fmt.Sprint(share), func(t *testing.T) {

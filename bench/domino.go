@@ -17,18 +17,21 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// The settings of Domino's evaluation [Thesis §4.5.1]. There a client probes every 10 ms, here as often as the protocol does by default; and there the clocks are
-// those of a cloud, of which nothing is said.
+// The settings of Domino's evaluation [Thesis §4.5.1]. There a client probes every 10 ms, here as
+// often as the protocol does by default; and there the clocks are those of a cloud, of which
+// nothing is said.
 const (
 	dominoEvery = time.Second / 200 // between two calls of a client
 	dominoKeys  = 1_000_000
 	dominoAlpha = 0.75
 	dominoSkew  = time.Millisecond // between any two clocks
-	// dominoRoundTrip is what nodes are told of the network at least, as by default: less would make them take a retransmission for a failure.
+	// dominoRoundTrip is what nodes are told of the network at least, as by default: less would
+	// make them take a retransmission for a failure.
 	dominoRoundTrip = 100 * time.Millisecond
 )
 
-// dominoPoint is a system in a network, with a client at each site that writes 16 bytes 200 times a second whatever becomes of the writes before.
+// dominoPoint is a system in a network, with a client at each site that writes 16 bytes 200 times a
+// second whatever becomes of the writes before.
 type dominoPoint struct {
 	network  string     // one of wan.Presets
 	clients  []wan.Site // nil: at all sites
@@ -38,7 +41,8 @@ type dominoPoint struct {
 	ack     smr.Ack
 	noise   wan.Noise
 	alpha   float64 // 0 is dominoAlpha
-	// curve names the figure that has the distribution of the latencies, "" if none has. figure names that of the rows of all sites together, sites that of each.
+	// curve names the figure that has the distribution of the latencies, "" if none has. figure
+	// names that of the rows of all sites together, sites that of each.
 	curve, figure, sites string
 }
 
@@ -58,7 +62,8 @@ func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
 	return p
 }
 
-// run measures the point for a time, and returns a row for all sites and one for each, and those of the curve.
+// run measures the point for a time, and returns a row for all sites and one for each, and those of
+// the curve.
 func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration) ([]Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -106,7 +111,8 @@ func isDomino(p smr.Protocol) bool {
 	return p.Name == string(plan.Domino) || p.Name == string(plan.DominoDirect)
 }
 
-// dominoOptions are those of a protocol of the catalog, the zero Options if it is no variant of Domino.
+// dominoOptions are those of a protocol of the catalog, the zero Options if it is no variant of
+// Domino.
 func dominoOptions(p smr.Protocol) domino.Options {
 	if p.Name == string(plan.DominoDirect) {
 		return domino.DirectOptions()
@@ -124,7 +130,8 @@ func (p dominoPoint) variant() string {
 	return cmp.Or(o.String(), "thesis")
 }
 
-// variantCells tell which variant of a system a row is about: what Domino adds to predicted arrivals, and its options; of others what is said of theirs.
+// variantCells tell which variant of a system a row is about: what Domino adds to predicted
+// arrivals, and its options; of others what is said of theirs.
 func variantCells(protocol smr.Protocol, o domino.Options, others string) []Cell {
 	p := dominoPoint{protocol: protocol, options: o}
 	if !p.isDomino() {
@@ -138,8 +145,8 @@ type bounds struct {
 	model, floor []plan.Row // of each client, in order; nil if there is nothing
 }
 
-// bounds returns what package plan says, of clients that count alike: half-way between two if as many are above as below. Its delays are those of the papers' tables; noise comes
-// on top.
+// bounds returns what package plan says, of clients that count alike: half-way between two if as
+// many are above as below. Its delays are those of the papers' tables; noise comes on top.
 func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
 	s := plan.From(d)
 	s.Slack, s.Busy = p.options.Slack, true
@@ -161,14 +168,17 @@ func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
 	return b, nil
 }
 
-// modelled returns whose model the point has, and whether there is one for its options. Who learns of a command, and how late its time is, decides only when it is executed.
+// modelled returns whose model the point has, and whether there is one for its options. Who learns
+// of a command, and how late its time is, decides only when it is executed.
 func (p dominoPoint) modelled() (plan.System, bool) {
 	o := p.options
 	switch {
 	case p.protocol.Name == string(plan.FastPaxos):
 		return plan.FastPaxos, len(p.clients) == 1 // it has none for commands that collide
 	case p.protocol.Name == string(plan.Mencius):
-		return plan.Mencius, p.ack == smr.AckDurable // executed: its model is of others that do nothing, and skip their slots only when they hear of it
+		// executed: its model is of others that do nothing, and skip their slots only when they
+		// hear of it
+		return plan.Mencius, p.ack == smr.AckDurable
 	case !p.isDomino():
 		return plan.System(p.protocol.Name), true
 	case o.Direct && (p.ack == smr.AckDurable || o.AllLearn && o.Arrival):
@@ -204,7 +214,8 @@ func part(rows []plan.Row, i int) []plan.Row {
 	return rows[i : i+1]
 }
 
-// dominoCounts are how many calls were answered, how many of them tried DFP, and how many of these took the fast path.
+// dominoCounts are how many calls were answered, how many of them tried DFP, and how many of these
+// took the fast path.
 type dominoCounts struct{ calls, tried, taken int }
 
 // base returns what tells the row from others.
@@ -257,7 +268,8 @@ func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCoun
 
 func percent(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
 
-// dominoCurve returns a row with the latency at each of some percentiles, for a figure with curves. It sorts the latencies.
+// dominoCurve returns a row with the latency at each of some percentiles, for a figure with curves.
+// It sorts the latencies.
 func dominoCurve(base Row, took []time.Duration) []Row {
 	slices.Sort(took)
 	var rows []Row

@@ -38,7 +38,8 @@ func adaptFigure(part, what string) figure {
 	}
 }
 
-// An era is a time between two changes of the network: from when on some pairs of sites have another round trip.
+// An era is a time between two changes of the network: from when on some pairs of sites have
+// another round trip.
 type era struct {
 	from time.Duration
 	rtts []pairRTT
@@ -55,7 +56,8 @@ const (
 	adaptEras = 3
 )
 
-// adaptTimeline returns the eras of a part, the first at 0. The client is at C; R is the replica that it asks in Mencius, M and N are the others [Thesis §4.5.3].
+// adaptTimeline returns the eras of a part, the first at 0. The client is at C; R is the replica
+// that it asks in Mencius, M and N are the others [Thesis §4.5.3].
 func adaptTimeline(part string) []era {
 	const near, far, farther = 50 * time.Millisecond, 60 * time.Millisecond, 70 * time.Millisecond
 	if part == adaptClient {
@@ -121,7 +123,8 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 		return nil, err
 	}
 	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(protocol)
-	base := slices.DeleteFunc(p.base("C", part), func(c Cell) bool { return c.Name == "alpha" }) // each write has a key of its own
+	// each write has a key of its own
+	base := slices.DeleteFunc(p.base("C", part), func(c Cell) bool { return c.Name == "alpha" })
 	var rows []Row
 	for _, call := range measured[0].Calls {
 		network := networks[int(call.Began/adaptEra)]
@@ -135,7 +138,8 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 	return rows, nil
 }
 
-// adaptBounds returns what the model expects once a client knows the delays, and the floor. Mencius' clients ask R whatever the delays are, which the model leaves out.
+// adaptBounds returns what the model expects once a client knows the delays, and the floor.
+// Mencius' clients ask R whatever the delays are, which the model leaves out.
 func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]Cell, error) {
 	s := plan.Setting{WAN: network, Replicas: []wan.Site{"R", "M", "N"}, Clients: []plan.Client{{Site: "C"}}, Busy: true}
 	system := plan.System(protocol.Name)

@@ -11,7 +11,8 @@ import (
 // dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
 func dominoLasting(s scale) time.Duration { return pick(s, time.Second, 10*time.Second) }
 
-// commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write is durable it costs nothing.
+// commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write
+// is durable it costs nothing.
 const commitSlack = 8 * time.Millisecond
 
 func dominoCommit() Experiment {

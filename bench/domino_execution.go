@@ -90,7 +90,8 @@ func executionPoints(s scale, o Options) []point {
 	return points
 }
 
-// executionSystems are the points of Figure 4.11, where Domino adds 8 ms; and beside it what it does with all options and 2 ms.
+// executionSystems are the points of Figure 4.11, where Domino adds 8 ms; and beside it what it
+// does with all options and 2 ms.
 func executionSystems(s scale, o Options) []point {
 	if s.quick {
 		return nil

@@ -1,7 +1,9 @@
 package bench
 
-// What the thesis says of Domino in its text; its figures are not at hand. What its authors' program took elsewhere is from running that program, and those of [EPaxos]'
-// authors that the thesis compares it with, on one machine behind proxies that delay what passes by the thesis' tables: 9 clients of 100 requests a second, or 6.
+// What the thesis says of Domino in its text; its figures are not at hand. What its authors'
+// program took elsewhere is from running that program, and those of [EPaxos]' authors that the
+// thesis compares it with, on one machine behind proxies that delay what passes by the thesis'
+// tables: 9 clients of 100 requests a second, or 6.
 
 // rerun is the source of marks of programs that were run again.
 const rerun = "run again"
@@ -30,16 +32,18 @@ func thesisCommits(network string) []mark {
 	return marks
 }
 
-// thesisFewClients are the medians of Figure 4.8: Fast Paxos with one client has "approximately 65 ms lower median commit latency" than Multi-Paxos, which takes
-// "about 100 ms" from IA, and with two clients more than Multi-Paxos.
+// thesisFewClients are the medians of Figure 4.8: Fast Paxos with one client has "approximately 65
+// ms lower median commit latency" than Multi-Paxos, which takes "about 100 ms" from IA, and with
+// two clients more than Multi-Paxos.
 func thesisFewClients() []mark {
 	return []mark{
 		{line: "fastpaxos", category: "IA", y: 35, bound: "about"}, {line: "multipaxos", category: "IA", y: 100, bound: "about"},
 	}
 }
 
-// thesisExecutions are the executed latencies of the authors' programs with three replicas in North America; the thesis' Figure 4.11 has no numbers in its text. Domino's two are
-// between what it took in several runs.
+// thesisExecutions are the executed latencies of the authors' programs with three replicas in North
+// America; the thesis' Figure 4.11 has no numbers in its text. Domino's two are between what it
+// took in several runs.
 func thesisExecutions() []mark {
 	var marks []mark
 	for _, n := range []reported{
@@ -51,7 +55,8 @@ func thesisExecutions() []mark {
 	return marks
 }
 
-// thesisAdapts are the latencies that §4.5.3 tells of Figure 4.13, at about the middle of where it has them.
+// thesisAdapts are the latencies that §4.5.3 tells of Figure 4.13, at about the middle of where it
+// has them.
 func thesisAdapts(part string) []mark {
 	if part != adaptClient {
 		return nil

@@ -35,8 +35,9 @@ func number(t *testing.T, r Row, name string) float64 {
 	return n
 }
 
-// TestCommitsAreTheModels: on the tables' delays each site of each system has the model's median, and with jitter and losses on top all sites together are near it. Nothing is
-// below the floor, and the thesis' numbers for Domino hold.
+// TestCommitsAreTheModels: on the tables' delays each site of each system has the model's median,
+// and with jitter and losses on top all sites together are near it. Nothing is below the floor, and
+// the thesis' numbers for Domino hold.
 func TestCommitsAreTheModels(t *testing.T) {
 	sites, floors, few := 0, 0, map[string]float64{}
 	for _, r := range quickRows(t, dominoCommit()) {
@@ -48,7 +49,8 @@ func TestCommitsAreTheModels(t *testing.T) {
 			continue
 		}
 		p50, p95 := number(t, r, "p50_ms"), number(t, r, "p95_ms")
-		if p50 < number(t, r, "floor_p50_ms")-0.001 && r.Text("clients") == "all" { // of two clients the median is one's
+		// of two clients the median is one's
+		if p50 < number(t, r, "floor_p50_ms")-0.001 && r.Text("clients") == "all" {
 			t.Errorf("%v is below the floor", r)
 		}
 		if number(t, r, "calls") < 150 {
@@ -62,7 +64,8 @@ func TestCommitsAreTheModels(t *testing.T) {
 			if p50 > 49 || p95 > 71 {
 				t.Errorf("p50 %v and p95 %v, want at most 49 and 71 ms: %v", p50, p95, r)
 			}
-			if dfp := number(t, r, "dfp_pct"); dfp < 54 || dfp > 60 { // five sites of nine, and now and then another one
+			// five sites of nine, and now and then another one
+			if dfp := number(t, r, "dfp_pct"); dfp < 54 || dfp > 60 {
 				t.Errorf("%v %% of the commands tried DFP", dfp)
 			}
 			if fast := number(t, r, "fast_path_pct"); fast < 80 || fast > 100 {
@@ -98,7 +101,8 @@ func TestCommitsAreTheModels(t *testing.T) {
 	}
 }
 
-// TestExecutionRows: with all replicas learning and 2 ms added, a write is executed sooner than the thesis' Domino can, and with arrivals for timestamps within 75 ms.
+// TestExecutionRows: with all replicas learning and 2 ms added, a write is executed sooner than the
+// thesis' Domino can, and with arrivals for timestamps within 75 ms.
 func TestExecutionRows(t *testing.T) {
 	most := map[string]float64{"all learn": 100, "all learn, arrival": 75}
 	for _, r := range quickRows(t, dominoExecution()) {
@@ -133,7 +137,8 @@ func TestPercentileRows(t *testing.T) {
 	}
 }
 
-// TestAdaptation: in each era a client of Domino takes what the model says for the delays of that time, once it has seen them; a client of Mencius goes on asking its replica.
+// TestAdaptation: in each era a client of Domino takes what the model says for the delays of that
+// time, once it has seen them; a client of Mencius goes on asking its replica.
 func TestAdaptation(t *testing.T) {
 	for _, c := range []struct {
 		part     string
@@ -250,7 +255,8 @@ func TestModelsOfOptions(t *testing.T) {
 	}
 }
 
-// TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment draws; one that does not is not drawn.
+// TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment
+// draws; one that does not is not drawn.
 func TestMarksHaveLines(t *testing.T) {
 	drawn := func(f figure, points []dominoPoint) map[string]bool {
 		names := map[string]bool{}
@@ -282,7 +288,8 @@ func TestMarksHaveLines(t *testing.T) {
 	}
 }
 
-// TestVariantCells: all experiments with replicated protocols say in the same columns, and in the same words, what a variant is.
+// TestVariantCells: all experiments with replicated protocols say in the same columns, and in the
+// same words, what a variant is.
 func TestVariantCells(t *testing.T) {
 	want := map[string]string{
 		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",

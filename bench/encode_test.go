@@ -76,7 +76,8 @@ foresay, "do"              100  spec   10.000              -
 	}
 }
 
-// TestTableSaysOnceWhatIsTheSame: columns of one text stand above the table, measurements and what is there in some rows only in it.
+// TestTableSaysOnceWhatIsTheSame: columns of one text stand above the table, measurements and what
+// is there in some rows only in it.
 func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	r := &Result{Experiment: "x"}
 	for i := range 3 {
@@ -98,7 +99,8 @@ func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// TestTableWithoutDistributions: points of distributions, of which there are hundreds, are for figures.
+// TestTableWithoutDistributions: points of distributions, of which there are hundreds, are for
+// figures.
 func TestTableWithoutDistributions(t *testing.T) {
 	r := &Result{Experiment: "e", Rows: []Row{
 		{{"system", "a"}, {"site", "all"}, {"p50_ms", 1}},

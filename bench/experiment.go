@@ -35,9 +35,11 @@ type Options struct {
 	Bubble func(f func())
 	// Program is the path of the foresay program, for experiments with servers that are processes.
 	Program string
-	// Protocol, if not empty, is the only replication protocol that is measured. See Experiment.PerProtocol.
+	// Protocol, if not empty, is the only replication protocol that is measured. See
+	// Experiment.PerProtocol.
 	Protocol string
-	// Away, if not 0, is for how long a machine is away, and Alone leaves out the run beside it in which none is. See Experiment.Away.
+	// Away, if not 0, is for how long a machine is away, and Alone leaves out the run beside it in
+	// which none is. See Experiment.Away.
 	Away  time.Duration
 	Alone bool
 	// Progress, if not nil, is told before each step.
@@ -59,13 +61,15 @@ type Experiment struct {
 	Summary string
 	// Modes are the modes that it can run in, its default first.
 	Modes []Mode
-	// PerProtocol tells whether each replication protocol is measured by itself, so that Options.Protocol can choose one.
+	// PerProtocol tells whether each replication protocol is measured by itself, so that
+	// Options.Protocol can choose one.
 	PerProtocol bool
-	// Away tells whether a machine is away for a time, so that Options.Away and Options.Alone mean something.
+	// Away tells whether a machine is away for a time, so that Options.Away and Options.Alone mean
+	// something.
 	Away bool
 
-	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other, or it is run as a whole, which
-	// needs bubbles in virtual mode.
+	// Either it is a study, which plays the same requests through all systems, or points are
+	// measured one after the other, or it is run as a whole, which needs bubbles in virtual mode.
 	study   func(scale) study
 	points  func(scale, Options) []point
 	whole   func(context.Context, wholeRun) ([]Row, error)
@@ -190,7 +194,8 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	return &Result{Experiment: e.Name, Mode: mode, Rows: s.rows()}, nil
 }
 
-// protocols returns the protocols that are measured: the one asked for; else the first for a quick run, and all for a full one.
+// protocols returns the protocols that are measured: the one asked for; else the first for a quick
+// run, and all for a full one.
 func protocols(s scale, o Options) []smr.Protocol {
 	all := catalog.Protocols()
 	if o.Protocol != "" {

@@ -50,7 +50,8 @@ type Figure struct {
 	SVG  []byte
 }
 
-// Figures draws the result of one of this package's experiments. What a quick run leaves out has no figure.
+// Figures draws the result of one of this package's experiments. What a quick run leaves out has no
+// figure.
 func (r *Result) Figures() ([]Figure, error) {
 	e, ok := Lookup(r.Experiment)
 	if !ok {
@@ -234,13 +235,15 @@ func gridAcross(horizontalValues bool) *plotter.Grid {
 type wording struct {
 	title string
 	notes []string
-	// labels are the lines that are named where they end, if there is room. Without them there is a legend.
+	// labels are the lines that are named where they end, if there is room. Without them there is a
+	// legend.
 	labels []line
 }
 
 const noteSize = 9.5
 
-// render draws the title above all, the legend or the lines' labels to the plot's right, where they hide nothing, and the notes below.
+// render draws the title above all, the legend or the lines' labels to the plot's right, where they
+// hide nothing, and the notes below.
 func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length, words wording) ([]byte, error) {
 	width := vg.Length(0)
 	for _, name := range names {

@@ -53,7 +53,8 @@ func acrossHeight(n int) vg.Length {
 	return max(figureHeight, vg.Length(n)*0.36*vg.Inch+1.1*vg.Inch)
 }
 
-// widthAcross is the width of each of n horizontal bars of a group, and offsetAcross how far the i-th is above the group's middle.
+// widthAcross is the width of each of n horizontal bars of a group, and offsetAcross how far the
+// i-th is above the group's middle.
 func widthAcross(n int) vg.Length { return 0.28 * vg.Inch / vg.Length(n) }
 
 func offsetAcross(i, n int) vg.Length {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// labels returns the lines that can be named where they end, in place of a legend: all of them, or none. They must end
-// at the plot's right side, and a paper's marks need a legend anyway.
+// labels returns the lines that can be named where they end, in place of a legend: all of them, or
+// none. They must end at the plot's right side, and a paper's marks need a legend anyway.
 func (f figure) labels(lines []line, marked bool) []line {
 	if f.bars || f.scattered || marked || len(f.across) > 0 || len(lines) < 2 {
 		return nil
@@ -25,8 +25,8 @@ func (f figure) labels(lines []line, marked bool) []line {
 // end is the line's last point.
 func (l line) end() struct{ X, Y float64 } { return l.points[len(l.points)-1] }
 
-// drawLabels names the lines beside the plot, at the heights at which they end, or as near as they can be without
-// running into each other. It returns false if they have no room.
+// drawLabels names the lines beside the plot, at the heights at which they end, or as near as they
+// can be without running into each other. It returns false if they have no room.
 func drawLabels(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, text draw.TextStyle) bool {
 	text.XAlign, text.YAlign = draw.XLeft, draw.YCenter
 	apart := 1.35 * text.Height("x")

@@ -13,12 +13,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A mark is a number that a paper's text states, drawn beside what was measured. Curves of papers' figures are not marks: nobody
-// has their numbers.
+// A mark is a number that a paper's text states, drawn beside what was measured. Curves of papers'
+// figures are not marks: nobody has their numbers.
 type mark struct {
 	// line is the series that it belongs to, whose colour it gets.
 	line string
-	// x is its place; NaN if the paper does not tell, which draws a line all across. In a figure with bars across, category is the place instead.
+	// x is its place; NaN if the paper does not tell, which draws a line all across. In a figure
+	// with bars across, category is the place instead.
 	x        float64
 	category string
 	y        float64
@@ -37,7 +38,8 @@ const marksNote = ": published figures, as stated in the text"
 // othersNote follows if some marks are of others than the paper's authors.
 const othersNote = "circles: other implementations, measured"
 
-// nameOf says in the legend what a mark is. Those on bars show by their place to which series they belong.
+// nameOf says in the legend what a mark is. Those on bars show by their place to which series they
+// belong.
 func (f figure) nameOf(m mark) string {
 	name := cmp.Or(m.source, "paper")
 	if len(f.across) == 0 {
@@ -49,7 +51,8 @@ func (f figure) nameOf(m mark) string {
 	return name
 }
 
-// note explains the marks of a paper, "" if there are none. Those of others have a note of their own.
+// note explains the marks of a paper, "" if there are none. Those of others have a note of their
+// own.
 func (f figure) note() string {
 	var kinds []string
 	paper := func(m mark) bool { return m.source == "" }

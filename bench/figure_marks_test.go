@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMarksOfAPaper: a paper's numbers are drawn beside the series that they belong to, with a name and a note, and only then.
+// TestMarksOfAPaper: a paper's numbers are drawn beside the series that they belong to, with a name
+// and a note, and only then.
 func TestMarksOfAPaper(t *testing.T) {
 	rows := []Row{
 		{{"system", "spec"}, {"site", "all"}, {"ops", 5}, {"ms", 10.0}, {"share", 0.5}},

@@ -5,8 +5,8 @@ import (
 )
 
 // TestNeverSlowerAtALimit: whatever number of streams the server admits, and however many callers
-// there are, speculation costs at most 5 % of the mean and of the throughput. A call may now and then be behind one that
-// tries whether the limit still holds.
+// there are, speculation costs at most 5 % of the mean and of the throughput. A call may now and
+// then be behind one that tries whether the limit still holds.
 func TestNeverSlowerAtALimit(t *testing.T) {
 	st := limits().study(scale{mode: Virtual, quick: true})
 	s := newSession("limits", st, Virtual, 7, nil)

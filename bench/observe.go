@@ -17,7 +17,8 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// What observed systems are compared with besides plain gRPC: Foresay installed and switched off, ungrouped.
+// What observed systems are compared with besides plain gRPC: Foresay installed and switched off,
+// ungrouped.
 const (
 	offLatencyRatio = "ratio_to_off"
 	offCPURatio     = "cpu_ratio_to_off"
@@ -142,7 +143,8 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 		for _, w := range all {
 			group = append(group, trial{
 				stack: w.stack,
-				load:  load{callers: clients, calls: calls, perCaller: 2, span: span}, // again and again: most answers are known
+				// again and again: most answers are known
+				load: load{callers: clients, calls: calls, perCaller: 2, span: span},
 				params: []Cell{
 					{"bytes", size}, {"calls", calls}, {"callers", clients}, {"predictor", w.predictor}, {"grouped", w.grouped},
 				},

@@ -21,13 +21,14 @@ func overhead() Experiment {
 	}
 }
 
-// overheadTrials are one load in all ways: without Foresay, and with every kind of prediction.
-// The column guesses says whether all are made, or those only that a client's default settings let it make: sites whose right
-// guesses save less than they cost make none, and echoes without work are such.
-// The column path says what carries the calls: "plain" is an ordinary unary call wherever the caller
-// is not itself speculative, "spec" is a speculative stream for each, as servers that predict need,
-// with "stream" plain gRPC has as many messages on a stream of its own for each call, the least that
-// "spec" can cost, and with "asked" the server may predict and has nothing to say, so that few calls go on asking.
+// overheadTrials are one load in all ways: without Foresay, and with every kind of prediction. The
+// column guesses says whether all are made, or those only that a client's default settings let it
+// make: sites whose right guesses save less than they cost make none, and echoes without work are
+// such. The column path says what carries the calls: "plain" is an ordinary unary call wherever the
+// caller is not itself speculative, "spec" is a speculative stream for each, as servers that
+// predict need, with "stream" plain gRPC has as many messages on a stream of its own for each call,
+// the least that "spec" can cost, and with "asked" the server may predict and has nothing to say,
+// so that few calls go on asking.
 func overheadTrials(l load) []trial {
 	add := func(group *[]trial, s stack, prediction, by, path string, guesses, server guess) {
 		own := l

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a series is drawn: alike in all figures, and told apart by its mark and its dashes where colours are not.
+// look is how a series is drawn: alike in all figures, and told apart by its mark and its dashes
+// where colours are not.
 type look struct {
 	hue    hue
 	glyph  draw.GlyphDrawer
@@ -16,7 +17,8 @@ type look struct {
 	width  vg.Length
 }
 
-// hue is a colour of Okabe and Ito's, which colour-blind readers tell apart, with a yellow that is seen on white.
+// hue is a colour of Okabe and Ito's, which colour-blind readers tell apart, with a yellow that is
+// seen on white.
 type hue uint8
 
 const (
@@ -87,8 +89,9 @@ func lookOf(name string) (look, bool) {
 	return look{}, false
 }
 
-// looks returns how the lines of one figure look. One that is no system, such as a number of callers, gets a colour that
-// no other of them has; a second one of the same system gets other dashes.
+// looks returns how the lines of one figure look. One that is no system, such as a number of
+// callers, gets a colour that no other of them has; a second one of the same system gets other
+// dashes.
 func looks(lines []line) []look {
 	out := make([]look, len(lines))
 	taken := make(map[hue]int)

@@ -137,7 +137,8 @@ func texts(t *testing.T, svg []byte) (boxes []box) {
 	}
 }
 
-// TestTextsDoNotOverlap: in no figure titles, labels, legends and notes run into each other or out of the picture.
+// TestTextsDoNotOverlap: in no figure titles, labels, legends and notes run into each other or out
+// of the picture.
 func TestTextsDoNotOverlap(t *testing.T) {
 	n := 0
 	check := func(f Figure) {

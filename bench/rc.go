@@ -15,8 +15,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// The store of the experiments is SpecRPC's [SpecRPC §5.2.1]: three sites, three shards at each, sixteen clients at each. It has 10 million keys; the paper
-// does not tell how long values are.
+// The store of the experiments is SpecRPC's [SpecRPC §5.2.1]: three sites, three shards at each,
+// sixteen clients at each. It has 10 million keys; the paper does not tell how long values are.
 const (
 	rcShards     = 3
 	rcClients    = 16
@@ -25,8 +25,8 @@ const (
 	rcValueBytes = 64
 )
 
-// rcSystems are the modes of the store's clients that are compared: the paper's three, and what goes beyond it. The first one is what others are measured
-// against.
+// rcSystems are the modes of the store's clients that are compared: the paper's three, and what
+// goes beyond it. The first one is what others are measured against.
 func rcSystems() []client.Mode {
 	return []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated, client.Auto}
 }
@@ -35,7 +35,8 @@ func rcSystems() []client.Mode {
 type rcPoint struct {
 	params   []Cell
 	workload workload.Workload
-	// txns is how many transactions are measured in virtual time, and how long they are measured in real time.
+	// txns is how many transactions are measured in virtual time, and how long they are measured in
+	// real time.
 	txns    int
 	lasting time.Duration
 	clients int           // at each site; 0: as in the paper
@@ -51,7 +52,8 @@ type rcStudy struct {
 	distribution bool
 }
 
-// run puts each system under each point. All play the same transactions: those of a client depend on its number and the seed.
+// run puts each system under each point. All play the same transactions: those of a client depend
+// on its number and the seed.
 func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 	points, err := st.points(w.scale)
 	if err != nil {
@@ -130,8 +132,9 @@ func (st rcStudy) virtual(ctx context.Context, w wholeRun, points int, measure r
 // rcWarmUp is what connections take to be made, and clients to get out of step, three times over.
 const rcWarmUp = 3 * time.Second
 
-// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one instant does not go on in step. It depends on the size
-// of what is sent, and so on what gRPC happens to send together: the less there is of it, the more alike are two runs with one seed.
+// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one
+// instant does not go on in step. It depends on the size of what is sent, and so on what gRPC
+// happens to send together: the less there is of it, the more alike are two runs with one seed.
 const rcJitter = time.Microsecond
 
 func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played geostore.Played, err error) {

@@ -17,7 +17,8 @@ func rcAway() Experiment {
 	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second")
 }
 
-// rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return take is not hidden by what the computer has left over, nor is it that.
+// rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return
+// take is not hidden by what the computer has left over, nor is it that.
 func rcAwayHalf() Experiment {
 	return awayExperiment("rc-away-half", 0.5, "the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait for one another")
 }
@@ -42,15 +43,20 @@ func awayExperiment(name string, share float64, summary string) Experiment {
 	}
 }
 
-// Sizes of the experiment. Machines remember transactions for less long than by default, so that they forget what the absent site lacks.
+// Sizes of the experiment. Machines remember transactions for less long than by default, so that
+// they forget what the absent site lacks.
 const (
 	awayKeys      = 1_000_000
 	awayQuickKeys = 100_000
 	awayRoundTrip = 50 * time.Millisecond
 	awayRetain    = 10 * time.Second
-	awayWarm      = 15               // seconds: what all is compared with forgets as many transactions as it remembers, as from then on
-	awayGone      = peersServers - 1 // the machine that is killed
-	awayWindow    = 5                // seconds whose throughput is compared together, as that of one depends on what else the computer does
+	// seconds: what all is compared with forgets as many transactions as it remembers, as from then
+	// on
+	awayWarm = 15
+	awayGone = peersServers - 1 // the machine that is killed
+	// seconds whose throughput is compared together, as that of one depends on what else the
+	// computer does
+	awayWindow = 5
 )
 
 // awayPhase is a part of the experiment.
@@ -64,7 +70,8 @@ func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error
 	if w.Program == "" {
 		return nil, errNoProgram
 	}
-	// A store grows, and its commits cost more, whether or not a machine is killed: the same run without that tells what a site's absence and return take.
+	// A store grows, and its commits cost more, whether or not a machine is killed: the same run
+	// without that tells what a site's absence and return take.
 	var undisturbed []Row
 	for _, kill := range []bool{false, true} {
 		if w.Alone && !kill {
@@ -82,7 +89,8 @@ func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error
 	return append(append(undisturbed, rows...), worst...), nil
 }
 
-// awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is a share of what the store takes at first.
+// awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is
+// a share of what the store takes at first.
 func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows []Row, err error) {
 	nothing := func(*replicated.Processes) error { return nil }
 	run, killed, restarted := "undisturbed", nothing, nothing
@@ -233,7 +241,8 @@ func (s *awaySecond) add(other awaySecond) {
 
 func (s awaySecond) rate() float64 { return float64(s.commits) / s.lasting.Seconds() }
 
-// perProcessor is how many commits a second of processor time gives: a figure that other programs on this computer change less than the rate.
+// perProcessor is how many commits a second of processor time gives: a figure that other programs
+// on this computer change less than the rate.
 func (s awaySecond) perProcessor() float64 {
 	return float64(s.commits) / max(s.used, time.Millisecond).Seconds()
 }
@@ -283,7 +292,8 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 	return s, nil
 }
 
-// awayCompare adds to the seconds of a run what it has of the throughput of the same seconds of another one, in which nothing is killed, and of awayWindow seconds together.
+// awayCompare adds to the seconds of a run what it has of the throughput of the same seconds of
+// another one, in which nothing is killed, and of awayWindow seconds together.
 func awayCompare(rows, undisturbed []Row) {
 	rate := func(rows []Row, from, to int) (sum float64) {
 		for _, r := range rows[max(from, 0):to] {
@@ -309,9 +319,11 @@ func awayCompare(rows, undisturbed []Row) {
 // awayLeast is what each second is to have of the throughput before.
 const awayLeast = 0.7
 
-// awayWorst returns a row for each phase after the second one of a run: the least that a second, and awayWindow seconds together, have of the throughput before, how many seconds have too little, and what
-// a second of processor time gives in the mean, as far as that is known. Beside another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other
-// programs and the store's own growth make bad seconds there as well.
+// awayWorst returns a row for each phase after the second one of a run: the least that a second,
+// and awayWindow seconds together, have of the throughput before, how many seconds have too little,
+// and what a second of processor time gives in the mean, as far as that is known. Beside another
+// run, in which nothing is killed: what the worst second has of the worst one there of the same
+// age, as other programs and the store's own growth make bad seconds there as well.
 func awayWorst(rows, undisturbed []Row) (worst []Row) {
 	for from := 0; from < len(rows); {
 		phase := rows[from].Text("phase")
@@ -368,7 +380,8 @@ func numbersOf(rows []Row, name string) (all []float64) {
 	return all
 }
 
-// leastOf returns the least mean of a column over so many rows in succession, or over all if they are fewer.
+// leastOf returns the least mean of a column over so many rows in succession, or over all if they
+// are fewer.
 func leastOf(rows []Row, name string, window int) float64 {
 	all := numbersOf(rows, name)
 	window = min(window, len(all))

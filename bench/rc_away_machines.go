@@ -21,7 +21,8 @@ type awayUsed struct {
 	disks        []awayDisk      // of each
 }
 
-// awayDisk is what a machine says of its disk: how many commits have become durable, and how many seconds they took together. The zero value is that it said nothing.
+// awayDisk is what a machine says of its disk: how many commits have become durable, and how many
+// seconds they took together. The zero value is that it said nothing.
 type awayDisk struct {
 	known            bool
 	commits, seconds float64
@@ -40,7 +41,8 @@ func (m *awayRun) used(ctx context.Context) awayUsed {
 	return u
 }
 
-// readAwayDisk reads a machine's page of metrics. It is all zero if the machine does not answer, as it is away or begins.
+// readAwayDisk reads a machine's page of metrics. It is all zero if the machine does not answer, as
+// it is away or begins.
 func readAwayDisk(ctx context.Context, page string) (d awayDisk) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -94,7 +96,8 @@ func (u awayUsed) cells(since awayUsed) (row Row) {
 		}
 	}
 	for i, d := range u.disks {
-		// One that did not answer in time is not known for two seconds; one that has begun again counts from its beginning.
+		// One that did not answer in time is not known for two seconds; one that has begun again
+		// counts from its beginning.
 		if i < len(since.disks) && d.known && since.disks[i].known && d.commits >= since.disks[i].commits {
 			n := d.commits - since.disks[i].commits
 			row = append(row, measure(fmt.Sprintf("disk_commits_%d", i+1), n/lasting.Seconds()),

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAwayIsCompared: a second is compared with the same second of the run in which nothing is killed, alone and with those before it.
+// TestAwayIsCompared: a second is compared with the same second of the run in which nothing is
+// killed, alone and with those before it.
 func TestAwayIsCompared(t *testing.T) {
 	run := func(rates ...float64) (rows []Row) {
 		for _, r := range rates {
@@ -32,7 +33,8 @@ func TestAwayIsCompared(t *testing.T) {
 	}
 }
 
-// TestAwayWorst: the least second of each phase after the second one, and how many have too little; and what it has of the least one where nothing was killed.
+// TestAwayWorst: the least second of each phase after the second one, and how many have too little;
+// and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
 	second := func(phase string, of float64, failed int) Row {
 		row := Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
@@ -69,7 +71,8 @@ func TestAwayWorst(t *testing.T) {
 	}
 }
 
-// TestAwayUnknown: of a second at whose beginning or end a machine's processor time cannot be read it is not known, nor what a commit takes of it.
+// TestAwayUnknown: of a second at whose beginning or end a machine's processor time cannot be read
+// it is not known, nor what a commit takes of it.
 func TestAwayUnknown(t *testing.T) {
 	at := time.Now()
 	known := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second}, nil}
@@ -99,7 +102,8 @@ func TestAwayUnknown(t *testing.T) {
 	}
 }
 
-// TestAwayPace: clients begin a share of what the store took, at even intervals, also those that are late; and as much as goes if that is all.
+// TestAwayPace: clients begin a share of what the store took, at even intervals, also those that
+// are late; and as much as goes if that is all.
 func TestAwayPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -130,7 +134,8 @@ func TestAwayPace(t *testing.T) {
 	})
 }
 
-// TestAwayDisk: what a machine's page says of its disk, by second; nothing of a machine that does not answer, had not answered before, or has begun again.
+// TestAwayDisk: what a machine's page says of its disk, by second; nothing of a machine that does
+// not answer, had not answered before, or has begun again.
 func TestAwayDisk(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "# HELP foresay_store_disk_commit_duration_seconds text\nforesay_store_disk_commit_duration_seconds_bucket{le=\"1\"} 7\n",

@@ -10,8 +10,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// floorClass is a class of transactions: so many reads, one after the other, the last of which may be followed by a write of its key; or one write that
-// follows no read.
+// floorClass is a class of transactions: so many reads, one after the other, the last of which may
+// be followed by a write of its key; or one write that follows no read.
 type floorClass struct {
 	name   string
 	reads  int
@@ -38,8 +38,10 @@ func (w floorWorkload) Next(r *rand.Rand) workload.Txn {
 	return t
 }
 
-// floorPoint has one client at each site, which makes transactions of all classes in random order. All keys are as popular as each other: hardly ever do
-// two transactions meet. Auto gets time to try both of its modes before anything is measured, but for a quick run on the wall clock, which shows it trying.
+// floorPoint has one client at each site, which makes transactions of all classes in random order.
+// All keys are as popular as each other: hardly ever do two transactions meet. Auto gets time to
+// try both of its modes before anything is measured, but for a quick run on the wall clock, which
+// shows it trying.
 func floorPoint(s scale) ([]rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(s), 0)
 	if err != nil {
@@ -78,7 +80,8 @@ func rcFloors() Experiment {
 	}
 }
 
-// floorRows returns a row for each class and site, those of all sites together first. Transactions count with all their attempts.
+// floorRows returns a row for each class and site, those of all sites together first. Transactions
+// count with all their attempts.
 func floorRows(m rcMeasure) []Row {
 	var rows []Row
 	for _, site := range append([]wan.Site{"all"}, m.matrix.Sites()...) {

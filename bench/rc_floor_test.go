@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// floorRatios runs the experiment in virtual time and returns each system's ratios, by site and class.
+// floorRatios runs the experiment in virtual time and returns each system's ratios, by site and
+// class.
 func floorRatios(t *testing.T) map[client.Mode]map[string]map[string]float64 {
 	t.Helper()
 	r, err := rcFloors().Run(t.Context(), Options{Quick: true, Seed: 1, Bubble: bubbles(t)})
@@ -43,8 +44,9 @@ func floorRatios(t *testing.T) map[client.Mode]map[string]map[string]float64 {
 	return ratios
 }
 
-// TestFloor: a predicated transaction takes one round trip to the nearest other site and what disks take, whatever it reads. One that guesses takes two, and
-// one that waits for each read takes one for each, and the commit's. One that only reads one key needs no commit.
+// TestFloor: a predicated transaction takes one round trip to the nearest other site and what disks
+// take, whatever it reads. One that guesses takes two, and one that waits for each read takes one
+// for each, and the commit's. One that only reads one key needs no commit.
 func TestFloor(t *testing.T) {
 	ratios := floorRatios(t)
 	for _, site := range []string{"all", "oregon", "ireland", "seoul"} {
@@ -66,7 +68,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestFloorRows: a transaction counts with all its attempts, and all sites together have the floor that their transactions have on average.
+// TestFloorRows: a transaction counts with all its attempts, and all sites together have the floor
+// that their transactions have on average.
 func TestFloorRows(t *testing.T) {
 	txn := func(site wan.Site, class string, ms time.Duration) geostore.Txn {
 		return geostore.Txn{Site: site, Class: class, Took: ms * time.Millisecond, Attempts: []geostore.Attempt{{Took: time.Millisecond, Committed: true}}}

@@ -46,7 +46,8 @@ func (hotWorkload) Next(*rand.Rand) workload.Txn {
 	return workload.Txn{Name: "hot", Ops: []workload.Op{{Key: 0, Read: true, Write: true}}}
 }
 
-// hotModes are the systems that are compared: the default, and the one that is advised where transactions contend.
+// hotModes are the systems that are compared: the default, and the one that is advised where
+// transactions contend.
 func hotModes() []client.Mode { return []client.Mode{client.Spec, client.Predicated} }
 
 // hotKey gives each measurement a store of its own, on disks or in a bubble.

@@ -35,7 +35,8 @@ func rcLarge() Experiment {
 	}
 }
 
-// largeValues gives each number of clients a store of its own. Machines and clients share this process and its memory.
+// largeValues gives each number of clients a store of its own. Machines and clients share this
+// process and its memory.
 func largeValues(ctx context.Context, w wholeRun) ([]Row, error) {
 	counts := pick(w.scale, []int{1, 8}, []int{1, 8, 16})
 	var rows []Row

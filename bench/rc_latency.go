@@ -12,7 +12,8 @@ const rcAlpha = 0.75
 // rcLasting is how long a system is measured on the wall clock.
 func rcLasting(s scale) time.Duration { return pick(s, 2*time.Second, 12*time.Second) }
 
-// ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as another one.
+// ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as
+// another one.
 func ycsbPoint(s scale, ops, readPercent int) (rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(s), rcAlpha)
 	if err != nil {

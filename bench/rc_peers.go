@@ -40,7 +40,8 @@ func rcPeers() Experiment {
 	}
 }
 
-// A rival is a system with servers of its own. Nothing of it is encrypted, and all of it is synced to disk.
+// A rival is a system with servers of its own. Nothing of it is encrypted, and all of it is synced
+// to disk.
 type rival struct {
 	name    string
 	servers *replicated.Processes
@@ -186,7 +187,8 @@ func (r rival) all(f func(client int) error) error {
 	return nil
 }
 
-// turn has the clients make one operation after the other. Those on their way at the end are part of it.
+// turn has the clients make one operation after the other. Those on their way at the end are part
+// of it.
 func (r rival) turn(ctx context.Context, w wholeRun, op string, seed uint64) (rivalRound, error) {
 	keys, lasting := pick(w.scale, peersQuickKeys, peersKeys), pick(w.scale, 300*time.Millisecond, 2*time.Second)
 	began, cpu := time.Now(), r.servers.CPU()

@@ -44,7 +44,8 @@ func startRivalEtcd(ctx context.Context, path, dir string) (r rival, err error) 
 			_, err := of(client).Get(ctx, []byte(key))
 			return err
 		},
-		// As etcd's package concurrency does it: a read of each key, and a transaction that compares their revisions.
+		// As etcd's package concurrency does it: a read of each key, and a transaction that
+		// compares their revisions.
 		change: func(ctx context.Context, client int, a, b string) error {
 			keys := [][]byte{[]byte(a), []byte(b)}
 			for {
@@ -132,7 +133,8 @@ const rivalRoundTrip = 100 * time.Millisecond
 // rivalOptions are of the store's file.
 type rivalOptions struct{ roundTrip, retain time.Duration }
 
-// rivalFiles writes the store's file and those of its machines, and returns where the pages of their metrics are.
+// rivalFiles writes the store's file and those of its machines, and returns where the pages of
+// their metrics are.
 func rivalFiles(dir string, o rivalOptions) (t rc.Topology, pages, files []string, err error) {
 	type machine struct {
 		Name   string `json:"name"`

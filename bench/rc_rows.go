@@ -17,8 +17,9 @@ type rcMeasure struct {
 	played geostore.Played
 }
 
-// rcRows returns the rows of all sites together and of each. An attempt counts from its start to its outcome, and only those that committed, as in the
-// paper; end to end is from the first attempt's start to the commit.
+// rcRows returns the rows of all sites together and of each. An attempt counts from its start to
+// its outcome, and only those that committed, as in the paper; end to end is from the first
+// attempt's start to the commit.
 func rcRows(m rcMeasure) []Row {
 	rows := []Row{m.row("all", m.played.Txns, total(m.played.Commits))}
 	for _, site := range m.matrix.Sites() {
@@ -80,7 +81,8 @@ func (m rcMeasure) row(site string, txns []geostore.Txn, commits int) Row {
 	return append(row, measure("floor_ms", ms(floor)), measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
 }
 
-// rcFloor is what no transaction of a site can be faster than that survives the loss of one: the round trip to the nearest other site.
+// rcFloor is what no transaction of a site can be faster than that survives the loss of one: the
+// round trip to the nearest other site.
 func rcFloor(m wan.Matrix, site wan.Site) time.Duration {
 	others := slices.DeleteFunc(m.Sites(), func(s wan.Site) bool { return s == site })
 	return m.RTT(site, m.Nearest(site, others))
@@ -94,8 +96,8 @@ func meanOf(all []time.Duration) time.Duration {
 	return sum / time.Duration(max(len(all), 1))
 }
 
-// rcCompare adds to each row what it is against the row of a base system at the same site and point: of attempts, transactions end to end, aborts, those
-// that are asked for.
+// rcCompare adds to each row what it is against the row of a base system at the same site and
+// point: of attempts, transactions end to end, aborts, those that are asked for.
 func rcCompare(rows []Row, base string, of ...string) {
 	for i, row := range rows {
 		if row.Value("system") == base {
@@ -129,7 +131,8 @@ func rcCompare(rows []Row, base string, of ...string) {
 	}
 }
 
-// rcBest adds to the rows of a system that chooses what it is, end to end, against the best of the others at the same site and point.
+// rcBest adds to the rows of a system that chooses what it is, end to end, against the best of the
+// others at the same site and point.
 func rcBest(rows []Row, chooser string) {
 	const column = "end_to_end_mean_ms"
 	for i, row := range rows {
@@ -159,7 +162,8 @@ func samePoint(a, b Row) bool {
 	return true
 }
 
-// rcGrowth adds to each row by how many per cent its mean attempt is longer than that of the same system's first row for the same site.
+// rcGrowth adds to each row by how many per cent its mean attempt is longer than that of the same
+// system's first row for the same site.
 func rcGrowth(rows []Row) {
 	for i, row := range rows {
 		first := slices.IndexFunc(rows, func(r Row) bool {

@@ -79,7 +79,8 @@ func TestComparedRows(t *testing.T) {
 	}
 }
 
-// TestBestOfTheOthers: what chooses is compared with the best at its site and point, and nothing else is.
+// TestBestOfTheOthers: what chooses is compared with the best at its site and point, and nothing
+// else is.
 func TestBestOfTheOthers(t *testing.T) {
 	row := func(system, site string, mean float64) Row {
 		return Row{{"system", system}, {"site", site}, {"alpha", 0.9}, {"end_to_end_mean_ms", mean}}
@@ -106,7 +107,8 @@ func smallRetwis() rcStudy {
 	}}
 }
 
-// TestStoreInVirtualTime: all systems play the same transactions, whose latencies are those of the model, and two runs give the same.
+// TestStoreInVirtualTime: all systems play the same transactions, whose latencies are those of the
+// model, and two runs give the same.
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
 	run := func() []Row {
@@ -129,20 +131,22 @@ func TestStoreInVirtualTime(t *testing.T) {
 			t.Errorf("%s: a sync takes %v ms, want 1", row.Text("system"), ms)
 		}
 	}
-	// Without contention one commit follows the reads: about 5 round trips one after the other, or two in all, or one if the commit says whether the reads
-	// were right. Auto is that, unless aborts speak against it.
+	// Without contention one commit follows the reads: about 5 round trips one after the other, or
+	// two in all, or one if the commit says whether the reads were right. Auto is that, unless
+	// aborts speak against it.
 	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < 0.95*predicated || auto > means[2] {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
 	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 || off < grpc-30 || off > grpc+30 {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
-	// What happens at one instant has no order but that in which goroutines happen to run. On one processor runs are equal
-	// to the last figure, unless the system interrupts a goroutine; on two none was. Then a vote may find the disk busy in
-	// one run and idle in the other.
+	// What happens at one instant has no order but that in which goroutines happen to run. On one
+	// processor runs are equal to the last figure, unless the system interrupts a goroutine; on two
+	// none was. Then a vote may find the disk busy in one run and idle in the other.
 	alike := cmp.Comparer(func(a, b int) bool { return a-b <= 1 && b-a <= 1 })
 	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= max(a, b)/15 })
-	fixed := func(rows []Row) []Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] } // auto goes by what it measures
+	// auto goes by what it measures
+	fixed := func(rows []Row) []Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] }
 	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}

@@ -43,7 +43,8 @@ type death struct {
 	kills  int
 }
 
-// deaths returns the cases: in protocols with a leader it is killed, or another replica; in the others any replica is, in turn.
+// deaths returns the cases: in protocols with a leader it is killed, or another replica; in the
+// others any replica is, in turn.
 func deaths(s scale) []death {
 	leaders, others := pick(s, 4, 1000), pick(s, 2, 200)
 	var all []death

@@ -25,7 +25,8 @@ func smrIdle() Experiment {
 	}
 }
 
-// idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as well.
+// idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as
+// well.
 func idlePoints(s scale, o Options) []point {
 	var points []point
 	protocols := catalog.Protocols()

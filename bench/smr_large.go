@@ -50,7 +50,8 @@ func bulkPoints(s scale, o Options) []point {
 	return points
 }
 
-// bulk is a system with servers of its own. Nothing of it is encrypted, and all of it is synced to disk.
+// bulk is a system with servers of its own. Nothing of it is encrypted, and all of it is synced to
+// disk.
 type bulk struct {
 	system, trip string
 	servers      *replicated.Processes
@@ -155,7 +156,8 @@ func (b *bulk) all(ctx context.Context, f func(ctx context.Context, client int) 
 	return context.Cause(ctx)
 }
 
-// turn has the clients write, each one call after the other. Those on their way at the end are part of it.
+// turn has the clients write, each one call after the other. Those on their way at the end are part
+// of it.
 func (b *bulk) turn(ctx context.Context, lasting time.Duration) error {
 	took := make([][]time.Duration, bulkClients)
 	began, cpu := time.Now(), b.servers.CPU()
@@ -205,7 +207,8 @@ func startBulkEtcd(ctx context.Context, path, dir string) (*bulk, error) {
 	return b, nil
 }
 
-// startBulkService starts a service. The clients are one host, so a connection to each replica is shared.
+// startBulkService starts a service. The clients are one host, so a connection to each replica is
+// shared.
 func startBulkService(ctx context.Context, program, dir string, p smr.Protocol, trip string) (*bulk, error) {
 	s, err := startServed(ctx, program, dir, service.Config{Protocol: p.Name, RoundTrip: trip})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-// served is a service whose replicas are processes of the foresay program, with a client. Nothing of it is encrypted.
+// served is a service whose replicas are processes of the foresay program, with a client. Nothing
+// of it is encrypted.
 type served struct {
 	servers *replicated.Processes
 	client  *service.Client

@@ -122,7 +122,8 @@ func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows
 	return rows, err
 }
 
-// snapshotsCells compares turns with snapshots with those without. The ratio is the median of those within a round; gaps are the longest of all turns.
+// snapshotsCells compares turns with snapshots with those without. The ratio is the median of those
+// within a round; gaps are the longest of all turns.
 func snapshotsCells(with, without []snapshotsTurn) Row {
 	var ratios, rates []float64
 	var sum [2]snapshotsTurn
@@ -190,7 +191,8 @@ func (g *snapshotsGroup) all(ctx context.Context, f func(ctx context.Context, cl
 	return context.Cause(ctx)
 }
 
-// turn has the clients write, each one call after the other, and then waits until the servers rest: what one service has begun must not weigh on the other's turn.
+// turn has the clients write, each one call after the other, and then waits until the servers rest:
+// what one service has begun must not weigh on the other's turn.
 func (g *snapshotsGroup) turn(ctx context.Context, lasting time.Duration) (out snapshotsTurn, err error) {
 	before, err := g.status(ctx)
 	if err != nil {
@@ -227,7 +229,8 @@ func (g *snapshotsGroup) write(ctx context.Context, out *snapshotsTurn, enough f
 	return err
 }
 
-// back kills a replica, one that does not lead, has the clients write so many commands without it, which is more than logs keep if there are snapshots, and looks how they fare while it comes back.
+// back kills a replica, one that does not lead, has the clients write so many commands without it,
+// which is more than logs keep if there are snapshots, and looks how they fare while it comes back.
 func (g *snapshotsGroup) back(ctx context.Context, commands int, lasting time.Duration) (out snapshotsTurn, err error) {
 	before, err := g.client.Status(ctx)
 	if err != nil {
@@ -270,7 +273,8 @@ func (g *snapshotsGroup) back(ctx context.Context, commands int, lasting time.Du
 	return out, err
 }
 
-// rest waits until the servers have next to nothing to do and to write, such as the rest of a snapshot or a merge, but not for ever.
+// rest waits until the servers have next to nothing to do and to write, such as the rest of a
+// snapshot or a merge, but not for ever.
 func (g *snapshotsGroup) rest(ctx context.Context) error {
 	const look = 500 * time.Millisecond
 	for range 60 {

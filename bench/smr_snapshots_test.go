@@ -12,7 +12,8 @@ func TestSnapshotsWithoutProgram(t *testing.T) {
 	}
 }
 
-// TestProtocolOption: an experiment that measures protocols measures the one that is asked for, and says so if it cannot.
+// TestProtocolOption: an experiment that measures protocols measures the one that is asked for, and
+// says so if it cannot.
 func TestProtocolOption(t *testing.T) {
 	for _, e := range []Experiment{smrSnapshots(), smrLarge()} {
 		for _, o := range []Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
@@ -32,7 +33,8 @@ func TestProtocolOption(t *testing.T) {
 	}
 }
 
-// TestSnapshotsCells: the ratio is the median of those within a round, a gap is the longest of all turns, elections add up.
+// TestSnapshotsCells: the ratio is the median of those within a round, a gap is the longest of all
+// turns, elections add up.
 func TestSnapshotsCells(t *testing.T) {
 	with := []snapshotsTurn{
 		{perSecond: 50, gap: 7 * time.Millisecond, terms: 1, snapshots: 10}, {perSecond: 400, gap: 3 * time.Millisecond}, {perSecond: 300, gap: time.Millisecond, terms: 2, snapshots: 5},

@@ -38,8 +38,10 @@ func smrThroughput() Experiment {
 	}
 }
 
-// throughputMarks are the peaks that others have: those of the thesis, without batching, on machines with 12 cores each and a network of 1 Gbit/s between them [Thesis §4.5.4,
-// Figure 4.14]; and those of programs by others, with clients and three replicas on the loopback interface of one machine with two cores.
+// throughputMarks are the peaks that others have: those of the thesis, without batching, on
+// machines with 12 cores each and a network of 1 Gbit/s between them [Thesis §4.5.4, Figure 4.14];
+// and those of programs by others, with clients and three replicas on the loopback interface of one
+// machine with two cores.
 func throughputMarks() []mark {
 	paper := func(system string, y float64) mark { return mark{line: batchName(1), category: system, y: y} }
 	return []mark{
@@ -47,11 +49,13 @@ func throughputMarks() []mark {
 		{line: batchName(0), category: "multipaxos", y: 398e3, source: "upstream"},
 		{line: batchName(0), category: "epaxos", y: 343e3, source: "upstream"},
 		{line: batchName(1), category: "mencius", y: 51.5e3, source: "upstream"},
-		{line: batchName(1), category: "domino", y: 24.5e3, source: "upstream"}, // the authors' program, with DM only; with DFP only 13,600
+		// the authors' program, with DM only; with DFP only 13,600
+		{line: batchName(1), category: "domino", y: 24.5e3, source: "upstream"},
 	}
 }
 
-// throughputFigure names the figure that shows writes in memory or on disk until some acknowledgement.
+// throughputFigure names the figure that shows writes in memory or on disk until some
+// acknowledgement.
 func throughputFigure(durable bool, ack smr.Ack) string {
 	part := "memory"
 	if durable {
@@ -97,8 +101,8 @@ func throughputPoints(s scale, _ Options) []point {
 	return points
 }
 
-// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for the default, and the cells that tell so. Only Domino's clients make
-// batches of their own.
+// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for
+// the default, and the cells that tell so. Only Domino's clients make batches of their own.
 func inBatches(p smr.Protocol, batch int) (smr.Protocol, []Cell) {
 	o := dominoOptions(p)
 	if !isDomino(p) {

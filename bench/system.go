@@ -81,11 +81,12 @@ type topology struct {
 	forward bool
 	// shared makes all callers use the same connections; otherwise each has its own.
 	shared bool
-	// repeatable keeps chance out of a bubble. Servers are a nanosecond further away each, and
-	// if they forward, the later ones are faster by nanoseconds: otherwise the answers to calls
-	// that speculation makes at one instant come at one instant, with the aborts that follow from
-	// them, and what happens then depends on the scheduler. And flow-control windows stay as they
-	// are: left alone, gRPC sends pings to size them, and how many depends on the scheduler too; and they are so large that no update is due.
+	// repeatable keeps chance out of a bubble. Servers are a nanosecond further away each, and if
+	// they forward, the later ones are faster by nanoseconds: otherwise the answers to calls that
+	// speculation makes at one instant come at one instant, with the aborts that follow from them,
+	// and what happens then depends on the scheduler. And flow-control windows stay as they are:
+	// left alone, gRPC sends pings to size them, and how many depends on the scheduler too; and
+	// they are so large that no update is due.
 	repeatable bool
 }
 

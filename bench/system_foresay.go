@@ -14,21 +14,26 @@ import (
 type variant struct {
 	// off switches predictions off at all sites.
 	off bool
-	// fused has sites trip by what their guesses are worth, as they do by default. Else all guesses are made.
+	// fused has sites trip by what their guesses are worth, as they do by default. Else all guesses
+	// are made.
 	fused bool
-	// calls is how many a chain has, where that decides what guesses are worth: then connections are not shared by loads of different chains.
+	// calls is how many a chain has, where that decides what guesses are worth: then connections
+	// are not shared by loads of different chains.
 	calls int
-	// asking has clients ask servers for predictions, which takes all calls of tasks over speculative streams.
+	// asking has clients ask servers for predictions, which takes all calls of tasks over
+	// speculative streams.
 	asking bool
 	// replayable lets handlers run again, so that their own calls may return predictions.
 	replayable bool
 	// streams is how many streams servers admit on a connection, 0 for any number.
 	streams int
-	// halfOpen is how many calls servers run for speculative callers, 0 for the default, and staged says
-	// that their calls have effects, which they keep back until the callers' word, and which commute.
+	// halfOpen is how many calls servers run for speculative callers, 0 for the default, and staged
+	// says that their calls have effects, which they keep back until the callers' word, and which
+	// commute.
 	halfOpen int
 	staged   bool
-	// bytes is the size of the payloads, if it is not the usual one, and grouped says that each chain is a request to be observed.
+	// bytes is the size of the payloads, if it is not the usual one, and grouped says that each
+	// chain is a request to be observed.
 	bytes   int
 	grouped bool
 }

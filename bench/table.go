@@ -9,14 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// tableWidth is how many columns of text a table takes at most: what a terminal shows without wrapping.
+// tableWidth is how many columns of text a table takes at most: what a terminal shows without
+// wrapping.
 const tableWidth = 120
 
-// WriteTable writes the rows as a table for people: text to the left, numbers to the right, and no more decimals than
-// the largest of a column deserves. Texts that are the same in all of them stand above it. A table that would be
-// wider than 120 characters has equal numbers there, too, and is several if that does not do: one for each kind of
-// row, one for each value of a long text, and then one below the other, with the columns that tell the rows apart in each.
-// The points of distributions, which figures show, are only counted.
+// WriteTable writes the rows as a table for people: text to the left, numbers to the right, and no
+// more decimals than the largest of a column deserves. Texts that are the same in all of them stand
+// above it. A table that would be wider than 120 characters has equal numbers there, too, and is
+// several if that does not do: one for each kind of row, one for each value of a long text, and
+// then one below the other, with the columns that tell the rows apart in each. The points of
+// distributions, which figures show, are only counted.
 func (r *Result) WriteTable(w io.Writer) error {
 	t := &tables{}
 	shown := slices.DeleteFunc(slices.Clone(r.Rows), ofDistribution)
@@ -35,7 +37,8 @@ func (r *Result) WriteTable(w io.Writer) error {
 // tables are blocks of lines: headings and tables.
 type tables struct{ blocks []string }
 
-// add adds the rows' tables. lead is what begins the line that says what is the same in all of these rows.
+// add adds the rows' tables. lead is what begins the line that says what is the same in all of
+// these rows.
 func (t *tables) add(rows []Row, lead string) {
 	names, common := split(rows, false)
 	if widthOf(rows, names) > tableWidth {
@@ -95,8 +98,8 @@ func wrapped(lead string, all []common) string {
 	return b.String() + line + "\n"
 }
 
-// split returns the names of the columns for people, and what all rows say in the others: texts of three rows
-// or more, and where room is needed also numbers, and those of two.
+// split returns the names of the columns for people, and what all rows say in the others: texts of
+// three rows or more, and where room is needed also numbers, and those of two.
 func split(rows []Row, numbers bool) (names []string, all []common) {
 	for _, name := range columnsOf(rows) {
 		first := rows[0].Value(name)
@@ -115,7 +118,8 @@ func split(rows []Row, numbers bool) (names []string, all []common) {
 	return names, all
 }
 
-// kindsOf parts rows that measure different things: rows of one kind have most of the kind's numbers, or of their own, in common.
+// kindsOf parts rows that measure different things: rows of one kind have most of the kind's
+// numbers, or of their own, in common.
 func kindsOf(rows []Row, names []string) (kinds [][]Row) {
 	var columns []map[string]bool
 	for _, row := range rows {
@@ -149,7 +153,8 @@ func kindsOf(rows []Row, names []string) (kinds [][]Row) {
 // longText is how wide a column of texts is that rather stands above its rows.
 const longText = 20
 
-// byLongTexts parts the rows by what they have in columns of long texts that are the same in several rows.
+// byLongTexts parts the rows by what they have in columns of long texts that are the same in
+// several rows.
 func byLongTexts(rows []Row, names []string) (parts [][]Row) {
 	var long []string
 	for _, name := range names {
@@ -180,8 +185,8 @@ func byLongTexts(rows []Row, names []string) (parts [][]Row) {
 	return parts
 }
 
-// bands adds tables of some columns each. The columns that tell the rows apart are in all of them, or if these are too
-// wide themselves, the rows' numbers.
+// bands adds tables of some columns each. The columns that tell the rows apart are in all of them,
+// or if these are too wide themselves, the rows' numbers.
 func (t *tables) bands(rows []Row, names []string) {
 	keys := keysOf(rows, names)
 	if newGrid(rows, keys, true).width() > tableWidth/2 {
@@ -234,7 +239,8 @@ type grid struct {
 	numeric []bool
 }
 
-// newGrid makes the table of some columns. Wrapped, names of columns take several lines if they are longer than what is below.
+// newGrid makes the table of some columns. Wrapped, names of columns take several lines if they are
+// longer than what is below.
 func newGrid(rows []Row, names []string, wrap bool) *grid {
 	g := &grid{numeric: make([]bool, len(names)), widths: make([]int, len(names))}
 	body := make([][]string, len(rows))

@@ -31,7 +31,8 @@ func fits(t *testing.T, r *Result) {
 	}
 }
 
-// TestWideTablesFit draws results of all shapes: no table is wider than a screen, and none lacks a value.
+// TestWideTablesFit draws results of all shapes: no table is wider than a screen, and none lacks a
+// value.
 func TestWideTablesFit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -75,7 +76,8 @@ func TestWideTablesFit(t *testing.T) {
 	}
 }
 
-// TestExperimentsTablesFit: testdata/tables.json holds rows of each shape that the experiments' results have.
+// TestExperimentsTablesFit: testdata/tables.json holds rows of each shape that the experiments'
+// results have.
 func TestExperimentsTablesFit(t *testing.T) {
 	b, err := os.ReadFile("testdata/tables.json")
 	if err != nil {

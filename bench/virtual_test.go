@@ -77,7 +77,8 @@ func checkReproduces(t *testing.T, e Experiment) {
 	t.Helper()
 	run := func() []Row {
 		st := e.study(scale{mode: Virtual, quick: true})
-		// On a new connection the order of the first calls, and so some microseconds, depend on the scheduler.
+		// On a new connection the order of the first calls, and so some microseconds, depend on the
+		// scheduler.
 		st.groups = slices.DeleteFunc(st.groups, func(group []trial) bool { return group[0].cold })
 		for _, group := range st.groups {
 			for i := range group {
@@ -91,8 +92,8 @@ func checkReproduces(t *testing.T, e Experiment) {
 		return s.rows()
 	}
 	// A server that is done with a speculative stream before it has seen the client's half-close,
-	// which is under way, resets the stream: some bytes depend on the scheduler.
-	// And which of several calls gets its stream first on a new connection moves later ones by a nanosecond.
+	// which is under way, resets the stream: some bytes depend on the scheduler. And which of
+	// several calls gets its stream first on a new connection moves later ones by a nanosecond.
 	almost := cmp.Comparer(func(a, b Cell) bool {
 		x, ok := a.Value.(float64)
 		y, ok2 := b.Value.(float64)

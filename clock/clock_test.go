@@ -130,7 +130,8 @@ func TestWindowLikeANaiveOne(t *testing.T) {
 			if !ok && len(want) == 0 {
 				continue
 			}
-			// In whole numbers: the smallest rank of which 100 times is no less than percent times all.
+			// In whole numbers: the smallest rank of which 100 times is no less than percent times
+			// all.
 			rank := (percent*len(want) + 99) / 100
 			if !ok || got != want[rank-1] {
 				t.Fatalf("seed %d: percentile %d of %v is %v, %v", seed, percent, want, got, ok)
@@ -144,7 +145,8 @@ func TestWindowLikeANaiveOne(t *testing.T) {
 	}
 }
 
-// A line is two ways whose delays, beyond the shortest, are random, between clocks of which the peer's is off.
+// A line is two ways whose delays, beyond the shortest, are random, between clocks of which the
+// peer's is off.
 type line struct {
 	there, back, queue time.Duration
 	offset             time.Duration

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Probe is a measurement of the way to a peer and back: the own clock when a message was sent and when its answer came, the peer's when it answered, which it did
-// at once.
+// A Probe is a measurement of the way to a peer and back: the own clock when a message was sent and
+// when its answer came, the peer's when it answered, which it did at once.
 type Probe struct {
 	Sent     time.Duration // own clock
 	Peer     time.Duration // the peer's
@@ -17,14 +17,17 @@ type Probe struct {
 type DelayConfig struct {
 	Window     time.Duration // 0 is a second
 	Percentile float64       // in (0, 1]; 0 is 0.95
-	// Step is how far the two clocks move against each other at once, beyond what delays can explain, for the window to be dropped; 0 is 5 ms.
+	// Step is how far the two clocks move against each other at once, beyond what delays can
+	// explain, for the window to be dropped; 0 is 5 ms.
 	Step time.Duration
 	// MaxSamples bounds the probes in the window; 0 is 1024.
 	MaxSamples int
 }
 
-// A Delay estimates how long messages to one peer take, in nanoseconds [Thesis §4.3.4]. The one-way delay is what the peer's clock shows at the arrival less what the
-// own one shows at the sending: whatever the two clocks differ by is part of it, which is right for who asks what the peer's clock will show.
+// A Delay estimates how long messages to one peer take, in nanoseconds [Thesis §4.3.4]. The one-way
+// delay is what the peer's clock shows at the arrival less what the own one shows at the sending:
+// whatever the two clocks differ by is part of it, which is right for who asks what the peer's
+// clock will show.
 type Delay struct {
 	config DelayConfig
 	oneWay *Window
@@ -71,8 +74,9 @@ func NewDelay(c DelayConfig) (*Delay, error) {
 	return d, err
 }
 
-// Add takes a probe whose answer has just come. It returns true if a clock has stepped, the own one or the peer's, so that the probes before this one tell nothing and
-// are dropped. A probe during which the own clock was set back tells nothing itself.
+// Add takes a probe whose answer has just come. It returns true if a clock has stepped, the own one
+// or the peer's, so that the probes before this one tell nothing and are dropped. A probe during
+// which the own clock was set back tells nothing itself.
 func (d *Delay) Add(p Probe) (stepped bool) {
 	trip := p.Received - p.Sent
 	if trip < 0 {
@@ -92,11 +96,14 @@ func (d *Delay) Add(p Probe) (stepped bool) {
 	return stepped
 }
 
-// steps tells whether the clocks have moved against each other. By a probe, their offset is known up to half of what the way there and the way back differ by. A
-// queue on one of the ways makes the trip longer by its length, and moves the offset by half of that. What moves it by more than the queues of two probes and Step is a clock.
-// How long a trip is, the peer's clock does not change: trips are kept.
+// steps tells whether the clocks have moved against each other. By a probe, their offset is known
+// up to half of what the way there and the way back differ by. A queue on one of the ways makes the
+// trip longer by its length, and moves the offset by half of that. What moves it by more than the
+// queues of two probes and Step is a clock. How long a trip is, the peer's clock does not change:
+// trips are kept.
 //
-// How short a trip without queues is, is a guess from the trips of the window. With queues as long as the ways, one window in thousands is dropped for nothing.
+// How short a trip without queues is, is a guess from the trips of the window. With queues as long
+// as the ways, one window in thousands is dropped for nothing.
 func (d *Delay) steps(r reading) bool {
 	if d.oneWay.Len(r.at) == 0 {
 		return false
@@ -113,8 +120,9 @@ func (d *Delay) steps(r reading) bool {
 	return max(moved, -moved) >= d.config.Step+queues
 }
 
-// OneWay returns by how much the peer's clock, when a message arrives, will be beyond the own one, when it is sent: a message sent now arrives at now plus OneWay by the peer's
-// clock. ok is false if there is no measurement in the window.
+// OneWay returns by how much the peer's clock, when a message arrives, will be beyond the own one,
+// when it is sent: a message sent now arrives at now plus OneWay by the peer's clock. ok is false
+// if there is no measurement in the window.
 func (d *Delay) OneWay(now time.Duration) (delay time.Duration, ok bool) {
 	return d.oneWay.Percentile(now, d.config.Percentile)
 }

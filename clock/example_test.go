@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/clock"
 )
 
-// A client predicts when its request arrives, by the replica's clock, and asks for that place in the log.
+// A client predicts when its request arrives, by the replica's clock, and asks for that place in
+// the log.
 func Example() {
 	delay, err := clock.NewDelay(clock.DelayConfig{})
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A Slewed makes of a machine's two clocks one that never steps: it runs with the steady clock, a little faster or slower until it shows what the wall clock does. Runners
-// give nodes this for Now where timestamps of different machines are compared.
+// A Slewed makes of a machine's two clocks one that never steps: it runs with the steady clock, a
+// little faster or slower until it shows what the wall clock does. Runners give nodes this for Now
+// where timestamps of different machines are compared.
 type Slewed struct {
 	maxPPM int64
 	begun  bool
@@ -15,7 +16,8 @@ type Slewed struct {
 	rest   int64 // of the last correction, in millionths of a nanosecond
 }
 
-// NewSlewed returns a clock that is corrected by at most maxPPM millionths of the time that passes, in (0, 1,000,000); 500 is what operating systems do.
+// NewSlewed returns a clock that is corrected by at most maxPPM millionths of the time that passes,
+// in (0, 1,000,000); 500 is what operating systems do.
 func NewSlewed(maxPPM int) (*Slewed, error) {
 	if maxPPM <= 0 || maxPPM >= 1_000_000 {
 		return nil, fmt.Errorf("clock: a correction of %d millionths is not in (0, 1000000)", maxPPM)
@@ -23,7 +25,8 @@ func NewSlewed(maxPPM int) (*Slewed, error) {
 	return &Slewed{maxPPM: int64(maxPPM)}, nil
 }
 
-// Read returns the time, given what the two clocks show now. The first reading is the wall clock's. Later ones do not fall, whatever the wall clock does.
+// Read returns the time, given what the two clocks show now. The first reading is the wall clock's.
+// Later ones do not fall, whatever the wall clock does.
 func (s *Slewed) Read(steady, wall time.Duration) time.Duration {
 	if !s.begun {
 		s.begun, s.steady, s.shows = true, steady, wall

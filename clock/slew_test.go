@@ -18,7 +18,8 @@ func newSlewed(t *testing.T) *clock.Slewed {
 }
 
 func TestSlewedFollowsTheWallClock(t *testing.T) {
-	for _, every := range []time.Duration{300, time.Millisecond, 7 * time.Second} { // readings of 300 ns have less than a nanosecond of correction each
+	// readings of 300 ns have less than a nanosecond of correction each
+	for _, every := range []time.Duration{300, time.Millisecond, 7 * time.Second} {
 		s := newSlewed(t)
 		steady, off := time.Duration(0), time.Duration(0)
 		if got := s.Read(steady, time.Hour); got != time.Hour {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Window holds the durations that were measured within the last while, and tells their percentiles.
+// A Window holds the durations that were measured within the last while, and tells their
+// percentiles.
 type Window struct {
 	span    time.Duration
 	limit   int
@@ -21,7 +22,8 @@ type sample struct {
 	value time.Duration
 }
 
-// NewWindow returns an empty window over the given span, which holds at most limit measurements: of more, the newest. Both must be positive.
+// NewWindow returns an empty window over the given span, which holds at most limit measurements: of
+// more, the newest. Both must be positive.
 func NewWindow(span time.Duration, limit int) (*Window, error) {
 	if span <= 0 || limit <= 0 {
 		return nil, fmt.Errorf("clock: a window of %v and %d measurements has a limit that is not positive", span, limit)
@@ -29,7 +31,8 @@ func NewWindow(span time.Duration, limit int) (*Window, error) {
 	return &Window{span: span, limit: limit}, nil
 }
 
-// Add puts a measurement in. If the clock was set back since the last one, those before it are dropped: nobody knows how old they are.
+// Add puts a measurement in. If the clock was set back since the last one, those before it are
+// dropped: nobody knows how old they are.
 func (w *Window) Add(now, value time.Duration) {
 	w.expire(now)
 	if len(w.sorted) == w.limit {
@@ -40,8 +43,8 @@ func (w *Window) Add(now, value time.Duration) {
 	w.sorted = slices.Insert(w.sorted, i, value)
 }
 
-// Percentile returns the smallest measurement that a part p of those in the window do not exceed: 0.95 for the 95th percentile, 0 for the least. ok is false if the
-// window is empty.
+// Percentile returns the smallest measurement that a part p of those in the window do not exceed:
+// 0.95 for the 95th percentile, 0 for the least. ok is false if the window is empty.
 func (w *Window) Percentile(now time.Duration, p float64) (value time.Duration, ok bool) {
 	w.expire(now)
 	n := len(w.sorted)

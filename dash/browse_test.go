@@ -289,8 +289,8 @@ func browseReport(t *testing.T, b *browser) {
 	b.clean()
 }
 
-// browseBreakEven has the list of sites and the report name one break-even rate, and none while few predictions are judged,
-// and give one reason why nothing is predicted.
+// browseBreakEven has the list of sites and the report name one break-even rate, and none while few
+// predictions are judged, and give one reason why nothing is predicted.
 func browseBreakEven(t *testing.T, b *browser) {
 	collector, err := observe.NewCollector(observe.Config{})
 	if err != nil {

@@ -46,7 +46,8 @@ func add(balance []byte, amount int) []byte {
 	return strconv.AppendInt(nil, int64(n+amount), 10)
 }
 
-// TestStorePage deposits twice, by that code, in a store of three machines with disks and certificates.
+// TestStorePage deposits twice, by that code, in a store of three machines with disks and
+// certificates.
 func TestStorePage(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,8 @@ func (committer) Commit(context.Context, client.Submission) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 }
 
-// TestStoreMetrics: what docs/store.md has a client's process export counts transactions, and Prometheus' linter finds nothing in it.
+// TestStoreMetrics: what docs/store.md has a client's process export counts transactions, and
+// Prometheus' linter finds nothing in it.
 func TestStoreMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	config := client.Config{Backend: committer{}, Mode: client.GRPC}

@@ -66,8 +66,9 @@ type KV []KVOp
 
 // KVModel returns the model of a key-value store in which no key has a value at first.
 //
-// It simplifies before it searches: in keys with nothing but Get, Put and Delete, a Put without an answer whose value
-// nobody read is left out, and one whose value was read is taken to have happened before that.
+// It simplifies before it searches: in keys with nothing but Get, Put and Delete, a Put without an
+// answer whose value nobody read is left out, and one whose value was read is taken to have
+// happened before that.
 func KVModel() Model[KVState, KVInput, KVOutput] {
 	return Model[KVState, KVInput, KVOutput]{
 		Init:          func() KVState { return KVState{} },

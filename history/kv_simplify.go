@@ -6,8 +6,8 @@ type kvWriters struct {
 	index map[string]int
 }
 
-// plainWriters returns the writers of a key with nothing but Get, Put and Delete: there, a read that returns a value
-// returns what some Put wrote. Otherwise it returns false.
+// plainWriters returns the writers of a key with nothing but Get, Put and Delete: there, a read
+// that returns a value returns what some Put wrote. Otherwise it returns false.
 func plainWriters(ops []KVOp) (kvWriters, bool) {
 	w := kvWriters{count: make(map[string]int), index: make(map[string]int)}
 	for i, op := range ops {
@@ -23,9 +23,10 @@ func plainWriters(ops []KVOp) (kvWriters, bool) {
 	return w, true
 }
 
-// simplifyKV leaves out Puts without an answer whose value nobody read. That is sound: no read lies between such a Put
-// and the next write, so the rest is linearizable with it if and only if it is without. And it gives a Put without an
-// answer, the only one of its value, the first return of a read of that value for its own: it took effect before.
+// simplifyKV leaves out Puts without an answer whose value nobody read. That is sound: no read lies
+// between such a Put and the next write, so the rest is linearizable with it if and only if it is
+// without. And it gives a Put without an answer, the only one of its value, the first return of a
+// read of that value for its own: it took effect before.
 func simplifyKV(ops []KVOp) []KVOp {
 	writers, plain := plainWriters(ops)
 	if !plain {
@@ -57,8 +58,9 @@ func simplifyKV(ops []KVOp) []KVOp {
 	return simple
 }
 
-// explainsKV tells whether some hold every writer of what they read. Then what is left out only comes between: if all
-// is linearizable, leave the rest out of that order, and each read still follows the write that it read.
+// explainsKV tells whether some hold every writer of what they read. Then what is left out only
+// comes between: if all is linearizable, leave the rest out of that order, and each read still
+// follows the write that it read.
 func explainsKV(some, all []KVOp) bool {
 	writers, plain := plainWriters(all)
 	if !plain {

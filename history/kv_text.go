@@ -35,7 +35,8 @@ func (h KV) WriteText(w io.Writer) error {
 	return nil
 }
 
-// ParseKV reads what WriteText or WriteJSON wrote; file is its name in errors, which also tell the line or the byte.
+// ParseKV reads what WriteText or WriteJSON wrote; file is its name in errors, which also tell the
+// line or the byte.
 func ParseKV(file string, data []byte) (KV, error) {
 	var h KV
 	var doc kvJSON
@@ -135,7 +136,8 @@ type kvOpJSON struct {
 	Swapped bool           `json:"swapped,omitempty"`
 }
 
-// WriteJSON writes the history as JSON. It returns an error if a key or value is not UTF-8, which JSON cannot tell.
+// WriteJSON writes the history as JSON. It returns an error if a key or value is not UTF-8, which
+// JSON cannot tell.
 func (h KV) WriteJSON(w io.Writer) error {
 	doc := kvJSON{History: kvKind, Ops: make([]kvOpJSON, len(h))}
 	for i, op := range h {

@@ -11,13 +11,15 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// CheckLinearizable tells whether ops are linearizable [Herlihy and Wing, 1990]: whether the operations that returned,
-// and some of those with unknown outcome, can be put in an order that the model allows and that has each operation
-// between its call and its return. Operations that failed have no part in it.
+// CheckLinearizable tells whether ops are linearizable [Herlihy and Wing, 1990]: whether the
+// operations that returned, and some of those with unknown outcome, can be put in an order that the
+// model allows and that has each operation between its call and its return. Operations that failed
+// have no part in it.
 //
-// The search takes exponential time at worst. It ends when timeout has passed, then with the verdict Undecided; if
-// timeout is not positive, it ends when it ends. What makes it hard is many clients and many unknown outcomes in one
-// part. Time is the wall clock's: in a testing/synctest bubble, where that stands still, a timeout never comes.
+// The search takes exponential time at worst. It ends when timeout has passed, then with the
+// verdict Undecided; if timeout is not positive, it ends when it ends. What makes it hard is many
+// clients and many unknown outcomes in one part. Time is the wall clock's: in a testing/synctest
+// bubble, where that stands still, a timeout never comes.
 //
 // The error tells of operations that make no sense and of a model that lacks a function.
 func CheckLinearizable[S, I, O any](ops []Op[I, O], model Model[S, I, O], timeout time.Duration) (Linearizability, error) {
@@ -43,7 +45,8 @@ type linearChecker[S, I, O any] struct {
 	model Model[S, I, O]
 }
 
-// part is the operations on one part of an object, in the order of their calls, less those that constrain nothing.
+// part is the operations on one part of an object, in the order of their calls, less those that
+// constrain nothing.
 type part[I, O any] struct {
 	name string
 	ops  []Op[I, O]
@@ -81,9 +84,9 @@ func (c linearChecker[S, I, O]) readOnly(op Op[I, O]) bool {
 	return c.model.ReadOnly != nil && c.model.ReadOnly(op.Input)
 }
 
-// search looks for a part that is not linearizable, one part after the other so that the first in order is found. The
-// first round gives each part an equal share of half the time; the second, to those that need it, shares of the rest.
-// So one hard part does not hide the violation in another.
+// search looks for a part that is not linearizable, one part after the other so that the first in
+// order is found. The first round gives each part an equal share of half the time; the second, to
+// those that need it, shares of the rest. So one hard part does not hide the violation in another.
 func (c linearChecker[S, I, O]) search(parts []part[I, O], timeout time.Duration) (verdict Verdict, bad int) {
 	start := time.Now()
 	hard := make([]int, len(parts))
@@ -149,8 +152,8 @@ func (c linearChecker[S, I, O]) porcupineModel() porcupine.Model {
 	return m
 }
 
-// step applies an operation. One with unknown outcome that cannot take effect does not: that it took none is always
-// possible, and the search may put it last, where nobody sees it.
+// step applies an operation. One with unknown outcome that cannot take effect does not: that it
+// took none is always possible, and the search may put it last, where nobody sees it.
 func (c linearChecker[S, I, O]) step(state S, op *Op[I, O]) (S, bool) {
 	if op.Outcome == Returned {
 		return c.model.Step(state, op.Input, &op.Output)
@@ -161,8 +164,8 @@ func (c linearChecker[S, I, O]) step(state S, op *Op[I, O]) (S, bool) {
 	return state, true
 }
 
-// porcupineOps translates operations. Each is its own input. Those with unknown outcome return after all others; what
-// the client does next is drawn as another client's.
+// porcupineOps translates operations. Each is its own input. Those with unknown outcome return
+// after all others; what the client does next is drawn as another client's.
 func porcupineOps[I, O any](ops []Op[I, O]) []porcupine.Operation {
 	last := int64(math.MinInt64)
 	for _, op := range ops {

@@ -23,15 +23,15 @@ type Linearizability struct {
 	Verdict Verdict
 	// Part names the part of the object, such as the key, that is not linearizable.
 	Part string
-	// Explanation tells, of a violation, operations of that part that no order explains, in few lines: none of them can be
-	// left out, as far as time allowed to try.
+	// Explanation tells, of a violation, operations of that part that no order explains, in few
+	// lines: none of them can be left out, as far as time allowed to try.
 	Explanation string
 
 	draw func(io.Writer) error
 }
 
-// WriteHTML writes a page with porcupine's drawing: of a violation the part up to the first return that cannot be
-// explained, else the whole history. It searches once more, with the same timeout.
+// WriteHTML writes a page with porcupine's drawing: of a violation the part up to the first return
+// that cannot be explained, else the whole history. It searches once more, with the same timeout.
 func (l Linearizability) WriteHTML(w io.Writer) error {
 	if l.draw == nil {
 		return fmt.Errorf("history: there is no history to draw")
@@ -123,8 +123,9 @@ func (c linearChecker[S, I, O]) explains(some, all []Op[I, O]) bool {
 	return writes(some) == writes(all)
 }
 
-// shortestPrefix returns the history up to the first return that makes it a violation. Linearizability is closed under
-// prefixes, so that return is found by bisection. Operations under way at that time have unknown outcome.
+// shortestPrefix returns the history up to the first return that makes it a violation.
+// Linearizability is closed under prefixes, so that return is found by bisection. Operations under
+// way at that time have unknown outcome.
 func shortestPrefix[I, O any](ops []Op[I, O], violates func([]Op[I, O]) bool) []Op[I, O] {
 	var returns []time.Duration
 	for _, op := range ops {
@@ -162,8 +163,8 @@ func upTo[I, O any](ops []Op[I, O], at time.Duration) []Op[I, O] {
 	return known
 }
 
-// smallest returns operations that hold, of which no run of 1, 2, 4... can be left out, as delta debugging finds them
-// [Zeller and Hildebrandt, 2002]. It returns ops if these do not hold.
+// smallest returns operations that hold, of which no run of 1, 2, 4... can be left out, as delta
+// debugging finds them [Zeller and Hildebrandt, 2002]. It returns ops if these do not hold.
 func smallest[I, O any](ops []Op[I, O], holds func([]Op[I, O]) bool) []Op[I, O] {
 	size := 1
 	for size*2 < len(ops) {

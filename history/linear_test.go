@@ -124,8 +124,8 @@ func TestWriteHTML(t *testing.T) {
 	}
 }
 
-// TestUndecided gives the search more orders than it can try: of 40 concurrent appends, none of which explains a read.
-// The violation in the key after it is found all the same.
+// TestUndecided gives the search more orders than it can try: of 40 concurrent appends, none of
+// which explains a read. The violation in the key after it is found all the same.
 func TestUndecided(t *testing.T) {
 	var h KV
 	for i := range 40 {
@@ -166,8 +166,8 @@ func TestLinearizableBadInput(t *testing.T) {
 	}
 }
 
-// TestRandomLinearizable compares verdicts on small random histories with those of a check that tries all orders, and
-// each explanation with what it claims.
+// TestRandomLinearizable compares verdicts on small random histories with those of a check that
+// tries all orders, and each explanation with what it claims.
 func TestRandomLinearizable(t *testing.T) {
 	var good, bad int
 	for seed := range uint64(4000) {
@@ -262,8 +262,8 @@ func anyOrder(ops KV, state KVState) bool {
 	return false
 }
 
-// TestRefusedUnknown checks that an operation with unknown outcome need not take effect: of a lock whose acquisition
-// waits, two clients may have asked for it in vain.
+// TestRefusedUnknown checks that an operation with unknown outcome need not take effect: of a lock
+// whose acquisition waits, two clients may have asked for it in vain.
 func TestRefusedUnknown(t *testing.T) {
 	lock := Model[bool, bool, struct{}]{
 		Init: func() bool { return false },

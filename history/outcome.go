@@ -13,7 +13,8 @@ type Client int
 type Outcome uint8
 
 const (
-	// Unknown: no answer came. The operation may have taken effect, at any time after its call, or not at all.
+	// Unknown: no answer came. The operation may have taken effect, at any time after its call, or
+	// not at all.
 	Unknown Outcome = iota
 	// Returned: it took effect between its call and its return. For a transaction: it committed.
 	Returned
@@ -38,8 +39,8 @@ func (o Outcome) String() string {
 type Verdict uint8
 
 const (
-	// Undecided: the time limit came first. It is not a pass: check a smaller history, or more keys with fewer clients
-	// each.
+	// Undecided: the time limit came first. It is not a pass: check a smaller history, or more keys
+	// with fewer clients each.
 	Undecided Verdict = iota
 	// OK: the history is as the specification allows.
 	OK

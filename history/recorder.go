@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Recorder collects operations while they happen. Its zero value is ready. It may be used by many goroutines at once,
-// and must not be copied.
+// Recorder collects operations while they happen. Its zero value is ready. It may be used by many
+// goroutines at once, and must not be copied.
 type Recorder[I, O any] struct {
 	mu  sync.Mutex
 	ops []Op[I, O] // in the order of Invoke
@@ -21,8 +21,8 @@ type Recorder[I, O any] struct {
 // KVRecorder collects operations on a key-value store.
 type KVRecorder = Recorder[KVInput, KVOutput]
 
-// Invocation is an operation that was called. Unless Return or Fail follows, its outcome stays Unknown: that is what a
-// caller records that gives up waiting.
+// Invocation is an operation that was called. Unless Return or Fail follows, its outcome stays
+// Unknown: that is what a caller records that gives up waiting.
 type Invocation[I, O any] struct {
 	recorder *Recorder[I, O]
 	index    int
@@ -65,8 +65,8 @@ func (i Invocation[I, O]) end(at time.Duration, outcome Outcome, output O) {
 	op.Return, op.Outcome, op.Output = at, outcome, output
 }
 
-// Ops returns a copy of what was recorded so far, in the order of the calls to Invoke. The error tells of operations
-// that ended twice or before they began; the first word on each is kept.
+// Ops returns a copy of what was recorded so far, in the order of the calls to Invoke. The error
+// tells of operations that ended twice or before they began; the first word on each is kept.
 func (r *Recorder[I, O]) Ops() ([]Op[I, O], error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecorderConcurrently records a register behind a lock, by many goroutines, on a clock that is the lock's.
+// TestRecorderConcurrently records a register behind a lock, by many goroutines, on a clock that is
+// the lock's.
 func TestRecorderConcurrently(t *testing.T) {
 	var r KVRecorder
 	var mu sync.Mutex
@@ -74,7 +75,8 @@ func TestRecorderMisuse(t *testing.T) {
 	}
 }
 
-// TestTxnRecorderConcurrently records serial transactions, of which each reads from several goroutines.
+// TestTxnRecorderConcurrently records serial transactions, of which each reads from several
+// goroutines.
 func TestTxnRecorderConcurrently(t *testing.T) {
 	var r TxnRecorder
 	var mu sync.Mutex

@@ -21,8 +21,8 @@ type Proposal[ID CommandID] struct {
 	Outcome Outcome
 }
 
-// AppliedLog is the commands that one incarnation of a replica applied, in order. One that began with a snapshot, or
-// with what its disk held, begins after the commands that are in there.
+// AppliedLog is the commands that one incarnation of a replica applied, in order. One that began
+// with a snapshot, or with what its disk held, begins after the commands that are in there.
 type AppliedLog[ID CommandID] struct {
 	Replica string
 	First   int // how many commands came before
@@ -33,8 +33,8 @@ type AppliedLog[ID CommandID] struct {
 type Replication[ID CommandID] struct {
 	Proposals []Proposal[ID]
 	Logs      []AppliedLog[ID]
-	// Settled tells that the longest log was recorded after all proposals had returned and its replica had caught up:
-	// a command that returned and is in no log is then lost.
+	// Settled tells that the longest log was recorded after all proposals had returned and its
+	// replica had caught up: a command that returned and is in no log is then lost.
 	Settled bool
 }
 
@@ -77,7 +77,8 @@ type Breach struct {
 	Explanation string
 }
 
-// ReplicationReport is what CheckReplication found: a breach at most for each rule, in the order of the rules.
+// ReplicationReport is what CheckReplication found: a breach at most for each rule, in the order of
+// the rules.
 type ReplicationReport struct {
 	Breaches []Breach
 }
@@ -100,8 +101,8 @@ func (r ReplicationReport) String() string {
 	return b.String()
 }
 
-// CheckReplication tells whether replicas applied commands as one state machine would have. It takes linear time. What
-// commands answered is not its concern: see [CheckLinearizable].
+// CheckReplication tells whether replicas applied commands as one state machine would have. It
+// takes linear time. What commands answered is not its concern: see [CheckLinearizable].
 //
 // The error tells of a history that makes no sense.
 func CheckReplication[ID CommandID](h Replication[ID]) (ReplicationReport, error) {
@@ -238,7 +239,8 @@ func (c *replicationChecker[ID]) checkOrder() {
 	}
 }
 
-// compare breaks the real-time order if early, which is not applied before late, returned before late was called.
+// compare breaks the real-time order if early, which is not applied before late, returned before
+// late was called.
 func (c *replicationChecker[ID]) compare(early, late Proposal[ID], how string) {
 	if early.Outcome == Returned && early.Return < late.Call {
 		c.breach(RealTimeOrder, "command %v returned to client %d at %v, before client %d called command %v at %v, and was %s",

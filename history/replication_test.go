@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// proposed returns proposals that returned, each before the next was called, but for those at the same time.
+// proposed returns proposals that returned, each before the next was called, but for those at the
+// same time.
 func proposed(rounds ...[]string) []Proposal[string] {
 	var proposals []Proposal[string]
 	for i, round := range rounds {
@@ -137,8 +138,8 @@ func TestReplicationBadInput(t *testing.T) {
 	}
 }
 
-// TestRandomReplication applies commands in an order between their calls and returns, on replicas that crash; then it
-// plants one bug.
+// TestRandomReplication applies commands in an order between their calls and returns, on replicas
+// that crash; then it plants one bug.
 func TestRandomReplication(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))

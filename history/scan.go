@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// scanner reads the words of one line of text: words without blanks, and Go strings between quotation marks. After the
-// first error, it returns nothing but zero values.
+// scanner reads the words of one line of text: words without blanks, and Go strings between
+// quotation marks. After the first error, it returns nothing but zero values.
 type scanner struct {
 	rest string
 	err  error
@@ -122,7 +122,8 @@ func (s *scanner) end() {
 // errEmpty is a file without a history.
 var errEmpty = errors.New("empty")
 
-// parse reads a history of a kind, from text by line or from JSON into doc. file is its name in errors.
+// parse reads a history of a kind, from text by line or from JSON into doc. file is its name in
+// errors.
 func parse(file, kind string, data []byte, line func(*scanner), doc any) (text bool, err error) {
 	trimmed := bytes.TrimSpace(data)
 	switch {

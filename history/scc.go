@@ -4,14 +4,15 @@ import (
 	"math"
 )
 
-// view is a graph with some of its edges. A doubled view has two states for each node, 2v and 2v+1: the latter is the
-// node when an anti-dependency led to it, and no anti-dependency leaves it. Its cycles are those of the graph without two
-// adjacent anti-dependencies.
+// view is a graph with some of its edges. A doubled view has two states for each node, 2v and 2v+1:
+// the latter is the node when an anti-dependency led to it, and no anti-dependency leaves it. Its
+// cycles are those of the graph without two adjacent anti-dependencies.
 type view struct {
 	*graph
 	kinds   edgeKind
 	doubled bool
-	// knot restricts the view to edges within one knot: it numbers each node's, from 1. Nil is no restriction.
+	// knot restricts the view to edges within one knot: it numbers each node's, from 1. Nil is no
+	// restriction.
 	knot []int32
 }
 
@@ -31,7 +32,8 @@ func (v *view) nodeOf(state int32) int32 {
 	return state
 }
 
-// next returns the state to which an edge leads from a state, or false if the view does not have the edge.
+// next returns the state to which an edge leads from a state, or false if the view does not have
+// the edge.
 func (v *view) next(state int32, e *edge) (int32, bool) {
 	if e.kind&v.kinds == 0 || v.knot != nil && v.knot[e.from] != v.knot[e.to] {
 		return 0, false
@@ -50,8 +52,9 @@ func (v *view) next(state int32, e *edge) (int32, bool) {
 	return 0, false
 }
 
-// knots returns the strongly connected components of more than one state, by Tarjan's algorithm (1972) with a stack of
-// its own: a history is deeper than a goroutine's stack. With a restriction, states outside of any knot are left out.
+// knots returns the strongly connected components of more than one state, by Tarjan's algorithm
+// (1972) with a stack of its own: a history is deeper than a goroutine's stack. With a restriction,
+// states outside of any knot are left out.
 func (v *view) knots() [][]int32 {
 	t := tarjan{view: v, index: make([]int32, v.states()), low: make([]int32, v.states())}
 	for s := range int32(v.states()) {
@@ -65,7 +68,8 @@ func (v *view) knots() [][]int32 {
 type tarjan struct {
 	*view
 	count int32
-	// index numbers the states in the order of discovery, from 1; done is that of states whose component is known.
+	// index numbers the states in the order of discovery, from 1; done is that of states whose
+	// component is known.
 	index []int32
 	low   []int32
 	stack []int32 // states whose component is not known yet

@@ -34,9 +34,9 @@ const (
 	reordered            // two versions change places in the record
 )
 
-// simulate runs clients on a reference store that is correct by construction: transactions read a snapshot of when they
-// began, and commit one at a time, unless somebody changed a key that they wrote (snapshot isolation) or any key that
-// they accessed (strict serializability) meanwhile.
+// simulate runs clients on a reference store that is correct by construction: transactions read a
+// snapshot of when they began, and commit one at a time, unless somebody changed a key that they
+// wrote (snapshot isolation) or any key that they accessed (strict serializability) meanwhile.
 func simulate(c storeConfig) Transactions {
 	s := &refStore{
 		storeConfig: c, rand: rand.New(rand.NewPCG(c.seed, 1)), versions: make(map[string][]refVersion), running: make([]*refTxn, c.clients),

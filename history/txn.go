@@ -50,8 +50,9 @@ func (k AccessKind) String() string {
 type Access struct {
 	Kind AccessKind
 	Key  string
-	// Value is what was written, appended or read; Initial if a read found nothing. No two writes to a key have the same
-	// value: then a value names a version. A deletion is a write of a value that stands for it.
+	// Value is what was written, appended or read; Initial if a read found nothing. No two writes
+	// to a key have the same value: then a value names a version. A deletion is a write of a value
+	// that stands for it.
 	Value string
 	// List is what ReadList saw, the oldest element first.
 	List []string
@@ -71,9 +72,10 @@ type Txn struct {
 // Transactions is a history of transactions.
 type Transactions struct {
 	Txns []Txn
-	// Versions tells of each register the versions that transactions left there when they committed, the oldest first,
-	// less Initial; what a transaction overwrote itself may be among them. It is the store's word. A register that one
-	// transaction writes at most needs none. A list needs none, because its longest read shows it.
+	// Versions tells of each register the versions that transactions left there when they
+	// committed, the oldest first, less Initial; what a transaction overwrote itself may be among
+	// them. It is the store's word. A register that one transaction writes at most needs none. A
+	// list needs none, because its longest read shows it.
 	Versions map[string][]string
 }
 

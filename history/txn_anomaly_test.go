@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnomalies plants each anomaly, and checks a clean neighbour: the same history but for one word.
+// TestAnomalies plants each anomaly, and checks a clean neighbour: the same history but for one
+// word.
 func TestAnomalies(t *testing.T) {
 	for _, test := range anomalies() {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCheckTransactions checks 100,000 transactions of a store that keeps the level, and of one that keeps less.
+// BenchmarkCheckTransactions checks 100,000 transactions of a store that keeps the level, and of
+// one that keeps less.
 func BenchmarkCheckTransactions(b *testing.B) {
 	for _, bench := range []struct {
 		store, level Level

@@ -4,15 +4,17 @@ import (
 	"fmt"
 )
 
-// CheckTransactions looks for what a level forbids, in the transactions that committed: those whose clients were told,
-// and those with unknown outcome of which somebody saw a write, be it another transaction or the store's record.
+// CheckTransactions looks for what a level forbids, in the transactions that committed: those whose
+// clients were told, and those with unknown outcome of which somebody saw a write, be it another
+// transaction or the store's record.
 //
-// It builds the direct serialization graph [Adya 1999, §3.1.2]: who replaced whose versions, who read whose versions, who
-// replaced what others read; and, for some levels, each client's order and real time. Then it names the cycles. It takes
-// time and memory in proportion to the history, whatever the number of clients.
+// It builds the direct serialization graph [Adya 1999, §3.1.2]: who replaced whose versions, who
+// read whose versions, who replaced what others read; and, for some levels, each client's order and
+// real time. Then it names the cycles. It takes time and memory in proportion to the history,
+// whatever the number of clients.
 //
-// Whether there is a violation is exact, for dependencies through single keys; which phenomena are named in a knot of
-// many is not: a knot ties a cycle of each, and the gravest is found.
+// Whether there is a violation is exact, for dependencies through single keys; which phenomena are
+// named in a knot of many is not: a knot ties a cycle of each, and the gravest is found.
 //
 // The error tells of a history that makes no sense or whose version order is not known.
 func CheckTransactions(h Transactions, level Level) (Report, error) {

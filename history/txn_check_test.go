@@ -106,7 +106,8 @@ func TestReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongCycle checks that the depth of a history does not matter: one cycle goes through all of it.
+// TestLongCycle checks that the depth of a history does not matter: one cycle goes through all of
+// it.
 func TestLongCycle(t *testing.T) {
 	const n = 50_000
 	var h Transactions

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// maxTries is how many edges of a knot are followed back to their beginning in search of a short cycle.
+// maxTries is how many edges of a knot are followed back to their beginning in search of a short
+// cycle.
 const maxTries = 12
 
 // cycleFinder looks for a cycle of each forbidden kind in each knot of a graph.
@@ -13,10 +14,12 @@ type cycleFinder struct {
 	g      *graph
 	x      *txnIndex
 	report *Report
-	// knot numbers, from 1, the strongly connected components of the graph with all edges: all cycles lie in them.
+	// knot numbers, from 1, the strongly connected components of the graph with all edges: all
+	// cycles lie in them.
 	knot []int32
 
-	// Of the present search: within numbers the states that it may visit; from and seen say how each was reached.
+	// Of the present search: within numbers the states that it may visit; from and seen say how
+	// each was reached.
 	within []int32
 	seen   []int32
 	from   []int32 // the edge
@@ -72,7 +75,8 @@ func orderKinds(o Order) edgeKind {
 	return 0
 }
 
-// find reports a cycle of a phenomenon and an order in each knot that has one. GNonadjacent stands for GSingle too.
+// find reports a cycle of a phenomenon and an order in each knot that has one. GNonadjacent stands
+// for GSingle too.
 func (f *cycleFinder) find(p Phenomenon, order Order) {
 	v := &view{
 		graph: f.g, kinds: cycleKinds(p) | orderKinds(order), doubled: p == GNonadjacent, knot: f.knot,
@@ -87,8 +91,9 @@ func (f *cycleFinder) find(p Phenomenon, order Order) {
 	}
 }
 
-// findIn reports the shortest cycle of the kind wanted that it finds in a knot. A cycle with an order is one because of
-// the order's edges, one without because of what no graver cycle has: so the search starts with such edges.
+// findIn reports the shortest cycle of the kind wanted that it finds in a knot. A cycle with an
+// order is one because of the order's edges, one without because of what no graver cycle has: so
+// the search starts with such edges.
 func (f *cycleFinder) findIn(v *view, knot []int32, p Phenomenon, order Order) {
 	var start edgeKind
 	switch {
@@ -120,7 +125,8 @@ func (f *cycleFinder) findIn(v *view, knot []int32, p Phenomenon, order Order) {
 	}
 }
 
-// shortest follows some edges of a kind, of those in a knot of v, back to their beginning in the view search.
+// shortest follows some edges of a kind, of those in a knot of v, back to their beginning in the
+// view search.
 func (f *cycleFinder) shortest(v, search *view, knot []int32, start edgeKind, p Phenomenon, order Order) (best []int32, found bool) {
 	tries := 0
 	for _, state := range knot {
@@ -157,8 +163,8 @@ func family(p Phenomenon) Phenomenon {
 	return p
 }
 
-// path returns the edges of a shortest path between two states of a knot. Edges that leave a node that stands for
-// several transactions cost nothing.
+// path returns the edges of a shortest path between two states of a knot. Edges that leave a node
+// that stands for several transactions cost nothing.
 func (f *cycleFinder) path(v *view, from, to int32) ([]int32, bool) {
 	member := f.within[from]
 	f.stamp++

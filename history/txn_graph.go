@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// edgeKind says why one transaction comes before another. Kinds are bits, so that a search follows some of them.
+// edgeKind says why one transaction comes before another. Kinds are bits, so that a search follows
+// some of them.
 type edgeKind uint8
 
 const (
@@ -14,17 +15,19 @@ const (
 	edgeRW                           // replaced the version that it read
 	edgeSession                      // the same client's later one
 	edgeTime                         // began after it ended
-	// edgePass leads from a node that stands for several transactions: the edge to that node said why.
+	// edgePass leads from a node that stands for several transactions: the edge to that node said
+	// why.
 	edgePass
 )
 
 const edgeOrders = edgeSession | edgeTime
 
-// edge says that the transaction from comes before to. Nodes from the number of transactions on stand for several.
+// edge says that the transaction from comes before to. Nodes from the number of transactions on
+// stand for several.
 type edge struct {
 	from, to int32
-	// key, and before and after on it: the version that from wrote or read, and that to read or wrote. Of edges to a
-	// node that stands for several, after is none.
+	// key, and before and after on it: the version that from wrote or read, and that to read or
+	// wrote. Of edges to a node that stands for several, after is none.
 	key, before, after int32
 	kind               edgeKind
 }
@@ -102,8 +105,8 @@ func (b *graphBuilder) addWrites(chains []chain) {
 	}
 }
 
-// addRead adds what follows from a transaction's read of another one's version, the initial one or nobody's place: the
-// writer comes before, and whoever wrote the next version after.
+// addRead adds what follows from a transaction's read of another one's version, the initial one or
+// nobody's place: the writer comes before, and whoever wrote the next version after.
 func (b *graphBuilder) addRead(c *chain, reader, k, w, place int32) {
 	writer := int32(-1)
 	if w >= 0 {
@@ -137,8 +140,8 @@ type chain struct {
 	writes []int32
 	// after gives, by place in the key's order, the index in writes of the next version.
 	after []int32
-	// tail holds the appends that committed and that nobody saw, the first of each transaction. They come after the
-	// longest read, in any order. If they are several, node stands for them.
+	// tail holds the appends that committed and that nobody saw, the first of each transaction.
+	// They come after the longest read, in any order. If they are several, node stands for them.
 	tail []int32
 	node int32
 }
@@ -180,7 +183,8 @@ func (b *graphBuilder) findTail(key *keyVersions, c *chain, k int32) {
 	}
 }
 
-// addTail adds an edge to all of a chain's tail. One of the tail has no edge to it: it would lead back to it.
+// addTail adds an edge to all of a chain's tail. One of the tail has no edge to it: it would lead
+// back to it.
 func (b *graphBuilder) addTail(c *chain, e edge) {
 	switch len(c.tail) {
 	case 0:

@@ -44,7 +44,8 @@ type txnIndex struct {
 	accessKey [][]int32
 	writes    []write
 	byValue   map[version]int32
-	// seen tells of each transaction whether it committed: its client was told, or somebody saw its writes.
+	// seen tells of each transaction whether it committed: its client was told, or somebody saw its
+	// writes.
 	seen []bool
 	// queue holds transactions that are newly known to have committed, whose reads show others.
 	queue  []int32
@@ -195,8 +196,9 @@ func (x *txnIndex) readRecordedOrders() {
 	}
 }
 
-// observe follows the reads of committed transactions to what they saw, and finds the longest read of each list. What a
-// transaction appended itself before it read counts for nothing: others may come before.
+// observe follows the reads of committed transactions to what they saw, and finds the longest read
+// of each list. What a transaction appended itself before it read counts for nothing: others may
+// come before.
 func (x *txnIndex) observe() {
 	x.own = make([]ownAppends, len(x.keys))
 	for len(x.queue) > 0 {
@@ -339,7 +341,8 @@ func (x *txnIndex) placeVersions(k int32) {
 	}
 }
 
-// reportDirty reports aborted writes that stayed: those that the store recorded, or that are followed by others.
+// reportDirty reports aborted writes that stayed: those that the store recorded, or that are
+// followed by others.
 func (x *txnIndex) reportDirty(key *keyVersions) {
 	for _, place := range key.dirty {
 		w := key.writes[place]

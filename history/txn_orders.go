@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// addSessions adds the order of each client's transactions. Nothing comes after one with unknown outcome: it may take
-// effect at any time later.
+// addSessions adds the order of each client's transactions. Nothing comes after one with unknown
+// outcome: it may take effect at any time later.
 func (b *graphBuilder) addSessions() {
 	byClient := make(map[Client][]int32)
 	var clients []Client
@@ -68,8 +68,9 @@ func (b *graphBuilder) addRealTime() {
 	b.addTimes(txns, edgeTime)
 }
 
-// addTimes adds the order of intervals with a node for each time at which one ends, in a row: from each transaction to
-// the time of its end, and from the last time before its beginning to each transaction.
+// addTimes adds the order of intervals with a node for each time at which one ends, in a row: from
+// each transaction to the time of its end, and from the last time before its beginning to each
+// transaction.
 func (b *graphBuilder) addTimes(txns []int32, kind edgeKind) {
 	if b.kinds&kind == 0 {
 		return

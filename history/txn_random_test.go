@@ -30,7 +30,8 @@ func TestRandomStore(t *testing.T) {
 	}
 }
 
-// TestRandomStoreWithBug checks that each bug of a store is found with each seed, under a name that fits.
+// TestRandomStoreWithBug checks that each bug of a store is found with each seed, under a name that
+// fits.
 func TestRandomStoreWithBug(t *testing.T) {
 	for _, test := range []struct {
 		name  string

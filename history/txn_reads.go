@@ -10,8 +10,8 @@ type readChecker struct {
 	b      *graphBuilder
 	chains []chain
 	keys   []keyReads // by key
-	// updater gives the last transaction that read a version and wrote the key, by write, where the order does not tell;
-	// keyReads has the initial one's.
+	// updater gives the last transaction that read a version and wrote the key, by write, where the
+	// order does not tell; keyReads has the initial one's.
 	updater []int32
 }
 
@@ -111,8 +111,8 @@ func (c *readChecker) register(t, k int32, state *keyReads, value string) (w int
 	return w, true
 }
 
-// list returns the last element that a transaction read of another one's, or false. What it appended itself must be at
-// the end.
+// list returns the last element that a transaction read of another one's, or false. What it
+// appended itself must be at the end.
 func (c *readChecker) list(t, k int32, state *keyReads, list []string) (w int32, ok bool) {
 	key := &c.x.keys[k]
 	others := len(list) - int(state.own)
@@ -158,8 +158,9 @@ func (c *readChecker) garbage(t, k int32, value string) {
 	})
 }
 
-// updates reports a lost update if the transaction replaces a version that another one replaced before it. Adya calls
-// that G-cursor: a cycle on one key. Where the order is not known, two that replace the same version are enough.
+// updates reports a lost update if the transaction replaces a version that another one replaced
+// before it. Adya calls that G-cursor: a cycle on one key. Where the order is not known, two that
+// replace the same version are enough.
 func (c *readChecker) updates(t, k int32, state *keyReads) {
 	if c.x.report.Level.cycles() < GNonadjacent {
 		return

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TxnRecorder collects transactions while they happen. Its zero value is ready. It may be used by many goroutines at
-// once, and must not be copied.
+// TxnRecorder collects transactions while they happen. Its zero value is ready. It may be used by
+// many goroutines at once, and must not be copied.
 type TxnRecorder struct {
 	mu       sync.Mutex
 	txns     []Txn  // in the order of Begin
@@ -108,8 +108,8 @@ func (r *TxnRecorder) Versions(key string, values []string) {
 	r.versions[key] = slices.Clone(values)
 }
 
-// Transactions returns a copy of what was recorded so far, in the order of the calls to Begin. The error tells of
-// transactions that went on after their end or ended before they began.
+// Transactions returns a copy of what was recorded so far, in the order of the calls to Begin. The
+// error tells of transactions that went on after their end or ended before they began.
 func (r *TxnRecorder) Transactions() (Transactions, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,8 @@ func (a Anomaly) Name() string {
 // Report is what CheckTransactions found.
 type Report struct {
 	Level Level
-	// Anomalies are sorted by phenomenon and order. Of each name there are a few: Count tells how many were found.
+	// Anomalies are sorted by phenomenon and order. Of each name there are a few: Count tells how
+	// many were found.
 	Anomalies []Anomaly
 
 	counts map[string]int
@@ -53,8 +54,8 @@ func (r Report) Verdict() Verdict {
 	return Violation
 }
 
-// Count returns how many anomalies of a name were found. Cycles are counted once for each knot of transactions that
-// they tie.
+// Count returns how many anomalies of a name were found. Cycles are counted once for each knot of
+// transactions that they tie.
 func (r Report) Count(name string) int {
 	return r.counts[name]
 }
@@ -107,7 +108,8 @@ func (r *Report) sort() {
 	})
 }
 
-// DOT returns the anomaly as a graph in Graphviz's language: its transactions, and of a cycle its edges.
+// DOT returns the anomaly as a graph in Graphviz's language: its transactions, and of a cycle its
+// edges.
 func (a Anomaly) DOT() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %q {\n", a.Name())

@@ -82,8 +82,8 @@ func parseTxnOutcome(word string) (Outcome, error) {
 	return 0, fmt.Errorf("%q is no outcome of a transaction", word)
 }
 
-// ParseTransactions reads what WriteText or WriteJSON wrote; file is its name in errors, which also tell the line or the
-// byte.
+// ParseTransactions reads what WriteText or WriteJSON wrote; file is its name in errors, which also
+// tell the line or the byte.
 func ParseTransactions(file string, data []byte) (Transactions, error) {
 	h := Transactions{Versions: make(map[string][]string)}
 	var doc txnsJSON
@@ -211,7 +211,8 @@ type accessJSON struct {
 	List  []string `json:"list,omitempty"`
 }
 
-// WriteJSON writes the history as JSON. It returns an error if a key or value is not UTF-8, which JSON cannot tell.
+// WriteJSON writes the history as JSON. It returns an error if a key or value is not UTF-8, which
+// JSON cannot tell.
 func (h Transactions) WriteJSON(w io.Writer) error {
 	doc := txnsJSON{History: txnKind, Versions: h.Versions, Txns: make([]txnJSON, len(h.Txns))}
 	var all []string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRandomAgainstOracle compares verdicts on small random histories, most of them wrong, with an oracle that tries
-// all ways to run the transactions.
+// TestRandomAgainstOracle compares verdicts on small random histories, most of them wrong, with an
+// oracle that tries all ways to run the transactions.
 func TestRandomAgainstOracle(t *testing.T) {
 	verdicts := make(map[Level][3]int)
 	for seed := range uint64(4000) {
@@ -41,7 +41,8 @@ func TestRandomAgainstOracle(t *testing.T) {
 	}
 }
 
-// randomTransactions makes a few transactions that read anything that another one wrote last, in any order of versions.
+// randomTransactions makes a few transactions that read anything that another one wrote last, in
+// any order of versions.
 func randomTransactions(r *rand.Rand) Transactions {
 	const keys = 3
 	h := Transactions{Versions: make(map[string][]string)}
@@ -76,8 +77,8 @@ func randomTransactions(r *rand.Rand) Transactions {
 	return h
 }
 
-// oracle runs transactions in all ways that a level allows until one gives the history. Under snapshot isolation a
-// transaction has two events, its snapshot and its commit; else one.
+// oracle runs transactions in all ways that a level allows until one gives the history. Under
+// snapshot isolation a transaction has two events, its snapshot and its commit; else one.
 type oracle struct {
 	h         Transactions
 	level     Level
@@ -153,8 +154,8 @@ func (o *oracle) ordered(s, t int) bool {
 	return false
 }
 
-// commit installs what a transaction wrote, if that is next in the order of versions and nobody did since the
-// transaction's snapshot, and goes on.
+// commit installs what a transaction wrote, if that is next in the order of versions and nobody did
+// since the transaction's snapshot, and goes on.
 func (o *oracle) commit(t int) bool {
 	var keys []string
 	for _, a := range o.h.Txns[t].Accesses {

@@ -150,7 +150,8 @@ func (d patientDisk) CommitUnhurried(ops []host.Op, done func(error)) {
 
 func (d patientDisk) Hurry() { d.d.note("hurry") }
 
-// A commit may be put off until somebody waits for it, and no longer. What is sent waits for the disk either way, in order.
+// A commit may be put off until somebody waits for it, and no longer. What is sent waits for the
+// disk either way, in order.
 func TestUnhurriedSends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		d := newDiary()
@@ -196,7 +197,8 @@ func TestUnhurriedSends(t *testing.T) {
 	})
 }
 
-// Calls of one round are like others: each sees what those before it wrote, and what became durable meanwhile leaves in order.
+// Calls of one round are like others: each sees what those before it wrote, and what became durable
+// meanwhile leaves in order.
 func TestCallsOfOneRound(t *testing.T) {
 	inWorld(t, func(w *world) {
 		disk := &handDisk{Memory: host.NewMemory()}

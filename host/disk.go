@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Disk keeps what one node writes. Package host/waldisk has the one that survives the machine, [NewMemory] makes one that does not survive the process.
+// A Disk keeps what one node writes. Package host/waldisk has the one that survives the machine,
+// [NewMemory] makes one that does not survive the process.
 //
 // A host calls Commit and reads the keys from one goroutine.
 type Disk interface {
@@ -18,18 +19,19 @@ type Disk interface {
 	NextIndex() uint64
 	// Keys is the key space, with all that was committed, durable or not.
 	Keys() protocol.Keys
-	// Commit makes the operations durable, together or not at all, and after those of earlier calls. It calls done once: with nil when they are
-	// durable, before it returns or later, in the order of the calls; with an error if they may not be, and then all later calls fail too. The slice is
-	// the caller's again when Commit returns; the bytes of records when done was called, those of keys and values never. Commit may wait while too much is
-	// on its way.
+	// Commit makes the operations durable, together or not at all, and after those of earlier
+	// calls. It calls done once: with nil when they are durable, before it returns or later, in the
+	// order of the calls; with an error if they may not be, and then all later calls fail too. The
+	// slice is the caller's again when Commit returns; the bytes of records when done was called,
+	// those of keys and values never. Commit may wait while too much is on its way.
 	Commit(ops []Op, done func(error))
 }
 
 // A PatientDisk can keep what nobody waits for until there is more to write.
 type PatientDisk interface {
 	Disk
-	// CommitUnhurried is Commit for operations that may become durable some milliseconds later: with those of the next Commit or Hurry, or after a time of
-	// the disk's choice.
+	// CommitUnhurried is Commit for operations that may become durable some milliseconds later:
+	// with those of the next Commit or Hurry, or after a time of the disk's choice.
 	CommitUnhurried(ops []Op, done func(error))
 	// Hurry has the disk wait no longer with what it was given.
 	Hurry()
@@ -41,8 +43,8 @@ type Record struct {
 	Bytes []byte
 }
 
-// An Op is one of the kinds of effects that are durable: KindAppend with Index and Value, KindTruncate with Index, KindPut with Key and
-// Value, KindDelete with Key.
+// An Op is one of the kinds of effects that are durable: KindAppend with Index and Value,
+// KindTruncate with Index, KindPut with Key and Value, KindDelete with Key.
 type Op struct {
 	Kind  protocol.Kind
 	Index uint64

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// commitEvery is after how many calls at the latest what they wrote goes to the disk, and what they sent leaves.
+// commitEvery is after how many calls at the latest what they wrote goes to the disk, and what they
+// sent leaves.
 const commitEvery = 256
 
 // diskState is what the disk tells the node.
@@ -113,7 +114,8 @@ func (n *Node[M]) carryOut() error {
 	return nil
 }
 
-// hold keeps a message until what it waits for is durable. If somebody waits for the message, the disk is not to put that off.
+// hold keeps a message until what it waits for is durable. If somebody waits for the message, the
+// disk is not to put that off.
 func (n *Node[M]) hold(h held[M], unhurried bool) {
 	n.held.push(h)
 	switch inBatch := h.after > n.batch.number; {

@@ -37,7 +37,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	server, err := host.New(host.Config{
-		Network:  transport.Config{Cluster: "example", IDs: []protocol.ID{1}, Insecure: true}, // see the transport's Config.TLS
+		// see the transport's Config.TLS
+		Network:  transport.Config{Cluster: "example", IDs: []protocol.ID{1}, Insecure: true},
 		Listener: lis,
 	})
 	if err != nil {

@@ -20,16 +20,19 @@ import (
 type Config struct {
 	// Network says who this host is and how it talks to others.
 	Network transport.Config
-	// Listener is where other hosts and clients come in. nil: nowhere, as for a host of clients. Run closes it.
+	// Listener is where other hosts and clients come in. nil: nowhere, as for a host of clients.
+	// Run closes it.
 	Listener net.Listener
-	// Clock is the time of all nodes here. nil is the time since 1970 when the host was made, and from then on what the machine's steady clock
-	// counts: it does not jump when the machine's time is set.
+	// Clock is the time of all nodes here. nil is the time since 1970 when the host was made, and
+	// from then on what the machine's steady clock counts: it does not jump when the machine's time
+	// is set.
 	Clock func() time.Duration
 	// Seed is for the nodes' random numbers. 0 is a new one.
 	Seed uint64
 	// StopTimeout bounds how long Run, when it ends, waits for the disk. 0 is 10 s.
 	StopTimeout time.Duration
-	// Check has each node that is a protocol.Checked look for broken invariants after each call, and stop at one.
+	// Check has each node that is a protocol.Checked look for broken invariants after each call,
+	// and stop at one.
 	Check bool
 	// Logger gets what goes wrong. nil is none. Network.Logger is this one unless it is set.
 	Logger *slog.Logger
@@ -93,7 +96,8 @@ func steadyClock() func() time.Duration {
 	return func() time.Duration { return base + time.Since(start) }
 }
 
-// SetPeer says where a member is. The address may change while the host runs. Members that are this host are ignored.
+// SetPeer says where a member is. The address may change while the host runs. Members that are this
+// host are ignored.
 func (h *Host) SetPeer(id protocol.ID, address string) error { return h.transport.SetPeer(id, address) }
 
 // RemovePeer says that a member is gone.
@@ -131,8 +135,9 @@ func (h *Host) start(m member) {
 	})
 }
 
-// Run runs the nodes until ctx ends. It then takes no more inputs, waits until what the nodes wrote is durable, sends what waited for that, closes all
-// streams and returns nil. The error is that of the first node that failed, or of the listener; all is stopped likewise then. A host runs once.
+// Run runs the nodes until ctx ends. It then takes no more inputs, waits until what the nodes wrote
+// is durable, sends what waited for that, closes all streams and returns nil. The error is that of
+// the first node that failed, or of the listener; all is stopped likewise then. A host runs once.
 func (h *Host) Run(ctx context.Context) error {
 	network, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()

@@ -99,7 +99,8 @@ func (b *inbox[M]) add(ins []input[M]) {
 	}
 }
 
-// addOne queues one input of the network. Once one of a peer was lost, so are all until the node has been told.
+// addOne queues one input of the network. Once one of a peer was lost, so are all until the node
+// has been told.
 func (b *inbox[M]) addOne(in *input[M]) {
 	if b.closed {
 		return
@@ -172,8 +173,9 @@ func (b *inbox[M]) close() {
 	b.take(nil)
 }
 
-// Deliver hands a message of the application to the node. If too many wait, it waits until ctx is done, and its error is then an ErrOverload too.
-// It is for any goroutine but the node's: not for the App function.
+// Deliver hands a message of the application to the node. If too many wait, it waits until ctx is
+// done, and its error is then an ErrOverload too. It is for any goroutine but the node's: not for
+// the App function.
 func (n *Node[M]) Deliver(ctx context.Context, msg M) error {
 	if err := n.inbox.room.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("%w: %w", ErrOverload, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// Memory is a Disk that is lost with the process. A host that is made anew in the same process can be given it again. It may be used by one host at a
-// time; its identity is random.
+// Memory is a Disk that is lost with the process. A host that is made anew in the same process can
+// be given it again. It may be used by one host at a time; its identity is random.
 type Memory struct {
 	identity string
 

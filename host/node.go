@@ -194,7 +194,8 @@ func (n *Node[M]) begin() {
 	n.env.Begin(n.clock())
 }
 
-// finish waits until what the node wrote is durable, and sends what waited for it. It follows a round, so all is with the disk.
+// finish waits until what the node wrote is durable, and sends what waited for it. It follows a
+// round, so all is with the disk.
 func (n *Node[M]) finish() error {
 	n.inbox.close()
 	timeout := time.NewTimer(n.stopTimeout)

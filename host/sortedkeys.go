@@ -11,7 +11,8 @@ const chunkSize = 256
 
 type entry struct{ key, value []byte }
 
-// sortedKeys is an ordered map from keys to values: a sorted list of sorted chunks. Its zero value is empty.
+// sortedKeys is an ordered map from keys to values: a sorted list of sorted chunks. Its zero value
+// is empty.
 type sortedKeys struct {
 	chunks [][]entry // none is empty
 }
@@ -35,7 +36,8 @@ func (s *sortedKeys) get(key []byte) ([]byte, bool) {
 	return s.chunks[c][i].value, true
 }
 
-// atOrAfter returns the entry of a key, or else the first one behind it. With after it is the first one behind it in any case.
+// atOrAfter returns the entry of a key, or else the first one behind it. With after it is the first
+// one behind it in any case.
 func (s *sortedKeys) atOrAfter(key []byte, after bool) (entry, bool) {
 	if len(s.chunks) == 0 {
 		return entry{}, false

@@ -19,17 +19,21 @@ type Spec[M any] struct {
 	Codec protocol.Codec[M]
 	// Disk is what the node has written before, and where it writes. nil is a new Memory.
 	Disk Disk
-	// App gets what the node sends to protocol.App, in order. The node waits for it, so it must not wait for anything itself. nil: nobody.
+	// App gets what the node sends to protocol.App, in order. The node waits for it, so it must not
+	// wait for anything itself. nil: nobody.
 	App func(msg M)
-	// Committed gets how long each commit to the disk took until it was durable. The disk waits for it. nil: nobody.
+	// Committed gets how long each commit to the disk took until it was durable. The disk waits for
+	// it. nil: nobody.
 	Committed func(took time.Duration)
 
-	// QueueMessages and QueueBytes bound what the network has brought and the node has not looked at; more is lost. 0 is 65536 and 64 MiB.
+	// QueueMessages and QueueBytes bound what the network has brought and the node has not looked
+	// at; more is lost. 0 is 65536 and 64 MiB.
 	QueueMessages int
 	QueueBytes    int
 	// QueueDeliveries bounds the same of the application's; Deliver waits for more. 0 is 4096.
 	QueueDeliveries int
-	// QueueHeld is how much of what the node wants to send may wait for the disk. At more, the node is not given any input. 0 is 65536.
+	// QueueHeld is how much of what the node wants to send may wait for the disk. At more, the node
+	// is not given any input. 0 is 65536.
 	QueueHeld int
 }
 
@@ -63,8 +67,8 @@ func (s Spec[M]) withDefaults() (Spec[M], error) {
 	return s, nil
 }
 
-// Add makes a node of a host. It reads the disk's log, and fails if that cannot be read, or if the host has a node of this ID in the group. The
-// node starts with Run, or at once if the host runs.
+// Add makes a node of a host. It reads the disk's log, and fails if that cannot be read, or if the
+// host has a node of this ID in the group. The node starts with Run, or at once if the host runs.
 func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 	addr := transport.Addr{Group: spec.Group, ID: spec.ID}
 	fail := func(err error) (*Node[M], error) { return nil, fmt.Errorf("host: add %v: %w", addr, err) }

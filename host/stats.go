@@ -18,7 +18,8 @@ type Stats struct {
 type NodeStats struct {
 	Addr  transport.Addr
 	Steps uint64 // calls of the node
-	// Queued messages and bytes have arrived and were not looked at; Held messages wait for the disk.
+	// Queued messages and bytes have arrived and were not looked at; Held messages wait for the
+	// disk.
 	Queued      int
 	QueuedBytes int
 	Held        int
@@ -33,7 +34,8 @@ type NodeStats struct {
 	CommitLatency Histogram
 }
 
-// A Histogram counts durations: Counts[i] of those below 2^i microseconds that are not below 2^(i-1).
+// A Histogram counts durations: Counts[i] of those below 2^i microseconds that are not below
+// 2^(i-1).
 type Histogram struct {
 	Counts [32]uint64
 	Sum    time.Duration
@@ -57,7 +59,8 @@ func (h Histogram) Mean() time.Duration {
 	return h.Sum / time.Duration(n)
 }
 
-// Quantile returns a duration that the share q of all, from 0 to 1, does not exceed: up to twice the least such one.
+// Quantile returns a duration that the share q of all, from 0 to 1, does not exceed: up to twice
+// the least such one.
 func (h Histogram) Quantile(q float64) time.Duration {
 	want := uint64(q * float64(h.Count()))
 	var sum uint64

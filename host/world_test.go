@@ -152,7 +152,8 @@ func (w *world) host(cfg host.Config, members ...protocol.ID) *running {
 	return &running{Host: h, w: w, done: make(chan error, 1)}
 }
 
-// run starts the host. It is stopped with the test, if not before, and must then end without an error.
+// run starts the host. It is stopped with the test, if not before, and must then end without an
+// error.
 func (r *running) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop

@@ -4,19 +4,21 @@ import "time"
 
 // Work is counted in calls that are replayed, of which each takes about 20 ns.
 const (
-	// workPerSecond is what a kind of request may cost on average, half a percent of a processor, and workAtOnce by how
-	// much it may be ahead of that. It is enough to work out more than a thousand requests of a few calls each second.
+	// workPerSecond is what a kind of request may cost on average, half a percent of a processor,
+	// and workAtOnce by how much it may be ahead of that. It is enough to work out more than a
+	// thousand requests of a few calls each second.
 	workPerSecond, workAtOnce = 200_000, 100_000
 	// workToBegin is what it takes to find out what each call waited for, per request and per call.
 	workToBegin, workPerCall = 50, 5
-	// workToWeigh is what weighing the methods of one request may cost, unless a single one costs more.
+	// workToWeigh is what weighing the methods of one request may cost, unless a single one costs
+	// more.
 	workToWeigh = 10_000
 	// workPerRequest is what one request may cost at all, two milliseconds.
 	workPerRequest = 100_000
 )
 
-// afford decides which of a request's methods are weighed, and whether it can be worked out at all: requests end
-// later by that time, so that it must be short, and rare for large requests. Under mu.
+// afford decides which of a request's methods are weighed, and whether it can be worked out at all:
+// requests end later by that time, so that it must be short, and rare for large requests. Under mu.
 func (k *kind) afford(w *work, now time.Time) bool {
 	if passed := now.Sub(k.paid); passed > 0 {
 		k.debt = max(k.debt-passed.Seconds()*workPerSecond, 0)

@@ -25,8 +25,8 @@ func strand(calls, methods int) *foresay.RequestRecord {
 	return r
 }
 
-// TestLargeRequests: where there are too many methods to weigh, each is weighed time and again, and the means are what
-// weighing all of them gives.
+// TestLargeRequests: where there are too many methods to weigh, each is weighed time and again, and
+// the means are what weighing all of them gives.
 func TestLargeRequests(t *testing.T) {
 	const calls, methods, times = 40, 10, 1000
 	c, err := NewCollector(Config{})
@@ -67,7 +67,8 @@ func TestLargeRequests(t *testing.T) {
 			{"saved", s.saved, milliseconds(u.saved)}, {"gain", s.gain, milliseconds(u.gain)},
 			{"cost", s.cost, milliseconds(u.cost)}, {"extra", s.aloneExtra, float64(u.aloneExtra)},
 		} {
-			// A method that loses is predicted until experience says so, which changes what the others save.
+			// A method that loses is predicted until experience says so, which changes what the
+			// others save.
 			if got := f.got / times; math.Abs(got-f.want) > 0.06*f.want+0.4 {
 				t.Errorf("%s, %s: got %.3f a request, want %.3f", u.method.name, f.what, got, f.want)
 			}

@@ -10,8 +10,9 @@ import (
 // maxID bounds a request's id in bytes.
 const maxID = 128
 
-// requestID returns the id by which all services know a request: the trace id of the span that ctx belongs to, else
-// that of the traceparent header, else the x-request-id header, else "". header returns a header's values.
+// requestID returns the id by which all services know a request: the trace id of the span that ctx
+// belongs to, else that of the traceparent header, else the x-request-id header, else "". header
+// returns a header's values.
 func requestID(ctx context.Context, header func(name string) []string) string {
 	if id := trace.SpanContextFromContext(ctx).TraceID(); id.IsValid() {
 		return id.String()
@@ -28,8 +29,9 @@ func requestID(ctx context.Context, header func(name string) []string) string {
 	return ""
 }
 
-// parseTraceparent returns the trace id of a traceparent header, by W3C Trace Context, 3.2: version, trace id, parent
-// id and flags in lower-case hexadecimal, and for versions to come possibly more.
+// parseTraceparent returns the trace id of a traceparent header, by W3C Trace Context, 3.2:
+// version, trace id, parent id and flags in lower-case hexadecimal, and for versions to come
+// possibly more.
 func parseTraceparent(v string) (id string, ok bool) {
 	const traceAt, parentAt, flagsAt, end = 3, 36, 53, 55
 	if len(v) < end || v[traceAt-1] != '-' || v[parentAt-1] != '-' || v[flagsAt-1] != '-' {

@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// Report returns what has been found out up to now. With a Control the report has its status, and each method's mode;
-// nil is allowed. It takes each kind of request's lock for well under a millisecond, one after the other.
+// Report returns what has been found out up to now. With a Control the report has its status, and
+// each method's mode; nil is allowed. It takes each kind of request's lock for well under a
+// millisecond, one after the other.
 func (c *Collector) Report(control *foresay.Control) *Report {
 	r := &Report{
 		Schema: Schema, Since: c.since, At: time.Now(), Budget: defaultBudget, Requests: []RequestReport{},
@@ -241,7 +242,8 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats, fu
 	return stats, fuse
 }
 
-// urgency orders the states of a method's sites: one that has tripped says most, then one that is tried again.
+// urgency orders the states of a method's sites: one that has tripped says most, then one that is
+// tried again.
 func urgency(s foresay.SiteState) int {
 	switch s {
 	case foresay.StateTripped:

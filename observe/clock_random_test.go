@@ -67,7 +67,8 @@ func randomSteps(chance *rand.Rand, depth int, top, handlers bool) []step {
 	return out
 }
 
-// randomHandler composes what a handler does: no tasks, streams or goroutines of its own, and no guesses.
+// randomHandler composes what a handler does: no tasks, streams or goroutines of its own, and no
+// guesses.
 func randomHandler(chance *rand.Rand, depth int, beside bool) []step {
 	var out []step
 	for range 1 + chance.IntN(4) {
@@ -112,8 +113,8 @@ func randomServed(chance *rand.Rand, depth int) step {
 	return s
 }
 
-// TestRandomClockOfHandlers composes a task whose calls are guessed right, with staged calls whose handlers wait, call and
-// hold back, two deep, and holds what is reported of it to the clock.
+// TestRandomClockOfHandlers composes a task whose calls are guessed right, with staged calls whose
+// handlers wait, call and hold back, two deep, and holds what is reported of it to the clock.
 func TestRandomClockOfHandlers(t *testing.T) {
 	seeds, from := seedsOf(t, 100)
 	for seed := from; seed < from+seeds; seed++ {
@@ -135,7 +136,8 @@ func TestRandomClockOfHandlers(t *testing.T) {
 	}
 }
 
-// randomLine composes a program whose steps follow each other, each a single one or calls side by side.
+// randomLine composes a program whose steps follow each other, each a single one or calls side by
+// side.
 func randomLine(chance *rand.Rand) []step {
 	var out []step
 	call := func() step {
@@ -178,8 +180,9 @@ func randomLine(chance *rand.Rand) []step {
 	return out
 }
 
-// TestRandomForesight composes programs of steps that follow each other, which is what the rule of the model is right
-// for, and holds what is foreseen of them to the clock: never too much, and exactly where the model knows all.
+// TestRandomForesight composes programs of steps that follow each other, which is what the rule of
+// the model is right for, and holds what is foreseen of them to the clock: never too much, and
+// exactly where the model knows all.
 func TestRandomForesight(t *testing.T) {
 	seeds, from := seedsOf(t, 150)
 	for seed := from; seed < from+seeds; seed++ {
@@ -197,8 +200,8 @@ func TestRandomForesight(t *testing.T) {
 	}
 }
 
-// seedsOf returns how many seeds there are to try, FORESAY_SEEDS, and the first, FORESAY_SEED. A failing one is replayed
-// by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
+// seedsOf returns how many seeds there are to try, FORESAY_SEEDS, and the first, FORESAY_SEED. A
+// failing one is replayed by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
 func seedsOf(t *testing.T, usual int) (seeds, from int) {
 	t.Helper()
 	seeds = usual
@@ -214,15 +217,16 @@ func seedsOf(t *testing.T, usual int) (seeds, from int) {
 	return seeds, from
 }
 
-// mayForeseeLess says whether the model is known to foresee too little of a program: it has a staged call, since how long
-// the word takes that confirms one is not known and is taken to be as long as the call; or several wrong guesses, after
-// which the program's own computing may be done again once for all of them.
+// mayForeseeLess says whether the model is known to foresee too little of a program: it has a
+// staged call, since how long the word takes that confirms one is not known and is taken to be as
+// long as the call; or several wrong guesses, after which the program's own computing may be done
+// again once for all of them.
 func mayForeseeLess(program string) bool {
 	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) && strings.Count(program, "wrong") > 1
 }
 
-// TestRandomClock composes programs and holds what is reported of them to the clock. Where too much is
-// foreseen the report says that it may be, but for goroutines that happen to take turns.
+// TestRandomClock composes programs and holds what is reported of them to the clock. Where too much
+// is foreseen the report says that it may be, but for goroutines that happen to take turns.
 func TestRandomClock(t *testing.T) {
 	seeds, from := seedsOf(t, 150)
 	unsaid := 0 // goroutines may take turns by chance

@@ -10,8 +10,9 @@ import (
 	"github.com/foresay/foresay/observe"
 )
 
-// TestClock: what is foreseen in observe mode, and what is reported in mode on, is what a clock says, the time without speculation less the time with it,
-// whatever comes after a call of 50 ms that is guessed right.
+// TestClock: what is foreseen in observe mode, and what is reported in mode on, is what a clock
+// says, the time without speculation less the time with it, whatever comes after a call of 50 ms
+// that is guessed right.
 func TestClock(t *testing.T) {
 	right := step{kind: get, took: 50, guess: "right"}
 	read := step{kind: get, took: 50}
@@ -58,9 +59,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockOfHandlers: a handler that waits until its caller is confirmed does not wait without speculation. Its server
-// says how long it did, so that what is reported of a staged call behind a call of 50 ms that is guessed right is what a
-// clock says.
+// TestClockOfHandlers: a handler that waits until its caller is confirmed does not wait without
+// speculation. Its server says how long it did, so that what is reported of a staged call behind a
+// call of 50 ms that is guessed right is what a clock says.
 func TestClockOfHandlers(t *testing.T) {
 	right := step{kind: get, took: 50, guess: "right"}
 	own := func(ms int) step { return step{kind: work, took: ms} }
@@ -113,8 +114,8 @@ func TestClockOfHandlers(t *testing.T) {
 	}
 }
 
-// TestClockOfReplays: calls that goroutines of the code's own made side by side did not follow each other because a
-// replay has the answers of both at once.
+// TestClockOfReplays: calls that goroutines of the code's own made side by side did not follow each
+// other because a replay has the answers of both at once.
 func TestClockOfReplays(t *testing.T) {
 	read, wrong := step{kind: get, took: 50}, step{kind: get, took: 50, guess: "wrong", plain: true}
 	for name, steps := range map[string][]step{
@@ -133,7 +134,8 @@ func TestClockOfReplays(t *testing.T) {
 	}
 }
 
-// TestClockOfLeftCode: a run that was discarded may still sleep when its request has ended, and changes no figure.
+// TestClockOfLeftCode: a run that was discarded may still sleep when its request has ended, and
+// changes no figure.
 func TestClockOfLeftCode(t *testing.T) {
 	call := func(took int, guess string) step { return step{kind: get, took: took, guess: guess} }
 	plain := func(took int) step { return step{kind: get, took: took, guess: "right", plain: true} }
@@ -153,7 +155,8 @@ func TestClockOfLeftCode(t *testing.T) {
 	want(t, "reported", on.report.Realised.SavedMS, milliseconds(observed.took-on.took), 1e-3)
 }
 
-// TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain servers, and such that take it.
+// TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain
+// servers, and such that take it.
 func TestUnknownServers(t *testing.T) {
 	steps := []step{{kind: get, took: 50, guess: "right", plain: true}, {kind: get, took: 50, plain: true}}
 	q := play(t, foresay.ModeObserve, steps, false).report
@@ -171,8 +174,8 @@ func TestUnknownServers(t *testing.T) {
 	}
 }
 
-// TestServersThatWereMet: of connections that know their servers, what is foreseen is what a clock says. No call is
-// refused, and none waits until it is known how many the server takes.
+// TestServersThatWereMet: of connections that know their servers, what is foreseen is what a clock
+// says. No call is refused, and none waits until it is known how many the server takes.
 func TestServersThatWereMet(t *testing.T) {
 	many := step{kind: group}
 	for range 40 {

@@ -13,13 +13,14 @@ import (
 
 // Config configures a Collector. The zero value of a field is its default.
 type Config struct {
-	// MaxRequests is how many kinds of request are told apart, MaxMethods how many methods that a kind of request
-	// calls; the rest goes under "(other)". Default 32 and 16.
+	// MaxRequests is how many kinds of request are told apart, MaxMethods how many methods that a
+	// kind of request calls; the rest goes under "(other)". Default 32 and 16.
 	MaxRequests, MaxMethods int
-	// Window is the length of a window of Report's recent figures, which cover the current window and the one before.
-	// Default 5 min.
+	// Window is the length of a window of Report's recent figures, which cover the current window
+	// and the one before. Default 5 min.
 	Window time.Duration
-	// MinSaving is what must be saved of a request's time for a method to be worth predicting. Default 100 µs.
+	// MinSaving is what must be saved of a request's time for a method to be worth predicting.
+	// Default 100 µs.
 	MinSaving time.Duration
 }
 
@@ -68,7 +69,8 @@ func NewCollector(cfg Config) (*Collector, error) {
 	return c, nil
 }
 
-// Record takes a request in: it belongs into foresay.ControlConfig.OnRequest. It keeps nothing of the record.
+// Record takes a request in: it belongs into foresay.ControlConfig.OnRequest. It keeps nothing of
+// the record.
 func (c *Collector) Record(r *foresay.RequestRecord) {
 	c.missed.Add(int64(r.Missed))
 	w := c.works.Get().(*work)
@@ -166,8 +168,8 @@ type method struct {
 	effect foresay.Effect
 	reads  bool // its name says that it only reads
 	other  bool // it is several methods
-	// predicted: it has predictors. Without, what is guessed is the last response, which for a method with side effects
-	// nobody would take.
+	// predicted: it has predictors. Without, what is guessed is the last response, which for a
+	// method with side effects nobody would take.
 	predicted bool
 	loses     bool // experience says that its predictions do not pay
 
@@ -332,10 +334,12 @@ func (k *kind) turn(now time.Time) {
 	k.windowed = now
 }
 
-// enoughGuesses is how many guesses there must be before a method is judged, as for the fuse of a site.
+// enoughGuesses is how many guesses there must be before a method is judged, as for the fuse of a
+// site.
 const enoughGuesses = 20
 
-// learn notes whether experience says that the method's predictions do not pay: such methods would not be predicted.
+// learn notes whether experience says that the method's predictions do not pay: such methods would
+// not be predicted.
 func (m *method) learn() {
 	s := m.now
 	if s.workedGuessed+m.was.workedGuessed < enoughGuesses {
@@ -350,7 +354,8 @@ func (m *method) learn() {
 // leastBreakEven is the hit rate below which predictions never pay, as for the fuse of a site.
 const leastBreakEven = 0.05
 
-// breakEven returns the hit rate from which on guesses pay: a second of calls made in vain weighs as much as one saved.
+// breakEven returns the hit rate from which on guesses pay: a second of calls made in vain weighs
+// as much as one saved.
 func (s *methodSums) breakEven() float64 {
 	if s.cost <= 0 {
 		return leastBreakEven
@@ -358,8 +363,8 @@ func (s *methodSums) breakEven() float64 {
 	return max(leastBreakEven, s.cost/(s.cost+s.gainOfRight()))
 }
 
-// gainOfRight is what all guesses would have saved if they were right: with the other predictions there, or alone,
-// whichever is more.
+// gainOfRight is what all guesses would have saved if they were right: with the other predictions
+// there, or alone, whichever is more.
 func (s *methodSums) gainOfRight() float64 {
 	if s.workedRight == 0 {
 		return s.gain

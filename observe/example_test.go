@@ -16,8 +16,9 @@ func Example() {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
-	// foresay.NewControl(foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}}) has it
-	// told of all requests. Here is what it is told.
+	// foresay.NewControl(foresay.ControlConfig{OnRequest:
+	// []func(*foresay.RequestRecord){collector.Record}}) has it told of all requests. Here is what
+	// it is told.
 	for i := range 1000 {
 		collector.Record(&foresay.RequestRecord{
 			Name: "GET /page", Duration: 31 * time.Millisecond,

@@ -46,8 +46,10 @@ func only(t testing.TB, r *observe.Report) *observe.RequestReport {
 
 // TestForeseenIsWhatTheHandComputes: 15 + 10 + 20 ms one after the other are 45. Of 100 visits
 //   - the first knows nothing;
-//   - the tenth, the first with the other plan, guesses the user wrong and has no guess for the others;
-//   - 18 guess the user wrong and know the others: those begin after 15 ms, and the last ends after 35;
+//   - the tenth, the first with the other plan, guesses the user wrong and has no guess for the
+//     others;
+//   - 18 guess the user wrong and know the others: those begin after 15 ms, and the last ends after
+//     35;
 //   - 80 guess all right and end after 20 ms, when the price is there.
 func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 	inShop(t, func(s *shop) {
@@ -96,8 +98,8 @@ func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 	})
 }
 
-// TestForeseenIsRealised: the same program, then with speculation, saves what was foreseen, with services that always
-// take the same time and with such that take between none and four times that.
+// TestForeseenIsRealised: the same program, then with speculation, saves what was foreseen, with
+// services that always take the same time and with such that take between none and four times that.
 func TestForeseenIsRealised(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 2} {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -144,8 +146,8 @@ func visits(t *testing.T, mode foresay.Mode, seed uint64, view bool) (q *observe
 	return q, seen
 }
 
-// TestObservingChangesNothing: what servers, handlers and visitors see, and when, is what they see of plain gRPC, errors
-// included. Both kinds of connection are observed.
+// TestObservingChangesNothing: what servers, handlers and visitors see, and when, is what they see
+// of plain gRPC, errors included. Both kinds of connection are observed.
 func TestObservingChangesNothing(t *testing.T) {
 	const visits = 30
 	type seen struct {

@@ -16,12 +16,13 @@ import (
 // errPanic is what a request ended with whose handler panicked. The panic itself goes on.
 var errPanic = errors.New("observe: the handler panicked")
 
-// UnaryServerInterceptor begins a request for each unary call that a server gets, named by its full method, and ends
-// it with the handler's error. It should be the outermost but for what puts spans into contexts. On a server of
-// specgrpc.NewServer it runs around speculative calls too: one whose caller took it back is no request and does not count.
+// UnaryServerInterceptor begins a request for each unary call that a server gets, named by its full
+// method, and ends it with the handler's error. It should be the outermost but for what puts spans
+// into contexts. On a server of specgrpc.NewServer it runs around speculative calls too: one whose
+// caller took it back is no request and does not count.
 //
-// The request's id, which decides the side of a canary, is the trace id of the context's OpenTelemetry span, else that
-// of an incoming traceparent header, else an incoming x-request-id.
+// The request's id, which decides the side of a canary, is the trace id of the context's
+// OpenTelemetry span, else that of an incoming traceparent header, else an incoming x-request-id.
 func UnaryServerInterceptor(control *foresay.Control) grpc.UnaryServerInterceptor {
 	mustHave(control)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -34,7 +35,8 @@ func UnaryServerInterceptor(control *foresay.Control) grpc.UnaryServerIntercepto
 	}
 }
 
-// StreamServerInterceptor is UnaryServerInterceptor for streams: a stream is one request, until its handler returns.
+// StreamServerInterceptor is UnaryServerInterceptor for streams: a stream is one request, until its
+// handler returns.
 func StreamServerInterceptor(control *foresay.Control) grpc.StreamServerInterceptor {
 	mustHave(control)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -50,12 +52,12 @@ func StreamServerInterceptor(control *foresay.Control) grpc.StreamServerIntercep
 	}
 }
 
-// isSpeculative tells that a stream is specgrpc's, which carries a unary call for a speculative caller: the
-// interceptors of unary calls run within it.
+// isSpeculative tells that a stream is specgrpc's, which carries a unary call for a speculative
+// caller: the interceptors of unary calls run within it.
 func isSpeculative(fullMethod string) bool { return strings.HasSuffix(fullMethod, ".spec") }
 
-// end ends a request, once its caller's word is known if it has a speculative one: a request that was made for a guess
-// that turned out wrong is never ended, so that it counts nowhere.
+// end ends a request, once its caller's word is known if it has a speculative one: a request that
+// was made for a guess that turned out wrong is never ended, so that it counts nowhere.
 func end(ctx context.Context, r *foresay.Request, err error) {
 	r.Answered()
 	if !specgrpc.AfterWord(ctx, func(confirmed bool) {

@@ -54,8 +54,8 @@ func recorded(t testing.TB) (*records, *foresay.Control) {
 	return r, control
 }
 
-// TestDiscardedCallsAreNoRequests: of the calls that a page's server gets for guesses, those count that are confirmed,
-// with the calls that they made, and no others; a wrong guess fails no request.
+// TestDiscardedCallsAreNoRequests: of the calls that a page's server gets for guesses, those count
+// that are confirmed, with the calls that they made, and no others; a wrong guess fails no request.
 func TestDiscardedCallsAreNoRequests(t *testing.T) {
 	for _, fast := range []bool{false, true} { // the handler has answered when the word comes, or it has not
 		t.Run(fmt.Sprint("fast=", fast), func(t *testing.T) {

@@ -13,7 +13,8 @@ const (
 	digits = 2
 )
 
-// histogram is a distribution of times with its mean. The zero value is empty, and allocates when it is first used.
+// histogram is a distribution of times with its mean. The zero value is empty, and allocates when
+// it is first used.
 type histogram struct {
 	h    *hdrhistogram.Histogram
 	sum  time.Duration
@@ -45,8 +46,8 @@ func (h *histogram) count() int64 {
 	return h.h.TotalCount()
 }
 
-// rank returns the value of a rank from 1 to count, in milliseconds. The values of a bucket are taken to be spread
-// evenly over it. Only for a frozen histogram.
+// rank returns the value of a rank from 1 to count, in milliseconds. The values of a bucket are
+// taken to be spread evenly over it. Only for a frozen histogram.
 func (h *histogram) rank(r float64) float64 {
 	if h.h == nil || h.h.TotalCount() == 0 {
 		return 0

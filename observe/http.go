@@ -8,10 +8,10 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// Handler begins a request for each that next gets, and ends it when next returns: failed if the status is 500 or
-// above, or next panicked. Its name is the method and the pattern that it fits, "GET /users/{id}", which is known if
-// next is a http.ServeMux or Handler stands behind one; otherwise the method alone. For the request's id see
-// UnaryServerInterceptor.
+// Handler begins a request for each that next gets, and ends it when next returns: failed if the
+// status is 500 or above, or next panicked. Its name is the method and the pattern that it fits,
+// "GET /users/{id}", which is known if next is a http.ServeMux or Handler stands behind one;
+// otherwise the method alone. For the request's id see UnaryServerInterceptor.
 func Handler(control *foresay.Control, next http.Handler) http.Handler {
 	mustHave(control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

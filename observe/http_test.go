@@ -73,7 +73,8 @@ func TestHandlerBeginsRequests(t *testing.T) {
 	}
 }
 
-// TestHandlersSeeTheirWriter: what a handler may do with its writer is what it may do without the middleware.
+// TestHandlersSeeTheirWriter: what a handler may do with its writer is what it may do without the
+// middleware.
 func TestHandlersSeeTheirWriter(t *testing.T) {
 	type abilities struct{ Flush, Hijack, ReadFrom, Push, Controller bool }
 	can := func(w http.ResponseWriter) (a abilities) {

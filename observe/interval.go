@@ -17,8 +17,8 @@ func wilson(hits, n float64) Interval {
 	return Interval{share, max(mid-half, 0), min(mid+half, 1)}
 }
 
-// newcombe returns the difference a-b of two shares and its interval: Newcombe's hybrid score interval of 1998,
-// method 10.
+// newcombe returns the difference a-b of two shares and its interval: Newcombe's hybrid score
+// interval of 1998, method 10.
 func newcombe(a, b Interval) Interval {
 	d := a.Value - b.Value
 	low := math.Hypot(a.Value-a.Low, b.High-b.Value)
@@ -39,7 +39,8 @@ func (m *moments) add(v float64) {
 // meanVariance returns the variance of the mean.
 func (m *moments) meanVariance() float64 { return m.squares / (m.n - 1) / m.n }
 
-// welch returns the difference a-b of two means and its interval: Welch's. false: fewer than two values on a side.
+// welch returns the difference a-b of two means and its interval: Welch's. false: fewer than two
+// values on a side.
 func welch(a, b moments) (Interval, bool) {
 	if a.n < 2 || b.n < 2 {
 		return Interval{}, false
@@ -53,8 +54,9 @@ func welch(a, b moments) (Interval, bool) {
 	return Interval{d, d - half, d + half}, true
 }
 
-// student returns the quantile of Student's distribution for two-sided intervals that hold 95 %: exact for one and two
-// degrees of freedom, between and above by the expansion in Abramowitz and Stegun, 26.7.5, within 0.5 %.
+// student returns the quantile of Student's distribution for two-sided intervals that hold 95 %:
+// exact for one and two degrees of freedom, between and above by the expansion in Abramowitz and
+// Stegun, 26.7.5, within 0.5 %.
 func student(freedom float64) float64 {
 	const one, two = 12.706204736, 4.30265273
 	switch {
@@ -78,8 +80,9 @@ func student(freedom float64) float64 {
 // fewestForMedian is how many values on a side an interval of medians needs.
 const fewestForMedian = 10
 
-// medians returns the difference a-b of two medians and its interval: Price and Bonett's of 2002, which takes each
-// median's variance from the distance of two order statistics. false: too few values on a side.
+// medians returns the difference a-b of two medians and its interval: Price and Bonett's of 2002,
+// which takes each median's variance from the distance of two order statistics. false: too few
+// values on a side.
 func medians(a, b *histogram) (Interval, bool) {
 	if a.count() < fewestForMedian || b.count() < fewestForMedian {
 		return Interval{}, false

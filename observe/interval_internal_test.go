@@ -55,7 +55,8 @@ func TestWelch(t *testing.T) {
 	for _, v := range []float64{2, 2, 8, 12} {
 		b.add(v)
 	}
-	// Means 3 and 6, variances 2.5 and 24; of the means 0.5 and 6. Freedom 42.25 / (0.0625 + 12) = 3.5026.
+	// Means 3 and 6, variances 2.5 and 24; of the means 0.5 and 6. Freedom 42.25 / (0.0625 + 12) =
+	// 3.5026.
 	got, ok := welch(a, b)
 	if !ok {
 		t.Fatal("no interval")
@@ -69,8 +70,8 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// TestCoverage: of 500 intervals about 475 hold the true difference. Times are log-normal, as latencies are, with
-// outliers of ten times on one side in one case.
+// TestCoverage: of 500 intervals about 475 hold the true difference. Times are log-normal, as
+// latencies are, with outliers of ten times on one side in one case.
 func TestCoverage(t *testing.T) {
 	const runs = 500
 	for _, n := range []int{20, 60, 400} {
@@ -84,7 +85,8 @@ func TestCoverage(t *testing.T) {
 					}
 					return time.Duration(v * float64(time.Millisecond))
 				}
-				// The median of a log-normal is its scale; outliers of 2 % move it little, to where half of all is below.
+				// The median of a log-normal is its scale; outliers of 2 % move it little, to where
+				// half of all is below.
 				median := func(scale float64) float64 {
 					if !outliers {
 						return scale
@@ -120,8 +122,9 @@ func TestCoverage(t *testing.T) {
 					}
 					wide += d.High - d.Low
 				}
-				// Two standard deviations of the share are 2 %. Intervals of means of few values with outliers hold less
-				// often: that is known of them, and why the median stands first.
+				// Two standard deviations of the share are 2 %. Intervals of means of few values
+				// with outliers hold less often: that is known of them, and why the median stands
+				// first.
 				least := 0.93
 				if outliers {
 					least = 0.82

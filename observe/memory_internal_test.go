@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// TestMemory: the histograms, which are nearly all of it, take what the package's documentation says.
+// TestMemory: the histograms, which are nearly all of it, take what the package's documentation
+// says.
 func TestMemory(t *testing.T) {
 	measure := func(kinds, methods int, all bool) (bytes int) {
 		c, err := NewCollector(Config{})

@@ -30,8 +30,8 @@ func (j *judge) missing() {
 	}
 }
 
-// unpredicted reports whether the mode asks for predictions that nobody makes. Those of a server, or of the code, show
-// in what was predicted.
+// unpredicted reports whether the mode asks for predictions that nobody makes. Those of a server,
+// or of the code, show in what was predicted.
 func (j *judge) unpredicted() bool {
 	if j.killed || j.method.other || j.method.predicted || j.Predictors > 0 || j.stats.Predicted > 0 || j.Verdict == HasEffects {
 		return false

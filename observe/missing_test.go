@@ -25,8 +25,8 @@ func textOf(t *testing.T, r *observe.Report) string {
 	return b.String()
 }
 
-// TestServerRefuses: a server without a Registrar takes no call on a guess, and the report says so where it matters; one
-// with a Registrar does not.
+// TestServerRefuses: a server without a Registrar takes no call on a guess, and the report says so
+// where it matters; one with a Registrar does not.
 func TestServerRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -47,7 +47,8 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// TestOnWithoutPredictors: a mode that has guesses taken where nobody makes any is said to do nothing.
+// TestOnWithoutPredictors: a mode that has guesses taken where nobody makes any is said to do
+// nothing.
 func TestOnWithoutPredictors(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
@@ -68,7 +69,8 @@ func TestOnWithoutPredictors(t *testing.T) {
 	})
 }
 
-// TestObservedBesideOn: of a method that is observed while another is on for everybody it is said what helps.
+// TestObservedBesideOn: of a method that is observed while another is on for everybody it is said
+// what helps.
 func TestObservedBesideOn(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
@@ -99,7 +101,8 @@ func TestAllOff(t *testing.T) {
 	})
 }
 
-// TestProblems: what the Control's status says is wrong is in the text, and does nothing to a terminal.
+// TestProblems: what the Control's status says is wrong is in the text, and does nothing to a
+// terminal.
 func TestProblems(t *testing.T) {
 	collector, control := watched(t, foresay.ControlConfig{})
 	control.SetProblem("site file /b", "line 3:\n\x1b[2Jno such kind")

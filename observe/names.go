@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// readsByName reports whether a method's name says that it only reads. It is a hint for a person, never a reason to
-// send a call.
+// readsByName reports whether a method's name says that it only reads. It is a hint for a person,
+// never a reason to send a call.
 func readsByName(method string) bool {
 	name := strings.TrimPrefix(method[strings.LastIndexAny(method, "/.")+1:], "Batch")
 	word := name

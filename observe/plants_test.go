@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 )
 
-// TestPlants plants a bug for each rule of what reports say, and has the test of that rule catch it.
+// TestPlants plants a bug for each rule of what reports say, and has the test of that rule catch
+// it.
 func TestPlants(t *testing.T) {
 	const dir, model = "observe", "internal/critpath"
 	plant.Catch(t, []plant.Bug{

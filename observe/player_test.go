@@ -178,7 +178,8 @@ func (p *player) conn(s *step) *specgrpc.ClientConn {
 	}
 }
 
-// run runs steps; what they ask depends on all answers before, so that a wrong guess changes every later request.
+// run runs steps; what they ask depends on all answers before, so that a wrong guess changes every
+// later request.
 func (p *player) run(ctx context.Context, at, seen string, steps []step) (string, error) {
 	for i := range steps {
 		s := &steps[i]
@@ -284,7 +285,8 @@ func (p *player) raw(ctx context.Context, at, seen string, s *step) (string, err
 	return strings.Join(answers, ","), errors.Join(errs...)
 }
 
-// request runs a whole program: its parts of the kind task as tasks beside each other, and what is between as one.
+// request runs a whole program: its parts of the kind task as tasks beside each other, and what is
+// between as one.
 func (p *player) request(ctx context.Context, steps []step) error {
 	begun := 0
 	flush := func(end int) error {
@@ -324,8 +326,8 @@ type played struct {
 	report *observe.RequestReport
 }
 
-// meet has the connections find out what their servers are, for each method: the second call of each pair is sent on a
-// guess at the first.
+// meet has the connections find out what their servers are, for each method: the second call of
+// each pair is sent on a guess at the first.
 func (p *player) meet(t *testing.T) {
 	t.Helper()
 	for _, plain := range []bool{false, true} {
@@ -340,8 +342,9 @@ func (p *player) meet(t *testing.T) {
 	}
 }
 
-// crowd has the connection that speculates find out that its server admits as many speculative calls at once as it may
-// have: a new one begins with four, and lets a call wait for up to a millisecond until it admits more.
+// crowd has the connection that speculates find out that its server admits as many speculative
+// calls at once as it may have: a new one begins with four, and lets a call wait for up to a
+// millisecond until it admits more.
 func (p *player) crowd(t *testing.T) {
 	t.Helper()
 	atOnce := step{kind: group}
@@ -353,7 +356,8 @@ func (p *player) crowd(t *testing.T) {
 	}
 }
 
-// play runs a program in a mode, in a bubble of its own. met: the connections know what their servers are.
+// play runs a program in a mode, in a bubble of its own. met: the connections know what their
+// servers are.
 func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

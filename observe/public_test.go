@@ -15,9 +15,9 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// TestDeclarePublic: each caller of a catalogue has a token of its own, so that its last response is hardly ever that of
-// the same caller to the same request. The report says what it would be if all callers got the same, which is true of one
-// service and not of the other.
+// TestDeclarePublic: each caller of a catalogue has a token of its own, so that its last response
+// is hardly ever that of the same caller to the same request. The report says what it would be if
+// all callers got the same, which is true of one service and not of the other.
 func TestDeclarePublic(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{})

@@ -6,16 +6,18 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// Schema numbers the form of a Report as JSON. It rises when a field changes its meaning or goes; new fields do not
-// change it.
+// Schema numbers the form of a Report as JSON. It rises when a field changes its meaning or goes;
+// new fields do not change it.
 const Schema = 1
 
-// Report is what a Collector found out. Times with the suffix _ms are in milliseconds; rates and shares are from 0 to 1.
+// Report is what a Collector found out. Times with the suffix _ms are in milliseconds; rates and
+// shares are from 0 to 1.
 type Report struct {
 	Schema int       `json:"schema"`
 	Since  time.Time `json:"since"`
 	At     time.Time `json:"at"`
-	// Budget is the extra load that verdicts allow, negative for any: calls in vain per call that counts.
+	// Budget is the extra load that verdicts allow, negative for any: calls in vain per call that
+	// counts.
 	Budget   float64         `json:"budget"`
 	Requests []RequestReport `json:"requests"` // what would save most in all first
 	// LeftOut is how many calls and tasks are in no sum, because their request had too many.
@@ -34,13 +36,14 @@ type RequestReport struct {
 	// Summary says in a sentence what there is to save, and what that costs.
 	Summary  string   `json:"summary"`
 	Foreseen Foreseen `json:"foreseen"`
-	// IfReads is Foreseen for the case that methods whose names say that they only read, but which are not declared
-	// so, do only read. Nil if there are none.
+	// IfReads is Foreseen for the case that methods whose names say that they only read, but which
+	// are not declared so, do only read. Nil if there are none.
 	IfReads *Foreseen `json:"if_reads,omitempty"`
-	// IfPlain is Foreseen for the case that servers of which that is not known yet take no calls on a guess: they are
-	// plain gRPC servers. Nil if that is the same.
+	// IfPlain is Foreseen for the case that servers of which that is not known yet take no calls on
+	// a guess: they are plain gRPC servers. Nil if that is the same.
 	IfPlain *Foreseen `json:"if_plain,omitempty"`
-	// Stops are where the predicted requests of Foreseen wait, so that they save no more, the longest first.
+	// Stops are where the predicted requests of Foreseen wait, so that they save no more, the
+	// longest first.
 	Stops []Stop `json:"stops,omitempty"`
 	// Realised is what speculation has saved. Nil as long as no call was speculated.
 	Realised *Realised      `json:"realised,omitempty"`
@@ -58,17 +61,19 @@ type Latency struct {
 	P99MS  float64 `json:"p99_ms"`
 }
 
-// Foreseen is what requests would have been with predictions, of those requests in which none was used.
+// Foreseen is what requests would have been with predictions, of those requests in which none was
+// used.
 type Foreseen struct {
 	Requests int64 `json:"requests"` // that were worked out
 	// Skipped is how many were not, because requests of their kind are large.
 	Skipped int64 `json:"skipped"`
-	// Beside is in how many of them goroutines ran several steps beside each other. It is not known then which step
-	// waited for which call, and what is foreseen may be too much.
+	// Beside is in how many of them goroutines ran several steps beside each other. It is not known
+	// then which step waited for which call, and what is foreseen may be too much.
 	Beside int64   `json:"beside,omitempty"`
 	Now    Latency `json:"now"`  // as they were
 	Then   Latency `json:"then"` // as they would have been
-	// SavedMS is how much earlier they would have ended on average, SavedP50MS how much lower the median would be.
+	// SavedMS is how much earlier they would have ended on average, SavedP50MS how much lower the
+	// median would be.
 	SavedMS    float64 `json:"saved_ms"`
 	SavedP50MS float64 `json:"saved_p50_ms"`
 	// ExtraLoad is how many calls would have been sent in vain per call that counts.
@@ -77,8 +82,9 @@ type Foreseen struct {
 
 // Stop is where what stands on a guess waits for it to be confirmed.
 type Stop struct {
-	// Kind is "effects" (a call that has side effects), "plain" (a call to a server that takes none on a guess), "observed"
-	// (a call whose caller looks at headers or the like), "stream", "barrier", "act", "hooks" or "result" (the end of a task).
+	// Kind is "effects" (a call that has side effects), "plain" (a call to a server that takes none
+	// on a guess), "observed" (a call whose caller looks at headers or the like), "stream",
+	// "barrier", "act", "hooks" or "result" (the end of a task).
 	Kind   string  `json:"kind"`
 	Name   string  `json:"name,omitempty"` // the method, or the key of Act
 	WaitMS float64 `json:"wait_ms"`        // per request, on average
@@ -89,8 +95,8 @@ type Realised struct {
 	Requests int64   `json:"requests"`
 	Latency  Latency `json:"latency"`
 	Tasks    int64   `json:"tasks"`
-	// SavedMS is how much longer they would have taken without speculation, per request, by what their tasks waited for
-	// and how long that took.
+	// SavedMS is how much longer they would have taken without speculation, per request, by what
+	// their tasks waited for and how long that took.
 	SavedMS     float64 `json:"saved_ms"`
 	WastedCalls int64   `json:"wasted_calls"`
 	ExtraLoad   float64 `json:"extra_load"`
@@ -116,12 +122,13 @@ const (
 	WorthIt    Verdict = "worth it"
 	NotWorthIt Verdict = "not worth it"
 	TooEarly   Verdict = "too early to tell"
-	// InUse: the method is speculated, in all requests that were seen, so that what that saves is not foreseen but
-	// measured: see RequestReport.Realised.
+	// InUse: the method is speculated, in all requests that were seen, so that what that saves is
+	// not foreseen but measured: see RequestReport.Realised.
 	InUse Verdict = "in use"
 	// Tripped: it is switched on, but does not pay, so that for a while it only observes.
 	Tripped Verdict = "tripped"
-	// HasEffects: the method is not declared free of side effects, so it is not predicted unless it is said how.
+	// HasEffects: the method is not declared free of side effects, so it is not predicted unless it
+	// is said how.
 	HasEffects Verdict = "has effects"
 )
 
@@ -129,21 +136,22 @@ const (
 type MethodReport struct {
 	Name   string `json:"name"`
 	Effect string `json:"effect"`
-	// Mode, Share, State and Reason are those of the method's site. The verdict of a site that has tripped, or is tried
-	// again, is its fuse's, and BreakEven that of the fuse once that is Conclusive. A method that several connections call in
-	// different modes has the mode "mixed".
+	// Mode, Share, State and Reason are those of the method's site. The verdict of a site that has
+	// tripped, or is tried again, is its fuse's, and BreakEven that of the fuse once that is
+	// Conclusive. A method that several connections call in different modes has the mode "mixed".
 	Mode   string  `json:"mode,omitempty"`
 	Share  float64 `json:"share,omitempty"`
 	State  string  `json:"state,omitempty"`
 	Reason string  `json:"reason,omitempty"`
-	// Predictors is how many the site has. With none, the guess is the last response to the same request.
+	// Predictors is how many the site has. With none, the guess is the last response to the same
+	// request.
 	Predictors int `json:"predictors"`
 
 	Calls           int64   `json:"calls"`
 	CallsPerRequest float64 `json:"calls_per_request"`
 	Failed          int64   `json:"failed"`
-	// Asked is for how many calls a guess was looked for, Guessed for how many there was one: none is looked for in mode
-	// off, and after the kill switch.
+	// Asked is for how many calls a guess was looked for, Guessed for how many there was one: none
+	// is looked for in mode off, and after the kill switch.
 	Asked   int64 `json:"asked"`
 	Guessed int64 `json:"guessed"`
 	Right   int64 `json:"right"`
@@ -151,8 +159,9 @@ type MethodReport struct {
 	HitRate     float64 `json:"hit_rate"`
 	HitRateLow  float64 `json:"hit_rate_low"`
 	HitRateHigh float64 `json:"hit_rate_high"`
-	// SharedHitRate is what HitRate would be if all callers got the same response, as "public" declares, of SharedGuessed
-	// guesses, and SharedSavedMS what SavedAloneMS would be. Of methods without predictors only.
+	// SharedHitRate is what HitRate would be if all callers got the same response, as "public"
+	// declares, of SharedGuessed guesses, and SharedSavedMS what SavedAloneMS would be. Of methods
+	// without predictors only.
 	SharedHitRate float64 `json:"shared_hit_rate,omitempty"`
 	SharedGuessed int64   `json:"shared_guessed,omitempty"`
 	SharedSavedMS float64 `json:"shared_saved_ms,omitempty"`
@@ -161,19 +170,22 @@ type MethodReport struct {
 	RecentGuessed int64   `json:"recent_guessed"`
 	Latency       Latency `json:"latency"`
 
-	// SavedAloneMS is what the request would save on average if this method alone were predicted, SavedMS what it
-	// would save more with this method than without it, where all others that pay are predicted as well.
+	// SavedAloneMS is what the request would save on average if this method alone were predicted,
+	// SavedMS what it would save more with this method than without it, where all others that pay
+	// are predicted as well.
 	SavedAloneMS float64 `json:"saved_alone_ms"`
 	SavedMS      float64 `json:"saved_ms"`
-	// ExtraLoad is how many calls would be sent in vain for this method alone, per call of the request that counts.
+	// ExtraLoad is how many calls would be sent in vain for this method alone, per call of the
+	// request that counts.
 	ExtraLoad float64 `json:"extra_load"`
-	// GainMS is what a right guess saves on the request's critical path, CostMS how long the calls take that a wrong
-	// one sends in vain. BreakEven is the hit rate from which on guesses pay.
+	// GainMS is what a right guess saves on the request's critical path, CostMS how long the calls
+	// take that a wrong one sends in vain. BreakEven is the hit rate from which on guesses pay.
 	GainMS    float64 `json:"gain_ms"`
 	CostMS    float64 `json:"cost_ms"`
 	BreakEven float64 `json:"break_even"`
-	// Foreseen says that SavedAloneMS, SavedMS and ExtraLoad are known. Compared says that the verdict or the site's fuse
-	// compares hit rates with BreakEven. Until then BreakEven comes from too little to be told.
+	// Foreseen says that SavedAloneMS, SavedMS and ExtraLoad are known. Compared says that the
+	// verdict or the site's fuse compares hit rates with BreakEven. Until then BreakEven comes from
+	// too little to be told.
 	Foreseen bool `json:"foreseen"`
 	Compared bool `json:"compared"`
 
@@ -181,22 +193,23 @@ type MethodReport struct {
 	Why     string  `json:"why"` // in one sentence
 	// Needed is about how many more guesses it takes to tell.
 	Needed int64 `json:"needed,omitempty"`
-	// Configure is what to write into the site file, if there is something to do: a line, or if the site has predictors
-	// what to set in its line, which is then not in braces.
+	// Configure is what to write into the site file, if there is something to do: a line, or if the
+	// site has predictors what to set in its line, which is then not in braces.
 	Configure string `json:"configure,omitempty"`
 }
 
-// Canary compares requests on both sides of a canary, or those in mode on with the few that it leaves without
-// speculation. Intervals hold the true value in 95 % of cases.
+// Canary compares requests on both sides of a canary, or those in mode on with the few that it
+// leaves without speculation. Intervals hold the true value in 95 % of cases.
 type Canary struct {
 	On  Arm `json:"on"`
 	Off Arm `json:"off"`
-	// Left is the share of the requests that mode on leaves without speculation; 0 if a canary put all requests on
-	// their sides, or if it is not known.
+	// Left is the share of the requests that mode on leaves without speculation; 0 if a canary put
+	// all requests on their sides, or if it is not known.
 	Left float64 `json:"left,omitempty"`
-	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of the means is
-	// Welch's, that of the medians Price and Bonett's of 2002, from order statistics, that of the shares Newcombe's.
-	// All are nil as long as there are too few requests for one of them.
+	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of
+	// the means is Welch's, that of the medians Price and Bonett's of 2002, from order statistics,
+	// that of the shares Newcombe's. All are nil as long as there are too few requests for one of
+	// them.
 	MeanMS      *Interval `json:"mean_ms,omitempty"`
 	P50MS       *Interval `json:"p50_ms,omitempty"`
 	FailedShare *Interval `json:"failed_share,omitempty"`

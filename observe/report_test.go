@@ -20,7 +20,8 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// TestParallelReads: of two calls side by side, none saves anything alone, and each does with the other.
+// TestParallelReads: of two calls side by side, none saves anything alone, and each does with the
+// other.
 func TestParallelReads(t *testing.T) {
 	c, _ := watched(t, foresay.ControlConfig{})
 	const ms = time.Millisecond
@@ -44,8 +45,8 @@ func TestParallelReads(t *testing.T) {
 	}
 }
 
-// TestLongCallFirst: of 30, 10 and 10 ms the first alone saves 20, as the request still waits for it; beside the second
-// it saves 10 more.
+// TestLongCallFirst: of 30, 10 and 10 ms the first alone saves 20, as the request still waits for
+// it; beside the second it saves 10 more.
 func TestLongCallFirst(t *testing.T) {
 	c, _ := watched(t, foresay.ControlConfig{})
 	const ms = time.Millisecond
@@ -65,8 +66,8 @@ func TestLongCallFirst(t *testing.T) {
 	want(t, "gain", m.GainMS, 20, 1e-9)
 }
 
-// TestLosersAreLeftOut: a method whose guesses are wrong is not predicted once that is known, so that it adds no load to
-// what is foreseen; when it becomes better it is taken again.
+// TestLosersAreLeftOut: a method whose guesses are wrong is not predicted once that is known, so
+// that it adds no load to what is foreseen; when it becomes better it is taken again.
 func TestLosersAreLeftOut(t *testing.T) {
 	inShop(t, func(s *shop) {
 		c, err := observe.NewCollector(observe.Config{Window: time.Minute})
@@ -93,14 +94,16 @@ func TestLosersAreLeftOut(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := wrong.SavedMS * 1000
 		right := record(1000, true)
-		// Predicting the second call saves the millisecond after it, the first one more: 4 ms become 2.
+		// Predicting the second call saves the millisecond after it, the first one more: 4 ms
+		// become 2.
 		if saved := right.SavedMS*2300 - before; saved < 2*1200 {
 			s.t.Errorf("%v ms saved by 1,300 requests with right guesses; want nearly 2 each", saved)
 		}
 	})
 }
 
-// TestUndeclaredReads: an ordinary service, whose methods say nothing of effects, learns what saying it would save.
+// TestUndeclaredReads: an ordinary service, whose methods say nothing of effects, learns what
+// saying it would save.
 func TestUndeclaredReads(t *testing.T) {
 	c, _ := watched(t, foresay.ControlConfig{})
 	for i := range 100 {
@@ -116,15 +119,16 @@ func TestUndeclaredReads(t *testing.T) {
 	if q.IfReads == nil {
 		t.Fatal("nothing is said of what the reads could save")
 	}
-	// 7 ms: three calls and 1 ms after them. All at once: 3 ms, the longest, as the millisecond after fits beside it.
+	// 7 ms: three calls and 1 ms after them. All at once: 3 ms, the longest, as the millisecond
+	// after fits beside it.
 	want(t, "saved if reads", q.IfReads.SavedMS, 4, 1e-9)
 	if !strings.Contains(q.Summary, "if the methods that look so do only read") {
 		t.Errorf("summary: %s", q.Summary)
 	}
 }
 
-// TestLeftWithout: in mode on the headline is the difference to the requests that are left without speculation, and these
-// are foreseen.
+// TestLeftWithout: in mode on the headline is the difference to the requests that are left without
+// speculation, and these are foreseen.
 func TestLeftWithout(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
@@ -157,8 +161,8 @@ func TestLeftWithout(t *testing.T) {
 	})
 }
 
-// TestCanaryBecomesOn: once a canary is switched to on, the report tells the canary's requests from those that mode on
-// leaves without.
+// TestCanaryBecomesOn: once a canary is switched to on, the report tells the canary's requests from
+// those that mode on leaves without.
 func TestCanaryBecomesOn(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
@@ -197,8 +201,9 @@ func TestCanaryBecomesOn(t *testing.T) {
 	})
 }
 
-// TestEffectsHoldWhatFollows: a view is recorded between the reads, and the price waits for it: 15 + 10 + 10 + 20 ms.
-// With all reads known the view still waits for the user and the permission, and the price for the view.
+// TestEffectsHoldWhatFollows: a view is recorded between the reads, and the price waits for it: 15
+// + 10 + 10 + 20 ms. With all reads known the view still waits for the user and the permission, and
+// the price for the view.
 func TestEffectsHoldWhatFollows(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{})
@@ -206,9 +211,10 @@ func TestEffectsHoldWhatFollows(t *testing.T) {
 		s.visit(50, &page{back: conn, view: true}, observe.UnaryServerInterceptor(control))
 		q := only(s.t, collector.Report(control))
 		want(s.t, "mean", q.Latency.MeanMS, 55, 1e-9)
-		// User and permission at once take 15 ms, then the view 10 and the price 20. The first visit guesses nothing, the
-		// tenth has no guess for the permission of a new plan; those after a change know the permission but not the user,
-		// which saves nothing: it is asked after 15 ms, as ever, and the view waits for it.
+		// User and permission at once take 15 ms, then the view 10 and the price 20. The first
+		// visit guesses nothing, the tenth has no guess for the permission of a new plan; those
+		// after a change know the permission but not the user, which saves nothing: it is asked
+		// after 15 ms, as ever, and the view waits for it.
 		want(s.t, "saved", q.Foreseen.SavedMS, 40*10/50.0, 1e-9)
 		view := methodOf(s.t, q, recordView)
 		if view.Verdict != observe.HasEffects || view.Configure != "" || view.Effect != "immediate" {
@@ -290,7 +296,8 @@ func TestOnWithoutTasks(t *testing.T) {
 	})
 }
 
-// TestBounds: however many names there are, what is kept is bounded, and the rest is under one name.
+// TestBounds: however many names there are, what is kept is bounded, and the rest is under one
+// name.
 func TestBounds(t *testing.T) {
 	c, err := observe.NewCollector(observe.Config{MaxRequests: 3, MaxMethods: 2})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// statusWriter notes a response's status. Handlers ask writers for more than http.ResponseWriter, by type assertion:
-// like returns one that can what the original can.
+// statusWriter notes a response's status. Handlers ask writers for more than http.ResponseWriter,
+// by type assertion: like returns one that can what the original can.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

@@ -24,7 +24,8 @@ type judge struct {
 	gain       float64             // GainMS as it is foreseen
 }
 
-// experience takes over what the fuse judges by, if it has: it counts what happened, not what is foreseen.
+// experience takes over what the fuse judges by, if it has: it counts what happened, not what is
+// foreseen.
 func (j *judge) experience() {
 	if f := j.fuse; f != nil && f.Conclusive {
 		j.BreakEven, j.Compared = f.BreakEven, true
@@ -212,7 +213,8 @@ func (j *judge) inUse() {
 	j.say(InUse, "%s", why)
 }
 
-// tooClose says how many guesses it takes until the interval of the hit rate leaves the break-even out.
+// tooClose says how many guesses it takes until the interval of the hit rate leaves the break-even
+// out.
 func (j *judge) tooClose() {
 	share, distance := j.HitRate, math.Abs(j.HitRate-j.BreakEven)
 	more := math.Inf(1)
@@ -244,7 +246,8 @@ func (j *judge) step() {
 	j.configure(settings)
 }
 
-// configure gives the site's line, or if it has predictors, which a new line would take away, what to set in the line.
+// configure gives the site's line, or if it has predictors, which a new line would take away, what
+// to set in the line.
 func (j *judge) configure(settings string) {
 	if j.Predictors > 0 || j.method.predicted {
 		j.Configure = settings

@@ -107,7 +107,8 @@ type nothing struct{}
 func (nothing) Predict(context.Context, any) []any { return nil }
 func (nothing) Learn(context.Context, any, any)    {}
 
-// TestKilled: a method of which nothing is known because of the kill switch is not said to have no guesses.
+// TestKilled: a method of which nothing is known because of the kill switch is not said to have no
+// guesses.
 func TestKilled(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, control := watched(s.t, foresay.ControlConfig{})

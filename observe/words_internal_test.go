@@ -10,8 +10,8 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// TestWordsAgree: in all states of a method and its site there is one verdict with one reason, which do not contradict
-// each other or what the site's status says.
+// TestWordsAgree: in all states of a method and its site there is one verdict with one reason,
+// which do not contradict each other or what the site's status says.
 func TestWordsAgree(t *testing.T) {
 	seen := make(map[Verdict]int)
 	for _, mode := range []foresay.Mode{foresay.ModeOff, foresay.ModeObserve, foresay.ModeShadow, foresay.ModeCanary, foresay.ModeOn} {
@@ -43,7 +43,8 @@ func TestWordsAgree(t *testing.T) {
 	}
 }
 
-// TestHeadlineTellsFailures: where more requests fail with speculation, that they end early is not sold as a saving.
+// TestHeadlineTellsFailures: where more requests fail with speculation, that they end early is not
+// sold as a saving.
 func TestHeadlineTellsFailures(t *testing.T) {
 	side := func(failed float64) Arm {
 		s := Arm{Requests: 100, Canary: 100}
@@ -60,7 +61,8 @@ func TestHeadlineTellsFailures(t *testing.T) {
 	}
 }
 
-// TestFewRequestsAreNotCompared: where the sentence says that it is too early to tell, there are no figures that tell.
+// TestFewRequestsAreNotCompared: where the sentence says that it is too early to tell, there are no
+// figures that tell.
 func TestFewRequestsAreNotCompared(t *testing.T) {
 	f := &frozen{}
 	for side, n := range []int{fewestForMedian - 1, 100} {

@@ -23,8 +23,8 @@ type work struct {
 	saved      time.Duration // by speculation, if so
 
 	together critpath.Result // with all predictions that would be used
-	// unsureReads: there are methods that are not declared free of side effects and whose names say that they are.
-	// ifReads is together if they are.
+	// unsureReads: there are methods that are not declared free of side effects and whose names say
+	// that they are. ifReads is together if they are.
 	unsureReads bool
 	ifReads     critpath.Result
 	// ifPlain is together if servers of which that is not known take no calls on a guess.
@@ -133,8 +133,8 @@ func (w *work) pinned(c *foresay.CallRecord) bool {
 	return slices.ContainsFunc(w.pins, func(p pin) bool { return p.task == c.Task && p.at <= c.Start })
 }
 
-// waiting returns what a wait is to the model: what is not begun on a guess. Barriers, streams and ends of tasks take no
-// time of their own: what comes after a stream was opened is the program's.
+// waiting returns what a wait is to the model: what is not begun on a guess. Barriers, streams and
+// ends of tasks take no time of their own: what comes after a stream was opened is the program's.
 func waiting(at *foresay.WaitRecord) critpath.Call {
 	c := critpath.Call{Method: at.Name, Start: at.Start, End: at.End, Fresh: at.Kind == foresay.WaitResult}
 	c.Barrier = at.Kind == foresay.WaitBarrier || at.Kind == foresay.WaitStream
@@ -144,8 +144,9 @@ func waiting(at *foresay.WaitRecord) critpath.Call {
 	return c
 }
 
-// realised returns how much later the request would have ended without speculation. Tasks may run beside each other and
-// beside plain calls, so that what they saved does not add up: each is stretched by what it saved.
+// realised returns how much later the request would have ended without speculation. Tasks may run
+// beside each other and beside plain calls, so that what they saved does not add up: each is
+// stretched by what it saved.
 func realised(r *foresay.RequestRecord) time.Duration {
 	if len(r.Tasks) == 1 && r.Tasks[0].End <= r.Duration && len(r.Calls) > 0 && !slices.ContainsFunc(r.Calls, ofNoTask) {
 		return r.Tasks[0].Saved
@@ -208,7 +209,8 @@ func (w *work) simple(duration time.Duration) bool {
 	if len(w.calls) > 1 || w.calls[0].Firm {
 		return false
 	}
-	// What comes after the call begins with it, and the request still waits for the call; unless the call outlived it.
+	// What comes after the call begins with it, and the request still waits for the call; unless
+	// the call outlived it.
 	c, u := w.calls[0], &w.used[0]
 	gain, redo := time.Duration(0), time.Duration(0)
 	if c.End <= duration {
@@ -267,7 +269,8 @@ func (w *work) replay(duration time.Duration) error {
 	return nil
 }
 
-// taken returns the outcomes of the predictions that would be used, those of a method, if it is not -1, replaced.
+// taken returns the outcomes of the predictions that would be used, those of a method, if it is not
+// -1, replaced.
 func (w *work) taken(replaced int, by critpath.Outcome) func(int) critpath.Outcome {
 	return func(call int) critpath.Outcome {
 		switch at := w.of[call]; {
@@ -310,10 +313,12 @@ func (w *work) weigh(p *critpath.Path, i int) {
 	u.cost = max(wrong.ExtraTime-without.ExtraTime, 0)
 }
 
-// maxShared bounds the work for what methods are worth if all callers get the same response: methods times calls.
+// maxShared bounds the work for what methods are worth if all callers get the same response:
+// methods times calls.
 const maxShared = 256
 
-// weighShared works out what methods' predictions are worth alone if all callers get the same response.
+// weighShared works out what methods' predictions are worth alone if all callers get the same
+// response.
 func (w *work) weighShared(p *critpath.Path) {
 	work := 0
 	for i := range w.used {

@@ -35,8 +35,8 @@ const (
 	rtt = 10 * time.Millisecond // between any two sites
 )
 
-// shop is the services behind a page, in a bubble of virtual time: users answer after 15 ms, permissions after 10,
-// prices after 20.
+// shop is the services behind a page, in a bubble of virtual time: users answer after 15 ms,
+// permissions after 10, prices after 20.
 type shop struct {
 	bffpb.UnimplementedUsersServer
 	bffpb.UnimplementedPermissionsServer
@@ -79,7 +79,8 @@ func (s *shop) become(plan string) {
 	s.visits++
 }
 
-// work takes a service some time, or with a seed between none and four times that, the same for all calls of a visit.
+// work takes a service some time, or with a seed between none and four times that, the same for all
+// calls of a visit.
 func (s *shop) work(service uint64, d time.Duration) {
 	if s.seed != 0 {
 		s.mu.Lock()
@@ -250,8 +251,8 @@ func (p *page) show(ctx context.Context, user string) (*kvpb.GetResponse, error)
 	return &kvpb.GetResponse{Value: fmt.Sprint(u.GetPlan(), q.GetPriceCents())}, nil
 }
 
-// visit starts the page's server and has it visited n times, the user's plan being another every tenth time. It
-// returns what the visitor saw.
+// visit starts the page's server and has it visited n times, the user's plan being another every
+// tenth time. It returns what the visitor saw.
 func (s *shop) visit(n int, p *page, interceptors ...grpc.UnaryServerInterceptor) (seen []string) {
 	s.t.Helper()
 	addr := s.serve("front", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, p) }, grpc.ChainUnaryInterceptor(interceptors...))

@@ -30,12 +30,11 @@
 //
 // # Principals
 //
-// A predictor that learns is a cache: whoever is given a guess may see what
-// another caller was answered, if only in work that is thrown away. So a key is
-// always a principal's: what is learnt from the calls of one is not predicted
-// to another. Principals are told apart by all that the call's connection knows of
-// who makes it ([Credentials]), or by a [Principal] of one's own. Keys hold keyed hashes of them. Only a predictor that is declared
-// Public is the same for all.
+// A predictor that learns is a cache: whoever is given a guess may see what another caller was
+// answered, if only in work that is thrown away. So a key is always a principal's: what is learnt
+// from the calls of one is not predicted to another. Principals are told apart by all that the
+// call's connection knows of who makes it ([Credentials]), or by a [Principal] of one's own. Keys
+// hold keyed hashes of them. Only a predictor that is declared Public is the same for all.
 //
 // # Bounds
 //

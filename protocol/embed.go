@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// An Embedding runs a node whose messages are of type N as a part of one whose messages are of type M: Carousel's shards over Raft
-// [Carousel §4.1], a lane of Domino over Paxos. The outer node hands the inner one what is its, by Call; what the inner node wants done
-// becomes the outer one's effects. The fields are set before the first call; no field is optional but those that say so.
+// An Embedding runs a node whose messages are of type N as a part of one whose messages are of type
+// M: Carousel's shards over Raft [Carousel §4.1], a lane of Domino over Paxos. The outer node hands
+// the inner one what is its, by Call; what the inner node wants done becomes the outer one's
+// effects. The fields are set before the first call; no field is optional but those that say so.
 type Embedding[M, N any] struct {
 	Message func(N) M         // puts an inner message or record into an outer one
 	Timer   func(Timer) Timer // makes an inner timer one of the outer node's
-	// App takes what the inner node sends to its application, which is the outer node, after the inner call's other effects. It may call the inner node again; what
-	// that sends to its application comes behind what waits already. nil: nobody.
+	// App takes what the inner node sends to its application, which is the outer node, after the
+	// inner call's other effects. It may call the inner node again; what that sends to its
+	// application comes behind what waits already. nil: nobody.
 	App func(env *Env[M], msg N)
-	// Truncate is told that the inner node needs none of its records below an index, which is one of the outer log: it truncates when all parts agree.
-	// nil: nobody.
+	// Truncate is told that the inner node needs none of its records below an index, which is one
+	// of the outer log: it truncates when all parts agree. nil: nobody.
 	Truncate func(env *Env[M], before uint64)
 	Prefix   []byte // of the inner node's keys
 
@@ -24,7 +26,8 @@ type Embedding[M, N any] struct {
 	in  bool // App is being called
 }
 
-// Call calls the inner node: call is a method of it with its arguments, and does not use Call itself.
+// Call calls the inner node: call is a method of it with its arguments, and does not use Call
+// itself.
 func (b *Embedding[M, N]) Call(outer *Env[M], call func(inner *Env[N])) {
 	if b.env == nil {
 		b.env = NewEnv[N](nil, 1, nil)
@@ -55,14 +58,16 @@ func (b *Embedding[M, N]) Call(outer *Env[M], call func(inner *Env[N])) {
 			b.send(outer, e)
 		}
 	}
-	// These may append and call the inner node again, so they come when its effects have been taken over.
+	// These may append and call the inner node again, so they come when its effects have been taken
+	// over.
 	if b.Truncate != nil && len(truncate) > 0 {
 		b.Truncate(outer, slices.Max(truncate))
 	}
 	b.deliver(outer)
 }
 
-// deliver hands the application what the inner node sent to it. Calls that App makes leave theirs to the one that is at it.
+// deliver hands the application what the inner node sent to it. Calls that App makes leave theirs
+// to the one that is at it.
 func (b *Embedding[M, N]) deliver(outer *Env[M]) {
 	if b.in {
 		return

@@ -94,7 +94,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestAppCallsBack has the application answer what the inner node tells it: the order of what the inner node sent is kept, and the indices of its records are right.
+// TestAppCallsBack has the application answer what the inner node tells it: the order of what the
+// inner node sent is kept, and the indices of its records are right.
 func TestAppCallsBack(t *testing.T) {
 	b := embedding[int]("b", nil)
 	var got []int
@@ -129,7 +130,8 @@ func TestAppCallsBack(t *testing.T) {
 	}
 }
 
-// TestEmbeddedKeys runs random calls of two nodes side by side in one, one of them with a third one in it, against a map for each of them.
+// TestEmbeddedKeys runs random calls of two nodes side by side in one, one of them with a third one
+// in it, against a map for each of them.
 func TestEmbeddedKeys(t *testing.T) {
 	prefixes := [][]byte{{0}, {'a'}, {'a', 0xff}, {0xff}, {0xff, 0xff}}
 	for seed := range uint64(300) {

@@ -25,7 +25,8 @@ func (p pinger) Expire(env *protocol.Env[string], t protocol.Timer) {
 	env.After(time.Second, t)
 }
 
-// A node is called with an Env, in which it leaves what it wants done. Runners do this; so can a test.
+// A node is called with an Env, in which it leaves what it wants done. Runners do this; so can a
+// test.
 func Example() {
 	var node protocol.Node[string] = pinger{peer: 2}
 	env := protocol.NewEnv[string](nil, 1, nil)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Get returns the value of a key, with what this call has written. The value must not be changed and is not kept beyond the call.
+// Get returns the value of a key, with what this call has written. The value must not be changed
+// and is not kept beyond the call.
 func (e *Env[M]) Get(key []byte) ([]byte, bool) {
 	if w, ok := e.wrote.get(key); ok {
 		return w.value, !w.deleted
@@ -14,8 +15,9 @@ func (e *Env[M]) Get(key []byte) ([]byte, bool) {
 	return e.keys.Get(key)
 }
 
-// Scan goes through the keys from lo up to, but not including, hi, in their order, with what this call wrote before Scan was called; hi of nil
-// is no end. What it yields must not be changed and is not kept beyond the call.
+// Scan goes through the keys from lo up to, but not including, hi, in their order, with what this
+// call wrote before Scan was called; hi of nil is no end. What it yields must not be changed and is
+// not kept beyond the call.
 func (e *Env[M]) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	below := e.keys.Scan(lo, hi)
 	above := e.wrote.between(lo, hi)
@@ -47,13 +49,15 @@ func (e *Env[M]) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Put writes a key. The env keeps both slices until the write is durable: they must not be changed any more.
+// Put writes a key. The env keeps both slices until the write is durable: they must not be changed
+// any more.
 func (e *Env[M]) Put(key, value []byte) {
 	e.Out = append(e.Out, Effect[M]{Kind: KindPut, Key: key, Value: value})
 	e.wrote.add(write{key: key, value: value})
 }
 
-// Delete removes a key, if it is there. The env keeps the slice until that is durable: it must not be changed any more.
+// Delete removes a key, if it is there. The env keeps the slice until that is durable: it must not
+// be changed any more.
 func (e *Env[M]) Delete(key []byte) {
 	e.Out = append(e.Out, Effect[M]{Kind: KindDelete, Key: key})
 	e.wrote.add(write{key: key, deleted: true})
@@ -70,7 +74,8 @@ type overlay struct {
 	newest map[string]int // of a key, in writes
 }
 
-// maxIdle is how large an overlay may be for the next call to take over its memory, which has to be cleared then.
+// maxIdle is how large an overlay may be for the next call to take over its memory, which has to be
+// cleared then.
 const maxIdle = 1024
 
 func (o *overlay) reset() {

@@ -2,15 +2,16 @@ package protocol
 
 import "time"
 
-// An ID names a participant of a protocol: a replica or a client. No two participants that can reach one another share
-// one, and a participant that has lost its disk comes back with another.
+// An ID names a participant of a protocol: a replica or a client. No two participants that can
+// reach one another share one, and a participant that has lost its disk comes back with another.
 type ID uint32
 
-// App is the local application of a node: it asks by messages from App, and is answered by messages to App. It is never
-// the sender of a message from the network.
+// App is the local application of a node: it asks by messages from App, and is answered by messages
+// to App. It is never the sender of a message from the network.
 const App ID = 0
 
-// A Timer names a timer of a node. It is a comparable value, such as viewTimer{3}; each value is a timer of its own.
+// A Timer names a timer of a node. It is a comparable value, such as viewTimer{3}; each value is a
+// timer of its own.
 type Timer any
 
 // A Record is an entry of a node's log, as it is given back after a restart.
@@ -19,10 +20,12 @@ type Record[M any] struct {
 	Msg   M
 }
 
-// A Node is one participant of a protocol whose messages and records are of type M. Its effects depend only on its inputs,
-// env.Now, env.Rand and the key space. It keeps no env, and no slice of one, after a call.
+// A Node is one participant of a protocol whose messages and records are of type M. Its effects
+// depend only on its inputs, env.Now, env.Rand and the key space. It keeps no env, and no slice of
+// one, after a call.
 type Node[M any] interface {
-	// Start is called once, before all else, with the records that survived, in order of their indices.
+	// Start is called once, before all else, with the records that survived, in order of their
+	// indices.
 	Start(env *Env[M], log []Record[M])
 	// Receive is called with each message that arrives. Whatever msg holds, it must not panic.
 	Receive(env *Env[M], from ID, msg M)
@@ -33,14 +36,16 @@ type Node[M any] interface {
 // Linked is a Node that relies on the order of messages.
 type Linked[M any] interface {
 	Node[M]
-	// Broken says that messages from the peer may have been lost since the last one that arrived. None that was sent
-	// before arrives after it. What was lost before a node's Start it is not told.
+	// Broken says that messages from the peer may have been lost since the last one that arrived.
+	// None that was sent before arrives after it. What was lost before a node's Start it is not
+	// told.
 	Broken(env *Env[M], from ID)
 }
 
 // Checked is a Node that can look for broken invariants of its own.
 type Checked interface {
-	// Check returns an error that names the invariant and the values that break it, or nil. It changes nothing.
+	// Check returns an error that names the invariant and the values that break it, or nil. It
+	// changes nothing.
 	Check() error
 }
 
@@ -72,6 +77,7 @@ type Effect[M any] struct {
 	Msg   M
 	Key   []byte
 	Value []byte
-	// Unhurried goes with KindSend, and is a hint: see [Env.SendUnhurried]. Runners may take no notice.
+	// Unhurried goes with KindSend, and is a hint: see [Env.SendUnhurried]. Runners may take no
+	// notice.
 	Unhurried bool
 }

@@ -12,14 +12,16 @@ func Majority(n int) int { return n/2 + 1 }
 // Tolerated returns how many of n members may fail so that a majority is left.
 func Tolerated(n int) int { return n - Majority(n) }
 
-// Fast returns the size of the smallest fast quorum of n members: any two of them and a majority share a member (Fast Paxos, §2.2 and §4). It is
-// ⌈3f/2⌉+1 of 2f+1: 3 of 3, 4 of 5.
+// Fast returns the size of the smallest fast quorum of n members: any two of them and a majority
+// share a member (Fast Paxos, §2.2 and §4). It is ⌈3f/2⌉+1 of 2f+1: 3 of 3, 4 of 5.
 func Fast(n int) int { return (2*n-Majority(n))/2 + 1 }
 
-// Intersect tells whether any sets of n members that have these sizes share a member. A set cannot be larger than n.
+// Intersect tells whether any sets of n members that have these sizes share a member. A set cannot
+// be larger than n.
 //
-// Two examples. A fast protocol is safe if Intersect(n, fast, fast, classic). A slot that has only two possible values, with a quorum size for each, is
-// safe if Intersect(n, command, noOp, classic): whoever recovers it from a classic quorum cannot take one for the other.
+// Two examples. A fast protocol is safe if Intersect(n, fast, fast, classic). A slot that has only
+// two possible values, with a quorum size for each, is safe if Intersect(n, command, noOp,
+// classic): whoever recovers it from a classic quorum cannot take one for the other.
 func Intersect(n int, sizes ...int) bool {
 	sum := 0
 	for _, s := range sizes {
@@ -68,8 +70,9 @@ func (v *Votes) Among(members []protocol.ID) int {
 // Reset forgets all votes.
 func (v *Votes) Reset() { v.by = v.by[:0] }
 
-// KthLargest returns the greatest value that at least k of the members have reached, each of which has come as far as its value says; the zero value if
-// there are fewer than k. It changes the order of the values.
+// KthLargest returns the greatest value that at least k of the members have reached, each of which
+// has come as far as its value says; the zero value if there are fewer than k. It changes the order
+// of the values.
 func KthLargest[T ~uint64](values []T, k int) T {
 	var none T
 	if k < 1 || k > len(values) {
@@ -88,7 +91,8 @@ type Weight struct {
 	Weight uint32
 }
 
-// Majority tells whether the voters have more than half of the weight, so that any two such sets share a member.
+// Majority tells whether the voters have more than half of the weight, so that any two such sets
+// share a member.
 func (w Weights) Majority(v *Votes) bool {
 	var all, have uint64
 	for _, m := range w {

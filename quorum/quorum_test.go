@@ -76,7 +76,8 @@ func TestSizesAreTheSmallest(t *testing.T) {
 	}
 }
 
-// TestOwnedSlots has the sizes that a model checker found to be safe for slots with two possible values.
+// TestOwnedSlots has the sizes that a model checker found to be safe for slots with two possible
+// values.
 func TestOwnedSlots(t *testing.T) {
 	safe := map[int][][2]int{
 		3: {{2, 3}, {3, 2}, {3, 3}},

@@ -18,17 +18,19 @@ import (
 type Config struct {
 	// Name is the service's name on the dashboard. Default: the host of the page's address.
 	Name string
-	// Authorize decides who may switch modes and the kill switch at the debug endpoint: it returns nil for a request
-	// that may. nil: nobody.
+	// Authorize decides who may switch modes and the kill switch at the debug endpoint: it returns
+	// nil for a request that may. nil: nobody.
 	Authorize func(*http.Request) error
-	// SiteFile is the file in which the modes and predictors of call sites are, for all connections. It is read again
-	// when it changes: see specgrpc.WithSiteFile. Default: none.
+	// SiteFile is the file in which the modes and predictors of call sites are, for all
+	// connections. It is read again when it changes: see specgrpc.WithSiteFile. Default: none.
 	SiteFile string
 	// Predictors are those that the site file may name.
 	Predictors map[string]foresay.Predictor
-	// Logger is told of trips, switches, and of what is wrong with the site file. Default: Control.Logger, else nobody.
+	// Logger is told of trips, switches, and of what is wrong with the site file. Default:
+	// Control.Logger, else nobody.
 	Logger *slog.Logger
-	// Control configures the Control. What it has in OnRequest is told of requests after the Collector.
+	// Control configures the Control. What it has in OnRequest is told of requests after the
+	// Collector.
 	Control foresay.ControlConfig
 	// Collector configures the Collector.
 	Collector observe.Config
@@ -41,9 +43,10 @@ type Process struct {
 	client    []specgrpc.ClientOption
 }
 
-// New sets the process up, once, and serves the dashboard and its data below dash.Path of debug, which should be where
-// the process's other debug endpoints are: reading is not restricted. With nil nothing is served. An error says which
-// field is wrong. The site file is read by NewClient, which returns what is wrong with it.
+// New sets the process up, once, and serves the dashboard and its data below dash.Path of debug,
+// which should be where the process's other debug endpoints are: reading is not restricted. With
+// nil nothing is served. An error says which field is wrong. The site file is read by NewClient,
+// which returns what is wrong with it.
 func New(debug *http.ServeMux, cfg Config) (*Process, error) {
 	collector, err := observe.NewCollector(cfg.Collector)
 	if err != nil {
@@ -75,8 +78,8 @@ func (p *Process) Control() *foresay.Control { return p.control }
 // Collector returns where the process's observations come together.
 func (p *Process) Collector() *observe.Collector { return p.collector }
 
-// DialOptions returns what a connection of specgrpc.NewClient needs to be one of the process's: the Control, and the
-// site file if there is one.
+// DialOptions returns what a connection of specgrpc.NewClient needs to be one of the process's: the
+// Control, and the site file if there is one.
 func (p *Process) DialOptions() []grpc.DialOption {
 	options := make([]grpc.DialOption, len(p.client))
 	for i, o := range p.client {
@@ -90,11 +93,13 @@ func (p *Process) NewClient(target string, opts ...grpc.DialOption) (*specgrpc.C
 	return specgrpc.NewClient(target, slices.Concat(p.DialOptions(), opts)...)
 }
 
-// Handler has the calls that next makes for an HTTP request belong to that request: see observe.Handler.
+// Handler has the calls that next makes for an HTTP request belong to that request: see
+// observe.Handler.
 func (p *Process) Handler(next http.Handler) http.Handler { return observe.Handler(p.control, next) }
 
-// ServerOptions does for a gRPC server what Handler does for HTTP: the calls that a method makes belong to the request
-// that it answers. They go first among the server's options, of grpc.NewServer and of specgrpc.NewServer alike.
+// ServerOptions does for a gRPC server what Handler does for HTTP: the calls that a method makes
+// belong to the request that it answers. They go first among the server's options, of
+// grpc.NewServer and of specgrpc.NewServer alike.
 func (p *Process) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(observe.UnaryServerInterceptor(p.control)),
@@ -102,8 +107,8 @@ func (p *Process) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// Observer returns an interceptor that observes the calls of connections that are not the process's to make: see
-// specgrpc.ObserveInterceptor. It goes outermost, by grpc.WithChainUnaryInterceptor.
+// Observer returns an interceptor that observes the calls of connections that are not the process's
+// to make: see specgrpc.ObserveInterceptor. It goes outermost, by grpc.WithChainUnaryInterceptor.
 func (p *Process) Observer() (grpc.UnaryClientInterceptor, error) {
 	return specgrpc.ObserveInterceptor(p.client...)
 }

@@ -48,8 +48,9 @@ func (kv) Get(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 	return &kvpb.GetResponse{}, nil
 }
 
-// TestProcess: calls of the process's connections, and of others with its interceptor, belong to the HTTP and gRPC
-// requests that they are made for; sites are as the file says; the debug endpoint reads and switches.
+// TestProcess: calls of the process's connections, and of others with its interceptor, belong to
+// the HTTP and gRPC requests that they are made for; sites are as the file says; the debug endpoint
+// reads and switches.
 func TestProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sites.json")
 	sites := `{"sites": [{"method": "` + kvpb.TestKV_Get_FullMethodName + `", "mode": "canary", "share": 0.1}]}`

@@ -48,7 +48,8 @@ func BenchmarkEcho(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 }
 
-// BenchmarkCouriers is what a protocol costs that writes, sets timers and checks itself, over a codec, with faults.
+// BenchmarkCouriers is what a protocol costs that writes, sets timers and checks itself, over a
+// codec, with faults.
 func BenchmarkCouriers(b *testing.B) {
 	s := newCouriers(b, 1, sim.StreamFaults&^sim.LostDisk, &post{}, nil)
 	b.ReportAllocs()
@@ -61,7 +62,8 @@ func BenchmarkCouriers(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 }
 
-// TestSpeed prints how many steps are made in a second. It fails only far below what the simulator can do, since machines are slow and busy.
+// TestSpeed prints how many steps are made in a second. It fails only far below what the simulator
+// can do, since machines are slow and busy.
 func TestSpeed(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -62,7 +62,8 @@ func (c Clock) validate() error {
 	return nil
 }
 
-// SetClock makes a node's clock differ from the simulation's time from now on. Timers that are set keep their time.
+// SetClock makes a node's clock differ from the simulation's time from now on. Timers that are set
+// keep their time.
 func (s *Sim[M]) SetClock(id protocol.ID, c Clock) error {
 	n := s.lookup(id)
 	if n == nil {

@@ -46,7 +46,8 @@ func (s *Sim[M]) pack(n *node[M], msg M) packet[M] {
 	return p
 }
 
-// another returns a packet again, which shares no memory with the first one if they went through the codec.
+// another returns a packet again, which shares no memory with the first one if they went through
+// the codec.
 func (s *Sim[M]) another(n *node[M], p packet[M]) packet[M] {
 	if p.coded {
 		p.msg = s.decode(n, s.encode(n, p.msg))

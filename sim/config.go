@@ -10,36 +10,47 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Config is what a simulation is made from. The zero Config is a network without delays or faults, on disks that take no time.
+// Config is what a simulation is made from. The zero Config is a network without delays or faults,
+// on disks that take no time.
 type Config[M any] struct {
 	Seed uint64
-	// WAN is what lies between sites. Without it all nodes are at the site "" and messages arrive at once.
+	// WAN is what lies between sites. Without it all nodes are at the site "" and messages arrive
+	// at once.
 	WAN wan.Matrix
-	// Datagrams makes links lose, repeat and reorder single messages. nil: links are like TCP connections, whose messages arrive in order or are lost together.
+	// Datagrams makes links lose, repeat and reorder single messages. nil: links are like TCP
+	// connections, whose messages arrive in order or are lost together.
 	Datagrams *Datagrams
 	// Disk is that of nodes that have none of their own.
 	Disk Disk
-	// Shuffle makes what happens to different nodes at one instant come in an order of chance. Otherwise it comes in the order in which it was caused.
+	// Shuffle makes what happens to different nodes at one instant come in an order of chance.
+	// Otherwise it comes in the order in which it was caused.
 	Shuffle bool
-	// Codec makes messages and records travel as bytes, so that it is proven and nodes share no memory. They are part of the hash then. nil: as values.
+	// Codec makes messages and records travel as bytes, so that it is proven and nodes share no
+	// memory. They are part of the hash then. nil: as values.
 	Codec protocol.Codec[M]
 	// CodecChance is how many messages take that way, the others being values; 0 is all of them.
 	CodecChance float64
-	// SizeBytes tells the size of a message, for links with a bandwidth. nil: that of its bytes if there is a codec, else 0.
+	// SizeBytes tells the size of a message, for links with a bandwidth. nil: that of its bytes if
+	// there is a codec, else 0.
 	SizeBytes func(msg M) int
-	// QueueBytes bounds what waits at a site to leave for another one, on a link with a bandwidth. What is more is lost, as a full queue of package transport loses it. 0: any amount waits.
+	// QueueBytes bounds what waits at a site to leave for another one, on a link with a bandwidth.
+	// What is more is lost, as a full queue of package transport loses it. 0: any amount waits.
 	QueueBytes int
 	// Check looks for broken invariants of the whole after each step. nil: none.
 	Check func() error
-	// CheckEvery makes only one step of so many followed by checks, the nodes' own and Check; 0 is each.
+	// CheckEvery makes only one step of so many followed by checks, the nodes' own and Check; 0 is
+	// each.
 	CheckEvery int
-	// App gets what nodes send to their application, at the time of Now. It may call the Sim's methods but Step and those that run. nil: nobody.
+	// App gets what nodes send to their application, at the time of Now. It may call the Sim's
+	// methods but Step and those that run. nil: nobody.
 	App func(from protocol.ID, msg M)
 	// Epoch is what a right clock shows at the start; 0 is an hour.
 	Epoch time.Duration
-	// MaxEvents bounds how many events are to come at once. A run that gets there fails: something feeds itself. 0 is a million.
+	// MaxEvents bounds how many events are to come at once. A run that gets there fails: something
+	// feeds itself. 0 is a million.
 	MaxEvents int
-	// Trace gets a line for each thing that happens. nil: only the last ones are kept, for failures.
+	// Trace gets a line for each thing that happens. nil: only the last ones are kept, for
+	// failures.
 	Trace io.Writer
 	// TraceKeep is how many things are kept; 0 is 1000, less than 0 none.
 	TraceKeep int
@@ -47,13 +58,15 @@ type Config[M any] struct {
 	Replay string
 }
 
-// A Disk is how long writing takes. A disk does one sync at a time, which makes durable what was written before it began.
+// A Disk is how long writing takes. A disk does one sync at a time, which makes durable what was
+// written before it began.
 type Disk struct {
 	Latency time.Duration // of a sync; 0: each call is durable when it returns
 	Jitter  time.Duration // the bound of a further, random time
 }
 
-// Datagrams is what links do to single messages, beside the jitter of the network. Each is a chance from 0 to 1.
+// Datagrams is what links do to single messages, beside the jitter of the network. Each is a chance
+// from 0 to 1.
 type Datagrams struct {
 	Loss      float64 // beside that of the network
 	Duplicate float64 // arrives a second time

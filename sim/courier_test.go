@@ -179,7 +179,8 @@ func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io
 	return s
 }
 
-// TestCouriers holds the simulator to its promises under all faults: order, or a word that it is broken, and durability. FORESAY_SEED is the first seed.
+// TestCouriers holds the simulator to its promises under all faults: order, or a word that it is
+// broken, and durability. FORESAY_SEED is the first seed.
 func TestCouriers(t *testing.T) {
 	p := &post{}
 	lost := uint64(0)
@@ -190,7 +191,8 @@ func TestCouriers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seeds := []uint64{22028, 39043} // crashes within a call let its messages leave, and not those that had waited before
+	// crashes within a call let its messages leave, and not those that had waited before
+	seeds := []uint64{22028, 39043}
 	for i := range uint64(60) {
 		seeds = append(seeds, first+i)
 	}
@@ -211,7 +213,8 @@ func TestCouriers(t *testing.T) {
 	}
 }
 
-// TestEachFaultStrikes looks for the trace of each kind of fault alone, and that the others are not there.
+// TestEachFaultStrikes looks for the trace of each kind of fault alone, and that the others are not
+// there.
 func TestEachFaultStrikes(t *testing.T) {
 	words := []struct {
 		fault sim.Faults
@@ -242,7 +245,8 @@ func TestEachFaultStrikes(t *testing.T) {
 	}
 }
 
-// TestPlantedBugsAreCaught shows that faults do what they are for: a node that does not wait for the disk is caught.
+// TestPlantedBugsAreCaught shows that faults do what they are for: a node that does not wait for
+// the disk is caught.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	for seed := range uint64(20) {
 		s := newCouriers(t, seed, sim.Crash, &post{careless: true}, nil)

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// Keep is how many of the calls that are not durable yet survive a crash, in their order; more than there are means all.
+// Keep is how many of the calls that are not durable yet survive a crash, in their order; more than
+// there are means all.
 type Keep int
 
 const (
@@ -19,8 +20,9 @@ const (
 	KeepAll Keep = math.MaxInt
 )
 
-// Crash ends a node's incarnation: memory, timers and what waits for the disk are gone. What has left arrives; behind it the peers learn that the connection broke.
-// It does nothing to a node that is down.
+// Crash ends a node's incarnation: memory, timers and what waits for the disk are gone. What has
+// left arrives; behind it the peers learn that the connection broke. It does nothing to a node that
+// is down.
 func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	n := s.lookup(id)
 	if n == nil || n.node == nil {
@@ -55,16 +57,19 @@ type crashPlan struct {
 	keep Keep
 }
 
-// CrashInNextWrite makes a node crash within its next call that writes: the calls that are not durable by then, that one being the last, survive as far as keep says. What
-// was given to SendAhead in it has left; if it survives, so has some of what was given to Send in it and before: the first messages, as many as chance has it.
+// CrashInNextWrite makes a node crash within its next call that writes: the calls that are not
+// durable by then, that one being the last, survive as far as keep says. What was given to
+// SendAhead in it has left; if it survives, so has some of what was given to Send in it and before:
+// the first messages, as many as chance has it.
 func (s *Sim[M]) CrashInNextWrite(id protocol.ID, keep Keep) {
 	if n := s.lookup(id); n != nil {
 		s.CrashInWrite(id, n.writes+1, keep)
 	}
 }
 
-// CrashInWrite is CrashInNextWrite for a later one: the one by which Writes becomes n. With it a test can run once without a crash, and then crash in each write. A node has one
-// plan at a time; a crash ends it.
+// CrashInWrite is CrashInNextWrite for a later one: the one by which Writes becomes n. With it a
+// test can run once without a crash, and then crash in each write. A node has one plan at a time; a
+// crash ends it.
 func (s *Sim[M]) CrashInWrite(id protocol.ID, n uint64, keep Keep) {
 	if node := s.lookup(id); node != nil && node.node != nil && n > node.writes {
 		node.crashing = crashPlan{n, keep}
@@ -102,7 +107,8 @@ func (s *Sim[M]) crashWithin(n *node[M], out []protocol.Effect[M]) {
 	s.Crash(n.id, keep)
 }
 
-// SetDisk makes a node's disk faster or slower for syncs from now on, until Heal. Times below 0 are 0.
+// SetDisk makes a node's disk faster or slower for syncs from now on, until Heal. Times below 0 are
+// 0.
 func (s *Sim[M]) SetDisk(id protocol.ID, d Disk) {
 	if n := s.lookup(id); n != nil {
 		d.Latency, d.Jitter = max(d.Latency, 0), max(d.Jitter, 0)
@@ -111,7 +117,8 @@ func (s *Sim[M]) SetDisk(id protocol.ID, d Disk) {
 	}
 }
 
-// Restart brings a node back that is down, with what is on its disk. It does nothing to one that is up.
+// Restart brings a node back that is down, with what is on its disk. It does nothing to one that is
+// up.
 func (s *Sim[M]) Restart(id protocol.ID) {
 	n := s.lookup(id)
 	if n == nil || n.node != nil {
@@ -121,7 +128,8 @@ func (s *Sim[M]) Restart(id protocol.ID) {
 	s.boot(n)
 }
 
-// LoseDisk empties the disk of a node, which crashes if it is up. The same identity must not take part any more; a test can restart it to see that it is refused.
+// LoseDisk empties the disk of a node, which crashes if it is up. The same identity must not take
+// part any more; a test can restart it to see that it is refused.
 func (s *Sim[M]) LoseDisk(id protocol.ID) {
 	n := s.lookup(id)
 	if n == nil {
@@ -132,7 +140,8 @@ func (s *Sim[M]) LoseDisk(id protocol.ID) {
 	n.keys, n.log, n.diskLost = store{}, log[M]{next: 1}, true
 }
 
-// Backup returns a function that puts a node's disk back to what is durable on it now, as restoring it from a backup does. The node crashes if it is up then.
+// Backup returns a function that puts a node's disk back to what is durable on it now, as restoring
+// it from a backup does. The node crashes if it is up then.
 func (s *Sim[M]) Backup(id protocol.ID) (restore func()) {
 	n := s.lookup(id)
 	if n == nil {

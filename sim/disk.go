@@ -23,7 +23,8 @@ type record[M any] struct {
 // first returns the index of the first record that is kept.
 func (l *log[M]) first() uint64 { return l.next - uint64(l.kept) }
 
-// A write is what one call wrote: how to undo it. There is none of calls whose writes were durable at once.
+// A write is what one call wrote: how to undo it. There is none of calls whose writes were durable
+// at once.
 type write struct {
 	undo    []undo
 	records int // appended

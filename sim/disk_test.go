@@ -125,7 +125,8 @@ func TestLostDisk(t *testing.T) {
 	b.want(t, 1)
 }
 
-// TestDiskIsWhatACallPrefixWrote compares disks after crashes with a model: all states after each call, of which one must be left.
+// TestDiskIsWhatACallPrefixWrote compares disks after crashes with a model: all states after each
+// call, of which one must be left.
 func TestDiskIsWhatACallPrefixWrote(t *testing.T) {
 	type state struct {
 		keys map[string]string
@@ -233,7 +234,8 @@ func equalDisk(keys map[string]string, log map[uint64]any, gotKeys protocol.Keys
 	return n == len(keys) && len(gotLog) == len(log)
 }
 
-// TestCrashInEachWrite enumerates: it runs once without a crash, and then crashes in each write, with each number of writes kept.
+// TestCrashInEachWrite enumerates: it runs once without a crash, and then crashes in each write,
+// with each number of writes kept.
 func TestCrashInEachWrite(t *testing.T) {
 	run := func(in uint64, keep sim.Keep) (writes uint64, log []protocol.Record[any]) {
 		b := newBench(t, sim.Config[any]{Disk: sim.Disk{Latency: 10 * ms}})
@@ -258,7 +260,8 @@ func TestCrashInEachWrite(t *testing.T) {
 	if writes != 6 || len(log) != 6 {
 		t.Fatalf("%d writes, %d records", writes, len(log))
 	}
-	// Syncs begin at 0, 10 and 20 ms, for 1, 3 and 5 writes; writes are at 0, 4, ... 20 ms, the last one just behind the end of the second sync.
+	// Syncs begin at 0, 10 and 20 ms, for 1, 3 and 5 writes; writes are at 0, 4, ... 20 ms, the
+	// last one just behind the end of the second sync.
 	durable := []int{0, 0, 0, 1, 1, 3}
 	for in := uint64(1); in <= writes; in++ {
 		for keep := range 7 {

@@ -14,8 +14,9 @@ import (
 // explainedEvents bounds the events to come that Explain shows.
 const explainedEvents = 30
 
-// Explain writes how the simulation stands, for people: the failure if there is one, what happened last, each node with its clock, disk, timers and state, the links that
-// are cut, and what is to come. The state of a node is its String, if it is a fmt.Stringer, else its fields.
+// Explain writes how the simulation stands, for people: the failure if there is one, what happened
+// last, each node with its clock, disk, timers and state, the links that are cut, and what is to
+// come. The state of a node is its String, if it is a fmt.Stringer, else its fields.
 func (s *Sim[M]) Explain(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, step %d, at %v, hash %016x\n", s.config.Seed, s.steps, s.now, s.Hash())
@@ -146,8 +147,8 @@ func (s *Sim[M]) explainQueue(b *strings.Builder) {
 	}
 }
 
-// Disk returns what is on a node's disk and in its memory for it: its records and its key space, which must not be changed. Tests look at them; nodes get theirs
-// by Start and Env.
+// Disk returns what is on a node's disk and in its memory for it: its records and its key space,
+// which must not be changed. Tests look at them; nodes get theirs by Start and Env.
 func (s *Sim[M]) Disk(id protocol.ID) (log []protocol.Record[M], keys protocol.Keys, err error) {
 	n := s.lookup(id)
 	if n == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/internal/nearest"
 )
 
-// Faults is a set of kinds of faults. Its text is that of the --faults flag: names with commas between them, "none" or "all".
+// Faults is a set of kinds of faults. Its text is that of the --faults flag: names with commas
+// between them, "none" or "all".
 type Faults uint32
 
 // The kinds of faults.
@@ -71,8 +72,8 @@ func (f Faults) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseFaults reads a set of faults: names with commas between them, "none", "all", or "stream", those that leave links in order. A name with a '-' before it takes
-// the fault out again.
+// ParseFaults reads a set of faults: names with commas between them, "none", "all", or "stream",
+// those that leave links in order. A name with a '-' before it takes the fault out again.
 func ParseFaults(text string) (Faults, error) {
 	var f Faults
 	for name := range strings.SplitSeq(text, ",") {
@@ -107,8 +108,8 @@ func (f *Faults) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Swarm returns a random subset of a set of faults, each with a chance of a half. Different subsets find different bugs: a fault that strikes often may
-// hide what another one would show.
+// Swarm returns a random subset of a set of faults, each with a chance of a half. Different subsets
+// find different bugs: a fault that strikes often may hide what another one would show.
 func Swarm(seed uint64, of Faults) Faults {
 	return of & Faults(mix(seed^0x737761726d)&mask(bits.Len32(uint32(AllFaults))))
 }

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// A hash is a running hash. It is fast, and good enough to tell runs apart that nobody made similar on purpose.
+// A hash is a running hash. It is fast, and good enough to tell runs apart that nobody made similar
+// on purpose.
 type hash uint64
 
 func newHash(seed uint64) hash { return hash(mix(seed)) }

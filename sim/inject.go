@@ -14,15 +14,18 @@ type Profile struct {
 	Faults Faults
 	// Seed is that of their chance; 0 is the simulation's.
 	Seed uint64
-	// Nodes are those that crash, pause, have bad clocks and disks, and are on one side of each cut; nil: all. Clients are often left out.
+	// Nodes are those that crash, pause, have bad clocks and disks, and are on one side of each
+	// cut; nil: all. Clients are often left out.
 	Nodes []protocol.ID
-	// MaxDown bounds how many of Nodes are down, stand still or are cut off at once, but for Power; 0 is a minority. Lost disks count for good.
+	// MaxDown bounds how many of Nodes are down, stand still or are cut off at once, but for Power;
+	// 0 is a minority. Lost disks count for good.
 	MaxDown int
 	// Every is the mean time between two faults; 0 is a second.
 	Every time.Duration
 	// Lasting is the mean time that a fault lasts; 0 is Every.
 	Lasting time.Duration
-	// LostDisk is told that a node's disk is gone and the node with it: a test may add another one. nil: LostDisk of Faults does not strike.
+	// LostDisk is told that a node's disk is gone and the node with it: a test may add another one.
+	// nil: LostDisk of Faults does not strike.
 	LostDisk func(id protocol.ID)
 }
 
@@ -44,7 +47,8 @@ type repair struct {
 	limping int // how many nodes the fault keeps from taking part
 }
 
-// Inject makes faults strike by chance from now on, until Heal. Faults of Jitter, Loss, Duplicate and Reorder hold all the time.
+// Inject makes faults strike by chance from now on, until Heal. Faults of Jitter, Loss, Duplicate
+// and Reorder hold all the time.
 func (s *Sim[M]) Inject(p Profile) error {
 	if p.MaxDown < 0 || p.Every < 0 || p.Lasting < 0 {
 		return fmt.Errorf("sim: inject: MaxDown, Every or Lasting of %d, %v, %v is negative", p.MaxDown, p.Every, p.Lasting)
@@ -192,7 +196,8 @@ func (in *injector[M]) down() int {
 	return n
 }
 
-// later ends a fault in a while, or when all is healed. It keeps so many nodes from taking part until then.
+// later ends a fault in a while, or when all is healed. It keeps so many nodes from taking part
+// until then.
 func (in *injector[M]) later(limping int, do func()) {
 	r := &repair{do, limping}
 	in.repairs = append(in.repairs, r)
@@ -213,9 +218,10 @@ func (in *injector[M]) stop() {
 	in.repairs = nil
 }
 
-// Heal ends all faults: no more strike, nodes that are down come back (but for those whose disks are gone), and so do links, disks and clocks that are as
-// configured; a node that had another clock sees it jump. Datagrams stay datagrams, of which none is lost that Config.Datagrams does not lose. A test of
-// liveness heals, and waits with RunUntil.
+// Heal ends all faults: no more strike, nodes that are down come back (but for those whose disks
+// are gone), and so do links, disks and clocks that are as configured; a node that had another
+// clock sees it jump. Datagrams stay datagrams, of which none is lost that Config.Datagrams does
+// not lose. A test of liveness heals, and waits with RunUntil.
 func (s *Sim[M]) Heal() {
 	s.trace.note(s, nil, "all is healed")
 	for _, in := range s.injectors {

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// crash takes a node down between two calls or within one, with any number of its writes, and brings it back later.
+// crash takes a node down between two calls or within one, with any number of its writes, and
+// brings it back later.
 func (in *injector[M]) crash(id protocol.ID) {
 	s, n := in.sim, in.sim.lookup(id)
 	if n.node == nil || n.diskLost {
@@ -78,7 +79,8 @@ func (in *injector[M]) pause(id protocol.ID) {
 	in.later(1, func() { in.sim.Resume(id) })
 }
 
-// skew makes a clock wrong by tenths of a second, and by up to a thousandth: more than a clock is that is looked after.
+// skew makes a clock wrong by tenths of a second, and by up to a thousandth: more than a clock is
+// that is looked after.
 func (in *injector[M]) skew(id protocol.ID) {
 	const mean = 200 * time.Millisecond
 	offset := in.lasting(mean)
@@ -96,7 +98,8 @@ func (in *injector[M]) jump(id protocol.ID) {
 	in.sim.Jump(id, by)
 }
 
-// partition cuts some nodes off the others. Nodes that it does not choose from are on one side or the other, or reach both.
+// partition cuts some nodes off the others. Nodes that it does not choose from are on one side or
+// the other, or reach both.
 func (in *injector[M]) partition() {
 	s := in.sim
 	nodes := slices.Clone(in.profile.Nodes)

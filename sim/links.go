@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Cut makes one direction between two nodes lose what is sent. What has left arrives. A direction that was cut twice has to be mended twice.
+// Cut makes one direction between two nodes lose what is sent. What has left arrives. A direction
+// that was cut twice has to be mended twice.
 func (s *Sim[M]) Cut(from, to protocol.ID) {
 	a, b := s.lookup(from), s.lookup(to)
 	if a == nil || b == nil || a == b {
@@ -28,7 +29,8 @@ func (s *Sim[M]) Mend(from, to protocol.ID) {
 	s.tellGap(a, b)
 }
 
-// Partition cuts all links between nodes of different groups, in both directions. Nodes in no group keep all their links.
+// Partition cuts all links between nodes of different groups, in both directions. Nodes in no group
+// keep all their links.
 func (s *Sim[M]) Partition(groups ...[]protocol.ID) { s.eachPair(groups, s.Cut) }
 
 // Reunite undoes a Partition with the same groups.
@@ -49,7 +51,8 @@ func (s *Sim[M]) eachPair(groups [][]protocol.ID, f func(from, to protocol.ID)) 
 	}
 }
 
-// Reset breaks the connection from one node to another: what is under way that way is lost. A network of datagrams has none.
+// Reset breaks the connection from one node to another: what is under way that way is lost. A
+// network of datagrams has none.
 func (s *Sim[M]) Reset(from, to protocol.ID) {
 	a, b := s.lookup(from), s.lookup(to)
 	if a == nil || b == nil || a == b || s.datagrams != nil {
@@ -72,7 +75,8 @@ func (s *Sim[M]) Link(p wan.Path) (wan.Link, bool) {
 	return s.net.sites[from][to].link, true
 }
 
-// SetLink changes the link between two sites for what is sent from now on. It fails if the network lacks one of them or a value is out of range.
+// SetLink changes the link between two sites for what is sent from now on. It fails if the network
+// lacks one of them or a value is out of range.
 func (s *Sim[M]) SetLink(p wan.Path, l wan.Link) error {
 	from, ok := s.net.site(p.From)
 	to, ok2 := s.net.site(p.To)
@@ -88,7 +92,8 @@ func (s *Sim[M]) SetLink(p wan.Path, l wan.Link) error {
 	return nil
 }
 
-// setLink changes a link, with what schedules say about it. Somebody has to call tellGaps afterwards.
+// setLink changes a link, with what schedules say about it. Somebody has to call tellGaps
+// afterwards.
 func (s *Sim[M]) setLink(r *route, l wan.Link) {
 	r.set, r.link = l, l
 	for _, schedule := range s.schedules {
@@ -96,7 +101,8 @@ func (s *Sim[M]) setLink(r *route, l wan.Link) {
 	}
 }
 
-// Apply makes a schedule's faults happen, until Heal. It fails if the schedule does not fit Config.WAN.
+// Apply makes a schedule's faults happen, until Heal. It fails if the schedule does not fit
+// Config.WAN.
 func (s *Sim[M]) Apply(schedule wan.Schedule) error {
 	if err := schedule.Validate(s.config.WAN); err != nil {
 		return fmt.Errorf("sim: %w", err)

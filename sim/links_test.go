@@ -252,7 +252,8 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
-// TestFullQueuesLoseAndTell: what does not fit behind what waits to leave is lost, and the next message that leaves is preceded by the news.
+// TestFullQueuesLoseAndTell: what does not fit behind what waits to leave is lost, and the next
+// message that leaves is preceded by the news.
 func TestFullQueuesLoseAndTell(t *testing.T) {
 	b := newBench(t, sim.Config[any]{QueueBytes: 250, SizeBytes: func(any) int { return 100 }})
 	p := wan.Path{From: "a", To: "b"}

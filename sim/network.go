@@ -34,7 +34,8 @@ type link struct {
 	sent  uint64
 }
 
-// renew makes the link a new connection, for a receiver that knows of no earlier one. Datagrams need none: they arrive whoever is there by then.
+// renew makes the link a new connection, for a receiver that knows of no earlier one. Datagrams
+// need none: they arrive whoever is there by then.
 func (l *link) renew(stream bool) {
 	if stream {
 		l.epoch++
@@ -148,7 +149,8 @@ func (r *route) waiting(now time.Duration) int {
 	return int(max(r.free-now, 0).Seconds() * float64(r.link.BytesPerSecond))
 }
 
-// tellGap tells a peer, behind all that is under way to it, that something was lost. There is nothing to tell if the link is down, or the peer.
+// tellGap tells a peer, behind all that is under way to it, that something was lost. There is
+// nothing to tell if the link is down, or the peer.
 func (s *Sim[M]) tellGap(n, peer *node[M]) {
 	l, r := s.link(n, peer), s.route(n, peer)
 	if !l.gap || s.down(n, peer) {

@@ -49,8 +49,8 @@ type node[M any] struct {
 	backlog []int32 // events that wait for the end of the pause
 }
 
-// A timer is when a timer of a node is to run out. Setting it to a later time leaves the event that it has where it is: that comes, finds that it is
-// early, and goes back into the queue.
+// A timer is when a timer of a node is to run out. Setting it to a later time leaves the event that
+// it has where it is: that comes, finds that it is early, and goes back into the queue.
 type timer struct {
 	due, event time.Duration
 	epoch      uint32 // of the event that counts

@@ -35,7 +35,8 @@ func TestTimers(t *testing.T) {
 	b.want(t, 1, "0s timer at once", "10ms timer a", "15ms timer earlier", "20ms timer [a value]", "35ms timer later", "60ms timer stopped")
 }
 
-// TestDatagramBeforeTheStart: a datagram that comes at the moment at which a node is restarted does not come before its Start.
+// TestDatagramBeforeTheStart: a datagram that comes at the moment at which a node is restarted does
+// not come before its Start.
 func TestDatagramBeforeTheStart(t *testing.T) {
 	b := newBench(t, sim.Config[any]{Datagrams: &sim.Datagrams{}})
 	b.At(10*ms, func() { b.Crash(2, sim.KeepAll) })
@@ -46,7 +47,8 @@ func TestDatagramBeforeTheStart(t *testing.T) {
 	b.want(t, 2, "71ms 1: later")
 }
 
-// TestTimersLikeTheirModel sets and stops timers at random. The model is a list that is looked through.
+// TestTimersLikeTheirModel sets and stops timers at random. The model is a list that is looked
+// through.
 func TestTimersLikeTheirModel(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -176,7 +178,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestTimersNeverRunOutEarly tries drifts and delays: when a timer runs out the node's clock shows that its time has passed, and not much more.
+// TestTimersNeverRunOutEarly tries drifts and delays: when a timer runs out the node's clock shows
+// that its time has passed, and not much more.
 func TestTimersNeverRunOutEarly(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 3))
 	for range 2000 {
@@ -217,7 +220,8 @@ func TestDrivenFromTheApplication(t *testing.T) {
 	}
 }
 
-// TestMessagesToOneselfDieWithTheIncarnation crashes a node while what it and its application said to it is due.
+// TestMessagesToOneselfDieWithTheIncarnation crashes a node while what it and its application said
+// to it is due.
 func TestMessagesToOneselfDieWithTheIncarnation(t *testing.T) {
 	b := newBench(t, sim.Config[any]{})
 	b.do(ms, 1, func(env *protocol.Env[any]) { env.Send(1, "said before the crash") })
@@ -274,7 +278,8 @@ func TestTimesDoNotOverflow(t *testing.T) {
 	}
 }
 
-// TestShuffle has things happen to two nodes at one instant: either may be first, but what happens to one of them keeps its order.
+// TestShuffle has things happen to two nodes at one instant: either may be first, but what happens
+// to one of them keeps its order.
 func TestShuffle(t *testing.T) {
 	orders := make(map[string]int)
 	for seed := range uint64(40) {

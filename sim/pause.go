@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// Pause makes a node stand still for a time, as a garbage collection or a stopped machine does: messages, timers and the news from its disk wait. Its
-// clock goes on, unless it is frozen as that of a stopped machine. Of two pauses at once, the later end counts; Resume ends them all.
+// Pause makes a node stand still for a time, as a garbage collection or a stopped machine does:
+// messages, timers and the news from its disk wait. Its clock goes on, unless it is frozen as that
+// of a stopped machine. Of two pauses at once, the later end counts; Resume ends them all.
 func (s *Sim[M]) Pause(id protocol.ID, d time.Duration, frozen bool) {
 	n := s.lookup(id)
 	if n == nil || n.node == nil || d <= 0 {

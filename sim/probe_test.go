@@ -41,7 +41,8 @@ func (p *probe) Expire(env *protocol.Env[any], t protocol.Timer) { p.note(env, "
 
 func (p *probe) Broken(env *protocol.Env[any], from protocol.ID) { p.note(env, "broken %d", from) }
 
-// A bench is a simulation of two probes, 1 at a and 2 at b, 100 ms apart and back, with their notes.
+// A bench is a simulation of two probes, 1 at a and 2 at b, 100 ms apart and back, with their
+// notes.
 type bench struct {
 	*sim.Sim[any]
 	notes [3][]string

@@ -33,9 +33,11 @@ type event[M any] struct {
 	next        int32 // in the list of free events
 }
 
-// A queue holds the events to come. Those of one instant come in the order in which they were put in, unless it shuffles them; those of one instant and one node do then too.
+// A queue holds the events to come. Those of one instant come in the order in which they were put
+// in, unless it shuffles them; those of one instant and one node do then too.
 //
-// It is a heap of small keys over a slab of events, so that a sift moves 24 bytes and nothing is allocated once the slab is large enough.
+// It is a heap of small keys over a slab of events, so that a sift moves 24 bytes and nothing is
+// allocated once the slab is large enough.
 type queue[M any] struct {
 	heap   []due
 	events []event[M]

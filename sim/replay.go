@@ -17,8 +17,10 @@ type Run struct {
 	Err   error
 }
 
-// Twice makes a run two times, and returns an error if the two differ: then something in it depends on more than the seed, such as the order of a map, a clock, or a variable
-// that both share. The error shows where, if it happens again with a trace. Otherwise Twice returns what both runs returned.
+// Twice makes a run two times, and returns an error if the two differ: then something in it depends
+// on more than the seed, such as the order of a map, a clock, or a variable that both share. The
+// error shows where, if it happens again with a trace. Otherwise Twice returns what both runs
+// returned.
 //
 // run makes a simulation with Config.Trace set to its argument, which may be nil, and runs it.
 func Twice(run func(trace io.Writer) Run) (Run, error) {

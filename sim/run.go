@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// Step makes the next step, whenever it is due. It returns false if there is none, or the simulation has failed: see Err.
+// Step makes the next step, whenever it is due. It returns false if there is none, or the
+// simulation has failed: see Err.
 func (s *Sim[M]) Step() bool { return s.run(func() bool { return true }, -1) }
 
-// Run lets time pass, a hundred years of it at most in all. It returns the simulation's failure, if it has one.
+// Run lets time pass, a hundred years of it at most in all. It returns the simulation's failure, if
+// it has one.
 func (s *Sim[M]) Run(d time.Duration) error {
 	until := s.in(d)
 	s.run(nil, until)
@@ -19,8 +21,9 @@ func (s *Sim[M]) Run(d time.Duration) error {
 	return s.Err()
 }
 
-// RunUntil lets time pass until a condition holds after a step, for as long as limit at most. It returns the simulation's failure, or a *Failure of its own if the
-// condition does not come to hold, which does not end the simulation.
+// RunUntil lets time pass until a condition holds after a step, for as long as limit at most. It
+// returns the simulation's failure, or a *Failure of its own if the condition does not come to
+// hold, which does not end the simulation.
 func (s *Sim[M]) RunUntil(limit time.Duration, cond func() bool) error {
 	if s.failure == nil && cond() {
 		return nil
@@ -37,7 +40,8 @@ func (s *Sim[M]) RunUntil(limit time.Duration, cond func() bool) error {
 	return s.Err()
 }
 
-// run makes steps until a condition holds, which it tells, or the next one is due after until (less than 0: never), or there is none, or the simulation has failed.
+// run makes steps until a condition holds, which it tells, or the next one is due after until (less
+// than 0: never), or there is none, or the simulation has failed.
 func (s *Sim[M]) run(cond func() bool, until time.Duration) (held bool) {
 	if s.running {
 		panic("sim: a step is asked for within a step")

@@ -43,7 +43,8 @@ type Stats struct {
 type Node[M any] struct {
 	ID   protocol.ID
 	Site wan.Site // of Config.WAN
-	// New makes the node, and makes it anew for each restart: nothing but the disk may be common to two of its results.
+	// New makes the node, and makes it anew for each restart: nothing but the disk may be common to
+	// two of its results.
 	New   func() protocol.Node[M]
 	Disk  *Disk // nil: Config.Disk
 	Clock Clock
@@ -99,8 +100,9 @@ func (s *Sim[M]) Now() time.Duration { return s.now }
 // Steps returns how many steps were made.
 func (s *Sim[M]) Steps() uint64 { return s.steps }
 
-// Hash returns a hash over all steps so far and their effects. Runs of the same program with the same seed have the same; those that
-// differ in what is sent, written or called when do not, but by a rare chance. What is in messages counts only as far as they went through the codec.
+// Hash returns a hash over all steps so far and their effects. Runs of the same program with the
+// same seed have the same; those that differ in what is sent, written or called when do not, but by
+// a rare chance. What is in messages counts only as far as they went through the codec.
 func (s *Sim[M]) Hash() uint64 { return s.hash.sum() }
 
 // Err returns the failure that ended the simulation, a *Failure, or nil.
@@ -114,7 +116,8 @@ func (s *Sim[M]) Err() error {
 // Stats returns what was counted so far.
 func (s *Sim[M]) Stats() Stats { return s.stats }
 
-// Get returns the present incarnation of a node, or nil if it is down or there is none of the ID. It is there to be looked at: calls of its methods belong to the Sim.
+// Get returns the present incarnation of a node, or nil if it is down or there is none of the ID.
+// It is there to be looked at: calls of its methods belong to the Sim.
 func (s *Sim[M]) Get(id protocol.ID) protocol.Node[M] {
 	if n := s.lookup(id); n != nil {
 		return n.node
@@ -139,7 +142,8 @@ func (s *Sim[M]) Clock(id protocol.ID) time.Duration {
 	return 0
 }
 
-// Deliver hands a message to a node from its application, as its next input. It is lost if the node is down by then.
+// Deliver hands a message to a node from its application, as its next input. It is lost if the node
+// is down by then.
 func (s *Sim[M]) Deliver(id protocol.ID, msg M) {
 	n := s.lookup(id)
 	if n == nil {
@@ -149,7 +153,8 @@ func (s *Sim[M]) Deliver(id protocol.ID, msg M) {
 	s.add(0, event[M]{kind: evReceive, node: n.index, from: protocol.App, incarnation: n.incarnation, msg: msg})
 }
 
-// At calls f at a time, or next if that has passed. It is how tests do something in the middle of a run.
+// At calls f at a time, or next if that has passed. It is how tests do something in the middle of a
+// run.
 func (s *Sim[M]) At(t time.Duration, f func()) { s.After(t-s.now, f) }
 
 // After calls f in d.
@@ -172,7 +177,8 @@ func (s *Sim[M]) lookup(id protocol.ID) *node[M] {
 	return s.nodes[i]
 }
 
-// farOff bounds how far ahead events can be, so that sums of times do not overflow: about a hundred years.
+// farOff bounds how far ahead events can be, so that sums of times do not overflow: about a hundred
+// years.
 const farOff = 1 << 61
 
 // add puts an event in that is due in d.

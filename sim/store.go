@@ -9,7 +9,8 @@ import (
 // pageKeys is the most that a page of a store holds; larger ones are halved.
 const pageKeys = 128
 
-// A store is an ordered key space in memory: sorted pages of sorted keys. It is what protocol.Keys asks for; the keys change between calls only.
+// A store is an ordered key space in memory: sorted pages of sorted keys. It is what protocol.Keys
+// asks for; the keys change between calls only.
 type store struct {
 	pages [][]pair // Invariant: none is empty, and their keys ascend.
 }
@@ -65,7 +66,8 @@ func (s *store) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// set writes a key, or deletes it if value is nil, and returns what it was, nil if it was not there.
+// set writes a key, or deletes it if value is nil, and returns what it was, nil if it was not
+// there.
 func (s *store) set(key string, value []byte) (old []byte) {
 	page, at, ok := s.find(key)
 	switch {

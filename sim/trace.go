@@ -117,7 +117,8 @@ func (t *trace[M]) note(s *Sim[M], n *node[M], text string) {
 	t.add(&l)
 }
 
-// String returns a line of text, such as "12.5ms #17 node 2: receives from 1: multipaxos.Accept{...}".
+// String returns a line of text, such as "12.5ms #17 node 2: receives from 1:
+// multipaxos.Accept{...}".
 func (l *line[M]) String() string {
 	head := fmt.Sprintf("%v #%d ", l.at, l.step)
 	if l.node != 0 {

@@ -2,15 +2,16 @@ package smr
 
 import "fmt"
 
-// Ack is what a client waits for before a Propose is done. Protocols in which a command's position is fixed long before it can be executed
-// distinguish them; in the others all are Executed.
+// Ack is what a client waits for before a Propose is done. Protocols in which a command's position
+// is fixed long before it can be executed distinguish them; in the others all are Executed.
 type Ack uint8
 
 const (
 	// AckDefault is AckOrdered for Propose and AckExecuted for Execute.
 	AckDefault Ack = iota
-	// AckDurable says that the command's position is fixed, and that it will be executed there unless its session is closed before. A call that begins
-	// later may still get an earlier position, unless it says by Call.After that it must not.
+	// AckDurable says that the command's position is fixed, and that it will be executed there
+	// unless its session is closed before. A call that begins later may still get an earlier
+	// position, unless it says by Call.After that it must not.
 	AckDurable
 	// AckOrdered says as well that no call that begins later gets an earlier position.
 	AckOrdered
@@ -32,7 +33,8 @@ func (a Ack) String() string {
 	return fmt.Sprintf("ack %d", uint8(a))
 }
 
-// Awaits returns the kind of acknowledgement that a call waits for: what it asks for, or else its kind's.
+// Awaits returns the kind of acknowledgement that a call waits for: what it asks for, or else its
+// kind's.
 func (c Call) Awaits() Ack {
 	switch {
 	case c.Kind != Propose:

@@ -7,25 +7,29 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Message is anything that nodes of the family exchange, record, or get from and give to their applications. Which types it can be is the
-// protocol's affair, beside those of this package.
+// A Message is anything that nodes of the family exchange, record, or get from and give to their
+// applications. Which types it can be is the protocol's affair, beside those of this package.
 type Message any
 
-// A Slot is a position in the order of commands. Later commands have greater ones; not each slot has a command.
+// A Slot is a position in the order of commands. Later commands have greater ones; not each slot
+// has a command.
 type Slot uint64
 
-// A CallID names a call among those of one client node. The application chooses it and does not use it twice.
+// A CallID names a call among those of one client node. The application chooses it and does not use
+// it twice.
 type CallID uint64
 
 // CallKind is what a call asks for.
 type CallKind uint8
 
 const (
-	// Propose is done when the command's position is fixed: it will be executed there, whatever fails.
+	// Propose is done when the command's position is fixed: it will be executed there, whatever
+	// fails.
 	Propose CallKind = iota + 1
 	// Execute is done when the command was executed, and has its result.
 	Execute
-	// Read is done with the answer of the state machine to a query that sees all that was done before the call, and changes nothing.
+	// Read is done with the answer of the state machine to a query that sees all that was done
+	// before the call, and changes nothing.
 	Read
 	// Reconfigure is done when the change of the members has come into force.
 	Reconfigure
@@ -52,15 +56,17 @@ type Call struct {
 	Command []byte // or a query; not changed any more
 	Change  Change // of Reconfigure
 	Ack     Ack    // of Propose
-	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that the caller has seen, here or at another client, and
-	// is needed only after an AckDurable.
+	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that
+	// the caller has seen, here or at another client, and is needed only after an AckDurable.
 	After Slot
-	// Patience is how long the client node asks for an answer, if that is longer than 128 round trips.
+	// Patience is how long the client node asks for an answer, if that is longer than 128 round
+	// trips.
 	Patience time.Duration
 }
 
-// A Cancel goes from an application to its client node: it does not wait for the call any more, and gets a Done with Unknown, unless one is on
-// its way, or with Rejected if the call was not sent to anybody. A command that was sent may still be executed, once.
+// A Cancel goes from an application to its client node: it does not wait for the call any more, and
+// gets a Done with Unknown, unless one is on its way, or with Rejected if the call was not sent to
+// anybody. A command that was sent may still be executed, once.
 type Cancel struct {
 	ID     CallID
 	Reason string
@@ -113,13 +119,15 @@ type Member struct {
 	Address string // where its host listens, for runners; protocols only hand it on
 }
 
-// A Change adds a member or removes one. Exactly one of the fields is set. A member that was removed does not come back under its ID.
+// A Change adds a member or removes one. Exactly one of the fields is set. A member that was
+// removed does not come back under its ID.
 type Change struct {
 	Add    Member
 	Remove protocol.ID
 }
 
-// MaxCommandBytes bounds a command, a query, and a result. A client rejects calls with more; a result with more is not sent, and the call is told why.
+// MaxCommandBytes bounds a command, a query, and a result. A client rejects calls with more; a
+// result with more is not sent, and the call is told why.
 const MaxCommandBytes = 2 << 20
 
 func (c Change) String() string {

@@ -22,7 +22,8 @@ const (
 	defaultPartBytes     = 128 << 10
 )
 
-// WithDefaults returns the configuration with all fields set and the members in order, or an error that names the field.
+// WithDefaults returns the configuration with all fields set and the members in order, or an error
+// that names the field.
 func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	var err error
 	if c.Members, err = validMembers(c.Members); err != nil {
@@ -70,7 +71,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	return c, nil
 }
 
-// WithDefaults returns the configuration with all fields set and the members in order, or an error that names the field.
+// WithDefaults returns the configuration with all fields set and the members in order, or an error
+// that names the field.
 func (c ClientConfig) WithDefaults() (ClientConfig, error) {
 	var err error
 	if c.Members, err = validMembers(c.Members); err != nil {

@@ -4,12 +4,14 @@ import (
 	"errors"
 )
 
-// Salvaged is what was found on the disk of a replica whose group has lost its quorum. The state machine has executed all of it.
+// Salvaged is what was found on the disk of a replica whose group has lost its quorum. The state
+// machine has executed all of it.
 type Salvaged struct {
 	Members  []Member // of the group, as the disk knows it, in order of their IDs
 	Snapshot Slot     // of the snapshot on the disk
 	Applied  Slot     // of the last entry that was executed
-	// Doubtful counts the entries that were executed though the disk does not say that they were decided: whether their clients were told so, nobody can know.
+	// Doubtful counts the entries that were executed though the disk does not say that they were
+	// decided: whether their clients were told so, nobody can know.
 	Doubtful int
 }
 

@@ -26,19 +26,22 @@ type Status struct {
 	Resting   bool     // hosts vouch for the members, which send each other no beats
 }
 
-// Ready tells whether what a client asks of the replica would be done now, by itself or by the leader that it knows.
+// Ready tells whether what a client asks of the replica would be done now, by itself or by the
+// leader that it knows.
 func (s Status) Ready() bool { return s.Leader != 0 || s.Serves }
 
-// MembersChanged goes from a replica to its application when the members have changed, and once after its start: a host has to know where they
-// are. One that is about to be added is among them already.
+// MembersChanged goes from a replica to its application when the members have changed, and once
+// after its start: a host has to know where they are. One that is about to be added is among them
+// already.
 type MembersChanged struct{ Members []Member }
 
-// MembersAre goes from an application to its client node: the members of now, which it has learned from replicas. A client node otherwise knows those of its configuration, and
-// whoever leads; of the members that came later it hears nothing while all is well.
+// MembersAre goes from an application to its client node: the members of now, which it has learned
+// from replicas. A client node otherwise knows those of its configuration, and whoever leads; of
+// the members that came later it hears nothing while all is well.
 type MembersAre struct{ Members []Member }
 
-// Refused goes from a replica to its application: it must not take part under its identity, and does nothing any more. The reason says why and what
-// to do.
+// Refused goes from a replica to its application: it must not take part under its identity, and
+// does nothing any more. The reason says why and what to do.
 type Refused struct {
 	Reason  string
 	Removed bool // it was removed from its group

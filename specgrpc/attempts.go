@@ -14,8 +14,8 @@ import (
 
 // attempts follows one call of a confirmed caller through the attempts that grpc makes of it: those
 // of the service config's retryPolicy, and those after a stream that the peer did not process. grpc
-// decides on them inside of RecvMsg, and each waits for a stream again, while speculative calls that
-// wait for its answer may have them all. Nobody is told when such an attempt begins but stats
+// decides on them inside of RecvMsg, and each waits for a stream again, while speculative calls
+// that wait for its answer may have them all. Nobody is told when such an attempt begins but stats
 // handlers, which every call would pay for, and per-RPC credentials, which are asked for once in
 // each attempt, right before it asks for its stream. So attempts is that: credentials around the
 // caller's own, if there are any.

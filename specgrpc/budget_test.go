@@ -135,7 +135,8 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 					lost := 0
 					for i := 0; i < n && err == nil; i++ {
 						_, err = guessed(ctx, c, strconv.Itoa(i), value(strconv.Itoa(i)))
-						// No faster than the streams open, or some give way. Those do not come back.
+						// No faster than the streams open, or some give way. Those do not come
+						// back.
 						for late := 0; r.HalfOpen() < i-lost-50; late++ {
 							if late == 100 {
 								lost = i - r.HalfOpen()

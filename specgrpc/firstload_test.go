@@ -29,7 +29,8 @@ func (l firstLoad) String() string {
 
 const coldWork = 20 * time.Millisecond
 
-// task is three reads, which take coldWork each, a call that stages if there is to be one, and a write.
+// task is three reads, which take coldWork each, a call that stages if there is to be one, and a
+// write.
 func (l firstLoad) task(ctx context.Context, c kvpb.TestKVClient, i int) error {
 	key := fmt.Sprint(i)
 	for k := range 3 {

@@ -78,7 +78,8 @@ func (h *halfOpen) addAhead(c *aheadCall) {
 	h.ahead = append(h.ahead, c)
 }
 
-// removeAhead takes a plain call whose caller has given its word, or that is over, off the list. It may be called again.
+// removeAhead takes a plain call whose caller has given its word, or that is over, off the list. It
+// may be called again.
 func (h *halfOpen) removeAhead(c *aheadCall) {
 	h.mu.Lock()
 	i := slices.Index(h.ahead, c)
@@ -92,8 +93,9 @@ func (h *halfOpen) removeAhead(c *aheadCall) {
 	}
 }
 
-// takeBack cancels plain calls that were sent ahead: all that have no streams yet, and stand in grpc's queue
-// before calls of confirmed callers, and n others, the oldest. They have no side effects, and are made again.
+// takeBack cancels plain calls that were sent ahead: all that have no streams yet, and stand in
+// grpc's queue before calls of confirmed callers, and n others, the oldest. They have no side
+// effects, and are made again.
 func (h *halfOpen) takeBack(n int) {
 	h.mu.Lock()
 	var calls []*aheadCall

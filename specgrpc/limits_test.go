@@ -136,8 +136,8 @@ func TestALimitIsForgotten(t *testing.T) {
 	})
 }
 
-// TestRefusedCallersAskLess: a client whose calls the server refuses, since it has as many half-open
-// ones as it runs for one caller, has fewer at a time from then on. That costs no time.
+// TestRefusedCallersAskLess: a client whose calls the server refuses, since it has as many
+// half-open ones as it runs for one caller, has fewer at a time from then on. That costs no time.
 func TestRefusedCallersAskLess(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -215,7 +215,8 @@ func sendPlainlyAtALimit(t *testing.T) {
 		}
 		took := time.Since(start)
 		done.Wait()
-		if plain := 4 * 8 * (50*time.Millisecond + rtt); took > plain*110/100 { // now and then a call waits behind one that tries the limit
+		// now and then a call waits behind one that tries the limit
+		if plain := 4 * 8 * (50*time.Millisecond + rtt); took > plain*110/100 {
 			w.Errorf("the tasks took %v, plainly %v", took, plain)
 		}
 		if d, plain := time.Duration(slowest.Load()), calls*(50*time.Millisecond+rtt); d > plain*105/100 {

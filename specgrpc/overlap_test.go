@@ -89,9 +89,11 @@ func overlaps() []overlapping {
 	return out
 }
 
-// TestOverlappingCalls: calls that goroutines make with the task's own context at the same time are in flight at the same time, whatever the server is: a
-// task takes no longer than plain code, but for the round trip in which a client learns what a server is. The calls are not declared, so each may have side
-// effects. The rows with a guess say less: plainly the call that follows the guess makes the program as long as a task may take in which all wait for the guess.
+// TestOverlappingCalls: calls that goroutines make with the task's own context at the same time are
+// in flight at the same time, whatever the server is: a task takes no longer than plain code, but
+// for the round trip in which a client learns what a server is. The calls are not declared, so each
+// may have side effects. The rows with a guess say less: plainly the call that follows the guess
+// makes the program as long as a task may take in which all wait for the guess.
 func TestOverlappingCalls(t *testing.T) {
 	for _, p := range overlaps() {
 		for _, plainServer := range []bool{true, false} {
@@ -151,9 +153,11 @@ func (w *world) overlap(p overlapping, plainServer bool, g string, site foresay.
 	}
 }
 
-// TestAnyNumberOfGoroutines: so many goroutines each make a call with the task's own context, the first of which may be guessed. Whatever is declared of the calls, and whatever
-// the server is, the task takes no longer than plain code. What is missing is a guess at a call with side effects, behind which others wait, and a guess
-// that is taken before the other one of two goroutines makes its call: that cannot be told from code in sequence. So of two the other one comes first.
+// TestAnyNumberOfGoroutines: so many goroutines each make a call with the task's own context, the
+// first of which may be guessed. Whatever is declared of the calls, and whatever the server is, the
+// task takes no longer than plain code. What is missing is a guess at a call with side effects,
+// behind which others wait, and a guess that is taken before the other one of two goroutines makes
+// its call: that cannot be told from code in sequence. So of two the other one comes first.
 func TestAnyNumberOfGoroutines(t *testing.T) {
 	sites := map[string]foresay.SiteConfig{"undeclared": {}, "reads": {Effect: foresay.EffectNone}, "ordered reads": {Effect: foresay.EffectNone, Ordered: true}}
 	for _, declared := range slices.Sorted(maps.Keys(sites)) {
@@ -191,8 +195,9 @@ func goroutines(n int, guess bool) overlapping {
 	}}
 }
 
-// TestGroupsOfGoroutines: two goroutines that share the task's context each use a Group, one of them after a write, and then a guess is wrong. In a replay
-// the write is answered at once, so the Groups may begin in the other order: no write is sent once more, and the task succeeds.
+// TestGroupsOfGoroutines: two goroutines that share the task's context each use a Group, one of
+// them after a write, and then a guess is wrong. In a replay the write is answered at once, so the
+// Groups may begin in the other order: no write is sent once more, and the task succeeds.
 func TestGroupsOfGoroutines(t *testing.T) {
 	for range 10 {
 		inWorld(t, func(w *world) {

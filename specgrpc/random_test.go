@@ -35,8 +35,8 @@ func TestRandomTiming(t *testing.T) {
 	randtest.RunTimed(t, randtest.Scale(120))
 }
 
-// TestRandomRetried: where few streams are admitted and gRPC makes calls again whose first attempts fail,
-// no call waits for a stream that calls hold which wait for it.
+// TestRandomRetried: where few streams are admitted and gRPC makes calls again whose first attempts
+// fail, no call waits for a stream that calls hold which wait for it.
 func TestRandomRetried(t *testing.T) {
 	t.Parallel()
 	randtest.RunRetried(t, randtest.Scale(80))

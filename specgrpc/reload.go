@@ -142,7 +142,8 @@ func (r *reloader) look(f *siteFile) {
 	}
 }
 
-// notYet says what of the file takes effect only in new connections, if it has changed since this one was made.
+// notYet says what of the file takes effect only in new connections, if it has changed since this
+// one was made.
 func notYet(made, now []siteOverlay) string {
 	before, after := make(map[string]siteOverlay), make(map[string]siteOverlay)
 	for _, o := range made {

@@ -229,8 +229,8 @@ func TestSendPlainlyIsForReads(t *testing.T) {
 	}
 }
 
-// TestSentAheadGivesWay: reads that were sent plainly ahead and are not answered have taken all streams
-// that the peer admits. They give way to calls of confirmed callers, and are made again.
+// TestSentAheadGivesWay: reads that were sent plainly ahead and are not answered have taken all
+// streams that the peer admits. They give way to calls of confirmed callers, and are made again.
 func TestSentAheadGivesWay(t *testing.T) {
 	for _, reads := range []int{3, 50} { // as many as there are streams, and many that wait for one
 		t.Run(strconv.Itoa(reads), func(t *testing.T) { sentAheadGivesWay(t, reads) })

@@ -66,8 +66,8 @@ func (s *said) count(text string) int {
 	return strings.Count(s.text.String(), text)
 }
 
-// TestSiteFileOfManyConnections: what is wrong with a file, or waits for new connections, is logged once, and stands in
-// the status until it is so no longer.
+// TestSiteFileOfManyConnections: what is wrong with a file, or waits for new connections, is logged
+// once, and stands in the status until it is so no longer.
 func TestSiteFileOfManyConnections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sites.json")
 	write := func(site string) {

@@ -57,12 +57,14 @@ func (r *room) grow(now time.Time) {
 	s.pass = false
 }
 
-// growing reports whether speculative streams wait for a look, or have become more of late. Under mu.
+// growing reports whether speculative streams wait for a look, or have become more of late. Under
+// mu.
 func (r *room) growing(now time.Time) bool {
 	return len(r.queue) > 0 || r.entered > 0 && now.Sub(r.start.grew) < probeEvery
 }
 
-// yields returns how many speculative streams are to be reset for calls that wait in vain. Under mu.
+// yields returns how many speculative streams are to be reset for calls that wait in vain. Under
+// mu.
 func (r *room) yields() int {
 	s := &r.start
 	n := max(0, min(r.wanting-len(r.line), r.entered-r.opening, mostResets-s.resets))

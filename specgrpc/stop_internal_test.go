@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What was left unread long before a stop is no reason to cut anything: nobody knows that it was not read.
+// What was left unread long before a stop is no reason to cut anything: nobody knows that it was
+// not read.
 func TestStuckByRecentCallsOnly(t *testing.T) {
 	since := time.Now()
 	for _, tc := range []struct {

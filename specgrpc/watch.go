@@ -40,8 +40,9 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	}, nil
 }
 
-// ObserveStreamInterceptor notes where requests open streams on an ordinary grpc.ClientConn, and changes nothing about
-// them: speculation would wait there. Give it to grpc.WithChainStreamInterceptor.
+// ObserveStreamInterceptor notes where requests open streams on an ordinary grpc.ClientConn, and
+// changes nothing about them: speculation would wait there. Give it to
+// grpc.WithChainStreamInterceptor.
 func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if !foresay.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
 		_ = foresay.BarrierBefore(ctx, foresay.WaitStream, method) // outside of tasks it does not fail

@@ -6,13 +6,15 @@ import "fmt"
 type Verdict uint8
 
 const (
-	// Unknown: no answer came, or those who knew have forgotten. It may have taken effect, once, or take effect yet.
+	// Unknown: no answer came, or those who knew have forgotten. It may have taken effect, once, or
+	// take effect yet.
 	Unknown Verdict = iota
 	// Committed: it took effect.
 	Committed
 	// Aborted: it took no effect and never will.
 	Aborted
-	// Blocked: it cannot be decided before a site says what it voted. Until then its keys are locked.
+	// Blocked: it cannot be decided before a site says what it voted. Until then its keys are
+	// locked.
 	Blocked
 	// Rejected: it was never sent, since it is malformed or there is no room.
 	Rejected
@@ -43,7 +45,8 @@ const (
 	NoReason Reason = iota
 	// StaleRead: a key that was read has a newer version.
 	StaleRead
-	// StaleWrite: a key to be written has a version not below the transaction's, whose client's clock is behind.
+	// StaleWrite: a key to be written has a version not below the transaction's, whose client's
+	// clock is behind.
 	StaleWrite
 	// Locked: another transaction that is not decided yet has the key.
 	Locked
@@ -55,7 +58,8 @@ const (
 	Fenced
 	// Old: the site has forgotten all transactions of that time.
 	Old
-	// Overloaded: the site remembers as many transactions as it may, all of which others still need. Later there is room.
+	// Overloaded: the site remembers as many transactions as it may, all of which others still
+	// need. Later there is room.
 	Overloaded
 )
 

@@ -14,8 +14,8 @@ const (
 	MaxTxnBytes   = 2 << 20 // of all keys and values together
 )
 
-// Value is what a key holds. Absent keys have one too: a deletion leaves its version behind, so that a key that was deleted is not taken for one that
-// was never there.
+// Value is what a key holds. Absent keys have one too: a deletion leaves its version behind, so
+// that a key that was deleted is not taken for one that was never there.
 type Value struct {
 	Version Version
 	Present bool
@@ -88,14 +88,16 @@ func ValidAccesses(reads []Read, writes []Write) error {
 	return nil
 }
 
-// A Buffer is what one attempt of a transaction has read and is to write. Its zero value is ready. It is not safe for concurrent use.
+// A Buffer is what one attempt of a transaction has read and is to write. Its zero value is ready.
+// It is not safe for concurrent use.
 type Buffer struct {
 	reads  []Read
 	values []Value // of reads
 	writes []Write
 }
 
-// Get returns what the transaction sees under a key without asking anybody: what it wrote last or, if it wrote nothing, what it read.
+// Get returns what the transaction sees under a key without asking anybody: what it wrote last or,
+// if it wrote nothing, what it read.
 func (b *Buffer) Get(key Key) (v Value, ok bool) {
 	if i, ok := b.findWrite(key); ok {
 		w := b.writes[i]

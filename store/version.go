@@ -8,12 +8,15 @@ import (
 // A Key names a value. The empty key is a key like others.
 type Key string
 
-// A ClientID names a client for as long as it runs. Clients draw theirs at random, so that no two share one.
+// A ClientID names a client for as long as it runs. Clients draw theirs at random, so that no two
+// share one.
 type ClientID uint64
 
-// A Version says which of the values that a key has had is meant. Later ones are greater. The zero Version is that of a key that was never written.
+// A Version says which of the values that a key has had is meant. Later ones are greater. The zero
+// Version is that of a key that was never written.
 type Version struct {
-	// Time is in nanoseconds, of the client's clock or above all that the client has seen. Nothing but the rate of aborts depends on clocks being right.
+	// Time is in nanoseconds, of the client's clock or above all that the client has seen. Nothing
+	// but the rate of aborts depends on clocks being right.
 	Time   uint64
 	Client ClientID
 }
@@ -35,8 +38,9 @@ func (v Version) IsZero() bool { return v == Version{} }
 // String returns the time and the client.
 func (v Version) String() string { return fmt.Sprintf("%d/%x", v.Time, uint64(v.Client)) }
 
-// A Priority is a transaction's rank among those that want the same keys: the smaller one goes first. It is the same at all sites, and that of the
-// first attempt however often the transaction is tried, so that the oldest one wins everywhere. The zero Priority is none.
+// A Priority is a transaction's rank among those that want the same keys: the smaller one goes
+// first. It is the same at all sites, and that of the first attempt however often the transaction
+// is tried, so that the oldest one wins everywhere. The zero Priority is none.
 type Priority struct {
 	Began  uint64 // Version.Time when the first attempt began
 	Client ClientID

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// Config is what a Transport is made from. The zero value of a field that is not required is its default.
+// Config is what a Transport is made from. The zero value of a field that is not required is its
+// default.
 type Config struct {
 	// Cluster is the name of the cluster. Hosts of different clusters do not talk. Required.
 	Cluster string
@@ -22,8 +23,9 @@ type Config struct {
 	// FirstClient is the lowest ID of a client, the same in the whole cluster. 0 is 65536.
 	FirstClient protocol.ID
 
-	// TLS has this host's certificate, and the authority of the others' as RootCAs and ClientCAs. See the package documentation for the names that
-	// certificates have. Versions before TLS 1.3 are not spoken.
+	// TLS has this host's certificate, and the authority of the others' as RootCAs and ClientCAs.
+	// See the package documentation for the names that certificates have. Versions before TLS 1.3
+	// are not spoken.
 	TLS *tls.Config
 	// Insecure allows TLS to be nil: anybody who reaches the host is then whoever it says.
 	Insecure bool
@@ -31,7 +33,8 @@ type Config struct {
 	// Dial connects to a member's address. nil is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
-	// QueueMessages and QueueBytes bound what waits to be sent to one peer; what is sent to a full queue is lost. 0 is 65536 and 16 MiB.
+	// QueueMessages and QueueBytes bound what waits to be sent to one peer; what is sent to a full
+	// queue is lost. 0 is 65536 and 16 MiB.
 	QueueMessages int
 	QueueBytes    int
 	// MaxMessageBytes bounds one message. 0 is 4 MiB.
@@ -41,12 +44,14 @@ type Config struct {
 
 	// HandshakeTimeout bounds the time in which a connection is made and welcomed. 0 is 5 s.
 	HandshakeTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the time between two attempts to reach a member. It grows by half with each, and ends when the member is heard. 0 is 50 ms and 2 s.
+	// MinBackoff and MaxBackoff bound the time between two attempts to reach a member. It grows by
+	// half with each, and ends when the member is heard. 0 is 50 ms and 2 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 	// MaxAge is how old a message may be that waits for an unreachable member. 0 is 1 s.
 	MaxAge time.Duration
-	// Keepalive is how long a connection may be silent until it is probed; 5 s later it is given up. 0 is 10 s, which is also the least.
+	// Keepalive is how long a connection may be silent until it is probed; 5 s later it is given
+	// up. 0 is 10 s, which is also the least.
 	Keepalive time.Duration
 	// DrainTimeout bounds the time in which a transport that ends sends what is queued. 0 is 1 s.
 	DrainTimeout time.Duration
@@ -65,7 +70,8 @@ const (
 	windowBytes = 4 << 20
 	// maxSendersPerStream bounds the nodes that are heard on one stream.
 	maxSendersPerStream = 4096
-	// maxOwners bounds the pairs of sender and receiver of which it is known over which streams they talk.
+	// maxOwners bounds the pairs of sender and receiver of which it is known over which streams
+	// they talk.
 	maxOwners = 1 << 18
 	// maxParked bounds the ended streams of which it is known what arrived last.
 	maxParked = 4096

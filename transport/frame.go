@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// frameCodec is gRPC's codec, and a quicker one for frames with messages, whose bytes it does not copy but for the small ones. On the wire both are the same.
+// frameCodec is gRPC's codec, and a quicker one for frames with messages, whose bytes it does not
+// copy but for the small ones. On the wire both are the same.
 type frameCodec struct{ encoding.CodecV2 }
 
 func newFrameCodec() frameCodec { return frameCodec{encoding.GetCodecV2("proto")} }
@@ -21,7 +22,8 @@ const (
 	frameHeadBytes = 32
 )
 
-// Marshal is part of encoding.CodecV2. What the batch refers to is gRPC's until it has sent it; the rest is the caller's again.
+// Marshal is part of encoding.CodecV2. What the batch refers to is gRPC's until it has sent it; the
+// rest is the caller's again.
 func (c frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	b, ok := v.(*batch)
 	if !ok {

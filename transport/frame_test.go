@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// TestFramesWithSharedBytes: frames are protobuf's, wherever messages share bytes, which are not copied; and what was received is what was sent.
+// TestFramesWithSharedBytes: frames are protobuf's, wherever messages share bytes, which are not
+// copied; and what was received is what was sent.
 func TestFramesWithSharedBytes(t *testing.T) {
 	codec := newFrameCodec()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -69,7 +70,8 @@ func TestFramesWithSharedBytes(t *testing.T) {
 	}
 }
 
-// TestFramesThatAreNone: a frame that cannot be read is an error, and a greeting is told from messages.
+// TestFramesThatAreNone: a frame that cannot be read is an error, and a greeting is told from
+// messages.
 func TestFramesThatAreNone(t *testing.T) {
 	codec := newFrameCodec()
 	hello, err := codec.Marshal(&peerv1.Frame{Hello: &peerv1.Hello{Cluster: "c"}})

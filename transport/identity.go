@@ -30,11 +30,12 @@ const memberPrefix = "replica-"
 // AnyClientName is the DNS name that the certificate of a host has which may use any client ID.
 const AnyClientName = "client"
 
-// ClientName returns the DNS name that the certificate of a host has which may use one client ID: client-70000.
+// ClientName returns the DNS name that the certificate of a host has which may use one client ID:
+// client-70000.
 func ClientName(id protocol.ID) string { return fmt.Sprintf("client-%d", id) }
 
-// FirstMemberClient is the lowest of the client IDs that a member may use as well, under its own certificate: for the calls that a member makes to the
-// service which it is part of.
+// FirstMemberClient is the lowest of the client IDs that a member may use as well, under its own
+// certificate: for the calls that a member makes to the service which it is part of.
 const FirstMemberClient = protocol.ID(1 << 31)
 
 // isMember tells whether a certificate is a member's.
@@ -112,7 +113,8 @@ func (l loudCredentials) Clone() credentials.TransportCredentials {
 	return loudCredentials{l.TransportCredentials.Clone(), l.log, l.refused}
 }
 
-// peerCertificate returns the certificate of the host that opened a stream, nil if the connection has none.
+// peerCertificate returns the certificate of the host that opened a stream, nil if the connection
+// has none.
 func peerCertificate(ctx context.Context) *x509.Certificate {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

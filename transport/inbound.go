@@ -21,7 +21,8 @@ const (
 	maxVersion = 1
 )
 
-// sourceKey says which streams follow each other: those of one run of a host, with one certificate, to one member.
+// sourceKey says which streams follow each other: those of one run of a host, with one certificate,
+// to one member.
 type sourceKey struct {
 	instance uint64
 	to       protocol.ID
@@ -211,7 +212,8 @@ func (in *inbound) take(f *received) error {
 	if f.greets {
 		return status.Error(codes.InvalidArgument, "a second hello, or a welcome")
 	}
-	// Older streams of nodes that are new here end first, and not while this one is locked: they may wait for it likewise.
+	// Older streams of nodes that are new here end first, and not while this one is locked: they
+	// may wait for it likewise.
 	if err := in.claim(f.messages); err != nil {
 		return err
 	}
@@ -229,8 +231,8 @@ func (in *inbound) take(f *received) error {
 	return nil
 }
 
-// claim makes this stream the one of each node that a batch is the first here to have messages of: older ones end, and what is sent to
-// clients goes here.
+// claim makes this stream the one of each node that a batch is the first here to have messages of:
+// older ones end, and what is sent to clients goes here.
 func (in *inbound) claim(messages []byte) error {
 	var last protocol.ID
 	for len(messages) > 0 {

@@ -79,7 +79,8 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// sleep waits for d, or until ctx ends, the transport drains, or the member is heard, which it tells.
+// sleep waits for d, or until ctx ends, the transport drains, or the member is heard, which it
+// tells.
 func (l *link) sleep(ctx context.Context, d time.Duration) (heard bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -93,7 +94,8 @@ func (l *link) sleep(ctx context.Context, d time.Duration) (heard bool) {
 	return false
 }
 
-// heard says that the member has begun to send here, so that it is there again: a link that waits tries at once.
+// heard says that the member has begun to send here, so that it is there again: a link that waits
+// tries at once.
 func (l *link) heard() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +146,8 @@ func (l *link) move(address string) {
 	}
 }
 
-// stream connects and sends until that fails, which is an error, or until the transport has drained.
+// stream connects and sends until that fails, which is an error, or until the transport has
+// drained.
 func (l *link) stream(ctx context.Context, address string) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -268,7 +271,8 @@ func (l *link) greet(ctx context.Context, cc *grpc.ClientConn) (peerv1.Peer_Link
 	return stream, nil
 }
 
-// carry sends what is in the outbox and takes what comes back. It returns nil if the transport has drained.
+// carry sends what is in the outbox and takes what comes back. It returns nil if the transport has
+// drained.
 func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClient) error {
 	first := l.source == nil
 	if first {

@@ -36,7 +36,8 @@ func TestMessagesGoThereAndBack(t *testing.T) {
 	})
 }
 
-// What is sent within a host is handed over at the flush, all messages for a node at once and in their order, and not to a node that was closed meanwhile.
+// What is sent within a host is handed over at the flush, all messages for a node at once and in
+// their order, and not to a node that was closed meanwhile.
 func TestHandOverWithinAHost(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.peer(1, transport.Config{})
@@ -177,7 +178,8 @@ func TestClientThatComesBack(t *testing.T) {
 	})
 }
 
-// A second process has the same ID while the first is still there: what it sent last never comes after the second's.
+// A second process has the same ID while the first is still there: what it sent last never comes
+// after the second's.
 func TestTwoSendersUnderOneID(t *testing.T) {
 	for _, id := range []protocol.ID{1, 70000} {
 		inWorld(t, func(w *world) {
@@ -202,7 +204,8 @@ func TestTwoSendersUnderOneID(t *testing.T) {
 	}
 }
 
-// Receivers that did not exist, or were not reachable when messages were sent, are told that these were lost.
+// Receivers that did not exist, or were not reachable when messages were sent, are told that these
+// were lost.
 func TestLossBeforeTheFirstMessage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.peer(1, transport.Config{MaxAge: 10 * time.Millisecond}, 2)
@@ -226,7 +229,8 @@ func TestLossBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
-// TestMemberThatComesBack: a member that was away is sent to as soon as it is heard, however long the pause that was left, and gets nothing that is older than may be.
+// TestMemberThatComesBack: a member that was away is sent to as soon as it is heard, however long
+// the pause that was left, and gets nothing that is older than may be.
 func TestMemberThatComesBack(t *testing.T) {
 	for away := 20 * time.Second; away < 23*time.Second; away += 290 * time.Millisecond {
 		inWorld(t, func(w *world) {
@@ -255,7 +259,8 @@ func TestMemberThatComesBack(t *testing.T) {
 					continue // that some were lost
 				}
 				sent, err := time.ParseDuration(text)
-				// The handshake has taken some round trips, and messages that travel together are as old as the first.
+				// The handshake has taken some round trips, and messages that travel together are
+				// as old as the first.
 				if err != nil || sent < back-age {
 					t.Errorf("away for %v: the member was back at %v, and gets what was sent at %s (%v)", away, back, text, err)
 				}
@@ -303,7 +308,8 @@ func TestQueueOfBytes(t *testing.T) {
 	})
 }
 
-// One member does not answer. What is sent to it is lost beyond its queue, and the others get everything.
+// One member does not answer. What is sent to it is lost beyond its queue, and the others get
+// everything.
 func TestSlowPeer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.peer(1, transport.Config{QueueMessages: 50}, 2, 3)
@@ -371,8 +377,8 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// Connections are reset again and again while messages flow in both directions: none arrives twice or out of order, and
-// whoever misses one was told.
+// Connections are reset again and again while messages flow in both directions: none arrives twice
+// or out of order, and whoever misses one was told.
 func TestRandomResets(t *testing.T) {
 	var lost, told int
 	for seed := range uint64(20) {

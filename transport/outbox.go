@@ -18,7 +18,8 @@ type batch struct {
 	since time.Time      // when its first message came
 }
 
-// An outbox is the queue of messages to one host. Ports fill it, one goroutine at a time empties it.
+// An outbox is the queue of messages to one host. Ports fill it, one goroutine at a time empties
+// it.
 type outbox struct {
 	maxMessages int
 	maxBytes    int
@@ -179,7 +180,8 @@ func (o *outbox) upcoming() uint64 {
 	return o.next
 }
 
-// run sends what is in the outbox until ended is closed, or draining is and the outbox is empty. The error is send's.
+// run sends what is in the outbox until ended is closed, or draining is and the outbox is empty.
+// The error is send's.
 func (o *outbox) run(ended, draining <-chan struct{}, send func(frame any) error) error {
 	for {
 		select {

@@ -12,8 +12,8 @@ type Inbound struct {
 	Payload []byte // the sink's during the call only
 }
 
-// A Sink takes what arrives for one node. Its methods are called concurrently, but those that concern one sender are not, and they must not wait:
-// what a sink has no room for it loses.
+// A Sink takes what arrives for one node. Its methods are called concurrently, but those that
+// concern one sender are not, and they must not wait: what a sink has no room for it loses.
 type Sink interface {
 	// Receive gets messages in their order. It keeps neither the slice nor the payloads.
 	Receive(msgs []Inbound)
@@ -31,7 +31,8 @@ type Port struct {
 	local []localBatch
 }
 
-// A localBatch is what waits for a node of this host until Flush: one hand-over for all, as each wakes a goroutine.
+// A localBatch is what waits for a node of this host until Flush: one hand-over for all, as each
+// wakes a goroutine.
 type localBatch struct {
 	to       protocol.ID
 	ends     []int // of the messages
@@ -42,10 +43,12 @@ type localBatch struct {
 // maxLocalBytes is how much memory for what is handed over in the host a port keeps for each node.
 const maxLocalBytes = 64 << 10
 
-// Send queues a message for a node, which may be lost. The payload is the caller's again when Send returns. Nothing leaves before Flush, or the queue's next turn.
+// Send queues a message for a node, which may be lost. The payload is the caller's again when Send
+// returns. Nothing leaves before Flush, or the queue's next turn.
 func (p *Port) Send(to protocol.ID, payload []byte) { p.SendShared(to, payload, nil) }
 
-// SendShared is Send for a payload into which refs belong. Their bytes are not copied, and must not be changed any more; the slice is the caller's again.
+// SendShared is Send for a payload into which refs belong. Their bytes are not copied, and must not
+// be changed any more; the slice is the caller's again.
 func (p *Port) SendShared(to protocol.ID, payload []byte, refs []protocol.Ref) {
 	if p.t.port(Addr{p.addr.Group, to}) != nil {
 		i := slices.IndexFunc(p.local, func(b localBatch) bool { return b.to == to })

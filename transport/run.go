@@ -20,7 +20,8 @@ import (
 const (
 	ioBufferBytes      = 128 << 10
 	maxHeaderListBytes = 16 << 10
-	// streamsPerConnection is more than a host opens to one address: one for each member there, and health checks.
+	// streamsPerConnection is more than a host opens to one address: one for each member there, and
+	// health checks.
 	streamsPerConnection = 128
 	// frameSlackBytes is more than what is in a frame beside its messages.
 	frameSlackBytes = 4 << 10
@@ -31,9 +32,10 @@ func (c *Config) maxFrameBytes() int {
 	return max(maxFrame, c.MaxMessageBytes+maxHeaderBytes) + frameSlackBytes
 }
 
-// Run connects to the members and, unless lis is nil, accepts the streams of others, until ctx ends. It then sends what is queued,
-// within Config.DrainTimeout, closes all, waits until no goroutine is left, and returns nil. The error is the
-// listener's, after which all is closed likewise. A transport runs once; Run owns the listener.
+// Run connects to the members and, unless lis is nil, accepts the streams of others, until ctx
+// ends. It then sends what is queued, within Config.DrainTimeout, closes all, waits until no
+// goroutine is left, and returns nil. The error is the listener's, after which all is closed
+// likewise. A transport runs once; Run owns the listener.
 func (t *Transport) Run(ctx context.Context, lis net.Listener) error {
 	links, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutOff()
@@ -92,7 +94,8 @@ func (t *Transport) start(ctx context.Context) error {
 	return nil
 }
 
-// server returns a server with the limits that one which strangers can reach should have, and its health service.
+// server returns a server with the limits that one which strangers can reach should have, and its
+// health service.
 func (t *Transport) server() (*grpc.Server, *health.Server) {
 	cfg := &t.cfg
 	s := grpc.NewServer(

@@ -19,7 +19,8 @@ type slot struct {
 	source  *source
 }
 
-// admit makes in the present stream of its sender. When it returns, nothing is delivered by an older one.
+// admit makes in the present stream of its sender. When it returns, nothing is delivered by an
+// older one.
 func (t *Transport) admit(in *inbound, next uint64) error {
 	s := t.slotOf(in)
 	if s == nil {
@@ -62,7 +63,8 @@ func (t *Transport) slotOf(in *inbound) *slot {
 // A claimKey is a node elsewhere, and the member here that it sends to.
 type claimKey struct{ from, to protocol.ID }
 
-// claim makes in the stream of a node elsewhere, unless it has ended. It returns the stream that was it, if there is one.
+// claim makes in the stream of a node elsewhere, unless it has ended. It returns the stream that
+// was it, if there is one.
 func (t *Transport) claim(id protocol.ID, in *inbound) (old *inbound, ok bool) {
 	key := claimKey{id, in.key.to}
 	t.mu.Lock()

@@ -15,7 +15,8 @@ type pair struct {
 	to   Addr
 }
 
-// A source is what one host has sent to this one, over streams that follow each other. It is used by one goroutine at a time.
+// A source is what one host has sent to this one, over streams that follow each other. It is used
+// by one goroutine at a time.
 type source struct {
 	serial uint64
 	next   uint64           // the number of the message that is expected
@@ -25,7 +26,8 @@ type source struct {
 	accept   func(protocol.ID) error // says whose messages must not come over the present stream
 	accepted map[protocol.ID]bool    // whose may
 
-	// What the last message was like, since the next one often is the same. sink is nil if its receiver is not there.
+	// What the last message was like, since the next one often is the same. sink is nil if its
+	// receiver is not there.
 	any  bool
 	last pair
 	sink Sink
@@ -45,7 +47,8 @@ func (s *source) begin(accept func(protocol.ID) error) {
 	s.accept, s.accepted, s.any = accept, make(map[protocol.ID]bool), false
 }
 
-// expect notes that the next message has a number; if it is not the expected one, messages were lost.
+// expect notes that the next message has a number; if it is not the expected one, messages were
+// lost.
 func (s *source) expect(t *Transport, number uint64) error {
 	if number < s.next {
 		return fmt.Errorf("message %d repeats: %d is next", number, s.next)
@@ -57,7 +60,8 @@ func (s *source) expect(t *Transport, number uint64) error {
 	return nil
 }
 
-// lose tells all who got something from this source that something may be missing. Others are told before they get something.
+// lose tells all who got something from this source that something may be missing. Others are told
+// before they get something.
 func (s *source) lose(t *Transport) {
 	s.gaps++
 	t.gaps.Add(1)
@@ -76,7 +80,8 @@ func (s *source) lose(t *Transport) {
 	}
 }
 
-// take hands the messages of a batch to their receivers. Those before a malformed one are handed on.
+// take hands the messages of a batch to their receivers. Those before a malformed one are handed
+// on.
 func (s *source) take(t *Transport, first uint64, messages []byte) error {
 	if err := s.expect(t, first); err != nil {
 		return err
@@ -131,7 +136,8 @@ func (s *source) find(t *Transport, p pair) error {
 		known = new(uint64)
 		s.pairs[p] = known
 	}
-	// What another source had for this receiver may not all have arrived: its host has ended, or is another.
+	// What another source had for this receiver may not all have arrived: its host has ended, or is
+	// another.
 	if *known != s.gaps || first && !t.ownedBy(p, s.serial) {
 		*known = s.gaps
 		s.sink.Broken(p.from)
@@ -145,7 +151,8 @@ func (s *source) rest() {
 	s.inbound = make(map[Sink][]Inbound)
 }
 
-// ownedBy makes a source the one from which a receiver gets a sender's messages, and tells whether no other one was.
+// ownedBy makes a source the one from which a receiver gets a sender's messages, and tells whether
+// no other one was.
 func (t *Transport) ownedBy(p pair, serial uint64) bool {
 	t.ownersMu.Lock()
 	defer t.ownersMu.Unlock()

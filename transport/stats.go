@@ -15,7 +15,8 @@ import (
 // Stats is what a transport has done since it was made.
 type Stats struct {
 	Peers []PeerStats // in order of their IDs
-	// Streams is how many streams of other hosts are open, Clients how many clients are heard on them, counted for each member here.
+	// Streams is how many streams of other hosts are open, Clients how many clients are heard on
+	// them, counted for each member here.
 	Streams int
 	Clients int
 	// Received counts messages that arrived, Undeliverable those among them whose node is not here.
@@ -23,10 +24,12 @@ type Stats struct {
 	Undeliverable uint64
 	// Gaps is how often it was noticed that messages to this host were lost.
 	Gaps uint64
-	// Unroutable counts messages to nodes that are nowhere, Oversized those that were too large. Both were lost.
+	// Unroutable counts messages to nodes that are nowhere, Oversized those that were too large.
+	// Both were lost.
 	Unroutable uint64
 	Oversized  uint64
-	// RefusedStreams counts streams of others that ended with an error of this host's, RefusedHandshakes connections without valid certificate.
+	// RefusedStreams counts streams of others that ended with an error of this host's,
+	// RefusedHandshakes connections without valid certificate.
 	RefusedStreams    uint64
 	RefusedHandshakes uint64
 }
@@ -72,8 +75,8 @@ func (t *Transport) Stats() Stats {
 	return s
 }
 
-// refusal tells whether an attempt failed because the hosts do not belong together, so that another one fails too until they are configured anew. gRPC makes
-// a text of what TLS says.
+// refusal tells whether an attempt failed because the hosts do not belong together, so that another
+// one fails too until they are configured anew. gRPC makes a text of what TLS says.
 func refusal(err error) bool {
 	if err == nil {
 		return false

@@ -15,7 +15,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Transport connects the nodes of one host with those of others. Its methods may be called concurrently.
+// A Transport connects the nodes of one host with those of others. Its methods may be called
+// concurrently.
 type Transport struct {
 	cfg      Config
 	instance uint64
@@ -85,7 +86,8 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Open makes sink the place for what arrives for a node, and returns the port that the node sends through. It fails if the node has one.
+// Open makes sink the place for what arrives for a node, and returns the port that the node sends
+// through. It fails if the node has one.
 func (t *Transport) Open(addr Addr, sink Sink) (*Port, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +115,8 @@ func (t *Transport) closePort(p *Port) {
 	t.ports.Store(&ports)
 }
 
-// SetPeer says where a member is, and that this host may send to it. The address may change while the transport runs. Members that are this host are ignored.
+// SetPeer says where a member is, and that this host may send to it. The address may change while
+// the transport runs. Members that are this host are ignored.
 func (t *Transport) SetPeer(id protocol.ID, address string) error {
 	if id == protocol.App || id >= t.cfg.FirstClient {
 		return fmt.Errorf("transport: set peer: %d is no member's ID (1 to %d)", id, t.cfg.FirstClient-1)

@@ -23,7 +23,8 @@ import (
 	"github.com/foresay/foresay/wan/shape"
 )
 
-// world is hosts at the sites of a network in memory, with 10 ms between any two. Member 1 is at a, 2 at b, 3 at c.
+// world is hosts at the sites of a network in memory, with 10 ms between any two. Member 1 is at a,
+// 2 at b, 3 at c.
 type world struct {
 	*testing.T
 	net *shape.Network
@@ -89,7 +90,8 @@ func (p *peer) send(to protocol.ID, msgs ...string) {
 	p.port.Flush()
 }
 
-// peer makes and runs a transport of the node with an ID: a member at its site, or a client. It stops with the test, if not before.
+// peer makes and runs a transport of the node with an ID: a member at its site, or a client. It
+// stops with the test, if not before.
 func (w *world) peer(id protocol.ID, cfg transport.Config, members ...protocol.ID) *peer {
 	w.Helper()
 	site := wan.Site("client")
@@ -142,7 +144,8 @@ func (p *peer) end() error {
 	return err
 }
 
-// authority makes certificates. They are valid in a bubble, whose time begins with the year 2000, and today.
+// authority makes certificates. They are valid in a bubble, whose time begins with the year 2000,
+// and today.
 type authority struct {
 	t    testing.TB
 	cert *x509.Certificate

@@ -1,8 +1,9 @@
 package wal
 
-// A Batch is what one Commit makes durable, together or not at all. Its operations apply in their order. The zero Batch is empty
-// and ready; it is not for concurrent use. The slices given to it are kept until the commit is done, and must not be changed until then;
-// those of keys and values not even afterwards while [Keys] are read.
+// A Batch is what one Commit makes durable, together or not at all. Its operations apply in their
+// order. The zero Batch is empty and ready; it is not for concurrent use. The slices given to it
+// are kept until the commit is done, and must not be changed until then; those of keys and values
+// not even afterwards while [Keys] are read.
 type Batch struct {
 	ops       []op
 	sizeBytes int
@@ -23,16 +24,18 @@ type op struct {
 	key, value []byte // value is a record's too
 }
 
-// opOverheadBytes is what an operation costs besides its bytes, roughly: its share of the queue and a header on the disk.
+// opOverheadBytes is what an operation costs besides its bytes, roughly: its share of the queue and
+// a header on the disk.
 const opOverheadBytes = 64
 
-// Append adds a record. Its index must be the node's next one, counting the batch's earlier records: the commit fails otherwise.
+// Append adds a record. Its index must be the node's next one, counting the batch's earlier
+// records: the commit fails otherwise.
 func (b *Batch) Append(index uint64, record []byte) {
 	b.add(op{kind: opAppend, index: index, value: record})
 }
 
-// Truncate forgets the records below an index. One beyond the log's next index fails the commit; one that is truncated already
-// does nothing.
+// Truncate forgets the records below an index. One beyond the log's next index fails the commit;
+// one that is truncated already does nothing.
 func (b *Batch) Truncate(before uint64) { b.add(op{kind: opTruncate, index: before}) }
 
 // Put writes a key.

@@ -80,7 +80,8 @@ func (c *storeCommitter) commit(node int, index uint64, record []byte, done func
 	c.nodes[node].Commit(&b, done)
 }
 
-// BenchmarkCommit is a node that commits a record, waits until it is durable, and commits the next; and many such nodes at once.
+// BenchmarkCommit is a node that commits a record, waits until it is durable, and commits the next;
+// and many such nodes at once.
 func BenchmarkCommit(b *testing.B) {
 	for _, system := range []struct {
 		name string
@@ -104,7 +105,8 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// cpu returns how much processor time the process has used: unlike the time, it does not depend on who else uses the machine.
+// cpu returns how much processor time the process has used: unlike the time, it does not depend on
+// who else uses the machine.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -113,8 +115,9 @@ func cpu() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkReplicas is three replicas on a disk of their own each, which log batches of 100 writes of 16 bytes and apply them to their keys, with 4 batches
-// under way. An op is a write that all three have durably.
+// BenchmarkReplicas is three replicas on a disk of their own each, which log batches of 100 writes
+// of 16 bytes and apply them to their keys, with 4 batches under way. An op is a write that all
+// three have durably.
 func BenchmarkReplicas(b *testing.B) {
 	const writes, window = 100, 4
 	var nodes []*Node

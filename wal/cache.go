@@ -2,8 +2,10 @@ package wal
 
 import "slices"
 
-// readCache keeps what was read of one node's key space, and what was written to the same keys since, up to a number of bytes: a read of the database takes microseconds, even of a block that is in
-// memory. It has two generations: what is read goes to the young one, and when that has half of the bytes it becomes the old one, which is dropped. It is not for concurrent use.
+// readCache keeps what was read of one node's key space, and what was written to the same keys
+// since, up to a number of bytes: a read of the database takes microseconds, even of a block that
+// is in memory. It has two generations: what is read goes to the young one, and when that has half
+// of the bytes it becomes the old one, which is dropped. It is not for concurrent use.
 type readCache struct {
 	young, old map[string]write
 	youngBytes int

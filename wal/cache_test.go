@@ -105,7 +105,8 @@ func TestReadDuringAWrite(t *testing.T) {
 	}
 }
 
-// TestReadsBesideWrites: who reads while others write never has an older value than it, or the writer, had before.
+// TestReadsBesideWrites: who reads while others write never has an older value than it, or the
+// writer, had before.
 func TestReadsBesideWrites(t *testing.T) {
 	s, err := Open("store", Options{FS: vfs.NewMem(), MemTableBytes: minMemTableBytes, NoSync: true})
 	if err != nil {

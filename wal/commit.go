@@ -20,18 +20,23 @@ type commit struct {
 	sweepFrom, sweepTo uint64 // records to delete in the database
 }
 
-// Commit hands in a batch. It is visible in [Node.Keys] and [Node.NextIndex] when Commit returns. done is called once with nil when the
-// batch and all before it of this node are durable, or with an error if that will not be acknowledged: the batch may then be found after
-// a restart, or not. The calls of done for a store come one at a time, from a goroutine of the store's (after Close: from Commit), in the
-// order of the commits; done must not block and must not call Commit or Close. An empty batch writes nothing and is done when those before it are.
+// Commit hands in a batch. It is visible in [Node.Keys] and [Node.NextIndex] when Commit returns.
+// done is called once with nil when the batch and all before it of this node are durable, or with
+// an error if that will not be acknowledged: the batch may then be found after a restart, or not.
+// The calls of done for a store come one at a time, from a goroutine of the store's (after Close:
+// from Commit), in the order of the commits; done must not block and must not call Commit or Close.
+// An empty batch writes nothing and is done when those before it are.
 //
-// The batch is empty afterwards and may be filled again; its slices are kept. Commit blocks while more than Options.MaxPendingBytes wait for the disk.
+// The batch is empty afterwards and may be filled again; its slices are kept. Commit blocks while
+// more than Options.MaxPendingBytes wait for the disk.
 //
-// A batch whose indexes do not fit the log is refused, with the node's later ones: done gets an error and nothing of it is written.
+// A batch whose indexes do not fit the log is refused, with the node's later ones: done gets an
+// error and nothing of it is written.
 func (n *Node) Commit(b *Batch, done func(error)) { n.commit(b, done, true) }
 
-// CommitUnhurried is Commit for a batch that nobody waits for: it is written with the next group, but a group need not be written for it until
-// there is one to hurry, of any node, or some milliseconds have passed.
+// CommitUnhurried is Commit for a batch that nobody waits for: it is written with the next group,
+// but a group need not be written for it until there is one to hurry, of any node, or some
+// milliseconds have passed.
 func (n *Node) CommitUnhurried(b *Batch, done func(error)) { n.commit(b, done, false) }
 
 // Hurry has the store write what it was given: a batch that was unhurried is waited for now.
@@ -42,7 +47,8 @@ func (n *Node) Hurry() {
 	s.hurry()
 }
 
-// unhurriedDelay is how long a group waits that nobody waits for: some syncs of a quick disk, and little beside a round trip between sites.
+// unhurriedDelay is how long a group waits that nobody waits for: some syncs of a quick disk, and
+// little beside a round trip between sites.
 const unhurriedDelay = 5 * time.Millisecond
 
 // hurry has the writer take what is queued. Invariant: s.mu is held.
@@ -135,7 +141,8 @@ func (n *Node) plan(c *commit, low, next uint64) {
 	n.low, n.next = low, next
 }
 
-// runWriter writes what gathers, one group after the other, until the store is closed and nothing is left, or it has failed.
+// runWriter writes what gathers, one group after the other, until the store is closed and nothing
+// is left, or it has failed.
 func (s *Store) runWriter() {
 	for {
 		group := s.nextGroup()
@@ -188,7 +195,8 @@ func (s *Store) nextGroup() []*commit {
 	return group
 }
 
-// Many commits in one group are of many that write at once: more are about to come, and a group that waits for them costs less than two. Who writes alone never waits.
+// Many commits in one group are of many that write at once: more are about to come, and a group
+// that waits for them costs less than two. Who writes alone never waits.
 const (
 	manyCommits = 4
 	manyDelay   = 300 * time.Microsecond
@@ -238,8 +246,8 @@ func (s *Store) apply(group []*commit, how *pebble.WriteOptions) (err error) {
 	return errors.Join(err, batch.Close())
 }
 
-// runFinisher calls what waits for commits. It is a goroutine of its own so that a writer that hangs in the database does
-// not keep back the news that the store has failed.
+// runFinisher calls what waits for commits. It is a goroutine of its own so that a writer that
+// hangs in the database does not keep back the news that the store has failed.
 func (s *Store) runFinisher() {
 	defer close(s.finished)
 	for {

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// A batch that does not fit is refused, with all that follows, and nothing of it is seen or written. Other nodes go on.
+// A batch that does not fit is refused, with all that follows, and nothing of it is seen or
+// written. Other nodes go on.
 func TestRefusedBatch(t *testing.T) {
 	for name, fill := range map[string]func(*Batch){
 		"a gap":                func(b *Batch) { b.Append(3, nil) },
@@ -134,7 +135,8 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// What nobody waits for is written with what somebody does, of any node, in its order; and soon in any case.
+// What nobody waits for is written with what somebody does, of any node, in its order; and soon in
+// any case.
 func TestCommitUnhurried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := faultfs.New()
@@ -191,7 +193,8 @@ func TestCommitUnhurried(t *testing.T) {
 	})
 }
 
-// While many write at once a group waits for more, and not for long. Who writes alone does not wait.
+// While many write at once a group waits for more, and not for long. Who writes alone does not
+// wait.
 func TestManyCommitsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustOpen(t, "/data", Options{FS: &slowFS{FS: faultfs.New(), delay: time.Millisecond}})

@@ -12,8 +12,8 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// oneOf returns n, for a test that tries every nth place of its grid, or 1 if all is asked for, as make soak does. The places beside each other differ
-// by one operation of the disk's.
+// oneOf returns n, for a test that tries every nth place of its grid, or 1 if all is asked for, as
+// make soak does. The places beside each other differ by one operation of the disk's.
 func oneOf(n int) int {
 	if os.Getenv(plant.AllVariable) != "" {
 		return 1

@@ -14,9 +14,10 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// Of a directory in which a byte has changed, either all is found as it was, or an error says so. There is an exception: if the store was not
-// closed, damage in the last group of the database's log, or in the last record of its MANIFEST, looks as a torn write does (see DESIGN.md, known limits): then what
-// that said may be missing.
+// Of a directory in which a byte has changed, either all is found as it was, or an error says so.
+// There is an exception: if the store was not closed, damage in the last group of the database's
+// log, or in the last record of its MANIFEST, looks as a torn write does (see DESIGN.md, known
+// limits): then what that said may be missing.
 func TestDamage(t *testing.T) {
 	disk := faultfs.New()
 	h := newHistory(2)
@@ -82,7 +83,8 @@ func tryDamage(t *testing.T, when string, disk *faultfs.Disk, h *history, ops in
 	}
 }
 
-// TestDamagedTable: whoever meets damage in a table is told which file it is, and that a new node has to take this one's place: there is nothing to mend.
+// TestDamagedTable: whoever meets damage in a table is told which file it is, and that a new node
+// has to take this one's place: there is nothing to mend.
 func TestDamagedTable(t *testing.T) {
 	disk := faultfs.New()
 	h := newHistory(2)
@@ -213,7 +215,8 @@ func writeFile(t *testing.T, fs vfs.FS, name string, content []byte) {
 	}
 }
 
-// A directory without its format file but with data is not taken for a new one; one without its database not either.
+// A directory without its format file but with data is not taken for a new one; one without its
+// database not either.
 func TestMissingFiles(t *testing.T) {
 	disk := faultfs.New()
 	s := mustOpen(t, "/data", Options{FS: disk})
@@ -239,8 +242,9 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// The newest log is missed, after a crash and after Close; so is what says which one that is, if it is damaged. In a directory that was made before there was
-// such a file nothing is missed, and from then on it is.
+// The newest log is missed, after a crash and after Close; so is what says which one that is, if it
+// is damaged. In a directory that was made before there was such a file nothing is missed, and from
+// then on it is.
 func TestMissingLog(t *testing.T) {
 	disk := faultfs.New()
 	h := newHistory(1)

@@ -89,7 +89,8 @@ func (f *failing) checkStopped(s *Store, failure error) error {
 	return nil
 }
 
-// every runs with the fault at the first, the second, ... time, until it does not come any more. See step.
+// every runs with the fault at the first, the second, ... time, until it does not come any more.
+// See step.
 func every(t *testing.T, makeRun func(nth int) *failing) {
 	t.Helper()
 	for nth := 1; ; nth += step(nth) {
@@ -147,7 +148,8 @@ func TestFullDiskStopsTheStore(t *testing.T) {
 	})
 }
 
-// retryFS tries a failed sync again, which then succeeds, but the kernel has dropped what it should have written.
+// retryFS tries a failed sync again, which then succeeds, but the kernel has dropped what it should
+// have written.
 type retryFS struct{ vfs.FS }
 
 func (fs retryFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -259,7 +261,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// openAndClose opens the directory when a store that failed has given it free, which is as soon as nothing of it can touch the disk any more.
+// openAndClose opens the directory when a store that failed has given it free, which is as soon as
+// nothing of it can touch the disk any more.
 func openAndClose(t *testing.T, disk *faultfs.Disk) {
 	t.Helper()
 	s, err := Open("/data/a/b", Options{FS: disk})
@@ -279,7 +282,8 @@ func openAndClose(t *testing.T, disk *faultfs.Disk) {
 	}
 }
 
-// A disk with data is read with faults: each read either succeeds with what was written or says that it failed.
+// A disk with data is read with faults: each read either succeeds with what was written or says
+// that it failed.
 func TestReadErrors(t *testing.T) {
 	disk := faultfs.New()
 	s, err := Open("/data", Options{FS: disk, MemTableBytes: minMemTableBytes})

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// formatVersion is the version of the directory's layout: this file's, layout.go's, and the database's format.
+// formatVersion is the version of the directory's layout: this file's, layout.go's, and the
+// database's format.
 const formatVersion = 1
 
-// formatName is the file that says what a directory is, formatTemp what it is written as before it is whole. The former is there if and only
-// if the directory was made to the end.
+// formatName is the file that says what a directory is, formatTemp what it is written as before it
+// is whole. The former is there if and only if the directory was made to the end.
 const (
 	formatName = "FORESAY"
 	formatTemp = "FORESAY.new"
@@ -45,7 +46,8 @@ func (e *FormatError) Error() string {
 
 const formatMagic = "foresay-wal "
 
-// encodeFormat returns the content of the format file: three lines of text, the last with a checksum of the others.
+// encodeFormat returns the content of the format file: three lines of text, the last with a
+// checksum of the others.
 func encodeFormat(id ID) []byte {
 	text := fmt.Sprintf("%s%d\nid %s\n", formatMagic, formatVersion, id)
 	return fmt.Appendf(nil, "%scrc %08x\n", text, checksum(text))
@@ -55,7 +57,8 @@ func checksum(text string) uint32 {
 	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }
 
-// decodeFormat reads it. The version comes first and has its own error, as the rest may be different then.
+// decodeFormat reads it. The version comes first and has its own error, as the rest may be
+// different then.
 func decodeFormat(file string, content []byte) (ID, error) {
 	text := string(content)
 	first, _, whole := strings.Cut(text, "\n")

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// adopt takes what a store has for what was committed, all of it durable: a node that starts acts on what it finds.
+// adopt takes what a store has for what was committed, all of it durable: a node that starts acts
+// on what it finds.
 func (h *history) adopt(s *Store) error {
 	for _, n := range h.nodes {
 		found, err := look(s, n.name)
@@ -39,8 +40,9 @@ func (h *history) copy() *history {
 	return c
 }
 
-// A process ends, another begins, finds what was written but not synced, and the power fails: what was found must still be there, and what was committed
-// after it too. The second process's life is enumerated as the first one's was, in steps.
+// A process ends, another begins, finds what was written but not synced, and the power fails: what
+// was found must still be there, and what was committed after it too. The second process's life is
+// enumerated as the first one's was, in steps.
 func TestWhatIsFoundIsDurable(t *testing.T) {
 	disk := faultfs.New()
 	disk.Trace()

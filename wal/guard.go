@@ -9,11 +9,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A guardFS passes on to a file system until the first error of an operation that changes the disk. That error is reported, and from then
-// on nothing is changed any more: a write or sync that failed is never tried again, whatever the database does.
+// A guardFS passes on to a file system until the first error of an operation that changes the disk.
+// That error is reported, and from then on nothing is changed any more: a write or sync that failed
+// is never tried again, whatever the database does.
 //
-// An operation that fails does not return, nor do those after it. The database would try some for ever, and end the process over others,
-// in the middle of a user's call and with its locks held. This way it stands still where it is, can still be read, and the store tells its users.
+// An operation that fails does not return, nor do those after it. The database would try some for
+// ever, and end the process over others, in the middle of a user's call and with its locks held.
+// This way it stands still where it is, can still be read, and the store tells its users.
 type guardFS struct {
 	vfs.FS
 	report  func(error) error
@@ -151,7 +153,8 @@ func (g *guardFS) RemoveAll(name string) (err error) {
 	return err
 }
 
-// Lock locks nothing: the store has locked its directory, and keeps the lock until no change can come any more.
+// Lock locks nothing: the store has locked its directory, and keeps the lock until no change can
+// come any more.
 func (g *guardFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {

@@ -11,10 +11,12 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// Keys is a node's key space, with all that was committed, durable or not. It is a protocol.Keys. It may be read concurrently.
+// Keys is a node's key space, with all that was committed, durable or not. It is a protocol.Keys.
+// It may be read concurrently.
 //
-// It has no way to return an error: when the disk cannot be read, the store stops, and what Keys says is worth nothing. Who acts on an
-// answer asks [Store.Err] before anything leaves; a Commit made after the answer fails anyway.
+// It has no way to return an error: when the disk cannot be read, the store stops, and what Keys
+// says is worth nothing. Who acts on an answer asks [Store.Err] before anything leaves; a Commit
+// made after the answer fails anyway.
 type Keys struct{ node *Node }
 
 // Keys returns the node's key space.
@@ -51,13 +53,13 @@ func (k Keys) Get(key []byte) ([]byte, bool) {
 	return value, !absent
 }
 
-// Scan goes through the keys from lo up to, but not including, hi, in their order, as they are when the loop begins; hi of nil is no end.
-// What it yields stays as it is, and must not be changed.
+// Scan goes through the keys from lo up to, but not including, hi, in their order, as they are when
+// the loop begins; hi of nil is no end. What it yields stays as it is, and must not be changed.
 func (k Keys) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		n := k.node
-		// First what waits, then the database: a write is moved in this direction, so that none is missed. One that is seen twice
-		// is the same.
+		// First what waits, then the database: a write is moved in this direction, so that none is
+		// missed. One that is seen twice is the same.
 		n.mu.Lock()
 		waiting := mergeWrites(n.older.between(lo, hi), n.younger.between(lo, hi))
 		n.mu.Unlock()

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// In the database a key is the length of the node's name in a byte, the name, the kind of the entry in a byte, and then
+// In the database a key is the length of the node's name in a byte, the name, the kind of the entry
+// in a byte, and then
 //
 //	'k' and the node's key:               its value
 //	'l' and nothing:                      the log's lowest index, as a uvarint; 1 if missing
@@ -36,7 +37,8 @@ func entryPrefix(name string, kind byte) []byte {
 	return append(buf, kind)
 }
 
-// prefixEnd returns the first key after all that begin with prefix, whose last byte is a kind and so not 255.
+// prefixEnd returns the first key after all that begin with prefix, whose last byte is a kind and
+// so not 255.
 func prefixEnd(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	end[len(end)-1]++

@@ -12,8 +12,9 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// A history is what nodes committed, and what was acknowledged when. Of each batch the model knows what the node must look like after it, so that
-// what is found after a crash can be compared with the state after some number of batches: atomic, in order, no gaps, no phantoms.
+// A history is what nodes committed, and what was acknowledged when. Of each batch the model knows
+// what the node must look like after it, so that what is found after a crash can be compared with
+// the state after some number of batches: atomic, in order, no gaps, no phantoms.
 type history struct {
 	mu    sync.Mutex
 	nodes []*nodeHistory
@@ -99,8 +100,8 @@ func randomBytes(rnd *rand.Rand, maxBytes int) []byte {
 	return data
 }
 
-// run commits batches of all nodes to a store, a few at a time, and returns when the last is done. It notes the acknowledgements with the
-// number of operations that the disk had done.
+// run commits batches of all nodes to a store, a few at a time, and returns when the last is done.
+// It notes the acknowledgements with the number of operations that the disk had done.
 func (h *history) run(s *Store, disk *faultfs.Disk, rnd *rand.Rand, batches, maxBytes int) error {
 	var failures []error
 	var waiting sync.WaitGroup
@@ -136,7 +137,8 @@ func (h *history) run(s *Store, disk *faultfs.Disk, rnd *rand.Rand, batches, max
 	return nil
 }
 
-// check compares what a store has with what was committed, when the disk had done so many operations.
+// check compares what a store has with what was committed, when the disk had done so many
+// operations.
 func (h *history) check(s *Store, ops int) error {
 	var errs []error
 	for _, n := range h.nodes {

@@ -58,7 +58,8 @@ type noSyncFile struct{ vfs.File }
 
 func (noSyncFile) Sync() error { return nil }
 
-// noChecksumFS makes the database's log look as if it had no checksums: what is read has the right ones, whatever it is.
+// noChecksumFS makes the database's log look as if it had no checksums: what is read has the right
+// ones, whatever it is.
 type noChecksumFS struct{ vfs.FS }
 
 func (fs noChecksumFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
@@ -82,8 +83,9 @@ func (fs noChecksumFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, erro
 	return repaired, err
 }
 
-// repairChunks writes the right checksums into a log of Pebble's: blocks of 32 KiB, in them chunks of a header and a payload. A header is a
-// checksum of 4 bytes, the payload's length in 2, the type in 1, and then more that the type tells.
+// repairChunks writes the right checksums into a log of Pebble's: blocks of 32 KiB, in them chunks
+// of a header and a payload. A header is a checksum of 4 bytes, the payload's length in 2, the type
+// in 1, and then more that the type tells.
 func repairChunks(log []byte) {
 	const blockBytes = 32 << 10
 	for len(log) > 0 {
@@ -126,7 +128,8 @@ func plantPieces(s *Store) {
 	}
 }
 
-// plantReversed writes the commits of a group from the last to the first, and only then as they should be.
+// plantReversed writes the commits of a group from the last to the first, and only then as they
+// should be.
 func plantReversed(s *Store) {
 	s.write = func(group []*commit) error {
 		for i := range group {

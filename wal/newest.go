@@ -11,9 +11,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble reads the logs that it finds. If the newest is not there, nothing tells, and what it alone had is lost without an error. So the file NEWEST says
-// which log of the database was begun last: it is durable before anything is written to that log, and after the log's name is. When Pebble
-// opens a directory it can be done with all logs before it begins another; then NEWEST says 0 before the newest goes.
+// Pebble reads the logs that it finds. If the newest is not there, nothing tells, and what it alone
+// had is lost without an error. So the file NEWEST says which log of the database was begun last:
+// it is durable before anything is written to that log, and after the log's name is. When Pebble
+// opens a directory it can be done with all logs before it begins another; then NEWEST says 0
+// before the newest goes.
 const (
 	newestName = "NEWEST"
 	newestTemp = "NEWEST.new"
@@ -102,7 +104,8 @@ func (s *Store) writeNewest(number uint64) error {
 	return syncDirectory(disk, s.dir)
 }
 
-// checkNewest returns an error if the log is not there that was begun last. Directories of earlier programs do not know which that is.
+// checkNewest returns an error if the log is not there that was begun last. Directories of earlier
+// programs do not know which that is.
 func (s *Store) checkNewest(database string) error {
 	name := s.fs.PathJoin(s.dir, newestName)
 	content, err := s.readFile(name)

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A Node is one node's namespace in a store: a log and a key space. Its methods may be called concurrently, but commits of one node have
-// an order only if they are made one after the other.
+// A Node is one node's namespace in a store: a log and a key space. Its methods may be called
+// concurrently, but commits of one node have an order only if they are made one after the other.
 type Node struct {
 	store *Store
 	name  string
@@ -38,7 +38,8 @@ type Record struct {
 	Data  []byte
 }
 
-// Node returns the namespace of a node, which is empty at first. The same name gives the same Node. Names have 1 to 255 bytes.
+// Node returns the namespace of a node, which is empty at first. The same name gives the same Node.
+// Names have 1 to 255 bytes.
 func (s *Store) Node(name string) (*Node, error) {
 	if err := checkName(name); err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
@@ -102,15 +103,17 @@ func (n *Node) load() error {
 // Name returns the node's name.
 func (n *Node) Name() string { return n.name }
 
-// NextIndex returns the index that the next record must have, 1 in an empty log that was never truncated.
+// NextIndex returns the index that the next record must have, 1 in an empty log that was never
+// truncated.
 func (n *Node) NextIndex() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.next
 }
 
-// Records goes through the log from its lowest index on, as it is when the loop begins. It ends with an error if records cannot be read or
-// are missing; the store stops then too. What it yields is the caller's.
+// Records goes through the log from its lowest index on, as it is when the loop begins. It ends
+// with an error if records cannot be read or are missing; the store stops then too. What it yields
+// is the caller's.
 func (n *Node) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		n.mu.Lock()
@@ -142,8 +145,8 @@ func (n *Node) Records() iter.Seq2[Record, error] {
 	}
 }
 
-// stored yields the database's records from one index up to, but not including, next. It returns the index after the last one,
-// and whether the loop goes on.
+// stored yields the database's records from one index up to, but not including, next. It returns
+// the index after the last one, and whether the loop goes on.
 func (n *Node) stored(from, next uint64, yield func(Record, error) bool) (uint64, bool, error) {
 	it, err := n.store.newIter(appendIndex(n.recordPrefix[:len(n.recordPrefix):len(n.recordPrefix)], from), prefixEnd(n.recordPrefix))
 	if err != nil {

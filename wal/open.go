@@ -13,13 +13,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// databaseName is the directory of the database in a store's directory, lockName the file that is locked.
+// databaseName is the directory of the database in a store's directory, lockName the file that is
+// locked.
 const (
 	databaseName = "db"
 	lockName     = "LOCK"
 )
 
-// databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a damaged middle.
+// databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a
+// damaged middle.
 const databaseFormat = pebble.FormatTableFormatV6
 
 // start opens the directory.
@@ -41,7 +43,8 @@ func (s *Store) start() error {
 	}
 }
 
-// abandon gives the directory free, after the store has failed, as soon as nothing can change it any more. What the guard holds up stays for ever.
+// abandon gives the directory free, after the store has failed, as soon as nothing can change it
+// any more. What the guard holds up stays for ever.
 func (s *Store) abandon() {
 	s.fs.whenIdle(func() {
 		if s.lock != nil {
@@ -97,11 +100,13 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		CacheSize:          s.opts.CacheBytes,
 		MemTableSize:       s.opts.MemTableBytes,
 		Logger:             databaseLogger{s},
-		// What is appended and truncated again should not leave the table in memory; writers wait for a flush only when it is far behind.
+		// What is appended and truncated again should not leave the table in memory; writers wait
+		// for a flush only when it is far behind.
 		MemTableStopWritesThreshold: 4,
 	}
 	o.EventListener = &pebble.EventListener{
-		// A job that fails would be tried again at once, for ever. It stands still, as do those that cannot write.
+		// A job that fails would be tried again at once, for ever. It stands still, as do those
+		// that cannot write.
 		BackgroundError: func(err error) {
 			s.fail(fmt.Errorf("the database: %w", err))
 			select {}
@@ -160,8 +165,8 @@ func (s *Store) finishMaking() error {
 	return syncDirectory(s.fs, s.dir)
 }
 
-// syncAncestors makes the directory's own entry durable, and those of the directories above it, which MkdirAll may have made. One that may not be
-// opened was not made by this process.
+// syncAncestors makes the directory's own entry durable, and those of the directories above it,
+// which MkdirAll may have made. One that may not be opened was not made by this process.
 func (s *Store) syncAncestors() error {
 	for dir := s.dir; ; {
 		parent := s.fs.PathDir(dir)
@@ -190,7 +195,8 @@ func (s *Store) close() error {
 	s.shut = true
 	s.gate.Unlock()
 	s.readers.Wait()
-	// The database's Close may need a background job that the guard holds up, before it began or while it goes on.
+	// The database's Close may need a background job that the guard holds up, before it began or
+	// while it goes on.
 	if err := s.Err(); err != nil {
 		s.abandon()
 		return err
@@ -280,8 +286,8 @@ func (l databaseLogger) Errorf(format string, args ...any) {
 	l.store.opts.Logger.Error(fmt.Sprintf(format, args...))
 }
 
-// Fatalf stops the store. Pebble wants the process to end. It returns nevertheless, so that this is the caller's decision: the guarded file
-// system sees to it that nothing is written any more.
+// Fatalf stops the store. Pebble wants the process to end. It returns nevertheless, so that this is
+// the caller's decision: the guarded file system sees to it that nothing is written any more.
 func (l databaseLogger) Fatalf(format string, args ...any) {
 	l.store.fail(fmt.Errorf("the database: "+format, args...))
 }

@@ -39,7 +39,8 @@ func (p *pending) get(key []byte) (write, bool) {
 	return w, ok
 }
 
-// between returns the writes in a range in the order of keys; hi of nil is no end. What it returns is not changed later.
+// between returns the writes in a range in the order of keys; hi of nil is no end. What it returns
+// is not changed later.
 func (p *pending) between(lo, hi []byte) []write {
 	if p == nil || len(p.newest) == 0 {
 		return nil

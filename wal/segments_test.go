@@ -10,9 +10,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// segments is the alternative to Pebble's log that DESIGN.md tells of: records of all nodes in files of 16 MiB, one after the other, each with a checksum,
-// its length, its node and its index. What gathers is written and synced at once. It has the least that such a log could have, for
-// measuring: it knows no keys, does not read, and drops a file when a newer one is full, whether or not its records are truncated.
+// segments is the alternative to Pebble's log that DESIGN.md tells of: records of all nodes in
+// files of 16 MiB, one after the other, each with a checksum, its length, its node and its index.
+// What gathers is written and synced at once. It has the least that such a log could have, for
+// measuring: it knows no keys, does not read, and drops a file when a newer one is full, whether or
+// not its records are truncated.
 type segments struct {
 	fs   vfs.FS
 	dir  string
@@ -44,7 +46,8 @@ func (s *segments) name(number int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%06d.seg", number))
 }
 
-// roll begins a file. From the third on it takes the place of the oldest one, so that its blocks are on the disk already.
+// roll begins a file. From the third on it takes the place of the oldest one, so that its blocks
+// are on the disk already.
 func (s *segments) roll() (err error) {
 	if s.file != nil {
 		if err := s.file.Close(); err != nil {

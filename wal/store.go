@@ -21,21 +21,26 @@ var ErrClosed = errors.New("wal: the store is closed")
 type Options struct {
 	// FS is where the directory is, nil for the machine's file systems.
 	FS vfs.FS
-	// NoSync leaves out the syncs: a commit is done when it is written, in part to a buffer of the process. Nothing is durable, also when the process alone
-	// ends, but for what Close or time has written. It is for measuring what the disk costs, and for tests.
+	// NoSync leaves out the syncs: a commit is done when it is written, in part to a buffer of the
+	// process. Nothing is durable, also when the process alone ends, but for what Close or time has
+	// written. It is for measuring what the disk costs, and for tests.
 	NoSync bool
-	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at all, or a fraction of a millisecond while many write at once.
+	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at
+	// all, or a fraction of a millisecond while many write at once.
 	Delay time.Duration
-	// MaxPendingBytes is how much may wait for the disk before Commit blocks; 0 is 16 MiB. A single larger batch is let through.
+	// MaxPendingBytes is how much may wait for the disk before Commit blocks; 0 is 16 MiB. A single
+	// larger batch is let through.
 	MaxPendingBytes int
 	// CacheBytes is the size of the database's cache, of blocks of its files; 0 is 16 MiB.
 	CacheBytes int64
-	// ReadCacheBytes is about how much is kept of what [Keys.Get] returned, over all nodes, so that it need not be looked up again; 0 is 32 MiB.
+	// ReadCacheBytes is about how much is kept of what [Keys.Get] returned, over all nodes, so that
+	// it need not be looked up again; 0 is 32 MiB.
 	ReadCacheBytes int
-	// MemTableBytes is how much of what was written last is also kept in memory before it goes into sorted files; 0 is 16 MiB. Truncated records that
-	// never left it cost nothing more.
+	// MemTableBytes is how much of what was written last is also kept in memory before it goes into
+	// sorted files; 0 is 16 MiB. Truncated records that never left it cost nothing more.
 	MemTableBytes uint64
-	// Logger gets what the database reports: errors, and at debug level flushes and compactions. Nil is silence.
+	// Logger gets what the database reports: errors, and at debug level flushes and compactions.
+	// Nil is silence.
 	Logger *slog.Logger
 }
 
@@ -111,23 +116,28 @@ type Store struct {
 	failed   chan struct{} // closed when err is set
 	finished chan struct{} // closed when the finisher has ended
 
-	mu          sync.Mutex
-	work        *sync.Cond // for the writer: the queue grew, or there is an end
-	finish      *sync.Cond // for the finisher and Close: a group was written, the writer's state changed, or there is an end
+	mu   sync.Mutex
+	work *sync.Cond // for the writer: the queue grew, or there is an end
+	// for the finisher and Close: a group was written, the writer's state changed, or there is an
+	// end
+	finish      *sync.Cond
 	room        *sync.Cond // for Commit: the queue shrank, or there is an end
 	queue       []*commit
 	queuedBytes int
-	hurried     bool      // the writer is to take the queue, as somebody waits for some of it. Invariant: then the queue is not empty.
-	lastGroup   int       // how many commits the last group had
-	later       bool      // hurried is about to be set by a timer
-	writing     []*commit // taken from the queue
-	written     []*commit // durable
-	closed      bool
-	err         error // what stopped the store
-	woken       bool  // ended is closed
+	// the writer is to take the queue, as somebody waits for some of it. Invariant: then the queue
+	// is not empty.
+	hurried   bool
+	lastGroup int       // how many commits the last group had
+	later     bool      // hurried is about to be set by a timer
+	writing   []*commit // taken from the queue
+	written   []*commit // durable
+	closed    bool
+	err       error // what stopped the store
+	woken     bool  // ended is closed
 }
 
-// Open opens a directory, and makes it if it is not there. A directory has one user at a time: a second Open, by another process or this one, fails.
+// Open opens a directory, and makes it if it is not there. A directory has one user at a time: a
+// second Open, by another process or this one, fails.
 func Open(dir string, opts Options) (*Store, error) { return open(dir, opts, nil) }
 
 // open opens a directory with a store that plant has changed, if it is given.
@@ -157,7 +167,8 @@ func open(dir string, opts Options, plant func(*Store)) (*Store, error) {
 	return s, nil
 }
 
-// OpenMemory returns a new store that forgets everything when it is closed. A zero Options.FS is memory; commits are done at once.
+// OpenMemory returns a new store that forgets everything when it is closed. A zero Options.FS is
+// memory; commits are done at once.
 func OpenMemory(opts Options) (*Store, error) {
 	if opts.FS == nil {
 		opts.FS = vfs.NewMem()
@@ -166,8 +177,8 @@ func OpenMemory(opts Options) (*Store, error) {
 	return Open("memory", opts)
 }
 
-// Identity returns the disk's identity: random, made when the directory was, and never changed. A node that finds another identity
-// than the one that it was set up with has lost its disk.
+// Identity returns the disk's identity: random, made when the directory was, and never changed. A
+// node that finds another identity than the one that it was set up with has lost its disk.
 func (s *Store) Identity() ID { return s.id }
 
 // Err returns the error that stopped the store, nil while it works.
@@ -198,8 +209,8 @@ func (s *Store) Names() ([]string, error) {
 	return names, nil
 }
 
-// Close waits until all commits are done, and closes the store. Later Commits get [ErrClosed]. It returns the error that stopped the
-// store, if one did; then it does not wait for the disk.
+// Close waits until all commits are done, and closes the store. Later Commits get [ErrClosed]. It
+// returns the error that stopped the store, if one did; then it does not wait for the disk.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	first := !s.closed

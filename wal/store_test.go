@@ -101,8 +101,8 @@ func (f gateFile) Sync() error {
 
 func (f gateFile) SyncData() error { return f.Sync() }
 
-// While the disk is busy, commits are visible and not acknowledged; Get and Scan, with all mixtures of what is durable and what is not, agree
-// with a map.
+// While the disk is busy, commits are visible and not acknowledged; Get and Scan, with all mixtures
+// of what is durable and what is not, agree with a map.
 func TestVisibleBeforeDurable(t *testing.T) {
 	g := &gate{FS: faultfs.New()}
 	s := mustOpen(t, "/data", Options{FS: g})

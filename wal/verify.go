@@ -11,14 +11,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble takes the first chunk of a log or MANIFEST that is not valid for the end, as a torn write leaves one, unless a later block of 32 KiB of a log says
-// otherwise. That loses what follows a damaged chunk without an error. So before Pebble reads them, verify looks for what cannot stand behind a torn write.
+// Pebble takes the first chunk of a log or MANIFEST that is not valid for the end, as a torn write
+// leaves one, unless a later block of 32 KiB of a log says otherwise. That loses what follows a
+// damaged chunk without an error. So before Pebble reads them, verify looks for what cannot stand
+// behind a torn write.
 
 // chunkBlockBytes is what both files are divided into. No chunk crosses a block's end.
 const chunkBlockBytes = 32 << 10
 
-// A chunk is a checksum of 4 bytes, the payload's length in 2, the type in 1, in a log of today's format 4 of the log's number and 8 of an offset up to which
-// the log was durable when the chunk was written, and the payload.
+// A chunk is a checksum of 4 bytes, the payload's length in 2, the type in 1, in a log of today's
+// format 4 of the log's number and 8 of an offset up to which the log was durable when the chunk
+// was written, and the payload.
 const (
 	manifestHeaderBytes = 7
 	logHeaderBytes      = 19
@@ -87,8 +90,9 @@ func (c chunks) end() int {
 	return min(offset, len(c.content))
 }
 
-// vouches tells whether a valid chunk can only have been written when what stands at an earlier offset was durable. In a log it says so. A
-// record of a MANIFEST is synced before the next one is written.
+// vouches tells whether a valid chunk can only have been written when what stands at an earlier
+// offset was durable. In a log it says so. A record of a MANIFEST is synced before the next one is
+// written.
 func (c chunks) vouches(chunk, earlier int) bool {
 	if c.isLog {
 		return binary.LittleEndian.Uint64(c.content[chunk+11:]) > uint64(earlier)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Fault is something wrong with some directions of a network for a while. What it says comes on top of what their links are anyway.
+// A Fault is something wrong with some directions of a network for a while. What it says comes on
+// top of what their links are anyway.
 type Fault struct {
 	// From and Until are since the network began; Until is not part of it, and 0 is for good.
 	From, Until time.Duration
@@ -138,7 +139,8 @@ func (s Schedule) String() string {
 	return b.String()
 }
 
-// Toward returns the directions from each of some sites to each of others. A site's way to itself is not among them.
+// Toward returns the directions from each of some sites to each of others. A site's way to itself
+// is not among them.
 func Toward(from, to []Site) []Path {
 	var paths []Path
 	for _, a := range from {
@@ -151,7 +153,8 @@ func Toward(from, to []Site) []Path {
 	return paths
 }
 
-// Between returns both directions between each of some sites and each of others: what a partition cuts.
+// Between returns both directions between each of some sites and each of others: what a partition
+// cuts.
 func Between(some, others []Site) []Path {
 	paths := Toward(some, others)
 	for _, p := range Toward(others, some) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A Site is the name of a place: a data centre, a city. It is made of letters, digits, '.', '_' and '-'.
+// A Site is the name of a place: a data centre, a city. It is made of letters, digits, '.', '_' and
+// '-'.
 type Site string
 
 // Validate tells why s is no name of a site, or nil.
@@ -38,17 +39,22 @@ type Link struct {
 	Delay time.Duration
 	// Jitter is the bound of a further delay, uniform in [0, Jitter).
 	Jitter time.Duration
-	// Tail is the scale of a further delay with a heavy tail, the Pareto distribution of the second kind with the shape 4: it is above x with the
-	// probability (1 + x/Tail)^-4. So its median is 0.19 Tail, its mean 0.33 Tail, and of a hundred delays one is above 2.2 Tail, of ten thousand one above 9 Tail.
+	// Tail is the scale of a further delay with a heavy tail, the Pareto distribution of the second
+	// kind with the shape 4: it is above x with the probability (1 + x/Tail)^-4. So its median is
+	// 0.19 Tail, its mean 0.33 Tail, and of a hundred delays one is above 2.2 Tail, of ten thousand
+	// one above 9 Tail.
 	Tail time.Duration
-	// Loss is the probability, in [0, 1), that a segment of up to SegmentBytes is lost. A stream does not lose bytes: a
-	// lost segment is sent again RTO later, and everything behind it waits.
+	// Loss is the probability, in [0, 1), that a segment of up to SegmentBytes is lost. A stream
+	// does not lose bytes: a lost segment is sent again RTO later, and everything behind it waits.
 	Loss float64
-	// RTO is the retransmission timeout; 0 means 200 ms (the least that Linux waits) plus twice Delay.
+	// RTO is the retransmission timeout; 0 means 200 ms (the least that Linux waits) plus twice
+	// Delay.
 	RTO time.Duration
-	// BytesPerSecond is the bandwidth of the direction, shared by everything that crosses it; 0 is unlimited.
+	// BytesPerSecond is the bandwidth of the direction, shared by everything that crosses it; 0 is
+	// unlimited.
 	BytesPerSecond int64
-	// Down makes the link a black hole: nothing that leaves while it is down arrives, and nobody is told.
+	// Down makes the link a black hole: nothing that leaves while it is down arrives, and nobody is
+	// told.
 	Down bool
 }
 
@@ -58,7 +64,8 @@ const SegmentBytes = 1448
 // minRTO is the least retransmission timeout of Linux.
 const minRTO = 200 * time.Millisecond
 
-// maxTail bounds the scale of a tail: what it makes of the smallest chance is then some months, which is far from what a Duration can hold.
+// maxTail bounds the scale of a tail: what it makes of the smallest chance is then some months,
+// which is far from what a Duration can hold.
 const maxTail = 10 * time.Minute
 
 // maxRetransmissions bounds how often one segment is lost in a row.
@@ -73,9 +80,9 @@ type Departure struct {
 	SizeBytes int
 }
 
-// Transit returns how long the last byte of d is under way, once it has left: Delay, jitter, the tail, and the timeouts of
-// lost segments. It is a function of its arguments and nothing else. Neither bandwidth nor Down count: these concern when
-// bytes leave.
+// Transit returns how long the last byte of d is under way, once it has left: Delay, jitter, the
+// tail, and the timeouts of lost segments. It is a function of its arguments and nothing else.
+// Neither bandwidth nor Down count: these concern when bytes leave.
 func (l Link) Transit(seed uint64, d Departure) time.Duration {
 	t := l.Delay
 	if l.Jitter <= 0 && l.Tail <= 0 && l.Loss <= 0 {
@@ -116,7 +123,8 @@ func (l Link) Timeout() time.Duration {
 	return minRTO + 2*l.Delay
 }
 
-// Serialize returns how long the link takes to put sizeBytes on the wire: 0 if its bandwidth is unlimited.
+// Serialize returns how long the link takes to put sizeBytes on the wire: 0 if its bandwidth is
+// unlimited.
 func (l Link) Serialize(sizeBytes int) time.Duration {
 	if l.BytesPerSecond <= 0 {
 		return 0
@@ -144,7 +152,8 @@ func (l Link) Validate() error {
 	return nil
 }
 
-// hashDeparture mixes seed, path and time. The size is left out: what a message says must not change when it arrives.
+// hashDeparture mixes seed, path and time. The size is left out: what a message says must not
+// change when it arrives.
 func hashDeparture(seed uint64, d Departure) uint64 {
 	h := mix(seed)
 	for _, s := range [...]Site{d.Path.From, d.Path.To} {

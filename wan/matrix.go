@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// A Matrix holds the links between sites, and within each. It is a value: With methods return changed copies. The zero
-// Matrix has no sites.
+// A Matrix holds the links between sites, and within each. It is a value: With methods return
+// changed copies. The zero Matrix has no sites.
 type Matrix struct {
 	sites []Site
 	links []Link // Invariant: links[i*len(sites)+j] leads from sites[i] to sites[j]; never changed once returned.
 }
 
-// Uniform returns a matrix in which every two sites are rtt apart, half of it in each direction, and nothing takes time
-// within a site. It panics if rtt is negative, or a site is given twice or has no valid name.
+// Uniform returns a matrix in which every two sites are rtt apart, half of it in each direction,
+// and nothing takes time within a site. It panics if rtt is negative, or a site is given twice or
+// has no valid name.
 func Uniform(rtt time.Duration, sites ...Site) Matrix {
 	m, err := newMatrix(sites)
 	if err != nil {
@@ -34,7 +35,8 @@ func Uniform(rtt time.Duration, sites ...Site) Matrix {
 	return m
 }
 
-// SpecRPC returns the data centres of SpecRPC's evaluation: oregon, ireland and seoul [SpecRPC Table 1].
+// SpecRPC returns the data centres of SpecRPC's evaluation: oregon, ireland and seoul [SpecRPC
+// Table 1].
 func SpecRPC() Matrix {
 	const oregon, ireland, seoul = "oregon", "ireland", "seoul"
 	return Uniform(0, oregon, ireland, seoul).
@@ -78,8 +80,8 @@ func (m Matrix) Link(p Path) (l Link, ok bool) {
 	return m.links[i], true
 }
 
-// RTT returns the round-trip time between two sites, without jitter: the delays of both directions. It is 0 for a site
-// that m does not have.
+// RTT returns the round-trip time between two sites, without jitter: the delays of both directions.
+// It is 0 for a site that m does not have.
 func (m Matrix) RTT(a, b Site) time.Duration {
 	to, _ := m.Link(Path{From: a, To: b})
 	back, _ := m.Link(Path{From: b, To: a})
@@ -98,8 +100,8 @@ func (m Matrix) Links() iter.Seq2[Path, Link] {
 	}
 }
 
-// WithLink returns m with the link of one direction replaced. It panics if m lacks a site of p or if a value of l is
-// out of range.
+// WithLink returns m with the link of one direction replaced. It panics if m lacks a site of p or
+// if a value of l is out of range.
 func (m Matrix) WithLink(p Path, l Link) Matrix {
 	i := m.index(p)
 	if i < 0 {
@@ -113,8 +115,8 @@ func (m Matrix) WithLink(p Path, l Link) Matrix {
 	return m
 }
 
-// WithRTT returns m with the delays of both directions between a and b, which may be one site, replaced by half of rtt
-// each. It panics if m lacks one of them or rtt is negative.
+// WithRTT returns m with the delays of both directions between a and b, which may be one site,
+// replaced by half of rtt each. It panics if m lacks one of them or rtt is negative.
 func (m Matrix) WithRTT(a, b Site, rtt time.Duration) Matrix {
 	for _, forward := range [...]bool{true, false} {
 		p := Path{From: a, To: b}

@@ -33,7 +33,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestTailIsIndependent: the tail takes nothing from jitter and losses, which are as they were without it.
+// TestTailIsIndependent: the tail takes nothing from jitter and losses, which are as they were
+// without it.
 func TestTailIsIndependent(t *testing.T) {
 	plain := wan.Link{Jitter: ms, Loss: 0.2, RTO: time.Second}
 	with := plain

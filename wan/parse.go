@@ -15,7 +15,8 @@ import (
 // maxMilliseconds bounds every duration of a file: a day.
 const maxMilliseconds = 24 * 60 * 60 * 1000
 
-// Parse reads a matrix from JSON; file is its name in errors, which also tell the field, or the line of a syntax error:
+// Parse reads a matrix from JSON; file is its name in errors, which also tell the field, or the
+// line of a syntax error:
 //
 //	{
 //	  "sites": ["oregon", "ireland"],
@@ -23,9 +24,10 @@ const maxMilliseconds = 24 * 60 * 60 * 1000
 //	  "links": [{"from": "oregon", "to": "ireland", "delay_ms": 90, "loss": 0.001}]
 //	}
 //
-// Of rtt_ms, round trips and so symmetric, and delay_ms, one-way delays with a row for each sending site, one may be
-// given; their diagonals are delays within sites. Each of links changes one direction afterwards: the fields that it
-// gives, of delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second and down, as in [Link].
+// Of rtt_ms, round trips and so symmetric, and delay_ms, one-way delays with a row for each sending
+// site, one may be given; their diagonals are delays within sites. Each of links changes one
+// direction afterwards: the fields that it gives, of delay_ms, jitter_ms, tail_ms, loss, rto_ms,
+// bytes_per_second and down, as in [Link].
 func Parse(file string, data []byte) (Matrix, error) {
 	m, err := parse(data)
 	if err != nil {

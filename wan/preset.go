@@ -15,7 +15,8 @@ type Deployment struct {
 	Name   string
 	Doc    string // one sentence
 	Matrix Matrix // of all sites that clients may be at
-	// Replicas are the sites of the replicas, one each. The first is that of the leader, in protocols that have one.
+	// Replicas are the sites of the replicas, one each. The first is that of the leader, in
+	// protocols that have one.
 	Replicas []Site
 }
 
@@ -31,8 +32,9 @@ func Preset(name string) (Deployment, error) {
 	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s%s)", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
-// Presets returns the deployments of the papers, and one of the papers' time. All round trips are averages, those of the papers' tables where they have one; none within a
-// site is given, and is 0 here.
+// Presets returns the deployments of the papers, and one of the papers' time. All round trips are
+// averages, those of the papers' tables where they have one; none within a site is given, and is 0
+// here.
 func Presets() []Deployment {
 	return []Deployment{
 		{"na3", "nine sites in North America, replicas at three [Thesis Table 4.4, §4.5.2]", NorthAmerica(), []Site{"WA", "VA", "QC"}},
@@ -43,8 +45,9 @@ func Presets() []Deployment {
 	}
 }
 
-// NorthAmerica returns the nine data centres of Domino's evaluation in North America: Virginia, Texas, California, Iowa, Washington, Wyoming, Illinois,
-// Quebec City and Toronto [Thesis Table 4.4].
+// NorthAmerica returns the nine data centres of Domino's evaluation in North America: Virginia,
+// Texas, California, Iowa, Washington, Wyoming, Illinois, Quebec City and Toronto [Thesis Table
+// 4.4].
 func NorthAmerica() Matrix {
 	return triangle([]Site{"VA", "TX", "CA", "IA", "WA", "WY", "IL", "QC", "TRT"}, [][]int{
 		{27, 59, 31, 67, 46, 26, 38, 29},
@@ -58,8 +61,8 @@ func NorthAmerica() Matrix {
 	})
 }
 
-// Globe returns the six data centres of Domino's evaluation all over the world: Virginia, Washington, Paris, New South Wales, Singapore and
-// Hong Kong [Thesis Table 4.1].
+// Globe returns the six data centres of Domino's evaluation all over the world: Virginia,
+// Washington, Paris, New South Wales, Singapore and Hong Kong [Thesis Table 4.1].
 func Globe() Matrix {
 	return triangle([]Site{"VA", "WA", "PR", "NSW", "SG", "HK"}, [][]int{
 		{67, 80, 196, 214, 196},
@@ -70,7 +73,8 @@ func Globe() Matrix {
 	})
 }
 
-// EC2 returns nine regions of a public cloud, with the averages that were measured between them in April 2017, when STR was (the paper prints no matrix).
+// EC2 returns nine regions of a public cloud, with the averages that were measured between them in
+// April 2017, when STR was (the paper prints no matrix).
 func EC2() Matrix {
 	return triangle([]Site{"virginia", "california", "oregon", "ireland", "frankfurt", "tokyo", "seoul", "singapore", "sydney"}, [][]int{
 		{72, 88, 81, 89, 145, 178, 217, 230},
@@ -97,7 +101,8 @@ func triangle(sites []Site, rtts [][]int) Matrix {
 	return m
 }
 
-// Nearest returns the site of some that has the shortest round trip from one; of equals the first. It returns "" if there is none to choose from.
+// Nearest returns the site of some that has the shortest round trip from one; of equals the first.
+// It returns "" if there is none to choose from.
 func (m Matrix) Nearest(from Site, some []Site) Site {
 	if len(some) == 0 {
 		return ""

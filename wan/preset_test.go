@@ -38,7 +38,8 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestTables compares with corners of the tables, and with sums over them that were made from the text.
+// TestTables compares with corners of the tables, and with sums over them that were made from the
+// text.
 func TestTables(t *testing.T) {
 	for _, test := range []struct {
 		m    wan.Matrix
@@ -68,8 +69,9 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestMultiPaxosInTheModel derives what the thesis measured from the table alone: a client's commit takes a round trip to the leader, and the leader's to its
-// majority. The thesis measured 107 and 134 ms.
+// TestMultiPaxosInTheModel derives what the thesis measured from the table alone: a client's commit
+// takes a round trip to the leader, and the leader's to its majority. The thesis measured 107 and
+// 134 ms.
 func TestMultiPaxosInTheModel(t *testing.T) {
 	d, err := wan.Preset("na3")
 	if err != nil {

@@ -10,13 +10,15 @@ import (
 type Chance struct {
 	Seed uint64
 	For  time.Duration // faults begin before
-	// Every is the mean time from one fault to the next, Lasting the mean time that one lasts. 0 is a second. Every is a millisecond at least, and neither is exceeded more than
-	// tenfold.
+	// Every is the mean time from one fault to the next, Lasting the mean time that one lasts. 0 is
+	// a second. Every is a millisecond at least, and neither is exceeded more than tenfold.
 	Every, Lasting time.Duration
 }
 
-// Random draws a schedule for a network: sites cut off from the others, in both directions or one, pairs that do not reach each other though others reach both, links
-// that are slow, thin, jittery or lossy. All faults end. It is the same whenever it is drawn from the same chance. A network of one site has none.
+// Random draws a schedule for a network: sites cut off from the others, in both directions or one,
+// pairs that do not reach each other though others reach both, links that are slow, thin, jittery
+// or lossy. All faults end. It is the same whenever it is drawn from the same chance. A network of
+// one site has none.
 func Random(m Matrix, c Chance) Schedule {
 	rnd := rand.New(rand.NewPCG(c.Seed, mix(c.Seed)))
 	every, lasting := max(orSecond(c.Every), time.Millisecond), orSecond(c.Lasting)

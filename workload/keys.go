@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// Keys draws keys, of which some are more popular than others. Popular keys are strewn over the space, so that no shard gets them all.
+// Keys draws keys, of which some are more popular than others. Popular keys are strewn over the
+// space, so that no shard gets them all.
 type Keys interface {
 	// Draw returns the number of a key, from 0 to Len()-1.
 	Draw(r *rand.Rand) uint64
@@ -31,7 +32,8 @@ type zipfian struct{ z *Zipf }
 func (k zipfian) Len() uint64              { return k.z.n }
 func (k zipfian) Draw(r *rand.Rand) uint64 { return strew(k.z.Rank(r), k.z.n) }
 
-// Hotspot draws one of the hot keys with the given chance, and one of the others else, all of a kind alike.
+// Hotspot draws one of the hot keys with the given chance, and one of the others else, all of a
+// kind alike.
 type Hotspot struct {
 	N, Hot uint64  // keys, and how many of them are hot. 0 < Hot < N.
 	Chance float64 // of a hot one, from 0 to 1
@@ -48,8 +50,8 @@ func (h Hotspot) Draw(r *rand.Rand) uint64 {
 	return strew(h.Hot+r.Uint64N(h.N-h.Hot), h.N)
 }
 
-// strew maps the numbers below n onto themselves, each to another place: a Feistel network over the next even power of two, walked until
-// it comes back below n.
+// strew maps the numbers below n onto themselves, each to another place: a Feistel network over the
+// next even power of two, walked until it comes back below n.
 func strew(x, n uint64) uint64 {
 	half := max(uint(bits.Len64(n-1)+1)/2, 1)
 	mask := uint64(1)<<half - 1

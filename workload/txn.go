@@ -13,7 +13,8 @@ type Op struct {
 	Write bool // after the read, if it is both
 }
 
-// Txn is a transaction: its operations are made one after the other, since what it does next may depend on what it read.
+// Txn is a transaction: its operations are made one after the other, since what it does next may
+// depend on what it read.
 type Txn struct {
 	Name string // of its kind
 	Ops  []Op
@@ -27,7 +28,8 @@ type Workload interface {
 	Next(r *rand.Rand) Txn
 }
 
-// YCSBT is YCSB+T as SpecRPC uses it: transactions of so many operations, each on a key of its own, each a read or a write [SpecRPC §5.2].
+// YCSBT is YCSB+T as SpecRPC uses it: transactions of so many operations, each on a key of its own,
+// each a read or a write [SpecRPC §5.2].
 type YCSBT struct {
 	Keys        Keys
 	Ops         int
@@ -57,8 +59,9 @@ func (w YCSBT) Next(r *rand.Rand) Txn {
 	return t
 }
 
-// Retwis is the mix of a service like Twitter: AddUser 5 % (1 read, 3 writes), Follow 15 % (2, 2), PostTweet 30 % (3, 5), LoadTimeline 50 % (1 to
-// 10 reads). The keys that are read are among those that are written, and no key comes twice in a transaction, which the original lets happen.
+// Retwis is the mix of a service like Twitter: AddUser 5 % (1 read, 3 writes), Follow 15 % (2, 2),
+// PostTweet 30 % (3, 5), LoadTimeline 50 % (1 to 10 reads). The keys that are read are among those
+// that are written, and no key comes twice in a transaction, which the original lets happen.
 type Retwis struct{ Keys Keys }
 
 // retwisKind is a kind of transaction, with its share in per cent.

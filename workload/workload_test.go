@@ -44,7 +44,8 @@ func TestZipfOverManyKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The share of the first k ranks is about (k^(1-alpha) + zeta(alpha)*(1-alpha)) / (n^(1-alpha) + ...): check one by the integral.
+	// The share of the first k ranks is about (k^(1-alpha) + zeta(alpha)*(1-alpha)) / (n^(1-alpha)
+	// + ...): check one by the integral.
 	sum, first := 0.0, 0.0
 	for k := range 10_000_000 {
 		sum += math.Pow(float64(k+1), -0.75)

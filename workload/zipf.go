@@ -6,10 +6,12 @@ import (
 	"math/rand/v2"
 )
 
-// Zipf draws ranks from 0 to n-1, rank k with a probability in proportion to 1/(k+1)^alpha. An alpha of 0 is the uniform distribution, and values below
-// 1 are what papers mostly use; math/rand's Zipf refuses them.
+// Zipf draws ranks from 0 to n-1, rank k with a probability in proportion to 1/(k+1)^alpha. An
+// alpha of 0 is the uniform distribution, and values below 1 are what papers mostly use;
+// math/rand's Zipf refuses them.
 //
-// It is the rejection-inversion of Hörmann and Derflinger (ACM TOMACS 6(3), 1996): no table, and about one draw for each rank.
+// It is the rejection-inversion of Hörmann and Derflinger (ACM TOMACS 6(3), 1996): no table, and
+// about one draw for each rank.
 type Zipf struct {
 	n     uint64
 	alpha float64

@@ -20,12 +20,14 @@ type Clients struct {
 	conns   []*rcgrpc.Conn
 }
 
-// Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to the machines.
+// Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to
+// the machines.
 func (s *Store) Connect(mode client.Mode, perSite int) (*Clients, error) {
 	return s.ConnectShared(mode, perSite, 1)
 }
 
-// ConnectShared is Connect of clients so many of which are goroutines of one program, with one connection.
+// ConnectShared is Connect of clients so many of which are goroutines of one program, with one
+// connection.
 func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients, error) {
 	cs := &Clients{}
 	for i := range (perSite + sharing - 1) / sharing {
@@ -70,8 +72,8 @@ func (s *Store) ConnectAt(mode client.Mode, site wan.Site, number uint64, player
 	return cs, nil
 }
 
-// Drive has the clients make one transaction after the other until ctx ends, whatever becomes of them, and tells what did: nil, or why it failed. ended is
-// called concurrently.
+// Drive has the clients make one transaction after the other until ctx ends, whatever becomes of
+// them, and tells what did: nil, or why it failed. ended is called concurrently.
 func (cs *Clients) Drive(ctx context.Context, w workload.Workload, seed uint64, ended func(error)) {
 	var all sync.WaitGroup
 	for i, p := range cs.players {
@@ -86,7 +88,8 @@ func (cs *Clients) Drive(ctx context.Context, w workload.Workload, seed uint64, 
 	all.Wait()
 }
 
-// Play has the clients play a load. No transaction may fail: the error is that of the first that does.
+// Play has the clients play a load. No transaction may fail: the error is that of the first that
+// does.
 func (cs *Clients) Play(ctx context.Context, l Load) (Played, error) { return play(ctx, cs.players, l) }
 
 // Close ends the clients' connections.
@@ -128,7 +131,8 @@ func try(ctx context.Context, c *client.Client, t workload.Txn, value []byte) ([
 func attemptOf(t *client.Trace) Attempt {
 	a := Attempt{Took: t.Ended - t.Began, Committed: !t.Failed && t.Outcome.Verdict == store.Committed}
 	for _, r := range t.Reads {
-		// If no quorum was asked, the commit has compared what it carried; of other reads nobody can tell.
+		// If no quorum was asked, the commit has compared what it carried; of other reads nobody
+		// can tell.
 		if r.First >= 0 && (r.Known >= 0 || a.Committed && r.Right) {
 			a.Reads++
 			if r.Right {

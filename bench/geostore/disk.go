@@ -10,8 +10,9 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A device is what the disks of a machine are on. A sync of it takes a fixed time; what is committed meanwhile waits for the next sync, which is
-// for all that waits (group commit). So a commit takes between one and two syncs.
+// A device is what the disks of a machine are on. A sync of it takes a fixed time; what is
+// committed meanwhile waits for the next sync, which is for all that waits (group commit). So a
+// commit takes between one and two syncs.
 type device struct {
 	sync time.Duration
 
@@ -114,7 +115,8 @@ func (k diskKeys) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 		next, stop := iter.Pull(k.base.scan(lo, hi))
 		defer stop()
 		under, more := next()
-		// pass yields the base's keys before a key, and leaves out that key; before nil it yields all.
+		// pass yields the base's keys before a key, and leaves out that key; before nil it yields
+		// all.
 		pass := func(key []byte) bool {
 			for ; more; under, more = next() {
 				if key != nil && bytes.Compare(under, key) >= 0 {

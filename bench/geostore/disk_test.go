@@ -22,7 +22,8 @@ func (d *disk) remove(key string) {
 	d.Commit([]host.Op{{Kind: protocol.KindDelete, Key: []byte(key)}}, func(error) {})
 }
 
-// TestDiskIsLikeOneThatWasWritten compares a disk over a keyspace with a plain one that got all its keys one by one.
+// TestDiskIsLikeOneThatWasWritten compares a disk over a keyspace with a plain one that got all its
+// keys one by one.
 func TestDiskIsLikeOneThatWasWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	ks := newKeyspace(30, []byte("first"))
@@ -78,7 +79,8 @@ func TestBaseHasTheFirstVersion(t *testing.T) {
 	}
 }
 
-// TestGroupCommit: the first commit takes one sync, what comes during it the rest of that one and another.
+// TestGroupCommit: the first commit takes one sync, what comes during it the rest of that one and
+// another.
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &device{sync: time.Millisecond}

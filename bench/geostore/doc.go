@@ -1,7 +1,9 @@
-// Package geostore is what the experiments on the geo-replicated store run: a store of several sites in one process, its network shaped
-// like a wide-area one, and closed-loop clients that play a workload and note each attempt of each transaction.
+// Package geostore is what the experiments on the geo-replicated store run: a store of several
+// sites in one process, its network shaped like a wide-area one, and closed-loop clients that play
+// a workload and note each attempt of each transaction.
 //
-// In a testing/synctest bubble the network is in memory and exact, disks are in memory with a modelled time for each sync, and millions of keys
-// are there without having been written. On the wall clock the network is TCP on the loopback interface with delays, disks are
-// write-ahead logs in a directory, and the keys are loaded before the machines start.
+// In a testing/synctest bubble the network is in memory and exact, disks are in memory with a
+// modelled time for each sync, and millions of keys are there without having been written. On the
+// wall clock the network is TCP on the loopback interface with delays, disks are write-ahead logs
+// in a directory, and the keys are loaded before the machines start.
 package geostore

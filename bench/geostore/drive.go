@@ -20,8 +20,9 @@ type Load struct {
 	Seed uint64
 	// Warm is how long the clients run before anything is measured.
 	Warm time.Duration
-	// Txns and For end what is measured: so many transactions have begun, or so much time has passed. At least one is needed. Clients go on until
-	// the last one that is measured has ended, so that none of them sees fewer rivals than another.
+	// Txns and For end what is measured: so many transactions have begun, or so much time has
+	// passed. At least one is needed. Clients go on until the last one that is measured has ended,
+	// so that none of them sees fewer rivals than another.
 	Txns int
 	For  time.Duration
 	// Failures says that transactions may fail. They are counted, and their clients go on.
@@ -32,8 +33,9 @@ type Load struct {
 type Attempt struct {
 	Took      time.Duration
 	Committed bool
-	// Reads counts those whose first answer was compared with the quorum's, Right those where it was the same version. Where the commit compares, in
-	// place of a quorum, only those of attempts that committed are known, and all of these are right: a wrong one is an attempt that did not.
+	// Reads counts those whose first answer was compared with the quorum's, Right those where it
+	// was the same version. Where the commit compares, in place of a quorum, only those of attempts
+	// that committed are known, and all of these are right: a wrong one is an attempt that did not.
 	Reads, Right int
 }
 
@@ -49,7 +51,8 @@ type Txn struct {
 type Played struct {
 	// Txns are those that were measured, in the order in which they ended.
 	Txns []Txn
-	// Lasting is the time in which they began, and Commits, by site, are the transactions that committed in that time.
+	// Lasting is the time in which they began, and Commits, by site, are the transactions that
+	// committed in that time.
 	Lasting time.Duration
 	Commits map[wan.Site]int
 	// All is how many transactions committed in all, measured or not, and Failed how many failed.
@@ -116,7 +119,8 @@ type score struct {
 	played   Played
 }
 
-// begin tells whether the transaction that begins now is measured, and whether it shall begin at all.
+// begin tells whether the transaction that begins now is measured, and whether it shall begin at
+// all.
 func (s *score) begin() (measured, on bool) {
 	now := time.Now()
 	s.mu.Lock()

@@ -20,7 +20,8 @@ func (one) Next(r *rand.Rand) workload.Txn {
 	return workload.Txn{Ops: []workload.Op{{Key: r.Uint64N(1000), Read: true}}}
 }
 
-// TestWindow: of clients that take 100 ms, those transactions are measured that begin in the window, also if they end after it.
+// TestWindow: of clients that take 100 ms, those transactions are measured that begin in the
+// window, also if they end after it.
 func TestWindow(t *testing.T) {
 	const took = 100 * time.Millisecond
 	for _, l := range []Load{
@@ -40,7 +41,8 @@ func TestWindow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Four clients make 40 transactions in a second. Those that began before the window end in it as well.
+			// Four clients make 40 transactions in a second. Those that began before the window end
+			// in it as well.
 			if n := len(got.Txns); n != 80 {
 				t.Errorf("%+v: %d transactions were measured, want 80", l, n)
 			}
@@ -57,7 +59,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestSlowOnesAreMeasured: a transaction that began in the window is waited for, and the others go on meanwhile.
+// TestSlowOnesAreMeasured: a transaction that began in the window is waited for, and the others go
+// on meanwhile.
 func TestSlowOnesAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick, during := 0, 0

@@ -16,7 +16,8 @@ const diskPrefix = "v"
 // firstVersion is the version of a key that was there from the start.
 func firstVersion() store.Version { return store.Version{Time: 1, Client: 1} }
 
-// A keyspace is the keys k0, k1 and so on, as they are in a server's key space, all with one value of the first version.
+// A keyspace is the keys k0, k1 and so on, as they are in a server's key space, all with one value
+// of the first version.
 type keyspace struct {
 	n     uint64
 	value []byte // encoded
@@ -64,8 +65,8 @@ func (k keyspace) first(lo []byte) (n uint64, ok bool) {
 	return 0, false
 }
 
-// next returns the number that comes after n in the order of decimal digits: 0, 1, 10, 100, 101, 11. With deeper as false it leaves out those that begin with
-// n's digits.
+// next returns the number that comes after n in the order of decimal digits: 0, 1, 10, 100, 101,
+// 11. With deeper as false it leaves out those that begin with n's digits.
 func (k keyspace) next(n uint64, deeper bool) (uint64, bool) {
 	if n == 0 {
 		return 1, k.n > 1

@@ -30,8 +30,9 @@ func shardOf(key []byte, shards int) int {
 	return int(h.Sum64() % uint64(shards))
 }
 
-// load writes the keys to the disks of all sites, one site after the other, before anybody uses them. The keys come in order, so that the
-// database's files do not overlap and need not be merged. Only the end is synced: a load that was cut short is done anew.
+// load writes the keys to the disks of all sites, one site after the other, before anybody uses
+// them. The keys come in order, so that the database's files do not overlap and need not be merged.
+// Only the end is synced: a load that was cut short is done anew.
 func (s *Store) load(ctx context.Context) error {
 	sites := s.cfg.Matrix.Sites()
 	for i, site := range sites {

@@ -15,7 +15,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// TestLoadedKeys: each shard's disk has its keys and no others, as a disk in memory would show them.
+// TestLoadedKeys: each shard's disk has its keys and no others, as a disk in memory would show
+// them.
 func TestLoadedKeys(t *testing.T) {
 	const keys, shards = 15_000, 3
 	last := uint64(0)

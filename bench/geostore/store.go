@@ -21,12 +21,14 @@ type Config struct {
 	// Matrix has the sites and how far they are from each other.
 	Matrix wan.Matrix
 	Shards int // at each site, all on one machine
-	// Keys is how many keys there are from the start, k0 and so on, each with a value of ValueBytes.
+	// Keys is how many keys there are from the start, k0 and so on, each with a value of
+	// ValueBytes.
 	Keys       uint64
 	ValueBytes int
 	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
-	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not, it is in memory.
+	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not,
+	// it is in memory.
 	Loopback bool
 	// Sync is how long a sync of a disk in memory takes: see the package's documentation.
 	Sync time.Duration
@@ -120,7 +122,8 @@ const settling = 4
 
 func machineName(site wan.Site) string { return string(site) + "-1" }
 
-// Close stops the machines and ends all connections. The error is that of the first machine that failed.
+// Close stops the machines and ends all connections. The error is that of the first machine that
+// failed.
 func (s *Store) Close() error {
 	var err error
 	if s.stop != nil {

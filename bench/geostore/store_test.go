@@ -61,8 +61,9 @@ func nearest(site wan.Site) time.Duration {
 	return 122 * time.Millisecond
 }
 
-// TestUncontendedLatencies: a transaction of n reads takes exactly n+1 round trips to the nearest other site when it waits for each of them, two when it guesses, and one
-// when the commit says whether the guesses were right. One that only reads one key needs no commit.
+// TestUncontendedLatencies: a transaction of n reads takes exactly n+1 round trips to the nearest
+// other site when it waits for each of them, two when it guesses, and one when the commit says
+// whether the guesses were right. One that only reads one key needs no commit.
 func TestUncontendedLatencies(t *testing.T) {
 	for _, c := range []struct {
 		mode  client.Mode

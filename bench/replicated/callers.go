@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// callers call in a closed loop: as many calls at once as a load says, each followed by another one.
+// callers call in a closed loop: as many calls at once as a load says, each followed by another
+// one.
 type callers struct {
 	load Load
 	ctx  context.Context

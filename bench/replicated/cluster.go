@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// Setting is a group of replicas in a simulated network, with a client at each site that makes calls whatever becomes of those before.
+// Setting is a group of replicas in a simulated network, with a client at each site that makes
+// calls whatever becomes of those before.
 type Setting struct {
 	Protocol smr.Protocol
 	WAN      wan.Deployment
@@ -29,7 +30,8 @@ type Setting struct {
 	Keys workload.Keys
 	// RoundTrip is what nodes are told of the network; 0 is the default of package smr.
 	RoundTrip time.Duration
-	// Skew bounds how far apart two clocks are: each is off by a constant that is drawn from half of it to both sides.
+	// Skew bounds how far apart two clocks are: each is off by a constant that is drawn from half
+	// of it to both sides.
 	Skew time.Duration
 	// Changes are what happens to the network from when clients begin to call.
 	Changes wan.Schedule

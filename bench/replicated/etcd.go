@@ -23,8 +23,9 @@ func Etcd() string {
 	return path
 }
 
-// EtcdThroughput runs a load against a cluster of etcd: the program at path, once for each replica, and clients that
-// call its KV service. It is durable always, each client's calls go to one member each, and processor time is that of this process only.
+// EtcdThroughput runs a load against a cluster of etcd: the program at path, once for each replica,
+// and clients that call its KV service. It is durable always, each client's calls go to one member
+// each, and processor time is that of this process only.
 func EtcdThroughput(ctx context.Context, path string, l Load) (Rate, error) {
 	members, addresses, err := StartEtcd(ctx, path, l.Dir, l.Replicas)
 	if err != nil {
@@ -46,7 +47,8 @@ func EtcdThroughput(ctx context.Context, path string, l Load) (Rate, error) {
 	return callers.measure(func() uint64 { return 0 })
 }
 
-// StartEtcd runs a cluster of n members whose data is in a directory, and returns where clients reach them.
+// StartEtcd runs a cluster of n members whose data is in a directory, and returns where clients
+// reach them.
 func StartEtcd(ctx context.Context, path, dir string, n int) (*Processes, []string, error) {
 	var clients, peers, cluster []string
 	for i := range n {

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// EtcdConn calls the KV service of a member of etcd. Its messages are encoded here: so few of them need no module.
+// EtcdConn calls the KV service of a member of etcd. Its messages are encoded here: so few of them
+// need no module.
 type EtcdConn struct{ conn *grpc.ClientConn }
 
 // DialEtcd returns a connection to the member at an address.
@@ -37,7 +38,8 @@ func (c *EtcdConn) Put(ctx context.Context, key, value []byte) error {
 	return err
 }
 
-// Get returns the revision at which a key was last written, by a linearizable read, and an error if there is no such key.
+// Get returns the revision at which a key was last written, by a linearizable read, and an error if
+// there is no such key.
 func (c *EtcdConn) Get(ctx context.Context, key []byte) (revision uint64, err error) {
 	answer, err := c.call(ctx, "Range", bytesField(nil, 1, key))
 	if err != nil {
@@ -85,7 +87,8 @@ func varintField(b []byte, n protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
 }
 
-// field returns the first field of a number: of one of bytes what is in it, of others how they are encoded.
+// field returns the first field of a number: of one of bytes what is in it, of others how they are
+// encoded.
 func field(b []byte, number protowire.Number) ([]byte, bool) {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)

@@ -13,8 +13,8 @@ import (
 type Gap struct {
 	// Role is what the replica said that it was, in the protocol's words.
 	Role string
-	// All is the longest time, from the last answer before the death on, in which no client was answered. One is the longest in which some client was not, of
-	// those that ask all the time.
+	// All is the longest time, from the last answer before the death on, in which no client was
+	// answered. One is the longest in which some client was not, of those that ask all the time.
 	All, One time.Duration
 	// Acknowledged writes, and how many of them were not in the state of some replica at the end.
 	Acknowledged, Lost int
@@ -37,8 +37,8 @@ const (
 	recovery    = 10 * time.Second
 )
 
-// Failover kills a replica of a setting once, in the middle of the clients' calls, and looks what came of it. The replica comes back later with its disk. Each call must have a key
-// of its own.
+// Failover kills a replica of a setting once, in the middle of the clients' calls, and looks what
+// came of it. The replica comes back later with its disk. Each call must have a key of its own.
 func Failover(s Setting, v Victim) (Gap, error) {
 	c, err := newCluster(s)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr/mencius"
 )
 
-// TestFailover: whichever replica is killed, commits and executions go on, for each client, and nothing is lost.
+// TestFailover: whichever replica is killed, commits and executions go on, for each client, and
+// nothing is lost.
 func TestFailover(t *testing.T) {
 	for _, p := range catalog.Protocols() {
 		t.Run(p.Name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestOnlyCallsAfterTheWarmUpCount: what is measured was called within the time that is measured, and all that was called then is there.
+// TestOnlyCallsAfterTheWarmUpCount: what is measured was called within the time that is measured,
+// and all that was called then is there.
 func TestOnlyCallsAfterTheWarmUpCount(t *testing.T) {
 	const lasting = 2 * time.Second
 	s := setting(t, multipaxos.Protocol(), "na3")

@@ -14,8 +14,9 @@ type SiteLatency struct {
 	Site wan.Site
 	// Calls are in the order in which they were answered.
 	Calls []Sample
-	// Answered counts the calls that were answered since the clients began, those that were made before included. Of as many, Tried is for how many Domino's Fast
-	// Paxos was tried, and Taken how many of these took its fast path. Both are 0 of other protocols.
+	// Answered counts the calls that were answered since the clients began, those that were made
+	// before included. Of as many, Tried is for how many Domino's Fast Paxos was tried, and Taken
+	// how many of these took its fast path. Both are 0 of other protocols.
 	Answered, Tried, Taken int
 }
 
@@ -28,10 +29,12 @@ func (l SiteLatency) Took() []time.Duration {
 	return took
 }
 
-// warming is how long clients call before anything is measured, so that what they know of the network is of the network under this load.
+// warming is how long clients call before anything is measured, so that what they know of the
+// network is of the network under this load.
 const warming = 2 * time.Second
 
-// Latency lets the clients of a setting make calls for a time, and returns how long they took, in order of the sites.
+// Latency lets the clients of a setting make calls for a time, and returns how long they took, in
+// order of the sites.
 func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
 	c, err := newCluster(s)
 	if err != nil {
@@ -76,7 +79,8 @@ func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
 	return out, c.err
 }
 
-// fastPath counts attempts of a client to go by Domino's Fast Paxos. Calls of a setting come one by one, so an attempt is a command.
+// fastPath counts attempts of a client to go by Domino's Fast Paxos. Calls of a setting come one by
+// one, so an attempt is a command.
 type fastPath struct{ taken, tried int }
 
 // fastPaths returns the counts of all clients, zeros for protocols without any.

@@ -131,7 +131,8 @@ func (p *Processes) running() (pids []int) {
 // tick is the unit of processor time in /proc, which is the same on all of Linux's architectures.
 const tick = 10 * time.Millisecond
 
-// CPU returns the processor time that the processes have used so far, that of the kernel for them included; 0 if the system does not say.
+// CPU returns the processor time that the processes have used so far, that of the kernel for them
+// included; 0 if the system does not say.
 func (p *Processes) CPU() (sum time.Duration) {
 	for _, used := range p.CPUs() {
 		sum += used
@@ -139,7 +140,8 @@ func (p *Processes) CPU() (sum time.Duration) {
 	return sum
 }
 
-// CPUs returns it by process, those that were killed in its place included; nil if the system does not say, or one of them is just ending.
+// CPUs returns it by process, those that were killed in its place included; nil if the system does
+// not say, or one of them is just ending.
 func (p *Processes) CPUs() (used []time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +158,8 @@ func (p *Processes) CPUs() (used []time.Duration) {
 			if err != nil {
 				return nil
 			}
-			ticks, ok := sumOf(text[bytes.LastIndexByte(text, ')')+1:], 11, 13) // the name before may have blanks; utime and stime
+			// the name before may have blanks; utime and stime
+			ticks, ok := sumOf(text[bytes.LastIndexByte(text, ')')+1:], 11, 13)
 			if !ok {
 				return nil
 			}
@@ -167,7 +170,8 @@ func (p *Processes) CPUs() (used []time.Duration) {
 	return used
 }
 
-// MachineCPU returns the processor time that all programs of this computer have used since it began, and what a host of it took away; 0 if the system does not say.
+// MachineCPU returns the processor time that all programs of this computer have used since it
+// began, and what a host of it took away; 0 if the system does not say.
 func MachineCPU() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -197,8 +201,8 @@ func sumOf(text []byte, from, to int) (sum int64, ok bool) {
 	return sum, true
 }
 
-// LeashFlag is the flag with which the foresay program's servers end when their standard input does: what a process starts
-// that is killed must not outlive it.
+// LeashFlag is the flag with which the foresay program's servers end when their standard input
+// does: what a process starts that is killed must not outlive it.
 const LeashFlag = "leash"
 
 // StartStore runs a store's machines: the foresay program at path, once for each of their files.
@@ -206,7 +210,8 @@ func StartStore(ctx context.Context, path string, files []string) (*Processes, e
 	return startServing(ctx, path, "store", files)
 }
 
-// StartService runs replicas of a service: the foresay program at path, once for each of their files.
+// StartService runs replicas of a service: the foresay program at path, once for each of their
+// files.
 func StartService(ctx context.Context, path string, files []string) (*Processes, error) {
 	return startServing(ctx, path, "smr", files)
 }
@@ -222,7 +227,8 @@ func startServing(ctx context.Context, path, command string, files []string) (*P
 	return p, nil
 }
 
-// Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system does not say.
+// Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system
+// does not say.
 func (p *Processes) Peak() uint64 {
 	var most uint64
 	for _, pid := range p.running() {
@@ -231,7 +237,8 @@ func (p *Processes) Peak() uint64 {
 	return most
 }
 
-// Written returns how many bytes the processes have had written to disks, those that were killed left out; 0 if the system does not say.
+// Written returns how many bytes the processes have had written to disks, those that were killed
+// left out; 0 if the system does not say.
 func (p *Processes) Written() uint64 {
 	var sum uint64
 	for _, pid := range p.running() {
@@ -246,7 +253,8 @@ func (p *Processes) Written() uint64 {
 	return sum
 }
 
-// Memory returns how much memory all processes have together, in bytes; 0 if the system does not say.
+// Memory returns how much memory all processes have together, in bytes; 0 if the system does not
+// say.
 func (p *Processes) Memory() uint64 {
 	var sum uint64
 	for _, pid := range p.running() {

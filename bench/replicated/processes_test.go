@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestKillAndRestart: a process that is killed does not end the others, and one that ends by itself does.
+// TestKillAndRestart: a process that is killed does not end the others, and one that ends by itself
+// does.
 func TestKillAndRestart(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -53,7 +54,8 @@ func TestKillAndRestart(t *testing.T) {
 	}
 }
 
-// TestCPUs: processor time by process counts those that were killed in its place, and what the computer has used is no less.
+// TestCPUs: processor time by process counts those that were killed in its place, and what the
+// computer has used is no less.
 func TestCPUs(t *testing.T) {
 	if MachineCPU() == 0 {
 		t.Skip("the system does not say")

@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// statusWithin is how long all replicas have to answer: their answers wait for what they are writing.
+// statusWithin is how long all replicas have to answer: their answers wait for what they are
+// writing.
 const statusWithin = time.Second
 
 // ask asks each replica for its status, and waits until all have answered. All are up.

@@ -10,8 +10,9 @@ import (
 // fieldBytes is the size of a table's keys, and of its values.
 const fieldBytes = 8
 
-// table is the state machine that benchmarks write to: a value of 8 bytes for each key of 8 bytes. A command is both, one behind the other. Unlike those of package smr/kv, whose
-// versions are one sequence, two commands for different keys commute, and the table says so to protocols that ask.
+// table is the state machine that benchmarks write to: a value of 8 bytes for each key of 8 bytes.
+// A command is both, one behind the other. Unlike those of package smr/kv, whose versions are one
+// sequence, two commands for different keys commute, and the table says so to protocols that ask.
 type table struct{ rows map[string]string }
 
 func newTable() *table { return &table{map[string]string{}} }

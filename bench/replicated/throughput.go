@@ -20,7 +20,8 @@ import (
 	"github.com/foresay/foresay/wal"
 )
 
-// Load is what real replicas and clients on this machine are put under: all in one process, over TCP on the loopback interface.
+// Load is what real replicas and clients on this machine are put under: all in one process, over
+// TCP on the loopback interface.
 type Load struct {
 	Protocol smr.Protocol
 	Ack      smr.Ack // what calls wait for; AckDefault is AckOrdered

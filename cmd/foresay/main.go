@@ -1,4 +1,5 @@
-// Command foresay shows and measures speculative RPC, and runs replicated services: run "foresay help".
+// Command foresay shows and measures speculative RPC, and runs replicated services: run "foresay
+// help".
 package main
 
 import (

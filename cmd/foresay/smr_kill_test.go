@@ -22,7 +22,8 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-// killsVariable says how often TestKills kills; without it the test is left out, as it takes a second for each.
+// killsVariable says how often TestKills kills; without it the test is left out, as it takes a
+// second for each.
 const killsVariable = "FORESAY_KILLS"
 
 const (
@@ -31,8 +32,9 @@ const (
 	killPause    = 700 * time.Millisecond
 )
 
-// TestKills kills replicas, which are processes of their own, while clients write: any of them, and leaders as often as all others, each time with SIGKILL. What was
-// acknowledged must be there at the end, and what is there must have been written.
+// TestKills kills replicas, which are processes of their own, while clients write: any of them, and
+// leaders as often as all others, each time with SIGKILL. What was acknowledged must be there at
+// the end, and what is there must have been written.
 func TestKills(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv(killsVariable))
 	if err != nil || kills < 1 {
@@ -176,7 +178,8 @@ func (w *killWorld) status(ctx context.Context, c *service.Client) []service.Sta
 	return s
 }
 
-// waitEqual waits until all replicas answer, are ready, and know the same leader if there is to be one.
+// waitEqual waits until all replicas answer, are ready, and know the same leader if there is to be
+// one.
 func (w *killWorld) waitEqual(ctx context.Context, c *service.Client) {
 	deadline := time.Now().Add(killPatience)
 	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
@@ -197,8 +200,8 @@ func (w *killWorld) waitEqual(ctx context.Context, c *service.Client) {
 	}
 }
 
-// killWriter writes the numbers from 1 on to a key of its own, each onto the version that the one before left: if an acknowledged write were lost, the next
-// one would find another version.
+// killWriter writes the numbers from 1 on to a key of its own, each onto the version that the one
+// before left: if an acknowledged write were lost, the next one would find another version.
 type killWriter struct {
 	key      string
 	progress *killProgress

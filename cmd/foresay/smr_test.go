@@ -24,7 +24,8 @@ import (
 // portsPerScript is how many ports in a row each script has for itself.
 const portsPerScript = 10
 
-// A portRange hands out ports that no script has: scripts run at the same time. They are below those that systems give to connections.
+// A portRange hands out ports that no script has: scripts run at the same time. They are below
+// those that systems give to connections.
 type portRange struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -63,7 +64,8 @@ func free(first, n int) bool {
 	return true
 }
 
-// leader sets LEADER to the ID of a cluster's leader, and FOLLOWER and FOLLOWER_ADDRESS to another replica.
+// leader sets LEADER to the ID of a cluster's leader, and FOLLOWER and FOLLOWER_ADDRESS to another
+// replica.
 func leader(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: leader clientfile")
@@ -99,7 +101,8 @@ func loseNewest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Remove(slices.Max(logs)))
 }
 
-// watching starts a watch of a key, sets the key once the watch has told what is there, and has the watch's lines written to a file.
+// watching starts a watch of a key, sets the key once the watch has told what is there, and has the
+// watch's lines written to a file.
 func watching(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: watching clientfile key value outfile")

@@ -31,8 +31,10 @@ const (
 	storeKillAway    = 30  // while the machine is away
 )
 
-// TestStoreKills kills machines of a store, which are processes of their own, while clients make transactions: each time with SIGKILL, and starts them again with their disks. Once
-// all are back nothing is unknown or blocked any more, and all that was committed must be strictly serializable. FORESAY_KILLS says how often; 1 is usual.
+// TestStoreKills kills machines of a store, which are processes of their own, while clients make
+// transactions: each time with SIGKILL, and starts them again with their disks. Once all are back
+// nothing is unknown or blocked any more, and all that was committed must be strictly serializable.
+// FORESAY_KILLS says how often; 1 is usual.
 func TestStoreKills(t *testing.T) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsVariable), "1"))
 	if err != nil || kills < 1 {
@@ -161,7 +163,8 @@ func (x *storeKillTxn) value(attempt int) string {
 	return fmt.Sprintf("%d.%d.%d", x.client, x.n, attempt)
 }
 
-// A storeKillClient makes one transaction after the other: each reads some keys and overwrites some of them.
+// A storeKillClient makes one transaction after the other: each reads some keys and overwrites some
+// of them.
 type storeKillClient struct {
 	world  *storeKillWorld
 	n      int
@@ -214,7 +217,8 @@ func (c *storeKillClient) txn(txns *client.Client) {
 	}
 }
 
-// judge finds out what became of the transactions whose clients were not told, and checks all of them.
+// judge finds out what became of the transactions whose clients were not told, and checks all of
+// them.
 func (w *storeKillWorld) judge(clients []*storeKillClient) {
 	conn := w.dial()
 	defer conn.Close()
@@ -239,7 +243,8 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 			last := x.attempts[len(x.attempts)-1]
 			told := x.err == nil
 			if !told && last.Txn.ID.IsZero() {
-				w.Errorf("a transaction of client %d failed: %v", x.client, x.err) // both sites that are there could have answered
+				// both sites that are there could have answered
+				w.Errorf("a transaction of client %d failed: %v", x.client, x.err)
 				continue
 			}
 			if !told {

@@ -68,8 +68,9 @@ func TestPageShowsThisProgram(t *testing.T) {
 	}
 }
 
-// TestAdoptionIsOneCall: the diffs of the page's first step are the whole difference between the program without Foresay
-// and the observed one, and that is one new statement, with its error check, and two lines in which a name changes.
+// TestAdoptionIsOneCall: the diffs of the page's first step are the whole difference between the
+// program without Foresay and the observed one, and that is one new statement, with its error
+// check, and two lines in which a name changes.
 func TestAdoptionIsOneCall(t *testing.T) {
 	page, err := os.ReadFile("../../docs/adopting.md")
 	if err != nil {
@@ -134,7 +135,8 @@ func drop(lines *[]string, line string) bool {
 	return i >= 0
 }
 
-// statements counts a function's statements. The check of an error is part of the statement that it checks.
+// statements counts a function's statements. The check of an error is part of the statement that it
+// checks.
 func statements(t *testing.T, lines []string) int {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+strings.Join(lines, "\n")+"\n}\n", 0)

@@ -1,5 +1,6 @@
-// The program bff is an ordinary "backend for frontends": pages over HTTP, made of what four gRPC services know. It takes
-// itself up the ladder of docs/adopting.md, under load, and checks every answer.
+// The program bff is an ordinary "backend for frontends": pages over HTTP, made of what four gRPC
+// services know. It takes itself up the ladder of docs/adopting.md, under load, and checks every
+// answer.
 //
 //	go run ./examples/bff --ladder        all rungs, one after the other, and a table
 //	go run ./examples/bff --rung observe  one rung, and what observing it brought

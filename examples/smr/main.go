@@ -1,5 +1,5 @@
-// The program smr replicates a bank: a state machine of its own, three replicas in this process over the loopback interface, and a typed
-// client. It stops the replica that leads and goes on.
+// The program smr replicates a bank: a state machine of its own, three replicas in this process
+// over the loopback interface, and a typed client. It stops the replica that leads and goes on.
 package main
 
 import (
@@ -27,7 +27,8 @@ type replica struct {
 	role chan string // answers to smr.StatusQuery
 }
 
-// startReplica starts a replica at a listener. Its disk is in memory; package host/waldisk has those that last.
+// startReplica starts a replica at a listener. Its disk is in memory; package host/waldisk has
+// those that last.
 func startReplica(id protocol.ID, members []smr.Member, lis net.Listener) (*replica, error) {
 	r := &replica{done: make(chan error, 1), role: make(chan string, 1)}
 	var err error

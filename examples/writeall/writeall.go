@@ -1,11 +1,12 @@
 // Package writeall is the smallest protocol of its family: the member with the lowest ID orders the
-// commands, and what all members have on their disks is decided. It is there to be read, with "Write a
-// protocol" in smr/DESIGN.md, and not to be run: while one member is down nothing is decided, its members
-// never change, and it keeps its log for ever. That is what the other protocols are about.
+// commands, and what all members have on their disks is decided. It is there to be read, with
+// "Write a protocol" in smr/DESIGN.md, and not to be run: while one member is down nothing is
+// decided, its members never change, and it keeps its log for ever. That is what the other
+// protocols are about.
 //
-// Why it is right: all that is decided comes from one log, which its owner writes to its disk before anybody
-// sees it. So no two replicas have different entries in a slot, whatever crashes; and an entry that is decided
-// is on all disks.
+// Why it is right: all that is decided comes from one log, which its owner writes to its disk
+// before anybody sees it. So no two replicas have different entries in a slot, whatever crashes;
+// and an entry that is decided is on all disks.
 package writeall
 
 import (
@@ -217,8 +218,8 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	kit.SendReads(env, from, items)
 }
 
-// propose gives entries the next slots. Nobody sees them before they are on the leader's disk: after a crash it must
-// not give the slots to others.
+// propose gives entries the next slots. Nobody sees them before they are on the leader's disk:
+// after a crash it must not give the slots to others.
 func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	if len(entries) == 0 {
 		return
@@ -252,8 +253,8 @@ func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 }
 
-// onWrite writes down what is new in a message of the leader's, and learns what is decided. What is missing comes
-// with the leader's next tick.
+// onWrite writes down what is new in a message of the leader's, and learns what is decided. What is
+// missing comes with the leader's next tick.
 func (r *replica) onWrite(env *protocol.Env[smr.Message], from protocol.ID, m Write) {
 	if had := r.last() + 1 - m.First; m.First > 0 && m.First <= r.last()+1 && had < smr.Slot(len(m.Entries)) {
 		r.write(env, m.Entries[had:])

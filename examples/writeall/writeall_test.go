@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestSeeds plays seeds with all faults but lost disks: a member that has lost its disk is replaced.
+// TestSeeds plays seeds with all faults but lost disks: a member that has lost its disk is
+// replaced.
 func TestSeeds(t *testing.T) {
 	for seed := range uint64(60) {
 		faults := sim.StreamFaults

@@ -36,7 +36,8 @@ func (n *writer) Receive(env *protocol.Env[string], from protocol.ID, msg string
 
 func (n *writer) Expire(*protocol.Env[string], protocol.Timer) {}
 
-// BenchmarkWrites measures durable records of 16 bytes, of nodes that have a number of them on their way each.
+// BenchmarkWrites measures durable records of 16 bytes, of nodes that have a number of them on
+// their way each.
 func BenchmarkWrites(b *testing.B) {
 	for _, c := range []struct{ nodes, window int }{{1, 1}, {1, 1024}, {4, 256}} {
 		b.Run(fmt.Sprintf("nodes=%d/window=%d", c.nodes, c.window), func(b *testing.B) {

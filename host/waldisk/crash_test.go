@@ -41,7 +41,8 @@ func (n *tally) Receive(env *protocol.Env[string], from protocol.ID, msg string)
 
 func (n *tally) Expire(*protocol.Env[string], protocol.Timer) {}
 
-// teller has numbers written, one after the other, and asks again after a while without an answer, or when one may be lost.
+// teller has numbers written, one after the other, and asks again after a while without an answer,
+// or when one may be lost.
 type teller struct {
 	acknowledged int
 	goal         int

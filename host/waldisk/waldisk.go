@@ -18,7 +18,8 @@ type Disk struct {
 
 var _ host.PatientDisk = (*Disk)(nil)
 
-// New returns the disk of the node with a name. The store is closed by who opened it, after the host has stopped.
+// New returns the disk of the node with a name. The store is closed by who opened it, after the
+// host has stopped.
 func New(store *wal.Store, name string) (*Disk, error) {
 	n, err := store.Node(name)
 	if err != nil {

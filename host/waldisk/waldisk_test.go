@@ -115,7 +115,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// What was acknowledged survives the crash of the machine, whatever else is lost; what survives has no gaps.
+// What was acknowledged survives the crash of the machine, whatever else is lost; what survives has
+// no gaps.
 func TestCrash(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

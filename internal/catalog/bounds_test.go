@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// The client nodes of all protocols keep commands of so many bytes, or a larger one alone; the rest is rejected at once. What was given up makes room.
+// The client nodes of all protocols keep commands of so many bytes, or a larger one alone; the rest
+// is rejected at once. What was given up makes room.
 func TestClientsBoundBytes(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 	"github.com/foresay/foresay/smr/raft"
 )
 
-// Protocols returns the protocols of package smr's family, in the order in which commands list them.
+// Protocols returns the protocols of package smr's family, in the order in which commands list
+// them.
 func Protocols() []smr.Protocol {
 	return []smr.Protocol{
 		raft.Protocol(), multipaxos.Protocol(), fastpaxos.Protocol(), mencius.Protocol(), epaxos.Protocol(),

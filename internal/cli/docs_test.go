@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 )
 
-// TestPagesShowCommandsThatExist: each foresay command in a shell block of these pages can be understood: the command, its flags, its arguments.
+// TestPagesShowCommandsThatExist: each foresay command in a shell block of these pages can be
+// understood: the command, its flags, its arguments.
 func TestPagesShowCommandsThatExist(t *testing.T) {
 	for _, page := range []string{"../../docs/smr.md", "../../docs/store.md", "../../docs/analyze.md", "../../docs/dashboard.md", "../../docs/adopting.md", "../../README.md"} {
 		b, err := os.ReadFile(page)

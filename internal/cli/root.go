@@ -29,7 +29,8 @@ func Main(ctx context.Context, args []string, s Streams) int {
 		return 0
 	}
 	if !p.Began && c.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
-		err = errors.Join(err, p.WriteJSONLine(storecmd.NewStoreOutcome(nil, err))) // a flag before it may have ended the parsing
+		// a flag before it may have ended the parsing
+		err = errors.Join(err, p.WriteJSONLine(storecmd.NewStoreOutcome(nil, err)))
 	}
 	fmt.Fprintln(s.Err, "foresay:", command.Complaint(c, err))
 	if usage := (command.UsageError{}); p.Began && !errors.As(err, &usage) {

@@ -44,7 +44,8 @@ func eachCommand(f func(c *cobra.Command, path []string)) {
 	walk(root(p), nil)
 }
 
-// TestUsageErrors: each flag of each command says in the same way what is wrong with its value, in words for people.
+// TestUsageErrors: each flag of each command says in the same way what is wrong with its value, in
+// words for people.
 func TestUsageErrors(t *testing.T) {
 	inside := regexp.MustCompile(`strconv|parsing|invalid|syntax|Parse|\btime: `)
 	n := 0
@@ -143,7 +144,8 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestCompletion: shells are offered all values of the flags that have names as values, and each is one.
+// TestCompletion: shells are offered all values of the flags that have names as values, and each is
+// one.
 func TestCompletion(t *testing.T) {
 	valid := map[string]func(string) error{
 		"protocol": func(s string) error { _, err := catalog.Protocol(s); return err },
@@ -201,7 +203,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestUsageErrorsAsJSON: who asks a transaction for JSON gets it where the command line makes no sense, too, wherever the flag stands.
+// TestUsageErrorsAsJSON: who asks a transaction for JSON gets it where the command line makes no
+// sense, too, wherever the flag stands.
 func TestUsageErrorsAsJSON(t *testing.T) {
 	for _, line := range []string{"--json --timeout xyz get a", "--bad --json get a", "--json --mode", "--json --attempts -1 get a"} {
 		code, out, errs := say(append([]string{"store", "txn"}, strings.Fields(line)...)...)

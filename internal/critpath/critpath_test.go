@@ -41,7 +41,8 @@ func outcomes(letters string) func(int) critpath.Outcome {
 	}
 }
 
-// bff is users -> permissions -> pricing beside stock, with 2, 1 and 3 ms of computing before, between and after.
+// bff is users -> permissions -> pricing beside stock, with 2, 1 and 3 ms of computing before,
+// between and after.
 func bff(t *testing.T, pure bool) *critpath.Path {
 	return newPath(t, 76,
 		call("users", 2, 22, true), call("permissions", 23, 33, true), call("pricing", 34, 73, pure), call("stock", 34, 64, pure))
@@ -91,7 +92,8 @@ func TestReplay(t *testing.T) {
 		{"stock right", true, "---r", 76, 0, 0},
 		// pricing predicted: the end waits for stock at 64, 3 more, but for pricing's answer at 73.
 		{"pricing right", true, "--r-", 73, 0, 0},
-		// permissions is sent at 3 in vain; pricing and stock are not: they wait for permissions, 13, and are sent at 14.
+		// permissions is sent at 3 in vain; pricing and stock are not: they wait for permissions,
+		// 13, and are sent at 14.
 		{"users wrong", true, "w---", 76, 3, 79 * ms},
 		// all three were sent in vain, at 3 and 4.
 		{"users wrong, permissions right", true, "wr--", 66, 3, 79 * ms},
@@ -158,7 +160,8 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// A barrier waits for the predicted calls of other strands too, so that a right prediction may cost: here c waits for a.
+// A barrier waits for the predicted calls of other strands too, so that a right prediction may
+// cost: here c waits for a.
 func TestBarrier(t *testing.T) {
 	calls := []critpath.Call{call("a", 0, 50, true), call("barrier", 10, 10, false), call("c", 10, 30, true)}
 	calls[1].Barrier = true
@@ -174,8 +177,8 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// What comes past a barrier is not predicted, what is staged waits for the word, and computing before a wrong prediction
-// is done again, but for that of an earlier task.
+// What comes past a barrier is not predicted, what is staged waits for the word, and computing
+// before a wrong prediction is done again, but for that of an earlier task.
 func TestWhatIsKnown(t *testing.T) {
 	firm := []critpath.Call{call("a", 0, 50, true), call("b", 50, 90, true)}
 	firm[0].Firm = true
@@ -220,7 +223,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A chain of n equal calls at hit rate p takes T (1 + (n-1)(1-p)) if the request's end does not wait for the last.
+// A chain of n equal calls at hit rate p takes T (1 + (n-1)(1-p)) if the request's end does not
+// wait for the last.
 func TestExpectedChain(t *testing.T) {
 	calls := []critpath.Call{call("a", 0, 10, true), call("b", 10, 20, true), call("c", 20, 30, true), call("d", 30, 40, true)}
 	p := newPath(t, 40, calls...)
@@ -230,7 +234,8 @@ func TestExpectedChain(t *testing.T) {
 		if got.End != want {
 			t.Errorf("at %v: ends at %v, want %v", rate, got.End, want)
 		}
-		// a wrong: b, c and d in vain if b and c are taken for right too, b only if b is wrong, and so on.
+		// a wrong: b, c and d in vain if b and c are taken for right too, b only if b is wrong, and
+		// so on.
 		x := 1 - rate
 		a := x * (1 + rate*(1+rate))
 		b := x * (1 + rate)
@@ -243,7 +248,8 @@ func TestExpectedChain(t *testing.T) {
 	}
 }
 
-// More calls than are tried out exactly: drawn, the same each time, near the formula, no worse with a higher rate.
+// More calls than are tried out exactly: drawn, the same each time, near the formula, no worse with
+// a higher rate.
 func TestExpectedDrawn(t *testing.T) {
 	var calls []critpath.Call
 	const n = 20

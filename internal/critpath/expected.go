@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// Never is the probability of a call that is not predicted at all, which is not the same as one whose predictions
-// are always wrong. Each negative number means it.
+// Never is the probability of a call that is not predicted at all, which is not the same as one
+// whose predictions are always wrong. Each negative number means it.
 const Never = -1.0
 
 const (
-	// exactCalls is how many predicted calls there may be for each combination of outcomes to be tried.
+	// exactCalls is how many predicted calls there may be for each combination of outcomes to be
+	// tried.
 	exactCalls = 8
-	// With more, that many combinations are drawn, fewer for large requests: about drawWork steps in all.
+	// With more, that many combinations are drawn, fewer for large requests: about drawWork steps
+	// in all.
 	maxDraws, minDraws, drawWork = 256, 16, 400_000
 )
 
@@ -36,11 +38,11 @@ func (p *Path) Expected(right []float64) Expectation {
 	return Expectation{p.r.Start + time.Duration(math.Round(end)), extra, time.Duration(math.Round(extraTime))}
 }
 
-// Outcomes yields results with their probabilities, which add up to 1, where the prediction of call i is right with
-// probability right[i], independently of all others, and a call for which that is negative, or missing because
-// right is short, is not predicted. With at most eight calls whose outcome is open it yields each combination; with
-// more, combinations drawn with a fixed seed, the same draws for all probabilities, so that more probable
-// predictions never look worse.
+// Outcomes yields results with their probabilities, which add up to 1, where the prediction of call
+// i is right with probability right[i], independently of all others, and a call for which that is
+// negative, or missing because right is short, is not predicted. With at most eight calls whose
+// outcome is open it yields each combination; with more, combinations drawn with a fixed seed, the
+// same draws for all probabilities, so that more probable predictions never look worse.
 func (p *Path) Outcomes(right []float64) iter.Seq2[float64, Result] {
 	var open []int
 	outcomes := make([]Outcome, len(p.r.Calls))

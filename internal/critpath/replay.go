@@ -14,12 +14,14 @@ const (
 
 // Result is a request as it would have been.
 type Result struct {
-	// End is on the time axis of Request. It is never earlier than Request.Start and the duration of any call that the
-	// request waited for, and without Request.Redo and barriers never later than Request.End.
+	// End is on the time axis of Request. It is never earlier than Request.Start and the duration
+	// of any call that the request waited for, and without Request.Redo and barriers never later
+	// than Request.End.
 	End time.Duration
-	// Extra is how many calls would have been sent in vain: pure calls that stood on a wrong prediction, each once
-	// per wrong prediction on which it would have been sent before the actual answer. An engine that finds that a
-	// call needs not be repeated, because its request stays the same, sends fewer.
+	// Extra is how many calls would have been sent in vain: pure calls that stood on a wrong
+	// prediction, each once per wrong prediction on which it would have been sent before the actual
+	// answer. An engine that finds that a call needs not be repeated, because its request stays the
+	// same, sends fewer.
 	Extra int
 	// ExtraTime is how long these calls take in all if nobody cancels them.
 	ExtraTime time.Duration
@@ -31,8 +33,8 @@ type Span struct{ Start, End time.Duration }
 // schedule is one way in which a request's calls could have been made.
 type schedule struct {
 	spans []Span
-	// ready[k] is when what stands on the first k of Path.ended knows all their answers, or guesses; known[k] when
-	// it has all of the answers.
+	// ready[k] is when what stands on the first k of Path.ended knows all their answers, or
+	// guesses; known[k] when it has all of the answers.
 	ready, known []time.Duration
 	held         []time.Duration // how long each call that is not pure waited for answers that were only predicted
 }
@@ -53,19 +55,20 @@ func (p *Path) Replay(outcome func(call int) Outcome) Result {
 	return result
 }
 
-// Held returns how long a call that is not pure, as it would have been in the last Replay, waited for answers that were
-// only predicted.
+// Held returns how long a call that is not pure, as it would have been in the last Replay, waited
+// for answers that were only predicted.
 func (p *Path) Held(call int) time.Duration { return p.actual.held[call] }
 
-// Holding is Replay where some of the pure calls are not sent while something that they stand on is only predicted.
+// Holding is Replay where some of the pure calls are not sent while something that they stand on is
+// only predicted.
 func (p *Path) Holding(held []bool, outcome func(call int) Outcome) Result {
 	p.holding = held
 	defer func() { p.holding = nil }()
 	return p.Replay(outcome)
 }
 
-// Schedule is Replay for a picture: it tells also when each call would have been made. Calls after a wrong
-// prediction are shown as they are repeated.
+// Schedule is Replay for a picture: it tells also when each call would have been made. Calls after
+// a wrong prediction are shown as they are repeated.
 func (p *Path) Schedule(outcome func(call int) Outcome) ([]Span, Result) {
 	result := p.Replay(outcome)
 	return append([]Span(nil), p.actual.spans...), result
@@ -86,7 +89,8 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 	s.ready[0], s.known[0] = p.r.Start, p.r.Start
 	filled := 0
 	guessed := p.r.Start // when all answers that were predicted so far are there
-	// fill computes ready and known up to k. All calls that it needs have their spans: they are earlier in order.
+	// fill computes ready and known up to k. All calls that it needs have their spans: they are
+	// earlier in order.
 	fill := func(k int) {
 		for ; filled < k; filled++ {
 			i := p.ended[filled]
@@ -129,8 +133,8 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 	return max(s.ready[k]+p.gap[n], s.known[k])
 }
 
-// Stretch returns when the request would have ended had each call taken so much longer, or shorter if that is
-// negative, and all else as long as it did.
+// Stretch returns when the request would have ended had each call taken so much longer, or shorter
+// if that is negative, and all else as long as it did.
 func (p *Path) Stretch(longer func(call int) time.Duration) time.Duration {
 	s := &p.actual
 	s.known[0] = p.r.Start
@@ -150,8 +154,8 @@ func (p *Path) Stretch(longer func(call int) time.Duration) time.Duration {
 	return s.known[p.stands[n]] + p.gap[n]
 }
 
-// addExtra adds what would have been sent on a wrong prediction before the actual answer came: what begins before
-// that if the prediction were right and all others are as they are.
+// addExtra adds what would have been sent on a wrong prediction before the actual answer came: what
+// begins before that if the prediction were right and all others are as they are.
 func (p *Path) addExtra(result *Result, outcome func(int) Outcome, wrong int) {
 	p.run(&p.flipped, func(i int) Outcome {
 		if i == wrong {

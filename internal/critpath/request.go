@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// Request is one request as it was seen. All times are since one origin, which is the caller's choice.
+// Request is one request as it was seen. All times are since one origin, which is the caller's
+// choice.
 type Request struct {
 	Start, End time.Duration
 	Calls      []Call // in any order
-	// Redo: after a wrong prediction the program's own computing up to there takes its time once more.
+	// Redo: after a wrong prediction the program's own computing up to there takes its time once
+	// more.
 	Redo bool
 }
 
@@ -21,13 +23,15 @@ type Call struct {
 	Start, End time.Duration
 	// Pure says that the call may be sent on a guess and sent again: it only reads.
 	Pure bool
-	// Firm says that its answer is not predicted, whatever its outcome: the program had come past a barrier.
+	// Firm says that its answer is not predicted, whatever its outcome: the program had come past a
+	// barrier.
 	Firm bool
-	// Staged says that its effects are held back where it was sent on a guess, until the word that the guess was right
-	// is there and back, and what follows it waits for that. How long the word takes is not known, but it is no longer
-	// than the call itself.
+	// Staged says that its effects are held back where it was sent on a guess, until the word that
+	// the guess was right is there and back, and what follows it waits for that. How long the word
+	// takes is not known, but it is no longer than the call itself.
 	Staged bool
-	// Barrier says that it waits for the answers to all predicted calls that began before, even those of other strands.
+	// Barrier says that it waits for the answers to all predicted calls that began before, even
+	// those of other strands.
 	Barrier bool
 	// Fresh says that no computing from before it is done again: it is the end of a task.
 	Fresh bool
@@ -36,12 +40,12 @@ type Call struct {
 // Duration returns how long the call took.
 func (c Call) Duration() time.Duration { return c.End - c.Start }
 
-// Path is a request with what each of its calls waited for. Calls are named by their index in Request.Calls. Its
-// methods use memory that they share: they are not for concurrent use.
+// Path is a request with what each of its calls waited for. Calls are named by their index in
+// Request.Calls. Its methods use memory that they share: they are not for concurrent use.
 type Path struct {
 	r Request
-	// order holds the calls by their beginning, ended by their end. Invariant: a call that another stands on is
-	// before it in order.
+	// order holds the calls by their beginning, ended by their end. Invariant: a call that another
+	// stands on is before it in order.
 	order, ended []int
 	place        []int // of each call, in order
 	endPlace     []int // of each call, in ended
@@ -54,8 +58,9 @@ type Path struct {
 	holding         []bool // see Holding
 }
 
-// New works out what each call waited for. It fails if a request or a call ends before it begins, or a call begins
-// before its request. Calls may outlive the request. It keeps r.Calls, which must not be changed after.
+// New works out what each call waited for. It fails if a request or a call ends before it begins,
+// or a call begins before its request. Calls may outlive the request. It keeps r.Calls, which must
+// not be changed after.
 func New(r Request) (*Path, error) {
 	if r.End < r.Start {
 		return nil, fmt.Errorf("critpath: the request ends at %v, before its beginning at %v", r.End, r.Start)
@@ -109,8 +114,9 @@ func indexes(n int) []int {
 	return x
 }
 
-// standsOn goes on from the first k of ended to those that had ended by t and stand in order before a place. The
-// place decides between calls that took no time at one moment, which would stand on each other.
+// standsOn goes on from the first k of ended to those that had ended by t and stand in order before
+// a place. The place decides between calls that took no time at one moment, which would stand on
+// each other.
 func (p *Path) standsOn(k int, t time.Duration, place int) int {
 	for k < len(p.ended) && p.r.Calls[p.ended[k]].End <= t && p.place[p.ended[k]] < place {
 		k++
@@ -135,10 +141,12 @@ func (p *Path) Duration() time.Duration { return p.r.End - p.r.Start }
 // Trigger returns the call whose end call i waited for last, or -1 if it waited for none.
 func (p *Path) Trigger(i int) int { return p.last(p.stands[i]) }
 
-// Gap returns the program's own time between the trigger's end, or the request's beginning, and call i.
+// Gap returns the program's own time between the trigger's end, or the request's beginning, and
+// call i.
 func (p *Path) Gap(i int) time.Duration { return p.gap[i] }
 
-// Last returns the call whose end the request's end waited for last, or -1, and the program's own time after it.
+// Last returns the call whose end the request's end waited for last, or -1, and the program's own
+// time after it.
 func (p *Path) Last() (int, time.Duration) {
 	n := len(p.r.Calls)
 	return p.last(p.stands[n]), p.gap[n]
@@ -154,11 +162,13 @@ func (p *Path) last(stands int) int {
 // StandsOn tells whether call i began when call j had ended.
 func (p *Path) StandsOn(i, j int) bool { return p.endPlace[j] < p.stands[i] }
 
-// Awaited tells whether the request's end waited for call i: it did not if the call outlived the request.
+// Awaited tells whether the request's end waited for call i: it did not if the call outlived the
+// request.
 func (p *Path) Awaited(i int) bool { return p.endPlace[i] < p.stands[len(p.r.Calls)] }
 
-// Critical returns the calls of the critical path, the first first: from the request's end each one's trigger. The
-// request's time is their durations and the gaps before them and before the end, and nothing else.
+// Critical returns the calls of the critical path, the first first: from the request's end each
+// one's trigger. The request's time is their durations and the gaps before them and before the end,
+// and nothing else.
 func (p *Path) Critical() []int {
 	var path []int
 	for i, _ := p.Last(); i >= 0; i = p.Trigger(i) {

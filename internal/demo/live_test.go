@@ -42,7 +42,8 @@ func TestLive(t *testing.T) {
 		}
 	}
 	report := l.Collector.Report(l.Control)
-	if len(report.Requests) != 1 || len(report.Requests[0].Methods) != 3 || report.Requests[0].Failed > 4 { // the users were interrupted
+	// the users were interrupted
+	if len(report.Requests) != 1 || len(report.Requests[0].Methods) != 3 || report.Requests[0].Failed > 4 {
 		t.Errorf("the report: %+v", report.Requests)
 	}
 	for _, m := range report.Requests[0].Methods {

@@ -135,7 +135,8 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...foresay
 	} else {
 		control := w.control
 		if control == nil {
-			if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil { // wrong guesses are part of the show
+			// wrong guesses are part of the show
+			if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil {
 				return nil, err
 			}
 		}

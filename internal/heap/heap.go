@@ -12,14 +12,18 @@ import (
 // leastPercent is the least that GOGC is set to: the collector's work grows with what is in use.
 const leastPercent = 10
 
-// BoundGarbage has the collector run when there is so much garbage, and not only when there is as much as is in use, as Go does by default: of that a process that holds large values can
-// have as much as of them. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what was there.
+// BoundGarbage has the collector run when there is so much garbage, and not only when there is as
+// much as is in use, as Go does by default: of that a process that holds large values can have as
+// much as of them. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what
+// was there.
 func BoundGarbage(garbageBytes uint64) (stop func()) {
 	return keep(garbageBytes, boundedPercent)
 }
 
-// AllowGarbage has the collector run only when there is so much garbage, while less than that is in use. Go's default has a process that holds little collect so often that it shows: each time there is as much
-// as is in use. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what was there.
+// AllowGarbage has the collector run only when there is so much garbage, while less than that is in
+// use. Go's default has a process that holds little collect so often that it shows: each time there
+// is as much as is in use. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts
+// back what was there.
 func AllowGarbage(garbageBytes uint64) (stop func()) { return keep(garbageBytes, allowedPercent) }
 
 func keep(garbageBytes uint64, percent func(live, garbage uint64) int) (stop func()) {
@@ -49,7 +53,8 @@ func (k *keeper) stop() {
 	debug.SetGCPercent(k.before)
 }
 
-// mark is an object that the next collection finds. Its pointer keeps it apart from other small ones.
+// mark is an object that the next collection finds. Its pointer keeps it apart from other small
+// ones.
 type mark struct{ _ *mark }
 
 // watch has adjust called after the next collection.
@@ -71,15 +76,18 @@ func (k *keeper) adjust() {
 	}
 }
 
-// boundedPercent returns what GOGC is to be with so many bytes in use, that there is about so much garbage at most.
+// boundedPercent returns what GOGC is to be with so many bytes in use, that there is about so much
+// garbage at most.
 func boundedPercent(live, garbage uint64) int {
 	return int(min(100, max(leastPercent, 100*garbage/max(live, 1))))
 }
 
-// mostPercent is the most that GOGC is set to: with little in use the collector is idle then anyway.
+// mostPercent is the most that GOGC is set to: with little in use the collector is idle then
+// anyway.
 const mostPercent = 800
 
-// allowedPercent returns what GOGC is to be with so many bytes in use, that there may be so much garbage, and as much as is in use in any case.
+// allowedPercent returns what GOGC is to be with so many bytes in use, that there may be so much
+// garbage, and as much as is in use in any case.
 func allowedPercent(live, garbage uint64) int {
 	return int(max(100, min(mostPercent, 100*garbage/max(live, 1))))
 }

@@ -20,7 +20,8 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestBoundGarbage: what is in use decides, after each collection, and when it is over all is as before.
+// TestBoundGarbage: what is in use decides, after each collection, and when it is over all is as
+// before.
 func TestBoundGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
@@ -65,7 +66,8 @@ func TestAllowedPercent(t *testing.T) {
 	}
 }
 
-// TestAllowGarbage: a process that holds little is collected less often, and is as before when it is over.
+// TestAllowGarbage: a process that holds little is collected less often, and is as before when it
+// is over.
 func TestAllowGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Field says of an error of encoding/json about an unknown field which one of those of v, a pointer to a struct, will
-// have been meant, and of one about a value of the wrong type what Type says. It returns other errors as they are.
+// Field says of an error of encoding/json about an unknown field which one of those of v, a pointer
+// to a struct, will have been meant, and of one about a value of the wrong type what Type says. It
+// returns other errors as they are.
 func Field(err error, v any) error {
 	if err == nil {
 		return nil
@@ -43,8 +44,8 @@ func (e *wrongType) Error() string {
 
 func (e *wrongType) Unwrap() error { return e.UnmarshalTypeError }
 
-// Type says of an error of encoding/json about a value of the wrong type what is wanted and what is there, in the
-// words of JSON and not of Go.
+// Type says of an error of encoding/json about a value of the wrong type what is wanted and what is
+// there, in the words of JSON and not of Go.
 func Type(err *json.UnmarshalTypeError) string {
 	want := "something else"
 	switch err.Type.Kind() {

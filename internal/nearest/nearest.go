@@ -3,9 +3,9 @@ package nearest
 
 import "strings"
 
-// To returns the known name that is most like word, or "" if none is like it: one that begins
-// with word, or else the one with the fewest letters to be put in, left out, exchanged or swapped with the next, where
-// one in three may be wrong.
+// To returns the known name that is most like word, or "" if none is like it: one that begins with
+// word, or else the one with the fewest letters to be put in, left out, exchanged or swapped with
+// the next, where one in three may be wrong.
 func To(word string, known []string) string {
 	word = strings.ToLower(word)
 	best, least := "", max(1, len(word)/3)+1

@@ -76,7 +76,8 @@ func (j *jaegerSpan) span(resource *Resource) (Span, error) {
 	return s, nil
 }
 
-// padded gives an id the digits that it lacks: Jaeger leaves zeros out, and has trace ids of 64 bits.
+// padded gives an id the digits that it lacks: Jaeger leaves zeros out, and has trace ids of 64
+// bits.
 func padded(id string, bytes int) string {
 	return strings.Repeat("0", max(0, 2*bytes-len(id))) + id
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/internal/otlp"
 )
 
-// TestJaeger: Jaeger's spans are read, whether their processes stand before or after them; wrong ones are named and left out.
+// TestJaeger: Jaeger's spans are read, whether their processes stand before or after them; wrong
+// ones are named and left out.
 func TestJaeger(t *testing.T) {
 	const span = `{"traceID":"ab","spanID":"c","operationName":"x","startTime":1000,"duration":5,"processID":"p2",
 		"references":[{"refType":"FOLLOWS_FROM","traceID":"ab","spanID":"e"},{"refType":"CHILD_OF","traceID":"ab","spanID":"d"}],

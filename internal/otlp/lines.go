@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// lineReader knows in which line the decoder is, which reads ahead, and lets it not read ahead too far.
+// lineReader knows in which line the decoder is, which reads ahead, and lets it not read ahead too
+// far.
 type lineReader struct {
 	in     io.Reader
 	done   func() int64 // how far the decoder is
@@ -87,8 +88,8 @@ func (r *rereader) unread(rest io.Reader) {
 
 func (r *rereader) begins(c byte) bool { return len(r.again) > 0 && r.again[0] == c }
 
-// skipTo reads up to the last byte of the next occurrence of sign, which is then the next to be read. It returns how
-// many bytes and lines it read, and whether there is one.
+// skipTo reads up to the last byte of the next occurrence of sign, which is then the next to be
+// read. It returns how many bytes and lines it read, and whether there is one.
 func (r *rereader) skipTo(sign string) (skipped, lines int64, ok bool) {
 	leave := func(n int) {
 		skipped += int64(n)

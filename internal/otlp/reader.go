@@ -15,13 +15,13 @@ import (
 // Error is what is wrong with the input, and where.
 type Error struct {
 	File string
-	// Line is where the span or value is that could not be read, or that before it. Offset is in bytes, after
-	// decompression. Both are 0 if the whole input is meant.
+	// Line is where the span or value is that could not be read, or that before it. Offset is in
+	// bytes, after decompression. Both are 0 if the whole input is meant.
 	Line, Offset int64
 	// Span says that only one span is wrong, and reading goes on behind it.
 	Span bool
-	// Skipped says that what is here is not JSON, or not of OTLP's form, and reading goes on at the next line that
-	// begins with an object.
+	// Skipped says that what is here is not JSON, or not of OTLP's form, and reading goes on at the
+	// next line that begins with an object.
 	Skipped bool
 	// Truncated says that the input ends in the middle of a value. What is before it was read.
 	Truncated bool
@@ -47,9 +47,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxValue bounds a span, in bytes: no more of the input is held.
 const maxValue = 64 << 20
 
-// Spans yields the spans of an input, in its order, as they are read. Errors are of type *Error; reading goes on after
-// those whose Span or Skipped is true, others are the last that is yielded. The file's name is for errors.
-// Anything that the reader returns as an error besides io.EOF ends it too.
+// Spans yields the spans of an input, in its order, as they are read. Errors are of type *Error;
+// reading goes on after those whose Span or Skipped is true, others are the last that is yielded.
+// The file's name is for errors. Anything that the reader returns as an error besides io.EOF ends
+// it too.
 func Spans(file string, r io.Reader) iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		p := &parser{file: file, yield: yield}
@@ -292,7 +293,8 @@ func (p *parser) enter(delim json.Delim, body func() error) error {
 	return body()
 }
 
-// fields reads an object whose brace has been read. Keys are given in lower case without underscores.
+// fields reads an object whose brace has been read. Keys are given in lower case without
+// underscores.
 func (p *parser) fields(field func(key string) error) error {
 	for p.decoder.More() {
 		token, err := p.decoder.Token()

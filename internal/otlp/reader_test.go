@@ -217,7 +217,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// After thousands of broken lines, with what was read ahead read again each time, the place is still right.
+// After thousands of broken lines, with what was read ahead read again each time, the place is
+// still right.
 func TestManyBrokenLines(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {
@@ -284,7 +285,8 @@ func TestStopsWhenAsked(t *testing.T) {
 	}
 }
 
-// FuzzSpans: any input ends, without a panic, with at most one error that is not of a span, as the last.
+// FuzzSpans: any input ends, without a panic, with at most one error that is not of a span, as the
+// last.
 func FuzzSpans(f *testing.F) {
 	f.Add([]byte(line("a", span(`,"kind":3`), span(`,"kind":"SERVER"`))))
 	f.Add([]byte("[" + line("a", span("")) + "]"))

@@ -39,8 +39,8 @@ type Span struct {
 	Start, End time.Duration // since 1970 UTC; End may be before Start, as it is in the input
 	Failed     bool          // its status is an error
 	Attributes []Attribute   // those that are strings
-	// Resource is shared by the spans of one service. Its fields may be filled in only after the span was read, where
-	// the input tells them later.
+	// Resource is shared by the spans of one service. Its fields may be filled in only after the
+	// span was read, where the input tells them later.
 	Resource *Resource
 }
 
@@ -64,7 +64,8 @@ type Resource struct {
 	Service string // service.name, "" if it has none
 }
 
-// jsonSpan is a span as it is written: in lowerCamelCase, or in snake_case by tools that keep Protobuf's names.
+// jsonSpan is a span as it is written: in lowerCamelCase, or in snake_case by tools that keep
+// Protobuf's names.
 type jsonSpan struct {
 	TraceID      string          `json:"traceId"`
 	TraceIDSnake string          `json:"trace_id"`
@@ -115,7 +116,8 @@ func either[T comparable](camel, snake T) T {
 	return camel
 }
 
-// jsonNanos is a number of nanoseconds, which JSON's numbers cannot hold in all languages: mostly a string.
+// jsonNanos is a number of nanoseconds, which JSON's numbers cannot hold in all languages: mostly a
+// string.
 type jsonNanos time.Duration
 
 func (n *jsonNanos) UnmarshalJSON(b []byte) error {
@@ -192,7 +194,8 @@ func (j *jsonSpan) span(resource *Resource) (Span, error) {
 
 var errZero = errors.New("it is zero")
 
-// readID reads hexadecimal digits, as OTLP says, or base64, as Protobuf's JSON has it. The lengths differ.
+// readID reads hexadecimal digits, as OTLP says, or base64, as Protobuf's JSON has it. The lengths
+// differ.
 func readID(id []byte, text string) error {
 	var got []byte
 	var err error

@@ -1,4 +1,5 @@
-// Package plainerr says in plain words why a machine is not reached, without what gRPC puts around it.
+// Package plainerr says in plain words why a machine is not reached, without what gRPC puts around
+// it.
 package plainerr
 
 import (
@@ -6,7 +7,9 @@ import (
 	"strings"
 )
 
-// Text returns an error of a call or a connection as the network or the other machine said it: "dial tcp 10.0.0.1:7400: connect: connection refused" in place of a code and three layers before it.
+// Text returns an error of a call or a connection as the network or the other machine said it:
+// "dial tcp 10.0.0.1:7400: connect: connection refused" in place of a code and three layers before
+// it.
 func Text(err error) string {
 	text := err.Error()
 	if _, after, ok := strings.Cut(text, "rpc error: code = "); ok {

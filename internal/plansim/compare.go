@@ -15,13 +15,15 @@ import (
 type Comparison struct {
 	plan.Row
 	Measured time.Duration // the median of the calls
-	// Low and High are between what the model expects. They are Row.Latency, but for the execution by Domino and Mencius, which depends on what others do, and for Domino's timers.
+	// Low and High are between what the model expects. They are Row.Latency, but for the execution
+	// by Domino and Mencius, which depends on what others do, and for Domino's timers.
 	Low, High time.Duration
 	// Claimed is false if the model says nothing: of Fast Paxos when commands collide.
 	Claimed bool
 }
 
-// Off returns how far the measurement is from what the model expects, as a share of the model's latency, or of a millisecond if that is more; 0 if nothing is claimed.
+// Off returns how far the measurement is from what the model expects, as a share of the model's
+// latency, or of a millisecond if that is more; 0 if nothing is claimed.
 func (c Comparison) Off() float64 {
 	d := max(c.Low-c.Measured, c.Measured-c.High, 0)
 	if !c.Claimed || d == 0 {
@@ -30,7 +32,8 @@ func (c Comparison) Off() float64 {
 	return float64(d) / float64(max(c.Latency, time.Millisecond))
 }
 
-// Compare has the model and the simulator say what a protocol gives, in the order of plan.Latencies. Of links it takes the delays only.
+// Compare has the model and the simulator say what a protocol gives, in the order of
+// plan.Latencies. Of links it takes the delays only.
 func Compare(c Config) ([]Comparison, error) {
 	c.Setting.WAN = Quiet(c.Setting.WAN)
 	system := plan.System(c.Protocol.Name)
@@ -57,7 +60,8 @@ func Compare(c Config) ([]Comparison, error) {
 		if system == plan.Domino || system == plan.DominoDirect {
 			o.High += longest(c.Setting) / 100 // the grain of its replicas' timers
 			if row.Ack == smr.AckDurable {
-				o.Low = min(o.Low, supermajority(c.Setting, row.Client.Site)) // if votes of replicas at which commands are late count
+				// if votes of replicas at which commands are late count
+				o.Low = min(o.Low, supermajority(c.Setting, row.Client.Site))
 			}
 		}
 		o.High += longest(c.Setting) / 500 // what comes up together waits for each other: kit.Pace

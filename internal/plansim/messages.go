@@ -9,7 +9,8 @@ import (
 type Messages struct {
 	// Silent is how many are sent in a second in which nobody calls, after a second like that.
 	Silent float64
-	// PerCommand is how many are sent for each command when clients make 900 calls a second: all of them, those included that are sent anyway.
+	// PerCommand is how many are sent for each command when clients make 900 calls a second: all of
+	// them, those included that are sent anyway.
 	PerCommand float64
 }
 

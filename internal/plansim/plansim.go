@@ -1,4 +1,5 @@
-// Package plansim has a protocol of package smr's family run in a simulated network, and measures what package plan's model computes: how long calls take.
+// Package plansim has a protocol of package smr's family run in a simulated network, and measures
+// what package plan's model computes: how long calls take.
 package plansim
 
 import (
@@ -14,9 +15,12 @@ import (
 // Config is what is measured.
 type Config struct {
 	Protocol smr.Protocol
-	// Setting has the network, the replicas and the clients. Its Slack is the protocol's affair. If it is Busy, all clients call at once, 900 times a second in all; otherwise each call is alone.
+	// Setting has the network, the replicas and the clients. Its Slack is the protocol's affair. If
+	// it is Busy, all clients call at once, 900 times a second in all; otherwise each call is
+	// alone.
 	Setting plan.Setting
-	// Calls is how many calls of each kind are measured at each client. 0 is 3, or 20 if the setting is Busy.
+	// Calls is how many calls of each kind are measured at each client. 0 is 3, or 20 if the
+	// setting is Busy.
 	Calls int
 	Seed  uint64
 }
@@ -25,7 +29,8 @@ type Config struct {
 type Result struct {
 	Client plan.Client
 	Ack    smr.Ack // AckDurable or AckExecuted
-	// Took has what each call took, in order. What it took before the first one is not among them: it finds the others' slots unused for long.
+	// Took has what each call took, in order. What it took before the first one is not among them:
+	// it finds the others' slots unused for long.
 	Took []time.Duration
 }
 
@@ -35,7 +40,8 @@ func (r Result) Median() time.Duration {
 	return (took[(len(took)-1)/2] + took[len(took)/2]) / 2
 }
 
-// Measure returns two results for each client, durable and executed, in the order of the setting's clients.
+// Measure returns two results for each client, durable and executed, in the order of the setting's
+// clients.
 func Measure(c Config) ([]Result, error) {
 	if err := c.Setting.Validate(); err != nil {
 		return nil, err

@@ -11,8 +11,9 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestModelIsRight: on the thesis' networks, what each client of each protocol gets is what the model says, within 5 %: until a command is durable, and until it is executed. Once each call is alone,
-// and once clients make 900 calls a second, without conflicts.
+// TestModelIsRight: on the thesis' networks, what each client of each protocol gets is what the
+// model says, within 5 %: until a command is durable, and until it is executed. Once each call is
+// alone, and once clients make 900 calls a second, without conflicts.
 func TestModelIsRight(t *testing.T) {
 	for _, network := range []string{"na3", "na5", "globe3"} {
 		d, err := wan.Preset(network)
@@ -63,7 +64,8 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestLeader: the replica leads that the setting names, also in a protocol that does not always elect it.
+// TestLeader: the replica leads that the setting names, also in a protocol that does not always
+// elect it.
 func TestLeader(t *testing.T) {
 	d, err := wan.Preset("na3")
 	if err != nil {
@@ -87,7 +89,8 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestJitter: with jitter on all links, and without errors of prediction, all calls take what the model says is between none and all of it.
+// TestJitter: with jitter on all links, and without errors of prediction, all calls take what the
+// model says is between none and all of it.
 func TestJitter(t *testing.T) {
 	d, err := wan.Preset("na3")
 	if err != nil {
@@ -124,7 +127,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestMessages: what protocols cost in messages on the thesis' network of three replicas and nine clients, give or take a quarter: in a second of silence, and for each of 900 commands a second.
+// TestMessages: what protocols cost in messages on the thesis' network of three replicas and nine
+// clients, give or take a quarter: in a second of silence, and for each of 900 commands a second.
 func TestMessages(t *testing.T) {
 	d, err := wan.Preset("na3")
 	if err != nil {

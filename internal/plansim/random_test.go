@@ -13,8 +13,11 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestRandomNetworks: the model is right in networks of any shape, in which ways there and back differ by up to a third and detours may be shorter, with one to five replicas anywhere.
-// The execution by the thesis' Domino is left out: where commands come late to a replica, as its clients expect if ways there and back differ, the coordinator decides up to a tenth sooner or later.
+// TestRandomNetworks: the model is right in networks of any shape, in which ways there and back
+// differ by up to a third and detours may be shorter, with one to five replicas anywhere. The
+// execution by the thesis' Domino is left out: where commands come late to a replica, as its
+// clients expect if ways there and back differ, the coordinator decides up to a tenth sooner or
+// later.
 func TestRandomNetworks(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -76,7 +76,8 @@ func longest(s plan.Setting) time.Duration {
 // depositions is how many leaders are stopped at most.
 const depositions = 50
 
-// depose stops whoever leads for a while until the right one does: protocols that elect do not always elect the one that is preferred.
+// depose stops whoever leads for a while until the right one does: protocols that elect do not
+// always elect the one that is preferred.
 func (w *world) depose() error {
 	for n := range depositions {
 		w.Deliver(w.leader, smr.StatusQuery{})
@@ -165,7 +166,8 @@ func (w *world) answered() error {
 	return err
 }
 
-// alone has calls made one after the other. What they take before the first one of a kind is not noted: it finds the slots of others unused for long.
+// alone has calls made one after the other. What they take before the first one of a kind is not
+// noted: it finds the slots of others unused for long.
 func (w *world) alone(calls int, out []Result) error {
 	for i := range out {
 		for n := range calls + 1 {
@@ -175,7 +177,8 @@ func (w *world) alone(calls int, out []Result) error {
 			if err := w.answered(); err != nil {
 				return fmt.Errorf("client at %s: %w", out[i].Client.Site, err)
 			}
-			// The next one is made when all that this one has set off is over, at another instant of the nodes' beats.
+			// The next one is made when all that this one has set off is over, at another instant
+			// of the nodes' beats.
 			if err := w.pass(2*w.trip + time.Duration(1+w.calls%7)*1300*time.Microsecond); err != nil {
 				return err
 			}
@@ -184,7 +187,8 @@ func (w *world) alone(calls int, out []Result) error {
 	return nil
 }
 
-// together has all clients call, 900 times a second in all, for each kind in turn. The calls of the first round trips are not noted.
+// together has all clients call, 900 times a second in all, for each kind in turn. The calls of the
+// first round trips are not noted.
 func (w *world) together(calls int, out []Result) error {
 	every := time.Duration(len(w.clients)) * time.Second / 900
 	kinds := len(acks())

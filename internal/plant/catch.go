@@ -152,7 +152,8 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	return c
 }
 
-// try returns an error if a bug is not caught, and the seed that caught it if the table names another.
+// try returns an error if a bug is not caught, and the seed that caught it if the table names
+// another.
 func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 	if sound := c.sound[b.Dir+" "+b.Test]; sound != nil {
 		if err := sound(); err != nil {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that names the bugs of a run, a line each; None names no bug.
+// Variable is the environment variable that names the bugs of a run, a line each; None names no
+// bug.
 const (
 	Variable = "FORESAY_PLANT"
 	None     = "none"

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCatch: a bug that a test sees is caught; one that it does not see, and one that is said to be seen by a test that fails anyway, are not.
+// TestCatch: a bug that a test sees is caught; one that it does not see, and one that is said to be
+// seen by a test that fails anyway, are not.
 func TestCatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles a package anew")
@@ -33,7 +34,8 @@ func TestCatch(t *testing.T) {
 
 const anyway = "FORESAY_PLANT_ANYWAY"
 
-// seeded are bugs in two places each, which seed 7 catches and not 5; the second seems to be caught.
+// seeded are bugs in two places each, which seed 7 catches and not 5; the second seems to be
+// caught.
 func seeded() []Bug {
 	const dir, old = "internal/plant", "const search = patience / 2\n"
 	return []Bug{
@@ -54,7 +56,8 @@ func TestSeeds(t *testing.T) {
 	})
 }
 
-// TestCatchGoesOn: if the seed that a table names does not catch a bug any more, one after it may, unless that fails anyway.
+// TestCatchGoesOn: if the seed that a table names does not catch a bug any more, one after it may,
+// unless that fails anyway.
 func TestCatchGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles a package anew")

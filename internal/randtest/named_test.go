@@ -149,8 +149,8 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 	planting.Catch(t, bugs)
 }
 
-// TestUnseenBugsAreTheTrees: what is said of bugs of the tree is said of bugs that there are. Those that do not show
-// over gRPC are caught by tests of the tree's own, as its TestPlants sees.
+// TestUnseenBugsAreTheTrees: what is said of bugs of the tree is said of bugs that there are. Those
+// that do not show over gRPC are caught by tests of the tree's own, as its TestPlants sees.
 func TestUnseenBugsAreTheTrees(t *testing.T) {
 	there := make(map[string]bool)
 	for _, b := range treePlants() {

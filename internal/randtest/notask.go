@@ -25,7 +25,8 @@ func RunUnguessed(t *testing.T, seeds int) {
 	run(t, seeds, NewUnguessed)
 }
 
-// habitually is how often Do is called with a function that calls nothing before it makes no task of it.
+// habitually is how often Do is called with a function that calls nothing before it makes no task
+// of it.
 const habitually = 64
 
 // unguessed executes a task whose function Do has come to know as one without guesses.

@@ -25,8 +25,8 @@ func TestTimesThatWereInDoubt(t *testing.T) {
 }
 
 // TestProgramsThatWentWrong plays random programs that an hour of them has found to go wrong:
-//   - a write that waited for guesses, and was looked for again since the record had changed, had less
-//     than its time limit left;
+//   - a write that waited for guesses, and was looked for again since the record had changed, had
+//     less than its time limit left;
 //   - reads that were sent plainly ahead, and never answered, had all streams that a server admits;
 //   - a goroutine that waited for the end of its context, which comes by itself, counted as stuck.
 func TestProgramsThatWentWrong(t *testing.T) {

@@ -13,8 +13,10 @@ type plant struct {
 	dir      string // of the package, from the root of the repository
 	old, new string // MUTANT stands for the condition
 	sketch   string // shows it soonest; random programs do, too
-	// first are scenarios that showed the bug when this was written, if finding one took hundreds: they are tried before all others. When programs are
-	// generated in another way these may not show it any more. Then the others do, and the test takes longer until the number that it logs is written here.
+	// first are scenarios that showed the bug when this was written, if finding one took hundreds:
+	// they are tried before all others. When programs are generated in another way these may not
+	// show it any more. Then the others do, and the test takes longer until the number that it logs
+	// is written here.
 	first []int
 	slow  bool // it takes so many worlds that it is tried only if asked for
 }

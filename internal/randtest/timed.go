@@ -46,8 +46,9 @@ func NewTimed(seed uint64) *Scenario {
 	return sc
 }
 
-// NewRetried returns such a scenario whose connections admit few streams, and in which first attempts of calls
-// fail that gRPC then makes again: calls that wait for those want the same streams.
+// NewRetried returns such a scenario whose connections admit few streams, and in which first
+// attempts of calls fail that gRPC then makes again: calls that wait for those want the same
+// streams.
 func NewRetried(seed uint64) *Scenario {
 	sc := NewTimed(seed)
 	sc.retried = true
@@ -141,9 +142,9 @@ func (sc *Scenario) refusals() (sum time.Duration) {
 //     the program's own code once more;
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
-//   - a call that is refused after its caller turned out right is made only then, in a handler, too, of
-//     whose calls there are no reports: if it may be refused for want of a slot, for all that it
-//     takes, if its server does not stage what clients think it does, for a round trip;
+//   - a call that is refused after its caller turned out right is made only then, in a handler,
+//     too, of whose calls there are no reports: if it may be refused for want of a slot, for all
+//     that it takes, if its server does not stage what clients think it does, for a round trip;
 //   - who passes a barrier, or pins, waits for all that a neighbour has guessed, which may
 //     be its calls one after the other, once and once more in each of these runs.
 func (v *verdict) late(o *oracle) {

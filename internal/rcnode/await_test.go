@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestMachineThatWaits: a machine whose nodes may not begin yet says so from the first moment on, before whoever has it wait says why. It is asked for nothing, and stops when it is told to.
+// TestMachineThatWaits: a machine whose nodes may not begin yet says so from the first moment on,
+// before whoever has it wait says why. It is asked for nothing, and stops when it is told to.
 func TestMachineThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newIdleWorld(t, wan.Uniform(10*time.Millisecond, "a", "b", "c"))

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/transport"
 )
 
-// checkCertificate tells at the start what others would refuse later, one message after the other: a certificate that they do not trust, or that is another machine's.
+// checkCertificate tells at the start what others would refuse later, one message after the other:
+// a certificate that they do not trust, or that is another machine's.
 func checkCertificate(cfg *tls.Config, ids []protocol.ID) error {
 	if cfg == nil || len(cfg.Certificates) == 0 || len(cfg.Certificates[0].Certificate) == 0 {
 		return nil // it has others by a function

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestHotKey: clients of all sites that add to one key take turns. How many attempts a transaction makes does not depend on how many clients there are.
+// TestHotKey: clients of all sites that add to one key take turns. How many attempts a transaction
+// makes does not depend on how many clients there are.
 func TestHotKey(t *testing.T) {
 	for _, mode := range []client.Mode{client.Spec, client.Predicated} {
 		for _, clients := range []int{6, 24} {

@@ -1,5 +1,5 @@
-// Package rcnode runs a machine of a store by Replicated Commit in a process: the servers of its shards, its coordinator and its gate in one host, and the
-// service for clients.
+// Package rcnode runs a machine of a store by Replicated Commit in a process: the servers of its
+// shards, its coordinator and its gate in one host, and the service for clients.
 package rcnode
 
 import (
@@ -36,12 +36,14 @@ import (
 // group is that of all nodes of a store.
 const group transport.Group = 3
 
-// Config is what a machine is made from. Fields that are not required have the defaults that they name.
+// Config is what a machine is made from. Fields that are not required have the defaults that they
+// name.
 type Config struct {
 	Cluster  string // required
 	Topology replicatedcommit.Topology
 	Machine  string // this one's name in the topology
-	// Disk returns what a node of the machine has written before, and where it writes: it is called for shard-0, say. nil: memory.
+	// Disk returns what a node of the machine has written before, and where it writes: it is called
+	// for shard-0, say. nil: memory.
 	Disk func(name string) (host.Disk, error)
 	// Listeners are for the machine's addresses of the topology. nil: TCP.
 	PeerListener, ClientListener net.Listener
@@ -49,7 +51,8 @@ type Config struct {
 	PeerDial func(ctx context.Context, address string) (net.Conn, error)
 	// PeerTLS is as transport.Config.TLS wants it, with the names of Members.
 	PeerTLS *tls.Config
-	// ClientTLS is for the clients' port. Unless its ClientAuth asks for certificates and checks them, anybody who reaches the port may read and write everything.
+	// ClientTLS is for the clients' port. Unless its ClientAuth asks for certificates and checks
+	// them, anybody who reaches the port may read and write everything.
 	ClientTLS *tls.Config
 	// Insecure leaves both ports without TLS. Either it or both of the above must be set.
 	Insecure bool
@@ -61,7 +64,8 @@ type Config struct {
 	Check                       bool
 	StopTimeout                 time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
 	Logger                      *slog.Logger
-	// Observe is told of each call of clients when it begins, and what it returns is called with the answer or the error. nil: nobody is told.
+	// Observe is told of each call of clients when it begins, and what it returns is called with
+	// the answer or the error. nil: nobody is told.
 	Observe func(method string) (end func(resp any, err error))
 	// Committed gets how long each commit to a disk took. nil: nobody.
 	Committed func(took time.Duration)
@@ -69,7 +73,8 @@ type Config struct {
 	Retired bool
 	// Change answers steps of the agreement on the next epoch. nil: they are not answered.
 	Change func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
-	// Await returns when the machine's nodes may begin, and tells meanwhile what it waits for. Until then the machine answers calls of Status and Change only. nil: they may begin.
+	// Await returns when the machine's nodes may begin, and tells meanwhile what it waits for.
+	// Until then the machine answers calls of Status and Change only. nil: they may begin.
 	Await func(ctx context.Context, say func(what string)) error
 }
 
@@ -87,7 +92,8 @@ func Members(t replicatedcommit.Topology, machine string) ([]protocol.ID, error)
 	return ids, nil
 }
 
-// A RefusedError says that a shard's server must not take part: most often because its disk was lost.
+// A RefusedError says that a shard's server must not take part: most often because its disk was
+// lost.
 type RefusedError struct {
 	Machine string
 	Shard   int
@@ -174,7 +180,8 @@ func (n *Node) open() (err error) {
 	}
 	n.host, err = host.New(host.Config{
 		Network: transport.Config{
-			// Machines of another epoch are of another cluster: what they say rests on another layout.
+			// Machines of another epoch are of another cluster: what they say rests on another
+			// layout.
 			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
 			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
@@ -217,8 +224,9 @@ func (n *Node) meet() error {
 	return nil
 }
 
-// maxAge returns how old a message to a machine that is away may be when that is back; 0: what the transport has. Nodes ask again after a few round trips, and a machine that was away carries out each decision
-// that it is told, and fetches what it decides on, though it copies that anyway.
+// maxAge returns how old a message to a machine that is away may be when that is back; 0: what the
+// transport has. Nodes ask again after a few round trips, and a machine that was away carries out
+// each decision that it is told, and fetches what it decides on, though it copies that anyway.
 func maxAge(roundTrip time.Duration) time.Duration {
 	if roundTrip == 0 {
 		return 0
@@ -270,7 +278,8 @@ func (n *Node) addNodes() error {
 	return nil
 }
 
-// maxCalls bounds the calls of a connection that wait for an answer. It is well below replicatedcommit.Config.MaxWaiting: one connection does not fill the gate.
+// maxCalls bounds the calls of a connection that wait for an answer. It is well below
+// replicatedcommit.Config.MaxWaiting: one connection does not fill the gate.
 const maxCalls = 2048
 
 // serve makes the service for clients.
@@ -326,8 +335,8 @@ const windowBytes = store.MaxTxnBytes
 // Clients returns the address at which the machine listens for clients.
 func (n *Node) Clients() net.Addr { return n.clients.Addr() }
 
-// Run runs the machine until ctx ends: it lets clients' calls end, makes durable what was written, and returns nil. The error is a *RefusedError if a shard
-// must not take part.
+// Run runs the machine until ctx ends: it lets clients' calls end, makes durable what was written,
+// and returns nil. The error is a *RefusedError if a shard must not take part.
 func (n *Node) Run(ctx context.Context) error {
 	log := n.cfg.Logger
 	log.Info("store: machine starts", "machine", n.cfg.Machine, "site", n.cfg.Topology.Sites[n.site].Name, "epoch", n.cfg.Topology.Epoch, "shards", len(n.shards),

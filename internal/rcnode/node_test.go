@@ -105,7 +105,8 @@ func (w *world) close() {
 	w.net.Close()
 }
 
-// TestLatencies: a transaction of four dependent reads takes five round trips to the nearest other site without the engine's guesses, two with them.
+// TestLatencies: a transaction of four dependent reads takes five round trips to the nearest other
+// site without the engine's guesses, two with them.
 func TestLatencies(t *testing.T) {
 	for _, tc := range []struct {
 		mode client.Mode
@@ -192,7 +193,8 @@ func TestCounters(t *testing.T) {
 				t.Fatalf("the status is %v, %v", st, err)
 			}
 			for _, s := range st.Shards {
-				if !s.Admitted || s.Undecided+s.Locks+s.Wanting+s.Waiting != 0 || s.Shard != 1 && s.Transactions == 0 { // shard 1 has none of the keys
+				// shard 1 has none of the keys
+				if !s.Admitted || s.Undecided+s.Locks+s.Wanting+s.Waiting != 0 || s.Shard != 1 && s.Transactions == 0 {
 					t.Errorf("a shard of machine %s is left as %v", st.Machine, s)
 				}
 			}
@@ -214,7 +216,8 @@ func TestCounters(t *testing.T) {
 	})
 }
 
-// TestRefusalBringsTheValue: a predicated transaction that read an old value is tried again with the new one, which came with the refusal.
+// TestRefusalBringsTheValue: a predicated transaction that read an old value is tried again with
+// the new one, which came with the refusal.
 func TestRefusalBringsTheValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
@@ -259,8 +262,10 @@ func TestRefusalBringsTheValue(t *testing.T) {
 	})
 }
 
-// TestLoopOnReadsThatDoNotGoTogether: two keys are always written together, and a function waits for ever if they differ. Reads at different times may show it one without
-// the other. In mode Predicated a quorum is asked then, and the function runs again at once; in other modes what it has read is validated after a while.
+// TestLoopOnReadsThatDoNotGoTogether: two keys are always written together, and a function waits
+// for ever if they differ. Reads at different times may show it one without the other. In mode
+// Predicated a quorum is asked then, and the function runs again at once; in other modes what it
+// has read is validated after a while.
 func TestLoopOnReadsThatDoNotGoTogether(t *testing.T) {
 	for _, tc := range []struct {
 		mode     client.Mode

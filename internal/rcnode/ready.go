@@ -18,21 +18,24 @@ func (n *Node) setHealth(s healthpb.HealthCheckResponse_ServingStatus) {
 	n.health.SetServingStatus(pb.Store_ServiceDesc.ServiceName, s)
 }
 
-// How often shards are asked whether they take part: soon at first, then with pauses, as a newcomer may copy for long.
+// How often shards are asked whether they take part: soon at first, then with pauses, as a newcomer
+// may copy for long.
 const (
 	firstPoll = 50 * time.Millisecond
 	lastPoll  = time.Second
 )
 
-// A machine that does not take part says why in the log: for the first time after complainAfter, and again when the reason has changed, but not more often than that, or has lasted for
+// A machine that does not take part says why in the log: for the first time after complainAfter,
+// and again when the reason has changed, but not more often than that, or has lasted for
 // complainEvery.
 const (
 	complainAfter = 3 * time.Second
 	complainEvery = time.Minute
 )
 
-// serveWhenReady says that the machine serves once all of its shards are admitted and have copied what they lack: before that they answer no reads.
-// What takes part once does so until the machine stops.
+// serveWhenReady says that the machine serves once all of its shards are admitted and have copied
+// what they lack: before that they answer no reads. What takes part once does so until the machine
+// stops.
 func (n *Node) serveWhenReady(ctx context.Context) {
 	began, said, at := time.Now(), "", time.Time{}
 	for wait := firstPoll; !n.ready(ctx); wait = min(2*wait, lastPoll) {

@@ -29,7 +29,8 @@ func (w *world) connect(i int) *grpc.ClientConn {
 	return conn
 }
 
-// TestHealth: a machine whose shards are not admitted, and which answers nobody, does not say that it serves. It does when they are.
+// TestHealth: a machine whose shards are not admitted, and which answers nobody, does not say that
+// it serves. It does when they are.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newIdleWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
@@ -55,7 +56,8 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestCallsEnd: calls that nobody answers end without a deadline of the client's, and a connection does not keep others from the gate with them.
+// TestCallsEnd: calls that nobody answers end without a deadline of the client's, and a connection
+// does not keep others from the gate with them.
 func TestCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newIdleWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
@@ -78,7 +80,8 @@ func TestCallsEnd(t *testing.T) {
 	})
 }
 
-// TestInsecureIsBothOrNone: who configured certificates for one port, and Insecure, may think that it uses them.
+// TestInsecureIsBothOrNone: who configured certificates for one port, and Insecure, may think that
+// it uses them.
 func TestInsecureIsBothOrNone(t *testing.T) {
 	w := newIdleWorld(t, wan.Uniform(time.Millisecond, "a", "b", "c"))
 	defer w.close()

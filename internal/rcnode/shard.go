@@ -20,7 +20,8 @@ func (n *Node) heardFull(msg replicatedcommit.Message) {
 	}
 }
 
-// receive takes what the server says to its application. It is called by the server's goroutine, and does not wait.
+// receive takes what the server says to its application. It is called by the server's goroutine,
+// and does not wait.
 func (s *shard) receive(msg replicatedcommit.Message) {
 	switch m := msg.(type) {
 	case replicatedcommit.ServerStatus:

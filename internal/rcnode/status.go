@@ -74,7 +74,8 @@ func (n *Node) Servers(ctx context.Context) ([]replicatedcommit.ServerStatus, er
 	return out, nil
 }
 
-// Retire has the machine's servers vote for nothing new, and returns how many transactions that they have voted for may not be carried out elsewhere.
+// Retire has the machine's servers vote for nothing new, and returns how many transactions that
+// they have voted for may not be carried out elsewhere.
 func (n *Node) Retire(ctx context.Context) (unsettled int, err error) {
 	if err := n.awaiting(); err != nil {
 		return 0, err

@@ -2,19 +2,21 @@ package spectree
 
 import "slices"
 
-// A call without side effects counts as right once its own lane stands on no guess. Its code may know
-// more than that: what it was told in the lane around it, whose context it used for a call, say. If that
-// was a wrong guess, the code that turns out right may come to an equal call by another way, after
-// effects of its own, before which the answer may be from. So such a call is found only where it was made
-// after the same effects, unless a run that made it stood on nothing wrong in lanes related to its own.
-// Calls with side effects wait for these guesses: see standOnRelatives.
+// A call without side effects counts as right once its own lane stands on no guess. Its code may
+// know more than that: what it was told in the lane around it, whose context it used for a call,
+// say. If that was a wrong guess, the code that turns out right may come to an equal call by
+// another way, after effects of its own, before which the answer may be from. So such a call is
+// found only where it was made after the same effects, unless a run that made it stood on nothing
+// wrong in lanes related to its own. Calls with side effects wait for these guesses: see
+// standOnRelatives.
 
 // rightAt returns the call that counts as right at this place, and is no other for run r, or nil.
 func (t *Tree) rightAt(r *Run, k key) *Call {
 	return t.confirmedWhere(k, func(c *Call) bool { return !t.astray(c, r) })
 }
 
-// confirmedWhere returns a confirmed call at this place for which the function returns true, or nil.
+// confirmedWhere returns a confirmed call at this place for which the function returns true, or
+// nil.
 func (t *Tree) confirmedWhere(k key, is func(*Call) bool) *Call {
 	c := t.record.confirmedAt(k)
 	if c == nil || is(c) {
@@ -29,8 +31,8 @@ func (t *Tree) confirmedWhere(k key, is func(*Call) bool) *Call {
 	return t.record.all[i]
 }
 
-// astray reports whether all who made a call that counts as right may have come to it by another way
-// than run r does, if that turns out right.
+// astray reports whether all who made a call that counts as right may have come to it by another
+// way than run r does, if that turns out right.
 func (t *Tree) astray(c *Call, r *Run) bool {
 	if c.spec.Effect != None || c.spec.Once {
 		return false
@@ -38,8 +40,8 @@ func (t *Tree) astray(c *Call, r *Run) bool {
 	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return u.dep.blocker() == nil && !u.guessedOther(r) })
 }
 
-// guessedOther reports whether the use's run went on before, in lanes related to the use's, with a guess
-// that is not known to be right and that r does not go on with.
+// guessedOther reports whether the use's run went on before, in lanes related to the use's, with a
+// guess that is not known to be right and that r does not go on with.
 func (u *Use) guessedOther(r *Run) bool {
 	return u.Run != r && slices.ContainsFunc(u.Run.unsure(), func(g *Use) bool {
 		if g.index >= u.index || !covers(g.lane.id, u.lane.id) && !covers(u.lane.id, g.lane.id) {
@@ -53,19 +55,22 @@ func (u *Use) guessedOther(r *Run) bool {
 	})
 }
 
-// Goroutines that share a lane may swap equal calls in a replay. If what they were told counts as equal and is
-// not, they go on by other ways, and nothing tells at once: what one of them reads anew may be what another
-// one has yet to read, or come from after effects that follow on the way that was right.
+// Goroutines that share a lane may swap equal calls in a replay. If what they were told counts as
+// equal and is not, they go on by other ways, and nothing tells at once: what one of them reads
+// anew may be what another one has yet to read, or come from after effects that follow on the way
+// that was right.
 
-// ahead reports whether a lane that makes a call anew has yet to make what has happened there, or around it.
+// ahead reports whether a lane that makes a call anew has yet to make what has happened there, or
+// around it.
 func (t *Tree) ahead(l *Lane) bool {
 	return l.run.ID > 1 && !t.madeAll(l.run) && slices.ContainsFunc(t.sent.all, func(o *Call) bool {
 		return (covers(l.id, o.Lane()) || covers(o.Lane(), l.id)) && !l.run.made(o)
 	})
 }
 
-// unread returns a read that a run which was right made and this one has not, in a lane where this one, or one
-// before it, read anew before it had made what had happened, or nil. There are two ways then.
+// unread returns a read that a run which was right made and this one has not, in a lane where this
+// one, or one before it, read anew before it had made what had happened, or nil. There are two ways
+// then.
 func (t *Tree) unread(r *Run) *Call {
 	if t.gaveUp() || len(t.forkers) > 0 {
 		return nil
@@ -84,8 +89,8 @@ func (t *Tree) unread(r *Run) *Call {
 	return nil
 }
 
-// unsure returns the uses that the run goes on with guesses for of which it is not known whether they
-// are right, or, once it is discarded, of which that was not known then.
+// unsure returns the uses that the run goes on with guesses for of which it is not known whether
+// they are right, or, once it is discarded, of which that was not known then.
 func (r *Run) unsure() []*Use {
 	if r.discarded {
 		return *r.left

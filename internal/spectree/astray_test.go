@@ -2,8 +2,8 @@ package spectree
 
 import "testing"
 
-// TestReadBesideAGuess checks that a read that is right by its own lane is found after effects of the
-// lane's own unless its code may have come to it on a guess of the lane around that was wrong.
+// TestReadBesideAGuess checks that a read that is right by its own lane is found after effects of
+// the lane's own unless its code may have come to it on a guess of the lane around that was wrong.
 func TestReadBesideAGuess(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -53,8 +53,8 @@ func (s *scenario) answer(guess *Use, right bool, run int) int {
 	return run + 1
 }
 
-// TestReadBesideAnotherGuess checks that a run does not find after its own effects what a run beside it
-// read on another guess, as long as neither is known to be right.
+// TestReadBesideAnotherGuess checks that a run does not find after its own effects what a run
+// beside it read on another guess, as long as neither is known to be right.
 func TestReadBesideAnotherGuess(t *testing.T) {
 	s := play(t, replayable)
 	child := s.Fork(s.lane(1))
@@ -70,9 +70,10 @@ func TestReadBesideAnotherGuess(t *testing.T) {
 	s.skip()
 }
 
-// TestSwappedAnswers checks that a run does not count as right that read anew, by another way than one that was
-// right, before it had made what had happened there: goroutines that share its lane swapped equal calls, the
-// answers of which count as equal and are not. A goroutine that comes to its reads late reads them, too.
+// TestSwappedAnswers checks that a run does not count as right that read anew, by another way than
+// one that was right, before it had made what had happened there: goroutines that share its lane
+// swapped equal calls, the answers of which count as equal and are not. A goroutine that comes to
+// its reads late reads them, too.
 func TestSwappedAnswers(t *testing.T) {
 	for _, swapped := range []bool{false, true} {
 		s := play(t, replayable)

@@ -2,11 +2,10 @@ package spectree
 
 import "slices"
 
-// Code may stop waiting for a call: a timer or another goroutine ends the call's
-// context, or it goes on without. A run that went on with a prediction waits no more, so
-// nothing tells whether it would have given the call up by now. So once the call takes
-// long, a second run is started beside it, the doubter, which waits for the call as plain code does and takes
-// no predictions of its own.
+// Code may stop waiting for a call: a timer or another goroutine ends the call's context, or it
+// goes on without. A run that went on with a prediction waits no more, so nothing tells whether it
+// would have given the call up by now. So once the call takes long, a second run is started beside
+// it, the doubter, which waits for the call as plain code does and takes no predictions of its own.
 //
 //   - If the answer comes first, the doubter is not needed if a prediction was right,
 //     and takes the place of the run that is wrong otherwise.
@@ -46,7 +45,8 @@ func (t *Tree) Doubt(uses []*Use) {
 	}
 }
 
-// doubting returns what a doubter of the use's call is to assume, which does without all of these guesses.
+// doubting returns what a doubter of the use's call is to assume, which does without all of these
+// guesses.
 func (u *Use) doubting(uses []*Use) []choice {
 	path := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
 		return slices.ContainsFunc(uses, func(o *Use) bool { return o.Call == ch.call })
@@ -54,9 +54,9 @@ func (u *Use) doubting(uses []*Use) []choice {
 	return append([]choice{{u.Call, noGuess}}, path...)
 }
 
-// Doubtful reports whether the use's run is alive and went on with a prediction of
-// which nothing is known. It may be of a call with effects: what waits for it waits for nothing more
-// that plain code would.
+// Doubtful reports whether the use's run is alive and went on with a prediction of which nothing is
+// known. It may be of a call with effects: what waits for it waits for nothing more that plain code
+// would.
 func (u *Use) Doubtful() bool {
 	c := u.Call
 	return u.answer >= 0 && !u.Run.discarded && !c.answered && !c.dead && !c.spec.Local

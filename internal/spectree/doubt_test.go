@@ -29,7 +29,8 @@ func TestDoubter(t *testing.T) {
 	s.want("final run 2", "commit run 2", "abandon call 2")
 }
 
-// TestDoubterBesideARunThatReturned: the calls of a run that is right count before it ends the task.
+// TestDoubterBesideARunThatReturned: the calls of a run that is right count before it ends the
+// task.
 func TestDoubterBesideARunThatReturned(t *testing.T) {
 	s, a := doubted(t)
 	w := s.write(s.lane(1), "w", Staged, 0)
@@ -94,8 +95,8 @@ func TestDoubtOfAnEarlierCall(t *testing.T) {
 	s.want()
 }
 
-// TestDoubtThatHasARun: a doubter stays when another one that was to take its place is not needed, since
-// a run that is behind has yet to go on with the guess.
+// TestDoubtThatHasARun: a doubter stays when another one that was to take its place is not needed,
+// since a run that is behind has yet to go on with the guess.
 func TestDoubtThatHasARun(t *testing.T) {
 	s := play(t, replayable)
 	a, b := s.read(s.lane(1), "a", 0), s.read(s.lane(1), "b", 1) // by goroutines that share the lane
@@ -108,8 +109,8 @@ func TestDoubtThatHasARun(t *testing.T) {
 	s.want()
 }
 
-// TestDoubterThatIsGoneAtOnce: what random programs are held against lets one run more than the width be
-// alive for a doubter, also where the tree has discarded that in the same breath.
+// TestDoubterThatIsGoneAtOnce: what random programs are held against lets one run more than the
+// width be alive for a doubter, also where the tree has discarded that in the same breath.
 func TestDoubterThatIsGoneAtOnce(t *testing.T) {
 	cfg := replayable
 	cfg.Limits = ample

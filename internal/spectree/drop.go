@@ -59,8 +59,8 @@ func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
 // gaveUp reports whether code of any run gave up waiting for a call, or did not make one.
 func (t *Tree) gaveUp() bool { return t.dropped != nil || t.skipped != nil }
 
-// wentOnWithout reports whether a run that was right, or may have been, gave up waiting at this place, or
-// did not make the call.
+// wentOnWithout reports whether a run that was right, or may have been, gave up waiting at this
+// place, or did not make the call.
 func (t *Tree) wentOnWithout(at key) bool {
 	return slices.ContainsFunc(t.dropped[at], drop.right) || t.wasSkipped(at)
 }
@@ -134,9 +134,10 @@ func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 	})
 }
 
-// overtakenBy returns what the run made where the one that was right to make c, which takes effect now,
-// had given up waiting or made nothing, if that shows that the run is on another path: it has yet to make
-// c, or what it made has effects, which would follow those of c. Its replay finds out in time, see GivesWay.
+// overtakenBy returns what the run made where the one that was right to make c, which takes effect
+// now, had given up waiting or made nothing, if that shows that the run is on another path: it has
+// yet to make c, or what it made has effects, which would follow those of c. Its replay finds out
+// in time, see GivesWay.
 func (r *Run) overtakenBy(c *Call) *Use {
 	if c.right.around == nil {
 		return nil
@@ -154,15 +155,16 @@ func (r *Run) overtakenBy(c *Call) *Use {
 	return nil
 }
 
-// strays reports whether the run is on another path than one that was right to make what takes effect now.
+// strays reports whether the run is on another path than one that was right to make what takes
+// effect now.
 func (t *Tree) strays(r *Run) bool {
 	return slices.ContainsFunc(t.released, func(c *Call) bool { return r.overtakenBy(c) != nil || r.leftOut(c) != nil })
 }
 
-// leftOut returns what the run gave up waiting for, or did not make, although the one that was right to make c,
-// which takes effect now, made that before, or c itself; nil if there is no such thing, or the run has made c. The
-// run is on another path then: what it goes on to may be from after c, where it was from before. Its replay makes
-// the call, see Late.
+// leftOut returns what the run gave up waiting for, or did not make, although the one that was
+// right to make c, which takes effect now, made that before, or c itself; nil if there is no such
+// thing, or the run has made c. The run is on another path then: what it goes on to may be from
+// after c, where it was from before. Its replay makes the call, see Late.
 func (r *Run) leftOut(c *Call) (first *gap) {
 	if !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) {
 		return nil
@@ -185,8 +187,9 @@ func (r *Run) leftOut(c *Call) (first *gap) {
 	return first
 }
 
-// follows reports whether the call took effect after its code had given up waiting at this place for a
-// call with effects, or none. What has effects its relatives may have made after they had given it up.
+// follows reports whether the call took effect after its code had given up waiting at this place
+// for a call with effects, or none. What has effects its relatives may have made after they had
+// given it up.
 func (c *Call) follows(at key, effect Effect) bool {
 	if effect != None {
 		return c.right.around.has(at)
@@ -214,8 +217,8 @@ func (g *gap) next() key {
 // that made it: who is told that goes on as one who gave up waiting.
 func (t *Tree) Ended(c *Call) { c.ended = true }
 
-// gapsAround returns what the lane, which makes a call with effects, gave up before, and what its relatives
-// did: the code of one of these may make the call. See standOnRelatives.
+// gapsAround returns what the lane, which makes a call with effects, gave up before, and what its
+// relatives did: the code of one of these may make the call. See standOnRelatives.
 func (l *Lane) gapsAround() *gap {
 	g := l.children.gaps(l.gaps)
 	for p := l.parent; p != nil; p = p.parent {
@@ -240,7 +243,8 @@ func (g *gap) with(o *gap) *gap {
 	return &gap{prev: g, join: o}
 }
 
-// all yields what a lane gave up, each once: lanes that were waited for may have begun with the same.
+// all yields what a lane gave up, each once: lanes that were waited for may have begun with the
+// same.
 func (g *gap) all(yield func(*gap) bool) {
 	var seen map[*gap]bool
 	for todo := []*gap{g}; len(todo) > 0; {
@@ -264,9 +268,10 @@ func (g *gap) all(yield func(*gap) bool) {
 	}
 }
 
-// onPathOf reports whether the lane comes to a call that counts as right by the path of those who made it:
-// it went on without the answers that they gave up waiting for, and without no others, and wrote nothing that
-// they did not, unless something has happened that they did later, so that nothing can be made anew.
+// onPathOf reports whether the lane comes to a call that counts as right by the path of those who
+// made it: it went on without the answers that they gave up waiting for, and without no others, and
+// wrote nothing that they did not, unless something has happened that they did later, so that
+// nothing can be made anew.
 func (t *Tree) onPathOf(l *Lane, c *Call) bool {
 	u := c.right
 	if u == nil {
@@ -275,8 +280,9 @@ func (t *Tree) onPathOf(l *Lane, c *Call) bool {
 	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || t.Behind(l.run))
 }
 
-// wroteSince reports whether the lane comes to a read after an effect that nobody has made before and that is not
-// from before the read: goroutines that share the lane, some of which gave calls up, may do so.
+// wroteSince reports whether the lane comes to a read after an effect that nobody has made before
+// and that is not from before the read: goroutines that share the lane, some of which gave calls
+// up, may do so.
 func (t *Tree) wroteSince(l *Lane, c *Call) bool {
 	if c.spec.Effect != None {
 		return false
@@ -288,8 +294,8 @@ func (t *Tree) wroteSince(l *Lane, c *Call) bool {
 	})
 }
 
-// within reports whether each of these gaps is one of those that a lane has, or it got the result of a
-// call that had ended there.
+// within reports whether each of these gaps is one of those that a lane has, or it got the result
+// of a call that had ended there.
 func (g *gap) within(gaps, ends *gap) bool {
 	if g == gaps {
 		return true

@@ -103,8 +103,8 @@ func TestManySkips(t *testing.T) {
 	}
 }
 
-// leftBeforeEffect plays a run that gave a call with effects up in a lane, and went on to another effect: in the
-// same lane, or in the one around it, whose context the code may use.
+// leftBeforeEffect plays a run that gave a call with effects up in a lane, and went on to another
+// effect: in the same lane, or in the one around it, whose context the code may use.
 func leftBeforeEffect(t *testing.T, s *scenario, outer bool) {
 	l := s.Fork(s.lane(1))
 	guess := s.read(s.lane(1), "guess", 1)
@@ -122,9 +122,9 @@ func leftBeforeEffect(t *testing.T, s *scenario, outer bool) {
 	s.skip()
 }
 
-// TestEffectsGiveWay checks that a call with effects that a right run gave up is not made in a replay once
-// another effect has followed it, also when that counts as one of the lane around: else they happen in the
-// wrong order.
+// TestEffectsGiveWay checks that a call with effects that a right run gave up is not made in a
+// replay once another effect has followed it, also when that counts as one of the lane around: else
+// they happen in the wrong order.
 func TestEffectsGiveWay(t *testing.T) {
 	for _, outer := range []bool{false, true} {
 		s := play(t, replayable)
@@ -152,8 +152,9 @@ func TestEffectsGiveWay(t *testing.T) {
 	}
 }
 
-// TestOvertakenRuns checks that a run which made a call that a right one gave up is replaced when what
-// followed there takes effect: it is on another path. Otherwise it would make that happen in the end.
+// TestOvertakenRuns checks that a run which made a call that a right one gave up is replaced when
+// what followed there takes effect: it is on another path. Otherwise it would make that happen in
+// the end.
 func TestOvertakenRuns(t *testing.T) {
 	s := play(t, replayable)
 	first := s.lane(1)
@@ -174,9 +175,9 @@ func TestOvertakenRuns(t *testing.T) {
 	}
 }
 
-// TestRunsThatLeftOut checks the same the other way round: a run that did not make a call, or gave it up, which the
-// right one made before an effect, is replaced when that takes effect before the run has made it. What it would read
-// next comes from after the effect.
+// TestRunsThatLeftOut checks the same the other way round: a run that did not make a call, or gave
+// it up, which the right one made before an effect, is replaced when that takes effect before the
+// run has made it. What it would read next comes from after the effect.
 func TestRunsThatLeftOut(t *testing.T) {
 	for _, made := range []bool{false, true} { // the run has made what takes effect
 		s := play(t, replayable)
@@ -204,8 +205,8 @@ func TestRunsThatLeftOut(t *testing.T) {
 	}
 }
 
-// TestTwoPathsAtOnce checks that of two runs that gave up different calls, and whose caller is found right now, only
-// one has effects: neither need have made the call about which they disagree.
+// TestTwoPathsAtOnce checks that of two runs that gave up different calls, and whose caller is
+// found right now, only one has effects: neither need have made the call about which they disagree.
 func TestTwoPathsAtOnce(t *testing.T) {
 	s := play(t, Config{Replayable: true, CallerOpen: true})
 	s.Late(s.lane(1), &CallSpec{Op: "r"})
@@ -224,8 +225,8 @@ func TestTwoPathsAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadBeforeANewEffect checks that a run does not find a read after an effect that only it has made, unless what
-// followed from the read has happened.
+// TestReadBeforeANewEffect checks that a run does not find a read after an effect that only it has
+// made, unless what followed from the read has happened.
 func TestReadBeforeANewEffect(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		s := play(t, replayable)
@@ -245,8 +246,8 @@ func TestReadBeforeANewEffect(t *testing.T) {
 	}
 }
 
-// TestGuessOfWhatGaveUp checks that a guess at what a goroutine computes does not hold if that gave a call up:
-// effects that follow would not know of it.
+// TestGuessOfWhatGaveUp checks that a guess at what a goroutine computes does not hold if that gave
+// a call up: effects that follow would not know of it.
 func TestGuessOfWhatGaveUp(t *testing.T) {
 	for _, gaveUp := range []bool{false, true} {
 		s := play(t, replayable)
@@ -267,8 +268,8 @@ func TestGuessOfWhatGaveUp(t *testing.T) {
 	}
 }
 
-// TestStrayRunsHaveNoEffects checks that a run that got an answer too late, after what a right run went on to
-// without it, has no effect of its own.
+// TestStrayRunsHaveNoEffects checks that a run that got an answer too late, after what a right run
+// went on to without it, has no effect of its own.
 func TestStrayRunsHaveNoEffects(t *testing.T) {
 	s := play(t, replayable)
 	l := s.lane(1)
@@ -288,8 +289,8 @@ func TestStrayRunsHaveNoEffects(t *testing.T) {
 	}
 }
 
-// TestOnPathOfRead checks that a read is found again only by a run that went on without the same answers as
-// those who made it, or it might be from before that run's own effects.
+// TestOnPathOfRead checks that a read is found again only by a run that went on without the same
+// answers as those who made it, or it might be from before that run's own effects.
 func TestOnPathOfRead(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -325,7 +326,8 @@ func TestOnPathOfRead(t *testing.T) {
 	}
 }
 
-// TestManyGaps: lanes that are joined one after the other began with what was given up before, which counts once.
+// TestManyGaps: lanes that are joined one after the other began with what was given up before,
+// which counts once.
 func TestManyGaps(t *testing.T) {
 	s := play(t, replayable)
 	l := s.lane(1)
@@ -339,8 +341,8 @@ func TestManyGaps(t *testing.T) {
 	}
 }
 
-// TestSkippedPath checks that a run that was to assume an answer of a call, and did not make it, is not kept
-// beside the one that did.
+// TestSkippedPath checks that a run that was to assume an answer of a call, and did not make it, is
+// not kept beside the one that did.
 func TestSkippedPath(t *testing.T) {
 	s := play(t, replayable)
 	s.read(s.lane(1), "a", 2)
@@ -352,8 +354,8 @@ func TestSkippedPath(t *testing.T) {
 	}
 }
 
-// TestLateBesideAnotherLane checks that a lane whose context has ended makes a call that a right run made, if what
-// followed that took effect in a lane that waited for it.
+// TestLateBesideAnotherLane checks that a lane whose context has ended makes a call that a right
+// run made, if what followed that took effect in a lane that waited for it.
 func TestLateBesideAnotherLane(t *testing.T) {
 	for _, made := range []bool{false, true} { // the run has made what followed
 		s := play(t, replayable)
@@ -372,8 +374,8 @@ func TestLateBesideAnotherLane(t *testing.T) {
 	}
 }
 
-// TestTwoReadsOfOnePlace checks that of two ordered reads in one place, which right runs made that went on without
-// other calls, a replay finds the one that came after the same calls as its own.
+// TestTwoReadsOfOnePlace checks that of two ordered reads in one place, which right runs made that
+// went on without other calls, a replay finds the one that came after the same calls as its own.
 func TestTwoReadsOfOnePlace(t *testing.T) {
 	s := play(t, replayable)
 	read := func(l *Lane, without bool) *Use {

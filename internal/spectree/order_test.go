@@ -173,8 +173,9 @@ func TestWhatTheLaneWaitsForLater(t *testing.T) {
 	s.want("resume run 1 call 1 answer -1", "resume run 1 call 1 answer -1", "settle call 1", "send call 2")
 }
 
-// TestOrderBesideAnother checks that an ordered call that was entered with the whole order before it,
-// since an equal one that came after other calls was in its place, is found when that one is gone.
+// TestOrderBesideAnother checks that an ordered call that was entered with the whole order before
+// it, since an equal one that came after other calls was in its place, is found when that one is
+// gone.
 func TestOrderBesideAnother(t *testing.T) {
 	s := play(t, Config{Replayable: true, CallerOpen: true})
 	l := s.lane(1)
@@ -205,8 +206,9 @@ func TestOrderBesideAnother(t *testing.T) {
 	}
 }
 
-// TestWaitsDoNotShareLanes checks that a lane whose code got another value from waiting for a goroutine, or gave
-// up waiting for a call, may make its ordered calls in another order, and counts as nobody else's.
+// TestWaitsDoNotShareLanes checks that a lane whose code got another value from waiting for a
+// goroutine, or gave up waiting for a call, may make its ordered calls in another order, and counts
+// as nobody else's.
 func TestWaitsDoNotShareLanes(t *testing.T) {
 	for name, waits := range map[string]func(s *scenario, l *Lane, run int){
 		"another value": func(s *scenario, l *Lane, run int) { s.Heard(l, 1, run) },

@@ -159,7 +159,8 @@ func (t *Tree) resume(u *Use) {
 	a.Use, a.Call, a.Run = u, u.Call, u.Run
 }
 
-// await counts a call that the lane's code waits for, and done one that it does not wait for any more.
+// await counts a call that the lane's code waits for, and done one that it does not wait for any
+// more.
 func (l *Lane) await(s *CallSpec) {
 	l.waiting++
 	l.run.waiting++

@@ -260,8 +260,8 @@ func TestRandomPrograms(t *testing.T) {
 	runPrograms(t, 120_000, execution{})
 }
 
-// TestRandomDrops checks the same on programs all of which may give up waiting, or come to calls with contexts that
-// have ended.
+// TestRandomDrops checks the same on programs all of which may give up waiting, or come to calls
+// with contexts that have ended.
 func TestRandomDrops(t *testing.T) {
 	runPrograms(t, 30_000, execution{drops: true})
 }
@@ -272,8 +272,9 @@ func TestRandomNondeterminism(t *testing.T) {
 	runPrograms(t, 20_000, execution{nondet: true})
 }
 
-// TestGoOn has tasks that are stuck go on without speculation. None is, unless a bug is planted that keeps what
-// waits for itself: then they must come to their right ends all the same, and only that they were stuck shows.
+// TestGoOn has tasks that are stuck go on without speculation. None is, unless a bug is planted
+// that keeps what waits for itself: then they must come to their right ends all the same, and only
+// that they were stuck shows.
 func TestGoOn(t *testing.T) {
 	e := execution{seed: setting(t, "FORESAY_SEED", 1), unchecked: true, rescue: true, stats: new(stats)}
 	for ; e.index < 5000; e.index++ {

@@ -121,8 +121,8 @@ func (r *record) enter(c *Call) {
 	r.confirm(c)
 }
 
-// leave has the call, which is not in the list under this key any more, not be found by that. Another
-// one that has the same key, or the same place, is found from now on.
+// leave has the call, which is not in the list under this key any more, not be found by that.
+// Another one that has the same key, or the same place, is found from now on.
 func (r *record) leave(c *Call) {
 	k := c.key
 	at := r.index != nil && r.index[k] == c

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestTwinsInTheRecord checks that a call is found by its key, and by its place once it is confirmed,
-// as long as it is in the record: whatever becomes of another one that got the same key, since two
-// lanes turned out to be shared, or to have swapped their names.
+// TestTwinsInTheRecord checks that a call is found by its key, and by its place once it is
+// confirmed, as long as it is in the record: whatever becomes of another one that got the same key,
+// since two lanes turned out to be shared, or to have swapped their names.
 func TestTwinsInTheRecord(t *testing.T) {
 	for _, others := range []int{0, 2 * recordScan} { // in a list, in maps
 		for _, away := range []struct {

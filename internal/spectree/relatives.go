@@ -162,15 +162,16 @@ func (l *Lane) WaitsForOthers() bool {
 	return len(uses) > 0
 }
 
-// HeldUp reports whether the lane waits at a barrier for nothing but such guesses. Plain code would pass.
+// HeldUp reports whether the lane waits at a barrier for nothing but such guesses. Plain code would
+// pass.
 func (l *Lane) HeldUp() bool {
 	uses, own := l.guessesOfOthers()
 	return len(uses) > 0 && !own && l.run.tree.caller == CallerConfirmed
 }
 
-// guessesOfOthers returns the guesses that the lane waits for at a barrier and does not stand on, and
-// whether there are others. In a lane that goroutines share each guess may be another one's, and a lane
-// that stands on guesses of its relatives does so by its effects only.
+// guessesOfOthers returns the guesses that the lane waits for at a barrier and does not stand on,
+// and whether there are others. In a lane that goroutines share each guess may be another one's,
+// and a lane that stands on guesses of its relatives does so by its effects only.
 func (l *Lane) guessesOfOthers() (uses []*Use, own bool) {
 	r := l.run
 	if r.discarded || r.tree.over || !slices.Contains(r.parked, l) {
@@ -193,8 +194,8 @@ func (l *Lane) guessesOfOthers() (uses []*Use, own bool) {
 }
 
 // HurryLane tells that a lane that is held up at a barrier has waited for a while: a doubter is
-// started, which does without the guesses that the lane does not stand on. If it comes to the barrier
-// first it takes the place of the runs that went on with them.
+// started, which does without the guesses that the lane does not stand on. If it comes to the
+// barrier first it takes the place of the runs that went on with them.
 func (t *Tree) HurryLane(l *Lane) {
 	if uses, _ := l.guessesOfOthers(); l.HeldUp() {
 		before := t.started
@@ -204,8 +205,8 @@ func (t *Tree) HurryLane(l *Lane) {
 	}
 }
 
-// HeldUp returns the run beside which this one was started, or in whose place, since that was held up at a
-// barrier; nil if it was started for another reason.
+// HeldUp returns the run beside which this one was started, or in whose place, since that was held
+// up at a barrier; nil if it was started for another reason.
 func (r *Run) HeldUp() *Run {
 	if r.heldUp {
 		return r.from

@@ -97,8 +97,8 @@ func TestHurryOfACircle(t *testing.T) {
 }
 
 // TestHurryLane checks that a lane passes a barrier although a guess of another one is open, once
-// it waited for a while: it comes there in a run without that guess. The guesses that the lane itself stands
-// on it waits for.
+// it waited for a while: it comes there in a run without that guess. The guesses that the lane
+// itself stands on it waits for.
 func TestHurryLane(t *testing.T) {
 	for _, effect := range []Effect{None, Immediate} {
 		s := play(t, replayable)
@@ -156,8 +156,8 @@ func TestHurryLaneOfACaller(t *testing.T) {
 	}
 }
 
-// TestChildrenOfALaneThatWasWaitedFor: a goroutine that shares a lane may go on in it after others have waited
-// for the lane and for one of its children.
+// TestChildrenOfALaneThatWasWaitedFor: a goroutine that shares a lane may go on in it after others
+// have waited for the lane and for one of its children.
 func TestChildrenOfALaneThatWasWaitedFor(t *testing.T) {
 	s := play(t, replayable)
 	l := s.Fork(s.lane(1))

@@ -242,8 +242,8 @@ func (s *shell) call(t *shellThread, q request) {
 	}
 }
 
-// skips has a call not be made, since the context of its code has ended: as it had in a run that was
-// right to go on without, or by chance, unless a right one is known to make it.
+// skips has a call not be made, since the context of its code has ended: as it had in a run that
+// was right to go on without, or by chance, unless a right one is known to make it.
 func (s *shell) skips(l *Lane, spec *CallSpec) bool {
 	switch {
 	case s.t.GivesWay(l, spec):

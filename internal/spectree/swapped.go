@@ -14,9 +14,9 @@ import (
 // for all reads once the task's context has ended: what the record does not have counts as not made
 // in time.
 //
-// It has to show that names are swapped: each of two goroutines of one Group may write the
-// same, and then these are two writes. It shows where the lane was started at another point
-// of the code than the one that had its name in a run that was right so far, or does something else.
+// It has to show that names are swapped: each of two goroutines of one Group may write the same,
+// and then these are two writes. It shows where the lane was started at another point of the code
+// than the one that had its name in a run that was right so far, or does something else.
 
 // counterpart returns a call that the right run makes under another lane's name, that this
 // run has yet to make and that the lane makes now, if lanes swapped their names, or nil.
@@ -192,8 +192,8 @@ func (t *Tree) does(l *Lane, others []*Use, op string) bool {
 	return false
 }
 
-// inTurn yields what two lanes made one after the other, without local calls, as far as one of them came; beyond
-// that of the other one nil.
+// inTurn yields what two lanes made one after the other, without local calls, as far as one of them
+// came; beyond that of the other one nil.
 func inTurn(a, b []*Use) iter.Seq2[*Use, *Use] {
 	return func(yield func(_, _ *Use) bool) {
 		for {

@@ -122,8 +122,8 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
-// TestReadsBehindOwnWrites checks that a lane whose write before was its own gets no read of another
-// one that wrote the same, though names may be swapped: that one asks for its read itself.
+// TestReadsBehindOwnWrites checks that a lane whose write before was its own gets no read of
+// another one that wrote the same, though names may be swapped: that one asks for its read itself.
 func TestReadsBehindOwnWrites(t *testing.T) {
 	s := play(t, replayable)
 	s.does(1, []string{"w", "w"})
@@ -226,9 +226,10 @@ func TestSwappedAtOneMoment(t *testing.T) {
 	}
 }
 
-// TestNamesAfterAGuess checks that a lane whose starter went on with another answer is not taken for one that
-// swapped its name: of two goroutines of one Group, the second of which was started on a wrong guess in the run
-// that came first, each reads for itself, though that comes first in the next run.
+// TestNamesAfterAGuess checks that a lane whose starter went on with another answer is not taken
+// for one that swapped its name: of two goroutines of one Group, the second of which was started on
+// a wrong guess in the run that came first, each reads for itself, though that comes first in the
+// next run.
 func TestNamesAfterAGuess(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -272,8 +273,8 @@ func TestNamesAfterAGuess(t *testing.T) {
 	}
 }
 
-// TestSharedOnAGuess checks that goroutines that share a lane on a wrong guess do not count as sharing it: one
-// that makes then what another one's write has been makes a second one.
+// TestSharedOnAGuess checks that goroutines that share a lane on a wrong guess do not count as
+// sharing it: one that makes then what another one's write has been makes a second one.
 func TestSharedOnAGuess(t *testing.T) {
 	for _, right := range []bool{false, true} {
 		s := play(t, replayable)

@@ -111,7 +111,8 @@ type Tree struct {
 	waitCaller []*Call
 	refuted    map[key]struct{}    // local calls whose prediction was wrong once
 	shared     map[string]struct{} // lanes that goroutines share, see share
-	forkers    map[string][]drop   // lanes in which goroutines that share them start others, and on which guesses that showed
+	// lanes in which goroutines that share them start others, and on which guesses that showed
+	forkers map[string][]drop
 }
 
 // New returns the tree of a task of which nothing has run.

@@ -110,8 +110,8 @@ func TestByHand(t *testing.T) {
 			{Method: "pricing.Pricing/GetQuote", Predicted: true, Critical: true, From: 34, To: 73, AfterFrom: 4, AfterTo: 43},
 		}},
 	}
-	// A right users saves 20, a right permissions 10, a right pricing the last 3, each whatever the others are. A wrong
-	// users wastes 3 calls, 79 ms, a wrong permissions 2, 69 ms.
+	// A right users saves 20, a right permissions 10, a right pricing the last 3, each whatever the
+	// others are. A wrong users wastes 3 calls, 79 ms, a wrong permissions 2, 69 ms.
 	mean := func(p float64) float64 { return 76 - p*33 }
 	for _, p := range []float64{0, .5, .8, .9, .95, .99, 1} {
 		want.Rates = append(want.Rates, traceanalysis.Rate{
@@ -132,7 +132,8 @@ func TestByHand(t *testing.T) {
 	if diff := cmp.Diff(want, got, roughly(), noQuantiles); diff != "" {
 		t.Error(diff)
 	}
-	// At 50 %, 4 combinations of users and permissions and 2 of pricing: 43 or 46, 53 or 56, 63 or 66, 73 or 76.
+	// At 50 %, 4 combinations of users and permissions and 2 of pricing: 43 or 46, 53 or 56, 63 or
+	// 66, 73 or 76.
 	if d := got.Rates[1].Took; math.Abs(d.P50MS-56) > 1e-6 || math.Abs(d.P95MS-76) > 1e-6 {
 		t.Errorf("at half right: %+v, want p50 56 and p95 76", d)
 	}

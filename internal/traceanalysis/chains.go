@@ -89,7 +89,8 @@ const (
 	minTurns = 3
 )
 
-// withLoops takes stages that come again and again together, so that requests that differ in how often fall together.
+// withLoops takes stages that come again and again together, so that requests that differ in how
+// often fall together.
 func withLoops(stages []Stage) []Stage {
 	out := []Stage{}
 	for at := 0; at < len(stages); {

@@ -16,26 +16,28 @@ type LeftOut struct {
 	Twice int `json:"spans_that_came_twice"`
 	// EndBeforeStart spans were left out, with the requests that they are of.
 	EndBeforeStart int `json:"spans_that_end_before_they_begin"`
-	// ParentMissing is how many calls could not be given to a request, for a span between them is not in the input, and
-	// CallerMissing how many requests have a parent that is not, which makes no difference to them.
+	// ParentMissing is how many calls could not be given to a request, for a span between them is
+	// not in the input, and CallerMissing how many requests have a parent that is not, which makes
+	// no difference to them.
 	ParentMissing int `json:"calls_whose_parent_is_missing"`
 	CallerMissing int `json:"requests_whose_caller_is_missing"`
 	// Outside is how many calls have no parent: nothing is known of what they were made for.
 	Outside int `json:"calls_outside_of_a_request"`
 	// Circles is how many spans are their own ancestors.
 	Circles int `json:"spans_in_a_circle"`
-	// Skewed is how many server spans lie outside of the calls that they serve, by the clocks of two machines: only
-	// their lengths were used. Longer is how many are longer than the call: cut to it.
+	// Skewed is how many server spans lie outside of the calls that they serve, by the clocks of
+	// two machines: only their lengths were used. Longer is how many are longer than the call: cut
+	// to it.
 	Skewed int `json:"server_spans_outside_of_their_call"`
 	Longer int `json:"server_spans_longer_than_their_call"`
 	// Early is how many calls began before their request: taken to have begun with it.
 	Early int `json:"calls_before_their_request"`
-	// Evicted is how many traces were taken apart early because too many spans were held, and Late how many spans came
-	// after that, and were left out.
+	// Evicted is how many traces were taken apart early because too many spans were held, and Late
+	// how many spans came after that, and were left out.
 	Evicted int `json:"traces_taken_apart_early"`
 	Late    int `json:"spans_too_late"`
-	// Large is how many requests have more calls than are modelled, and Entries and Names how many came
-	// after there were too many kinds of request, and too many names.
+	// Large is how many requests have more calls than are modelled, and Entries and Names how many
+	// came after there were too many kinds of request, and too many names.
 	Large   int `json:"requests_with_too_many_calls"`
 	Entries int `json:"requests_of_too_many_kinds"`
 	Names   int `json:"names_beyond_the_limit"`

@@ -11,8 +11,8 @@ import (
 	"github.com/foresay/foresay/internal/traceanalysis"
 )
 
-// Traces that are not as they should be: what is counted, and what is left of the calls per request and of the time
-// that the server takes.
+// Traces that are not as they should be: what is counted, and what is left of the calls per request
+// and of the time that the server takes.
 func TestPartialTraces(t *testing.T) {
 	entry := func() *otlp.Span { return spanOf(1, 1, 0, otlp.Server, "a", "a.A/Do", 0, 100) }
 	get := func() *otlp.Span { return spanOf(1, 2, 1, otlp.Client, "a", "b.B/Get", 10, 50) }
@@ -90,7 +90,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// No more spans are held than allowed: traces untouched for long are taken apart, and what comes after is told.
+// No more spans are held than allowed: traces untouched for long are taken apart, and what comes
+// after is told.
 func TestBound(t *testing.T) {
 	a, b, c := bff(1), bff(2), bff(3)
 	inOrder := append(append(append([]*otlp.Span{}, a...), b...), c...)
@@ -110,7 +111,8 @@ func TestBound(t *testing.T) {
 		side = append(side, a[i], b[i], c[i])
 	}
 	r = analyze(t, traceanalysis.Options{MaxSpans: 16}, side...)
-	// At the 17th span trace 3 is the one untouched for longest. Its last two come too late; nothing else is too many.
+	// At the 17th span trace 3 is the one untouched for longest. Its last two come too late;
+	// nothing else is too many.
 	if want := (traceanalysis.LeftOut{Evicted: 1, Late: 2}); r.LeftOut != want || r.Traces != 3 {
 		t.Errorf("side by side: %+v, %d traces", r.LeftOut, r.Traces)
 	}

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// How many steps of replaying, of some nanoseconds each, one expectation may take: of an entry's rates, and while
-	// methods are compared. But so many paths are always replayed, and no more than choicePaths to compare methods.
+	// How many steps of replaying, of some nanoseconds each, one expectation may take: of an
+	// entry's rates, and while methods are compared. But so many paths are always replayed, and no
+	// more than choicePaths to compare methods.
 	rateWork    = 10_000_000
 	choiceWork  = 1_000_000
 	minPaths    = 30

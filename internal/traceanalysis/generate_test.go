@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// world makes traces of a shop: a BFF over users, permissions, pricing and stock, with carts and orders. The services' clocks
-// differ.
+// world makes traces of a shop: a BFF over users, permissions, pricing and stock, with carts and
+// orders. The services' clocks differ.
 type world struct {
 	chance *rand.Rand
 	lines  map[string][]any // spans of the batch being gathered, by service
@@ -45,7 +45,8 @@ func (w *world) id(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// latency draws from a lognormal distribution: most are near the median, some take several times as long.
+// latency draws from a lognormal distribution: most are near the median, some take several times as
+// long.
 func (w *world) latency(medianMS float64) time.Duration {
 	return time.Duration(medianMS * math.Exp(0.35*w.chance.NormFloat64()) * float64(time.Millisecond))
 }
@@ -91,7 +92,8 @@ func (n *node) database(parent string, at time.Duration, name string, medianMS f
 	return end
 }
 
-// product is users -> permissions -> pricing beside stock; one of thirty users may not see the product.
+// product is users -> permissions -> pricing beside stock; one of thirty users may not see the
+// product.
 func (w *world) product() {
 	n := &node{w, "bff", w.id(16), w.now}
 	root := w.id(8)

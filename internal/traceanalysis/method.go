@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/internal/otlp"
 )
 
-// methodOf names what a span calls or serves: an RPC's full method, an HTTP method and route, a database and its
-// operation, or the span's own name. The attributes are those of the semantic conventions, stable and before.
+// methodOf names what a span calls or serves: an RPC's full method, an HTTP method and route, a
+// database and its operation, or the span's own name. The attributes are those of the semantic
+// conventions, stable and before.
 //
 // A call that Foresay sends over a speculative stream, "M.spec", is one of the method M.
 func methodOf(s *otlp.Span) string { return strings.TrimSuffix(spokenOf(s), ".spec") }
@@ -116,8 +117,8 @@ func splitWords(name string) []string {
 	return words
 }
 
-// matches tells whether a name fits a pattern, in any case: with * for anything the whole name must, without it a
-// part.
+// matches tells whether a name fits a pattern, in any case: with * for anything the whole name
+// must, without it a part.
 func matches(pattern, name string) bool {
 	pattern, name = strings.ToLower(pattern), strings.ToLower(name)
 	parts := strings.Split(pattern, "*")

@@ -7,18 +7,21 @@ import (
 	"slices"
 )
 
-// Options say how to gather and how to model. The zero value of each field means what its comment says.
+// Options say how to gather and how to model. The zero value of each field means what its comment
+// says.
 type Options struct {
-	// Pure and Effects are patterns of methods that may be sent on a guess, or may not, whatever their names suggest:
-	// a method's full name with * for anything, or a part of it. Effects wins.
+	// Pure and Effects are patterns of methods that may be sent on a guess, or may not, whatever
+	// their names suggest: a method's full name with * for anything, or a part of it. Effects wins.
 	Pure, Effects []string
 	// Entry is a pattern that the methods of entries must fit; empty: all.
 	Entry string
 	// HitRate, between 0 and 1, is for which the best methods are found; 0: 0.9.
 	HitRate float64
-	// LoadCost is how many milliseconds of waiting saved a millisecond of calls made in vain is worth; nil: 1.
+	// LoadCost is how many milliseconds of waiting saved a millisecond of calls made in vain is
+	// worth; nil: 1.
 	LoadCost *float64
-	// MaxSpans bounds the spans that are held while their traces are not known to be whole; 0: 500,000.
+	// MaxSpans bounds the spans that are held while their traces are not known to be whole; 0:
+	// 500,000.
 	MaxSpans int
 	// Sample is how many requests of each entry the figures are of; 0: 1,000.
 	Sample int
@@ -30,11 +33,13 @@ type Options struct {
 const (
 	// maxEntries is how many kinds of request there may be.
 	maxEntries = 1000
-	// maxNames is how many different names of services and methods there may be: names that hold ids would fill memory.
+	// maxNames is how many different names of services and methods there may be: names that hold
+	// ids would fill memory.
 	maxNames = 20_000
 	// maxCalls is how many calls a request may have to be modelled.
 	maxCalls = 200
-	// maxEvicted is how many traces are remembered that had to be taken apart before the end of the input.
+	// maxEvicted is how many traces are remembered that had to be taken apart before the end of the
+	// input.
 	maxEvicted = 200_000
 )
 

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/internal/traceanalysis"
 )
 
-// Whatever spans say of their parents, kinds and times, a report comes out that says nothing impossible.
+// Whatever spans say of their parents, kinds and times, a report comes out that says nothing
+// impossible.
 func TestRandomTraces(t *testing.T) {
 	entries := 0
 	for seed := range uint64(400) {

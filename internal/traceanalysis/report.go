@@ -22,14 +22,16 @@ type Report struct {
 	Others int `json:"other_entries"`
 }
 
-// Entry is one kind of request: a service and the method that was called. All but Requests is of Sampled of them.
+// Entry is one kind of request: a service and the method that was called. All but Requests is of
+// Sampled of them.
 type Entry struct {
 	Service  string   `json:"service"`
 	Method   string   `json:"method"`
 	Requests int      `json:"requests"`
 	Sampled  int      `json:"sampled"`
 	Took     Duration `json:"took"`
-	// WaitMS is how long the critical path waits for calls, and OwnMS the rest of the mean: the program's own time.
+	// WaitMS is how long the critical path waits for calls, and OwnMS the rest of the mean: the
+	// program's own time.
 	WaitMS float64 `json:"waits_ms"`
 	OwnMS  float64 `json:"own_ms"`
 	// CallsPerRequest is the mean number of calls, Waits that of those on the critical path.
@@ -39,11 +41,12 @@ type Entry struct {
 	Chains      []Chain `json:"chains"`
 	OtherChains int     `json:"other_chains"`
 	Calls       []Call  `json:"calls"` // those that are waited for longest first
-	// Modelled is of how many of the sampled requests Rates and the choices are: fewer if requests have many calls.
+	// Modelled is of how many of the sampled requests Rates and the choices are: fewer if requests
+	// have many calls.
 	Modelled int    `json:"modelled"`
 	Rates    []Rate `json:"rates"` // all reads predicted
-	// Single and Together are the method, and the methods, that are best to predict at the report's hit rate by what
-	// is saved less the load's cost; nil if none is worth it.
+	// Single and Together are the method, and the methods, that are best to predict at the report's
+	// hit rate by what is saved less the load's cost; nil if none is worth it.
 	Single   *Choice   `json:"best_single,omitempty"`
 	Together *Choice   `json:"best_together,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
@@ -65,7 +68,8 @@ type Chain struct {
 
 // Stage is calls that were waiting for the same answer.
 type Stage struct {
-	// Methods are those that are called, with ×2, ×3 or ×many for one that is called more than once.
+	// Methods are those that are called, with ×2, ×3 or ×many for one that is called more than
+	// once.
 	Methods []string `json:"methods"`
 	// Repeated stages beside each other are a loop: they come three times or more.
 	Repeated bool `json:"repeated,omitempty"`
@@ -77,8 +81,8 @@ type Call struct {
 	Effect     Effect   `json:"effect"`
 	PerRequest float64  `json:"per_request"`
 	Took       Duration `json:"took"`
-	// ServerMS is how long the server works for one, the rest is the network's and the client's; nil if no server's
-	// span is in the input.
+	// ServerMS is how long the server works for one, the rest is the network's and the client's;
+	// nil if no server's span is in the input.
 	ServerMS *float64 `json:"server_ms,omitempty"`
 	Failed   float64  `json:"failed"`
 	// WaitMS and WaitShare are what requests wait for it on the critical path.
@@ -92,7 +96,8 @@ type Alone struct {
 	SavedMS   float64 `json:"saved_ms"`   // if all predictions are right
 	VainCalls float64 `json:"vain_calls"` // if all are wrong
 	VainMS    float64 `json:"vain_ms"`    // how long these take
-	// BreakEven is the hit rate p above which p SavedMS > (1-p) load cost VainMS; nil if nothing is saved.
+	// BreakEven is the hit rate p above which p SavedMS > (1-p) load cost VainMS; nil if nothing is
+	// saved.
 	BreakEven *float64 `json:"break_even"`
 }
 
@@ -112,8 +117,8 @@ type Choice struct {
 	Extra   float64  `json:"extra_load"`
 }
 
-// Timeline is a typical request, as it was and as it would have been with every read predicted rightly: that of
-// median length among those with the most frequent chain.
+// Timeline is a typical request, as it was and as it would have been with every read predicted
+// rightly: that of median length among those with the most frequent chain.
 type Timeline struct {
 	BeforeMS float64 `json:"before_ms"`
 	AfterMS  float64 `json:"after_ms"`
@@ -131,8 +136,8 @@ type Bar struct {
 	AfterTo   float64 `json:"after_to_ms"`
 }
 
-// Report takes apart what is left and works out the top entries, or all if top is 0. The collector takes nothing
-// more after it.
+// Report takes apart what is left and works out the top entries, or all if top is 0. The collector
+// takes nothing more after it.
 func (c *Collector) Report(top int) *Report {
 	c.finish()
 	r := &Report{

@@ -156,7 +156,8 @@ func (t *tree) findOwners() {
 			case t.isEntry(at):
 				t.owner[at], found = at, at
 			case isCall(&t.spans[at]):
-				// What is under it belongs to it. Its own request is callOwner's to find, and its parent is looked at in its turn.
+				// What is under it belongs to it. Its own request is callOwner's to find, and its
+				// parent is looked at in its turn.
 				t.owner[at], found = none, none
 			case !ok:
 				t.owner[at], found = orphan, orphan

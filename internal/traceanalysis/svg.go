@@ -28,8 +28,8 @@ type picture struct {
 	y   float64
 }
 
-// WriteSVG draws the entry's timeline as a self-contained picture: a typical request as it was, and below it, on the
-// same axis, as it would have been with every read predicted rightly.
+// WriteSVG draws the entry's timeline as a self-contained picture: a typical request as it was, and
+// below it, on the same axis, as it would have been with every read predicted rightly.
 func (e *Entry) WriteSVG(w io.Writer) error {
 	p := &picture{Timeline: e.Timeline}
 	bars, cut := p.Bars, 0

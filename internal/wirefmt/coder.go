@@ -1,7 +1,7 @@
 package wirefmt
 
-// A Coder takes the fields of a message one after another: it adds them to a message's bytes, or sets them from these. So
-// one function describes a message in both directions:
+// A Coder takes the fields of a message one after another: it adds them to a message's bytes, or
+// sets them from these. So one function describes a message in both directions:
 //
 //	func(c *wirefmt.Coder, m *Prepare) {
 //		wirefmt.Uint(c, &m.From)
@@ -67,7 +67,8 @@ func Int[T ~int64](c *Coder, v *T) {
 	c.w.Int(int64(*v))
 }
 
-// Enum takes one of a few values, from least to most; what names them in errors. They take a byte each.
+// Enum takes one of a few values, from least to most; what names them in errors. They take a byte
+// each.
 func Enum[T ~uint8](c *Coder, v *T, least, most T, what string) {
 	if c.r == nil {
 		c.w.Buf = append(c.w.Buf, byte(*v))
@@ -126,7 +127,8 @@ func String[T ~string](c *Coder, v *T) {
 // firstElements bounds how many elements of a list get memory before their bytes are seen.
 const firstElements = 64
 
-// List takes a list whose elements take at least sizeBytes each: see [Reader.List]. What is read is nil if it is empty.
+// List takes a list whose elements take at least sizeBytes each: see [Reader.List]. What is read is
+// nil if it is empty.
 func List[S ~[]T, T any](c *Coder, list *S, sizeBytes int, fields func(*Coder, *T)) {
 	if c.r == nil {
 		c.w.List(len(*list))

@@ -19,7 +19,8 @@ type Kind[M any] struct {
 	fits   func(M) bool // nil unless it is an earlier layout
 }
 
-// coding is a message that is being encoded or decoded. It is what a kind's function gets, which keeps none of it.
+// coding is a message that is being encoded or decoded. It is what a kind's function gets, which
+// keeps none of it.
 type coding[T any] struct {
 	c   Coder
 	w   Writer
@@ -27,7 +28,8 @@ type coding[T any] struct {
 	msg T
 }
 
-// NewKind declares that messages of type T, each an M, have the tag, and their fields. A tag in use is never given to another type.
+// NewKind declares that messages of type T, each an M, have the tag, and their fields. A tag in use
+// is never given to another type.
 func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
 	of := reflect.TypeFor[T]()
 	pool := sync.Pool{New: func() any { return new(coding[T]) }}
@@ -54,16 +56,18 @@ func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
 	}
 }
 
-// NewEarlierKind declares under which tag, and how, earlier versions of the program have messages of type T, which have got further fields since. They are read under both tags, and those that fit,
-// since the further fields are not set, are always written in this way, so that programs of both versions understand each other but for what only the later one knows.
+// NewEarlierKind declares under which tag, and how, earlier versions of the program have messages
+// of type T, which have got further fields since. They are read under both tags, and those that
+// fit, since the further fields are not set, are always written in this way, so that programs of
+// both versions understand each other but for what only the later one knows.
 func NewEarlierKind[M, T any](tag byte, fits func(T) bool, fields func(*Coder, *T)) Kind[M] {
 	k := NewKind[M](tag, fields)
 	k.fits = func(m M) bool { return fits(any(m).(T)) }
 	return k
 }
 
-// A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message is the version, the tag of its
-// kind, and what the kind's encoder writes.
+// A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message
+// is the version, the tag of its kind, and what the kind's encoder writes.
 type Format[M any] struct {
 	protocol string
 	version  byte
@@ -132,8 +136,9 @@ func (f *Format[M]) kindOf(msg M) *Kind[M] {
 	return k
 }
 
-// Inner takes a message inside of another one, of which it is the last field. The other one's tag is outer: what
-// bytes say is never inside of itself. A message that is none of the protocol's panics when it is written.
+// Inner takes a message inside of another one, of which it is the last field. The other one's tag
+// is outer: what bytes say is never inside of itself. A message that is none of the protocol's
+// panics when it is written.
 func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 	if c.r == nil {
 		k := f.kindOf(*msg)
@@ -168,7 +173,8 @@ func (f *Format[M]) late(k *Kind[M], m M) error {
 	return nil
 }
 
-// Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.
+// Decode returns the message whose bytes are all of b. The error is a *VersionError if the version
+// is another.
 func (f *Format[M]) Decode(b []byte) (M, error) {
 	var none M
 	if len(b) < 2 {

@@ -120,7 +120,8 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 	}
 }
 
-// TestEarlierKind: messages whose further fields are not set have the bytes that earlier versions of a program know, and what these write is understood.
+// TestEarlierKind: messages whose further fields are not set have the bytes that earlier versions
+// of a program know, and what these write is understood.
 func TestEarlierKind(t *testing.T) {
 	earlier := wirefmt.NewKind[message](1, earlierSampleFields)
 	old := wirefmt.NewFormat("test", 1, earlier)

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// A Reader takes fields from bytes. What they say has no other bytes: a Reader accepts a number in its shortest form only. After its first error it returns zero values.
+// A Reader takes fields from bytes. What they say has no other bytes: a Reader accepts a number in
+// its shortest form only. After its first error it returns zero values.
 type Reader struct {
 	rest []byte
 	size int
@@ -101,13 +102,15 @@ func (r *Reader) Byte() byte {
 // Bytes reads a byte string, into memory of its own; nil if it is empty.
 func (r *Reader) Bytes() []byte { return slices.Clone(r.take()) }
 
-// View reads a byte string without copying it: it is a part of the Reader's bytes, and must not be changed.
+// View reads a byte string without copying it: it is a part of the Reader's bytes, and must not be
+// changed.
 func (r *Reader) View() []byte { return r.take() }
 
 // String reads a string.
 func (r *Reader) String() string { return string(r.take()) }
 
-// Rest returns all that is not read yet, which is then read. It is a part of the Reader's bytes, and must not be changed.
+// Rest returns all that is not read yet, which is then read. It is a part of the Reader's bytes,
+// and must not be changed.
 func (r *Reader) Rest() []byte {
 	b := r.rest
 	r.rest = nil
@@ -128,7 +131,8 @@ func (r *Reader) take() []byte {
 	return b
 }
 
-// List reads the length of a list whose elements take at least sizeBytes each, so that a list that cannot be there is an error before memory is made for it.
+// List reads the length of a list whose elements take at least sizeBytes each, so that a list that
+// cannot be there is an error before memory is made for it.
 func (r *Reader) List(sizeBytes int) int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)/max(sizeBytes, 1)) {

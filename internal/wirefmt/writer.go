@@ -14,7 +14,8 @@ type Writer struct {
 	share bool
 }
 
-// minShared is the least size of a byte string that is not copied: a reference costs more than a copy of less.
+// minShared is the least size of a byte string that is not copied: a reference costs more than a
+// copy of less.
 const minShared = 4 << 10
 
 // Uint adds an unsigned number.
@@ -38,7 +39,8 @@ func (w *Writer) Bytes(v []byte) {
 	w.Buf = append(w.Buf, v...)
 }
 
-// Shared adds a byte string that nobody changes any more. Where the encoder's caller can, it is not copied.
+// Shared adds a byte string that nobody changes any more. Where the encoder's caller can, it is not
+// copied.
 func (w *Writer) Shared(v []byte) {
 	if !w.share || len(v) < minShared {
 		w.Bytes(v)

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Deliver hands a message to the client node, as from its application. It may wait until ctx is done for the node to have room.
+// Deliver hands a message to the client node, as from its application. It may wait until ctx is
+// done for the node to have room.
 type Deliver func(ctx context.Context, msg smr.Message) error
 
 // A Client makes calls by a client node. Its methods may be called concurrently.
@@ -26,12 +27,14 @@ type Client struct {
 	closed  error
 }
 
-// New returns a client of the node that deliver reaches. What the node sends to its application must be given to Receive.
+// New returns a client of the node that deliver reaches. What the node sends to its application
+// must be given to Receive.
 func New(deliver Deliver) *Client {
 	return &Client{deliver: deliver, waiting: map[smr.CallID]func(smr.Done){}}
 }
 
-// Receive takes a message that the node sent to its application. Messages that are not about a call are ignored.
+// Receive takes a message that the node sent to its application. Messages that are not about a call
+// are ignored.
 func (c *Client) Receive(msg smr.Message) {
 	done, ok := msg.(smr.Done)
 	if !ok {
@@ -59,8 +62,9 @@ func (c *Client) Close(why error) {
 	}
 }
 
-// Start makes a call and returns; done is called once with what became of it, on another goroutine and without blocking it. The call's ID is the client's to
-// choose. An error says that the call was not made, and done is not called.
+// Start makes a call and returns; done is called once with what became of it, on another goroutine
+// and without blocking it. The call's ID is the client's to choose. An error says that the call was
+// not made, and done is not called.
 func (c *Client) Start(ctx context.Context, call smr.Call, done func(smr.Done)) error {
 	_, err := c.start(ctx, call, done)
 	return err
@@ -98,7 +102,8 @@ func (c *Client) take(id smr.CallID) func(smr.Done) {
 	return f
 }
 
-// Interrupt has all calls given up; why tells their callers. They end as Do does when its context is done.
+// Interrupt has all calls given up; why tells their callers. They end as Do does when its context
+// is done.
 func (c *Client) Interrupt(ctx context.Context, why error) {
 	c.mu.Lock()
 	ids := slices.Sorted(maps.Keys(c.waiting))
@@ -110,8 +115,8 @@ func (c *Client) Interrupt(ctx context.Context, why error) {
 	}
 }
 
-// Do makes a call and waits until it is done or ctx is. Of a call that ctx ended, the client node still says whether it was sent to anybody: if not, the
-// error is a RejectedError.
+// Do makes a call and waits until it is done or ctx is. Of a call that ctx ended, the client node
+// still says whether it was sent to anybody: if not, the error is a RejectedError.
 func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 	got := make(chan smr.Done, 1)
 	call.Command = bytes.Clone(call.Command) // replicas may get it from this memory after the call is done
@@ -124,7 +129,8 @@ func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 		return d, failure(call.Kind, d)
 	case <-ctx.Done():
 	}
-	// The node is to forget the call, and says whether it was sent. If it has no room for that, it keeps an entry until it answers; nobody waits for it.
+	// The node is to forget the call, and says whether it was sent. If it has no room for that, it
+	// keeps an entry until it answers; nobody waits for it.
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
 	defer cancel()
 	cause := context.Cause(ctx)
@@ -166,7 +172,8 @@ func (c *Client) Execute(ctx context.Context, command []byte) ([]byte, error) {
 	return d.Result, err
 }
 
-// Read returns the state machine's answer to a query. It sees every command that was done before Read was called.
+// Read returns the state machine's answer to a query. It sees every command that was done before
+// Read was called.
 func (c *Client) Read(ctx context.Context, query []byte) ([]byte, error) {
 	d, err := c.Do(ctx, smr.Call{Kind: smr.Read, Command: query})
 	return d.Result, err
@@ -214,7 +221,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%v: %s: %s", e.Kind, what, e.Reason)
 }
 
-// Unwrap returns Err: context.Canceled or context.DeadlineExceeded, or the cause that the context was given.
+// Unwrap returns Err: context.Canceled or context.DeadlineExceeded, or the cause that the context
+// was given.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 func failure(kind smr.CallKind, d smr.Done) error {

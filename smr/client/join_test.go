@@ -105,7 +105,8 @@ func listen(t *testing.T) net.Listener {
 	return lis
 }
 
-// A replica that nobody has heard of is added: the hosts learn where it is from the change that adds it.
+// A replica that nobody has heard of is added: the hosts learn where it is from the change that
+// adds it.
 func TestReplicaIsAddedOverPlainHosts(t *testing.T) {
 	for _, p := range []smr.Protocol{raft.Protocol(), multipaxos.Protocol()} {
 		t.Run(p.Name, func(t *testing.T) {

@@ -7,15 +7,17 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Coding is how a state machine's commands C, queries Q and results R look as bytes. Its functions may be called concurrently.
+// A Coding is how a state machine's commands C, queries Q and results R look as bytes. Its
+// functions may be called concurrently.
 type Coding[C, Q, R any] struct {
 	Command func(C) ([]byte, error)
 	Query   func(Q) ([]byte, error)
 	Result  func([]byte) (R, error)
 }
 
-// Typed is a Client of a state machine with typed commands. A command or query that cannot be encoded is a [*RejectedError]. A result that cannot be decoded is an
-// error that says so; the command was executed.
+// Typed is a Client of a state machine with typed commands. A command or query that cannot be
+// encoded is a [*RejectedError]. A result that cannot be decoded is an error that says so; the
+// command was executed.
 type Typed[C, Q, R any] struct {
 	Client *Client
 	Coding Coding[C, Q, R]

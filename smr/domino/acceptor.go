@@ -10,9 +10,11 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// acceptor is what a replica has promised and accepted. All of it is on disk before anybody is told.
+// acceptor is what a replica has promised and accepted. All of it is on disk before anybody is
+// told.
 type acceptor struct {
-	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <= ceiling. After a restart it is what both are taken for.
+	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <=
+	// ceiling. After a restart it is what both are taken for.
 	ceiling smr.Slot
 	closed  smr.Slot // it votes for nothing in the shared lane up to this slot
 	skipped smr.Slot // it proposes nothing in its own lane up to this slot
@@ -26,7 +28,8 @@ type acceptor struct {
 	highest smr.Slot // of the items that it ever accepted, in whatever way
 
 	promised Ballot // no lower one is accepted
-	// count is how many decisions of that ballot's coordinator were accepted since the last start; it sends them again then.
+	// count is how many decisions of that ballot's coordinator were accepted since the last start;
+	// it sends them again then.
 	count uint64
 	begun []Close // those of them that are not learned yet, the last ones
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
@@ -94,7 +97,8 @@ func (a *acceptor) closesOf(l Lane) *closes {
 	return c
 }
 
-// claim raises the promises that come with time, and makes a bound of them durable that lies a little ahead, so that few are written.
+// claim raises the promises that come with time, and makes a bound of them durable that lies a
+// little ahead, so that few are written.
 func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
 	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
 	a.cover(env, max(a.closed, a.skipped), lease)
@@ -158,7 +162,8 @@ func (a *acceptor) vote(i Item) {
 	}
 }
 
-// full tells whether an item is too much beside those that were voted for and are not executed. A single larger one is not.
+// full tells whether an item is too much beside those that were voted for and are not executed. A
+// single larger one is not.
 func (a *acceptor) full(i Item, cfg smr.ReplicaConfig) bool {
 	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes
 }
@@ -174,7 +179,8 @@ func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID,
 	a.records = append(a.records, record{env.Append(LaneRecord{owner, items}), last})
 }
 
-// acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that was accepted.
+// acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
+// was accepted.
 func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close) {
 	a.closesOf(c.Lane).accept(b, c)
 	for _, i := range c.Items {
@@ -263,8 +269,9 @@ func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
 	a.savePromises(env)
 }
 
-// forget drops from memory what is not needed when all up to a slot was executed, and of what peers may still need what is beyond so many bytes. Peers that lack something of the own stream ask for the
-// history then.
+// forget drops from memory what is not needed when all up to a slot was executed, and of what peers
+// may still need what is beyond so many bytes. Peers that lack something of the own stream ask for
+// the history then.
 func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail || a.own.size > mostBytes) {
 		a.own.drop(a.own.tail[0].Slot)

@@ -13,8 +13,9 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestAcceptorSurvivesRestart has an acceptor promise, vote and accept at random, with snapshots that cut its log, and compares with it what is loaded after a crash: nothing is
-// forgotten, and what it says of time has not gone back.
+// TestAcceptorSurvivesRestart has an acceptor promise, vote and accept at random, with snapshots
+// that cut its log, and compares with it what is loaded after a crash: nothing is forgotten, and
+// what it says of time has not gone back.
 func TestAcceptorSurvivesRestart(t *testing.T) {
 	for seed := range uint64(300) {
 		l := &acceptorLife{rnd: rand.New(rand.NewPCG(seed, 3)), acceptor: newAcceptor(), now: 1000}
@@ -46,7 +47,8 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 
 func same(a, b bySlot) bool { return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b)) }
 
-// acceptorLife is what an acceptor goes through: replica 1's, which owns the lane of digit 1. Replica 2 owns that of digit 2, and replica 3 coordinates.
+// acceptorLife is what an acceptor goes through: replica 1's, which owns the lane of digit 1.
+// Replica 2 owns that of digit 2, and replica 3 coordinates.
 type acceptorLife struct {
 	acceptor
 	rnd           *rand.Rand
@@ -104,7 +106,8 @@ func (l *acceptorLife) step() {
 
 func (a *acceptor) has(s smr.Slot) bool { _, ok := a.votes.get(s); return ok }
 
-// TestVotesAreBoundedInBytes: an acceptor is full when it has so many bytes of votes, or a larger one alone, until they are executed.
+// TestVotesAreBoundedInBytes: an acceptor is full when it has so many bytes of votes, or a larger
+// one alone, until they are executed.
 func TestVotesAreBoundedInBytes(t *testing.T) {
 	w, r, env := inHand(t, "na3", 2)
 	r.cfg.MaxPendingBytes = 100
@@ -143,8 +146,10 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestAcceptedCloseEndsVotes: an acceptor that accepts a decision about slots, of which it has heard nothing before, as it missed the Revoke or its clock is behind, votes for nothing more in them in ballot 0.
-// Its vote would be of a lower ballot than what it has accepted, and might make a quorum for something else.
+// TestAcceptedCloseEndsVotes: an acceptor that accepts a decision about slots, of which it has
+// heard nothing before, as it missed the Revoke or its clock is behind, votes for nothing more in
+// them in ballot 0. Its vote would be of a lower ballot than what it has accepted, and might make a
+// quorum for something else.
 func TestAcceptedCloseEndsVotes(t *testing.T) {
 	w, r, env := inHand(t, "na3", 2)
 	a := &r.acceptor
@@ -186,7 +191,8 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 	}
 }
 
-// TestStreamIsBoundedInBytes: what was executed of the own stream stays for peers that lack it, up to so many bytes; what was not executed stays.
+// TestStreamIsBoundedInBytes: what was executed of the own stream stays for peers that lack it, up
+// to so many bytes; what was not executed stays.
 func TestStreamIsBoundedInBytes(t *testing.T) {
 	a := newAcceptor()
 	for s := range smr.Slot(20) {
@@ -204,7 +210,8 @@ func TestStreamIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestBatchesBehindASnapshot: what a snapshot leaves to replicas that lag a little is an eighth of the commands that came before it, however many are in an item.
+// TestBatchesBehindASnapshot: what a snapshot leaves to replicas that lag a little is an eighth of
+// the commands that came before it, however many are in an item.
 func TestBatchesBehindASnapshot(t *testing.T) {
 	for _, batch := range []int{1, 50, 2000} {
 		_, r, env := inHand(t, "na3", 2)

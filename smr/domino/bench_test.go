@@ -13,8 +13,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// BenchmarkCommands is the work of all nodes for one 16-byte write, in one thread: three replicas, and clients that keep so many writes under way. Without a codec it is
-// the protocol's own.
+// BenchmarkCommands is the work of all nodes for one 16-byte write, in one thread: three replicas,
+// and clients that keep so many writes under way. Without a codec it is the protocol's own.
 func BenchmarkCommands(b *testing.B) {
 	for _, codec := range []bool{false, true} {
 		for _, pending := range []int{1, 100, 2000} {

@@ -74,7 +74,8 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saved(env, done, err)
 }
 
-// keepBehind returns how many commands a snapshot that is made now leaves to replicas that lag a little.
+// keepBehind returns how many commands a snapshot that is made now leaves to replicas that lag a
+// little.
 func (r *Replica) keepBehind() int {
 	keep := r.cfg.SnapshotEvery / 8
 	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
@@ -83,7 +84,8 @@ func (r *Replica) keepBehind() int {
 	return max(keep, 1)
 }
 
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
+// after the next command.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
@@ -124,7 +126,8 @@ func (r *Replica) forget() {
 	r.acceptor.forget(r.learner.executed, needed, r.tailBytes())
 }
 
-// tailBytes bounds what is kept of streams, once it was executed, for replicas that lag: as much as of what was executed behind a snapshot.
+// tailBytes bounds what is kept of streams, once it was executed, for replicas that lag: as much as
+// of what was executed behind a snapshot.
 func (r *Replica) tailBytes() int { return r.cfg.LogBytes / 8 }
 
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
@@ -161,7 +164,8 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// others returns whom a replica knows beside itself, and whom it met, if too few of the former are left to decide anything.
+// others returns whom a replica knows beside itself, and whom it met, if too few of the former are
+// left to decide anything.
 func (r *Replica) others() []protocol.ID {
 	group := r.state.Members()
 	if len(group) == 0 {
@@ -179,7 +183,8 @@ func (r *Replica) others() []protocol.ID {
 	return out
 }
 
-// met notes that somebody who is no member here speaks as one: perhaps all whom this replica knows were replaced while it was away.
+// met notes that somebody who is no member here speaks as one: perhaps all whom this replica knows
+// were replaced while it was away.
 func (r *Replica) met(id protocol.ID) {
 	if len(r.strangers) < maxMembers && !slices.Contains(r.strangers, id) && !r.state.Removed(id) {
 		r.strangers = append(r.strangers, id)
@@ -218,7 +223,8 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 	r.admission.Send(env, from, History{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
-// onHistory executes what another replica has executed. Whichever of those that can be asked tells it, it is decided.
+// onHistory executes what another replica has executed. Whichever of those that can be asked tells
+// it, it is decided.
 func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m History) {
 	l := &r.learner
 	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 || !slices.Contains(r.others(), from) {
@@ -249,7 +255,8 @@ func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// caughtUp puts everything in order after slots were executed, from one on, that others have decided.
+// caughtUp puts everything in order after slots were executed, from one on, that others have
+// decided.
 func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
 	mine := r.acceptor.lane(r.cfg.ID).items.within(before, l.executed)

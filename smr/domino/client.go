@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Client is the client's node: it measures delays, chooses slots or lanes, counts votes, and asks again what is not answered.
+// Client is the client's node: it measures delays, chooses slots or lanes, counts votes, and asks
+// again what is not answered.
 type Client struct {
 	cfg        smr.ClientConfig
 	opt        Options
@@ -38,8 +39,9 @@ type Client struct {
 	attempts  map[smr.Slot]*attempt  // in slots of the shared lane
 	places    map[smr.Slot]*placings // in slots of others
 	lastSlot  smr.Slot               // that the client chose
-	// floor is the highest slot that a call was told of. Later commands get slots above it, whatever they ask for: they say that the answers of
-	// those before are not needed any more, and what is not needed any more is not executed.
+	// floor is the highest slot that a call was told of. Later commands get slots above it,
+	// whatever they ask for: they say that the answers of those before are not needed any more, and
+	// what is not needed any more is not executed.
 	floor  smr.Slot
 	fast   record16                  // how the last attempts went
 	slacks *clock.Window             // that would have been enough for each vote, with AdaptSlack

@@ -45,7 +45,8 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// request returns the messages' common part for as many of the calls as go in one, and at most so many, and the others.
+// request returns the messages' common part for as many of the calls as go in one, and at most so
+// many, and the others.
 func (c *Client) request(calls []*pending, most int) (m Submit, some, rest []*pending) {
 	m.Request = kit.Request{Session: c.session, Acked: c.first}
 	size := 0
@@ -80,7 +81,8 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way)
 	}
 }
 
-// submit asks a replica to propose commands in its lane, by default the one from which the answer comes first.
+// submit asks a replica to propose commands in its lane, by default the one from which the answer
+// comes first.
 func (c *Client) submit(env *protocol.Env[smr.Message], calls []*pending, to protocol.ID) {
 	if to == protocol.App {
 		to = c.chooseOwner(env.Now, protocol.App)
@@ -186,7 +188,8 @@ func (c *Client) tick(env *protocol.Env[smr.Message]) {
 	c.keepTicking(env)
 }
 
-// retry has commands proposed by another replica than before. The session sees to it that they are executed once.
+// retry has commands proposed by another replica than before. The session sees to it that they are
+// executed once.
 func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
 	for len(commands) > 0 {
 		from := commands[0].sentTo

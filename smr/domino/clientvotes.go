@@ -35,8 +35,9 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 	}
 }
 
-// count notes whether the votes of a supermajority gave an attempt its slot. If they rarely do, the fast path is left alone for a while. It does not matter how that is known: with a
-// replica gone, or too much to do, there may be no vote that tells.
+// count notes whether the votes of a supermajority gave an attempt its slot. If they rarely do, the
+// fast path is left alone for a while. It does not matter how that is known: with a replica gone,
+// or too much to do, there may be no vote that tells.
 func (c *Client) count(a *attempt, fast bool) {
 	if a.counted {
 		return
@@ -50,8 +51,9 @@ func (c *Client) count(a *attempt, fast bool) {
 	}
 }
 
-// FastPath returns how many attempts of DFP the votes of a supermajority decided in favour of the commands, and of how many that is known. What is sent
-// together is one attempt. One that the coordinator decided, or nobody told about, is not on the fast path.
+// FastPath returns how many attempts of DFP the votes of a supermajority decided in favour of the
+// commands, and of how many that is known. What is sent together is one attempt. One that the
+// coordinator decided, or nobody told about, is not on the fast path.
 func (c *Client) FastPath() (taken, tried int) { return c.stats.fast, c.stats.tried }
 
 // onOutcome takes the coordinator's word.
@@ -62,7 +64,8 @@ func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
 	}
 }
 
-// settle notes what was decided for an attempt. One that failed is made again at once, by way of a lane: the slot is known to be lost, so there is at most one that counts.
+// settle notes what was decided for an attempt. One that failed is made again at once, by way of a
+// lane: the slot is known to be lost, so there is at most one that counts.
 func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
 	a.settled = true
 	var again []*pending

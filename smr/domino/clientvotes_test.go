@@ -27,8 +27,9 @@ func voter(t *testing.T, o Options) (*Client, *protocol.Env[smr.Message]) {
 	return c, env
 }
 
-// TestFailuresWithoutAllVotes: with one of five replicas gone and one that votes against, three votes for and one against decide nothing, and the coordinator tells what became of the slot. Clients
-// notice that the fast path fails, though they never get all votes, and leave it alone.
+// TestFailuresWithoutAllVotes: with one of five replicas gone and one that votes against, three
+// votes for and one against decide nothing, and the coordinator tells what became of the slot.
+// Clients notice that the fast path fails, though they never get all votes, and leave it alone.
 func TestFailuresWithoutAllVotes(t *testing.T) {
 	c, env := voter(t, thesis())
 	for s := range smr.Slot(8) {
@@ -57,7 +58,8 @@ func TestFailuresWithoutAllVotes(t *testing.T) {
 	}
 }
 
-// TestSlackOfOtherRefusals: that somebody has no room, or the slot is another one's, does not tell that the slack in force is needed; votes that came early, and those that came too late, do.
+// TestSlackOfOtherRefusals: that somebody has no room, or the slot is another one's, does not tell
+// that the slack in force is needed; votes that came early, and those that came too late, do.
 func TestSlackOfOtherRefusals(t *testing.T) {
 	const slack = 4 * time.Millisecond
 	for _, tc := range []struct {
@@ -82,7 +84,8 @@ func TestSlackOfOtherRefusals(t *testing.T) {
 	}
 }
 
-// TestBatchIsBounded: a client puts no more commands in a slot than Options.Batch, and no more bytes in a message than one may have.
+// TestBatchIsBounded: a client puts no more commands in a slot than Options.Batch, and no more
+// bytes in a message than one may have.
 func TestBatchIsBounded(t *testing.T) {
 	o := thesis()
 	o.Batch = 3

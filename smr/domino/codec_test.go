@@ -62,7 +62,8 @@ func messages() []smr.Message {
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, domino.Codec(), 64, messages()) }
 
-// TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
+// TestLayouts: a message is written as earlier versions of the program know it, unless it has what
+// these do not know.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		m   smr.Message

@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// probe is how often the clients of these tests measure. Links that do not change need no more, and it is quicker to simulate.
+// probe is how often the clients of these tests measure. Links that do not change need no more, and
+// it is quicker to simulate.
 const probe = 50 * time.Millisecond
 
 // TestConformance plays the family's suite with the variant that goes beyond the thesis.
@@ -19,17 +20,20 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 130, Repeated: 10})
 }
 
-// TestMembersOutliveRestarts: members find their group again after restarts, though all that it began with are gone.
+// TestMembersOutliveRestarts: members find their group again after restarts, though all that it
+// began with are gone.
 func TestMembersOutliveRestarts(t *testing.T) {
 	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "restarts among new members")
 }
 
-// TestMembersFindTheirSuccessors: a member that was away while all whom it knew were replaced comes back.
+// TestMembersFindTheirSuccessors: a member that was away while all whom it knew were replaced comes
+// back.
 func TestMembersFindTheirSuccessors(t *testing.T) {
 	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "a member that was away while all others were replaced")
 }
 
-// TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are 200.
+// TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are
+// 200.
 func TestConformanceOfThesis(t *testing.T) {
 	for i, o := range []domino.Options{{Probe: probe}, {Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}} {
 		p := domino.New("domino", "", o)
@@ -48,14 +52,16 @@ func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
 	}
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
+// told, the group serves all the same.
 func TestSlowerThanConfigured(t *testing.T) {
 	for _, p := range []smr.Protocol{domino.Protocol(), domino.Direct()} {
 		smrtest.Script(t, p, "slower than configured")
 	}
 }
 
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
+// goes on meanwhile.
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, domino.Direct(), "back among large values")
 }

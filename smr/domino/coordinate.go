@@ -28,8 +28,8 @@ func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// idle tells whether no decision of the coordinator's about a lane is under way. What was proposed again when it began to coordinate comes first: decisions
-// that follow are about other slots.
+// idle tells whether no decision of the coordinator's about a lane is under way. What was proposed
+// again when it began to coordinate comes first: decisions that follow are about other slots.
 func (r *Replica) idle(l Lane) bool {
 	c := &r.coord
 	upTo := r.acceptor.count - uint64(len(r.acceptor.begun))
@@ -50,7 +50,8 @@ func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
 	r.extend(env, now)
 	l.shared.idle++
 	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) {
-		// The fast path decides nothing while so many are silent: better everything goes through lanes, which need no more than a majority.
+		// The fast path decides nothing while so many are silent: better everything goes through
+		// lanes, which need no more than a majority.
 		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
 	}
 	r.closeShared(env, l.shared.idle >= stalledTicks)
@@ -68,7 +69,8 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
 	}
 }
 
-// changeMembers decides a change of the members. It takes effect behind all slots for which it was decided that there is none.
+// changeMembers decides a change of the members. It takes effect behind all slots for which it was
+// decided that there is none.
 func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if len(c.changes) == 0 || r.learner.change != 0 || !r.idle(Control) {
@@ -80,8 +82,10 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	c.changes = slices.Delete(c.changes, 0, 1)
 }
 
-// closeShared decides slots of the shared lane that the votes in ballot 0 do not decide any more, or not soon: then anyway. The votes are phase 1 of the coordinator's
-// ballot, as it needs no more than to know that they are final: this is Fast Paxos' coordinated recovery. A majority is enough: it never waits for all.
+// closeShared decides slots of the shared lane that the votes in ballot 0 do not decide any more,
+// or not soon: then anyway. The votes are phase 1 of the coordinator's ballot, as it needs no more
+// than to know that they are final: this is Fast Paxos' coordinated recovery. A majority is enough:
+// it never waits for all.
 func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	l := &r.learner
 	o := &l.shared
@@ -112,7 +116,8 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	r.decide(env, m.pieces()[0])
 }
 
-// tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so that nobody waits for each of them [Mencius §4].
+// tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so
+// that nobody waits for each of them [Mencius §4].
 func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now smr.Slot) {
 	c := &r.coord
 	id := protocol.ID(o.id)
@@ -142,7 +147,8 @@ func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Lane, high smr.Sl
 	}
 }
 
-// onRevoke promises to accept nothing more in slots of a lane, in ballot 0, and tells what was accepted there.
+// onRevoke promises to accept nothing more in slots of a lane, in ballot 0, and tells what was
+// accepted there.
 func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m Revoke) {
 	a := &r.acceptor
 	if m.Ballot != a.promised || m.Ballot.owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
@@ -163,8 +169,9 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 	}
 }
 
-// onRevoked decides a revoked part of a lane when a majority has told what it accepted there: any proposal of the owner's that one of them has is proposed again, as it may have
-// been decided. Nobody else proposes anything there but no-ops.
+// onRevoked decides a revoked part of a lane when a majority has told what it accepted there: any
+// proposal of the owner's that one of them has is proposed again, as it may have been decided.
+// Nobody else proposes anything there but no-ops.
 func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m Revoked) {
 	c := &r.coord
 	id := protocol.ID(m.Lane)

@@ -48,7 +48,8 @@ func (c *coordinator) again(r *Replica, p *peer) {
 	}
 }
 
-// tickFlows sends again what acceptors do not say that they have, and forgets what all have and what was executed.
+// tickFlows sends again what acceptors do not say that they have, and forgets what all have and
+// what was executed.
 func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	least := c.sent.last()
@@ -101,7 +102,8 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	r.soon(env)
 }
 
-// onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those that a majority has.
+// onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those
+// that a majority has.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	if m.Promised > p.promised {
 		p.promised, p.accepted = m.Promised, m.Accepted
@@ -109,7 +111,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 		p.accepted = max(p.accepted, m.Accepted)
 	}
 	if r.coord.phase == leading && m.Promised > r.coord.ballot {
-		r.onRefusal(env, Refusal{Promised: m.Promised}) // it accepts nothing more, and perhaps nothing is sent that it could refuse
+		// it accepts nothing more, and perhaps nothing is sent that it could refuse
+		r.onRefusal(env, Refusal{Promised: m.Promised})
 	}
 	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
 		if m.Accepted > f.has || m.Accepted+1 >= f.next {
@@ -120,7 +123,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	r.learnCloses()
 }
 
-// learnCloses learns the coordinator's decisions that a majority has accepted. A ballot holds among the members for whom it was prepared: others wait until they know them.
+// learnCloses learns the coordinator's decisions that a majority has accepted. A ballot holds among
+// the members for whom it was prepared: others wait until they know them.
 func (r *Replica) learnCloses() {
 	a := &r.acceptor
 	if len(a.begun) == 0 || a.generation != r.state.Generation() {

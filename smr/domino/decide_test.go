@@ -9,7 +9,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestDecisionsAreTakenInOrder: an acceptor says of how many decisions it has the first. So it takes none behind a gap, and skips those that are not sent any more only if it has executed what they are about.
+// TestDecisionsAreTakenInOrder: an acceptor says of how many decisions it has the first. So it
+// takes none behind a gap, and skips those that are not sent any more only if it has executed what
+// they are about.
 func TestDecisionsAreTakenInOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		base  uint64
@@ -37,7 +39,8 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// TestLearnsOfOneBallot: a coordinator's decision is learned when a majority has accepted it in its ballot, by those who know the members among whom the ballot holds.
+// TestLearnsOfOneBallot: a coordinator's decision is learned when a majority has accepted it in its
+// ballot, by those who know the members among whom the ballot holds.
 func TestLearnsOfOneBallot(t *testing.T) {
 	for name, c := range map[string]struct {
 		ballot     Ballot // that the other one follows, relative to the replica's
@@ -63,7 +66,8 @@ func TestLearnsOfOneBallot(t *testing.T) {
 	}
 }
 
-// TestReadsAskTheMembersOfNow: who was asked before the members changed may not know what the new ones have executed since.
+// TestReadsAskTheMembersOfNow: who was asked before the members changed may not know what the new
+// ones have executed since.
 func TestReadsAskTheMembersOfNow(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
@@ -80,7 +84,8 @@ func TestReadsAskTheMembersOfNow(t *testing.T) {
 	}
 }
 
-// TestNewCoordinatorFinishesTheOldOnes: it decides nothing else before what earlier coordinators have had accepted is decided again.
+// TestNewCoordinatorFinishesTheOldOnes: it decides nothing else before what earlier coordinators
+// have had accepted is decided again.
 func TestNewCoordinatorFinishesTheOldOnes(t *testing.T) {
 	_, r, _ := inHand(t, "na3", 1)
 	clear(r.coord.busy)

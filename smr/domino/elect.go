@@ -144,7 +144,8 @@ func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
 	r.prepare(env)
 }
 
-// onPrepare promises a ballot, unless a coordinator is there whom the replica hears: one that was cut off must not disturb the others.
+// onPrepare promises a ballot, unless a coordinator is there whom the replica hears: one that was
+// cut off must not disturb the others.
 func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
 	a := &r.acceptor
 	if m.Ballot.owner() != from {
@@ -225,7 +226,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.maybeLead(env)
 }
 
-// maybeLead begins to coordinate when a majority has promised, and the replica has executed all that one of them has: of that they tell no votes.
+// maybeLead begins to coordinate when a majority has promised, and the replica has executed all
+// that one of them has: of that they tell no votes.
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if c.phase != preparing {
@@ -263,7 +265,8 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	r.soon(env)
 }
 
-// merge returns what has to be proposed again, given what acceptors have accepted: for each slot what was accepted in the highest ballot.
+// merge returns what has to be proposed again, given what acceptors have accepted: for each slot
+// what was accepted in the highest ballot.
 func merge(parts []Part, executed smr.Slot) []Close {
 	var out []Close
 	parts = slices.Clone(parts)

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestHighestBallotBinds has acceptors accept parts of a lane in several ballots, and compares what a new coordinator proposes again with what follows slot by slot.
+// TestHighestBallotBinds has acceptors accept parts of a lane in several ballots, and compares what
+// a new coordinator proposes again with what follows slot by slot.
 func TestHighestBallotBinds(t *testing.T) {
 	const slots = 12
 	for seed := range uint64(500) {
@@ -52,7 +53,8 @@ func TestHighestBallotBinds(t *testing.T) {
 	}
 }
 
-// TestCandidateCatchesUp: an acceptor does not tell what it has accepted in slots that it has executed. A candidate that has not executed them as well must not coordinate yet.
+// TestCandidateCatchesUp: an acceptor does not tell what it has accepted in slots that it has
+// executed. A candidate that has not executed them as well must not coordinate yet.
 func TestCandidateCatchesUp(t *testing.T) {
 	for _, ahead := range []smr.Slot{0, 1000} {
 		w := newWorld(t, setup{preset: "na3", opt: beyond()})
@@ -74,8 +76,10 @@ func TestCandidateCatchesUp(t *testing.T) {
 	}
 }
 
-// TestCoordinatorHearsOfHigherBallot: a member that has accepted all decisions, and then promised itself a higher ballot, refuses nothing, as nothing is sent to it; the coordinator's next
-// decision is never learned with it, and the member waits for the coordinator. It must step down when it hears of the promise (`foresay sim run --protocol domino --seed 100427`).
+// TestCoordinatorHearsOfHigherBallot: a member that has accepted all decisions, and then promised
+// itself a higher ballot, refuses nothing, as nothing is sent to it; the coordinator's next
+// decision is never learned with it, and the member waits for the coordinator. It must step down
+// when it hears of the promise (`foresay sim run --protocol domino --seed 100427`).
 func TestCoordinatorHearsOfHigherBallot(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: beyond()})
 	w.run(500 * time.Millisecond)

@@ -18,7 +18,8 @@ type road struct {
 	unanswered int
 }
 
-// silent tells whether the replica has probably failed: the probes of a round trip, and some more, were not answered. Its measurements stay in the window for longer.
+// silent tells whether the replica has probably failed: the probes of a round trip, and some more,
+// were not answered. Its measurements stay in the window for longer.
 func (c *Client) silent(o *road) bool {
 	return o.unanswered > 4+int(c.tempo.Times(1)/c.opt.Probe)
 }
@@ -54,7 +55,8 @@ func (r *record16) add(fast bool) {
 	r.count = min(r.count+1, 16)
 }
 
-// failing tells whether the fast path is rarely taken: the estimates are wrong, or there is too much to do.
+// failing tells whether the fast path is rarely taken: the estimates are wrong, or there is too
+// much to do.
 func (r *record16) failing() bool { return r.count >= 8 && bits.OnesCount16(r.bits)*3 > int(r.count) }
 
 // probe measures the way to all replicas, often only if there are calls.
@@ -99,7 +101,8 @@ func (c *Client) adopt(members []smr.Member) {
 	}
 }
 
-// choose compares what DFP and DM usually take by the delays that were measured [Thesis §4.3.6, but for the median].
+// choose compares what DFP and DM usually take by the delays that were measured [Thesis §4.3.6, but
+// for the median].
 func (c *Client) choose(now time.Duration) way {
 	owner, slow, known := c.bestOwner(now, protocol.App)
 	arrivals, trips := c.measured(now)
@@ -128,7 +131,8 @@ func (c *Client) slack(now time.Duration) time.Duration {
 	return c.opt.Slack
 }
 
-// needed notes the slack with which a vote would have been in time. What it would take more than an eighth of a round trip for is left to the slow path.
+// needed notes the slack with which a vote would have been in time. What it would take more than an
+// eighth of a round trip for is left to the slow path.
 func (c *Client) needed(now, slack time.Duration) {
 	if slack <= c.cfg.RoundTrip/8 {
 		c.slacks.Add(now, slack)
@@ -165,7 +169,8 @@ func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
 	return c.members[0].ID
 }
 
-// bestOwner returns the replica whose lane takes the least time, and how long that is. Of several that take about as long, the nearest is the best: results come from it.
+// bestOwner returns the replica whose lane takes the least time, and how long that is. Of several
+// that take about as long, the nearest is the best: results come from it.
 func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
 	var lowest time.Duration
 	for _, m := range c.members {
@@ -184,8 +189,9 @@ func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.
 	return best, least, ok
 }
 
-// throughOwner returns how long it takes to have a command agreed on in a replica's lane: the way to it, its round trip to a majority, the way back. With Direct, the
-// majority's answers come straight.
+// throughOwner returns how long it takes to have a command agreed on in a replica's lane: the way
+// to it, its round trip to a majority, the way back. With Direct, the majority's answers come
+// straight.
 func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {
 	to, ok := c.trip(id, now)
 	if !ok {
@@ -208,7 +214,8 @@ func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration,
 	return paths[quorum.Majority(len(c.members))-1], true
 }
 
-// nearest returns the replica with the shortest round trip, but not the one to avoid if there is another; without measurements the one that was configured.
+// nearest returns the replica with the shortest round trip, but not the one to avoid if there is
+// another; without measurements the one that was configured.
 func (c *Client) nearest(now time.Duration, avoid protocol.ID) protocol.ID {
 	best, least := protocol.App, time.Duration(0)
 	for _, m := range c.members {

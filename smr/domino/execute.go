@@ -77,8 +77,9 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 	}
 }
 
-// settled returns the slot up to which no call that begins later can get one: in the shared lane too few acceptors are left that would vote for it, and the owners of the other
-// lanes propose nothing more there.
+// settled returns the slot up to which no call that begins later can get one: in the shared lane
+// too few acceptors are left that would vote for it, and the owners of the other lanes propose
+// nothing more there.
 func (r *Replica) settled() smr.Slot {
 	l := &r.learner
 	count := max(r.rule.closers(), r.rule.classic)
@@ -137,10 +138,12 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 	})
 }
 
-// latest returns the highest slot in which the replica has accepted something, or executed. All that anybody was told is decided is at most that of some replica of any majority.
+// latest returns the highest slot in which the replica has accepted something, or executed. All
+// that anybody was told is decided is at most that of some replica of any majority.
 func (r *Replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
 
-// reads are queries that wait until everything is executed that was decided before they came: a majority says what the highest slot is that it has accepted.
+// reads are queries that wait until everything is executed that was decided before they came: a
+// majority says what the highest slot is that it has accepted.
 type reads struct {
 	round   uint64 // the newest question
 	replies quorum.Votes
@@ -155,7 +158,8 @@ type reads struct {
 
 type read struct {
 	mark smr.Slot
-	// generation is that of the members who were asked. If it is another one when the mark is executed, others may know more.
+	// generation is that of the members who were asked. If it is another one when the mark is
+	// executed, others may know more.
 	generation uint64
 	from       protocol.ID
 	queries    []kit.Query

@@ -85,7 +85,8 @@ func fill(rnd *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// TestHostileMessages gives replicas and clients messages that no right node sends, from members, clients and strangers: none panics, and each still says what its state is.
+// TestHostileMessages gives replicas and clients messages that no right node sends, from members,
+// clients and strangers: none panics, and each still says what its state is.
 func TestHostileMessages(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +118,8 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// TestStrangersAreIgnored: messages of replicas' kinds from nodes that are no members change nothing: the group goes on.
+// TestStrangersAreIgnored: messages of replicas' kinds from nodes that are no members change
+// nothing: the group goes on.
 func TestStrangersAreIgnored(t *testing.T) {
 	for seed := range uint64(8) {
 		w, _ := withPuppet(t, setup{preset: "na3", opt: beyond()}, 1)

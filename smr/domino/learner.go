@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// learner is what a replica knows to be decided. Nothing of it is on disk: it follows from what acceptors have there.
+// learner is what a replica knows to be decided. Nothing of it is on disk: it follows from what
+// acceptors have there.
 type learner struct {
 	executed smr.Slot // all up to it is decided and executed
 	shared   lane
@@ -27,7 +28,8 @@ type learner struct {
 // lane is what is known of one lane's slots.
 type lane struct {
 	id Lane
-	// w is the slot up to which all of the lane is decided, itself included, and known: items are in learner.decided or executed.
+	// w is the slot up to which all of the lane is decided, itself included, and known: items are
+	// in learner.decided or executed.
 	w smr.Slot
 	// known are parts that are decided beyond a gap, in order.
 	known []Close
@@ -42,7 +44,8 @@ type numbered struct {
 	Item
 }
 
-// contest is what acceptors have voted for in one slot of the shared lane. Without two clients that used the same slot there is one candidate.
+// contest is what acceptors have voted for in one slot of the shared lane. Without two clients that
+// used the same slot there is one candidate.
 type contest struct {
 	slot       smr.Slot
 	candidates []candidate
@@ -73,7 +76,8 @@ func (l *learner) lane(id Lane) *lane {
 	return &lane{id: id}
 }
 
-// adopt makes lanes for the members. Those of new ones begin where they became members, which is what was executed.
+// adopt makes lanes for the members. Those of new ones begin where they became members, which is
+// what was executed.
 func (l *learner) adopt(group []protocol.ID) {
 	var owners []*lane
 	for _, id := range group {
@@ -84,7 +88,8 @@ func (l *learner) adopt(group []protocol.ID) {
 	l.owners = owners
 }
 
-// limit returns the slot up to which it is known who the members are: no change of them is undecided, or decided and not executed, below it.
+// limit returns the slot up to which it is known who the members are: no change of them is
+// undecided, or decided and not executed, below it.
 func (l *learner) limit() smr.Slot {
 	if l.change != 0 {
 		return l.change
@@ -109,7 +114,8 @@ func (l *learner) lastDecided() smr.Slot {
 	return l.last
 }
 
-// nextUsed returns the first slot above one in which there is an item, or may be, 0 if there is none.
+// nextUsed returns the first slot above one in which there is an item, or may be, 0 if there is
+// none.
 func (l *learner) nextUsed(after smr.Slot) smr.Slot {
 	next := smr.Slot(math.MaxUint64)
 	if i, _ := l.find(after + 1); i < len(l.contests) {
@@ -185,7 +191,8 @@ func (o *lane) add(number uint64, item Item) {
 	}
 }
 
-// tally counts the members' votes for the candidates, and those that have passed the slot without one.
+// tally counts the members' votes for the candidates, and those that have passed the slot without
+// one.
 func (c *contest) tally(group []protocol.ID, closed func(protocol.ID) smr.Slot) (votes []int, passed int) {
 	votes = make([]int, len(c.candidates))
 	for k := range c.candidates {
@@ -225,7 +232,8 @@ func (r *Replica) jump(o *lane) bool {
 	return jumped
 }
 
-// jumpLane is jump for a member's lane. The replica's own proposals that were decided to be no-ops are proposed again.
+// jumpLane is jump for a member's lane. The replica's own proposals that were decided to be no-ops
+// are proposed again.
 func (r *Replica) jumpLane(env *protocol.Env[smr.Message], o *lane) bool {
 	before := o.queue
 	jumped := r.jump(o)
@@ -254,7 +262,8 @@ func (o *lane) rise(to smr.Slot) bool {
 	return true
 }
 
-// bound is how far the lane's slots may be looked at one by one: who the members are is known, and nothing is known to be decided.
+// bound is how far the lane's slots may be looked at one by one: who the members are is known, and
+// nothing is known to be decided.
 func (r *Replica) bound(o *lane) smr.Slot {
 	limit := r.learner.limit()
 	if len(o.known) > 0 {
@@ -316,7 +325,8 @@ func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 	r.settleContests(env)
 }
 
-// settleContests tells clients what became of their commands in slots that are decided, and forgets these.
+// settleContests tells clients what became of their commands in slots that are decided, and forgets
+// these.
 func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	n, _ := l.find(l.shared.w + 1)
@@ -341,7 +351,8 @@ func (r *Replica) sendOutcome(env *protocol.Env[smr.Message], i Item, committed 
 	}
 }
 
-// learnLane decides slots of a member's lane. What it has not proposed up to its claim, nobody ever proposes there: only it may propose anything but no-ops.
+// learnLane decides slots of a member's lane. What it has not proposed up to its claim, nobody ever
+// proposes there: only it may propose anything but no-ops.
 func (r *Replica) learnLane(env *protocol.Env[smr.Message], o *lane) {
 	id := protocol.ID(o.id)
 	for r.jumpLane(env, o); ; {

@@ -92,7 +92,8 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// changed is called when a change of the members was executed. Once the old ones are gone nobody decides again what came before: it must be on disk.
+// changed is called when a change of the members was executed. Once the old ones are gone nobody
+// decides again what came before: it must be on disk.
 func (r *Replica) changed(env *protocol.Env[smr.Message]) {
 	r.membersChanged(env)
 	r.takeSnapshot(env)

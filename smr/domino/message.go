@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half. Ballot 0 is everybody's: the fast path, and the owners' of their lanes.
+// A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half.
+// Ballot 0 is everybody's: the fast path, and the owners' of their lanes.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
@@ -19,7 +20,8 @@ func (b Ballot) owner() protocol.ID { return protocol.ID(uint32(b)) }
 
 func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
-// An Item is what is agreed on for one slot: commands that travel together. It is not changed after it was made.
+// An Item is what is agreed on for one slot: commands that travel together. It is not changed after
+// it was made.
 type Item struct {
 	Slot    smr.Slot
 	Answer  protocol.ID // the replica that tells the client the results
@@ -46,24 +48,27 @@ func (i Item) sizeBytes() int {
 	return n
 }
 
-// Claims are a replica's promises that come with time. They say something about its stream: all items that they do not exclude are among its first Count.
+// Claims are a replica's promises that come with time. They say something about its stream: all
+// items that they do not exclude are among its first Count.
 type Claims struct {
 	Count uint64
-	// Closed: the replica votes for no more items of the shared lane up to this slot. It is phase 1b of ballot 1 for all these slots.
+	// Closed: the replica votes for no more items of the shared lane up to this slot. It is phase
+	// 1b of ballot 1 for all these slots.
 	Closed smr.Slot
 	// Skipped: it proposes no more items in its own lane up to this slot.
 	Skipped smr.Slot
 }
 
-// Have is how far a replica has another one's stream. The items of the owner's lane in it are accepted and on the sender's disk, but for those up to Revoked, of which this says
-// nothing.
+// Have is how far a replica has another one's stream. The items of the owner's lane in it are
+// accepted and on the sender's disk, but for those up to Revoked, of which this says nothing.
 type Have struct {
 	Owner   protocol.ID
 	Count   uint64
 	Revoked smr.Slot
 }
 
-// A Close is a decision of the coordinator about all slots of a lane above Low, up to High: these items, and otherwise no-ops.
+// A Close is a decision of the coordinator about all slots of a lane above Low, up to High: these
+// items, and otherwise no-ops.
 type Close struct {
 	Lane  Lane
 	Low   smr.Slot
@@ -77,7 +82,8 @@ type Part struct {
 	Close
 }
 
-// A Name is what is said of an item without its commands: which one of the message's it is, how long they are, and a checksum of them all.
+// A Name is what is said of an item without its commands: which one of the message's it is, how
+// long they are, and a checksum of them all.
 type Name struct {
 	Index   uint64
 	Lengths []uint64
@@ -86,32 +92,38 @@ type Name struct {
 
 // What replicas say to each other. From is the sender's disk.
 type (
-	// News is what a replica's stream has in addition, and how far it is with everything. The stream is the sequence of its votes in the shared lane and its proposals
-	// in its own, numbered from 1.
+	// News is what a replica's stream has in addition, and how far it is with everything. The
+	// stream is the sequence of its votes in the shared lane and its proposals in its own, numbered
+	// from 1.
 	News struct {
 		First uint64 // number of the first of Items
 		Items []Item
-		// Base and Floor: the items up to number Base are not sent any more. They are of slots up to Floor, which the sender has executed.
+		// Base and Floor: the items up to number Base are not sent any more. They are of slots up
+		// to Floor, which the sender has executed.
 		Base  uint64
 		Floor smr.Slot
 		Claims
 		Executed smr.Slot
 		Have     []Have
-		// Promised is the ballot that the sender follows, of whose coordinator it has the first Accepted decisions on disk. Leads: that coordinator is the sender.
+		// Promised is the ballot that the sender follows, of whose coordinator it has the first
+		// Accepted decisions on disk. Leads: that coordinator is the sender.
 		Promised Ballot
 		Accepted uint64
 		Leads    bool
-		// Names say which of Items, votes for what clients have sent to all, lack their large commands.
+		// Names say which of Items, votes for what clients have sent to all, lack their large
+		// commands.
 		Names []Name
 	}
 
-	// Lacking asks for the stream from a number on: the sender does not have the commands of a named item.
+	// Lacking asks for the stream from a number on: the sender does not have the commands of a
+	// named item.
 	Lacking struct {
 		Number uint64
 	}
 
-	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up to number Base are not sent any more: they are of slots up to Floor,
-	// executed by the sender. Generation is that of the members among whom the ballot holds.
+	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up
+	// to number Base are not sent any more: they are of slots up to Floor, executed by the sender.
+	// Generation is that of the members among whom the ballot holds.
 	Accept struct {
 		Ballot     Ballot
 		Generation uint64
@@ -126,8 +138,9 @@ type (
 		Ballot Ballot
 	}
 
-	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed. It is one message of Count, numbered from 0, which
-	// belong together if Executed is the same.
+	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it
+	// has not executed. It is one message of Count, numbered from 0, which belong together if
+	// Executed is the same.
 	Promise struct {
 		Ballot   Ballot
 		Executed smr.Slot
@@ -141,15 +154,17 @@ type (
 		Promised Ballot
 	}
 
-	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more from the lane's owner, or of the shared lane, up to High.
+	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more
+	// from the lane's owner, or of the shared lane, up to High.
 	Revoke struct {
 		Ballot Ballot
 		Lane   Lane
 		High   smr.Slot
 	}
 
-	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed: as much as goes in one message. Asked is what Revoke
-	// says. For the shared lane News says it.
+	// Revoked answers it for a replica's lane with what the sender has accepted there up to High
+	// and not executed: as much as goes in one message. Asked is what Revoke says. For the shared
+	// lane News says it.
 	Revoked struct {
 		Ballot Ballot
 		Lane   Lane
@@ -160,7 +175,8 @@ type (
 		Items    []Item
 	}
 
-	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone learns.
+	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone
+	// learns.
 	Learned struct {
 		Close
 	}
@@ -171,7 +187,8 @@ type (
 		Blank bool
 	}
 
-	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender has executed more if Executed is higher.
+	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender
+	// has executed more if Executed is higher.
 	History struct {
 		Low      smr.Slot
 		High     smr.Slot
@@ -193,8 +210,9 @@ type (
 
 // What clients and replicas say to each other, beside what smr has.
 type (
-	// Submit asks to have commands of a session executed. With a slot of the shared lane it goes to all replicas, of which Answer tells the results. Otherwise it goes to
-	// one, which proposes them in its lane, in a slot above After.
+	// Submit asks to have commands of a session executed. With a slot of the shared lane it goes to
+	// all replicas, of which Answer tells the results. Otherwise it goes to one, which proposes
+	// them in its lane, in a slot above After.
 	Submit struct {
 		kit.Request
 		Slot   smr.Slot
@@ -203,8 +221,9 @@ type (
 		Acks   []smr.Ack // what the client waits for, command by command
 	}
 
-	// Vote says what became of a Submit with a slot at one acceptor. Late is by how much it came after the time of its slot, or, if the acceptor has said its last word about the
-	// slot, after that; it is below 0 if it came before. Members is the number of acceptors of the slot.
+	// Vote says what became of a Submit with a slot at one acceptor. Late is by how much it came
+	// after the time of its slot, or, if the acceptor has said its last word about the slot, after
+	// that; it is below 0 if it came before. Members is the number of acceptors of the slot.
 	Vote struct {
 		Session kit.SessionID
 		Slot    smr.Slot
@@ -213,7 +232,8 @@ type (
 		Late    time.Duration
 	}
 
-	// Placed says that commands were proposed in a slot of a replica's lane and are on the sender's disk. Whole: a majority has them.
+	// Placed says that commands were proposed in a slot of a replica's lane and are on the sender's
+	// disk. Whole: a majority has them.
 	Placed struct {
 		Session kit.SessionID
 		Slot    smr.Slot
@@ -268,7 +288,8 @@ const (
 	Yes Verdict = iota + 1
 	// No: it never will.
 	No
-	// Full: it has not, as there is too much to do or the slot is too far ahead. It says nothing about later.
+	// Full: it has not, as there is too much to do or the slot is too far ahead. It says nothing
+	// about later.
 	Full
 )
 

@@ -30,8 +30,10 @@ func newMeter(o Options) *meter {
 	return &meter{delay: delay, trips: trips}
 }
 
-// add takes an echo. One that was held up behind another one says nothing about the way: when a segment is lost, all that follows it arrives with it. A loss is one measurement,
-// and not as many as there are probes in the time that it takes to notice; else one in fifty thousand decides about the whole window.
+// add takes an echo. One that was held up behind another one says nothing about the way: when a
+// segment is lost, all that follows it arrives with it. A loss is one measurement, and not as many
+// as there are probes in the time that it takes to notice; else one in fifty thousand decides about
+// the whole window.
 func (m *meter) add(now time.Duration, e Echo) {
 	held := m.held(e.Sent, now)
 	m.sent, m.received = e.Sent, now
@@ -44,7 +46,8 @@ func (m *meter) add(now time.Duration, e Echo) {
 	}
 }
 
-// held tells whether an echo was held up: it follows the one before much closer than their probes did. If a clock was set, it was not.
+// held tells whether an echo was held up: it follows the one before much closer than their probes
+// did. If a clock was set, it was not.
 func (m *meter) held(sent, received time.Duration) bool {
 	apart := received - m.received
 	return apart >= 0 && apart*4 < sent-m.sent
@@ -56,6 +59,7 @@ func (m *meter) arrival(now time.Duration) (time.Duration, bool) { return m.dela
 // round returns the round trip at the percentile of the options.
 func (m *meter) round(now time.Duration) (time.Duration, bool) { return m.delay.RoundTrip(now) }
 
-// usual returns the median round trip. Ways are compared by it: what the percentiles of several links add up to is met by no command, and how much too high it is depends
-// on how many links a way has.
+// usual returns the median round trip. Ways are compared by it: what the percentiles of several
+// links add up to is met by no command, and how much too high it is depends on how many links a way
+// has.
 func (m *meter) usual(now time.Duration) (time.Duration, bool) { return m.trips.Percentile(now, 0.5) }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestLossIsOneMeasurement: echoes that a lost segment has held up, 20 of the hundred of a window, do not decide about it; a way that has become longer does, and so do
-// clocks that are set.
+// TestLossIsOneMeasurement: echoes that a lost segment has held up, 20 of the hundred of a window,
+// do not decide about it; a way that has become longer does, and so do clocks that are set.
 func TestLossIsOneMeasurement(t *testing.T) {
 	o, err := Options{}.withDefaults(100 * time.Millisecond)
 	if err != nil {
@@ -46,7 +46,8 @@ func TestLossIsOneMeasurement(t *testing.T) {
 	check("another clock", there+40*time.Millisecond-time.Second, there+back+40*time.Millisecond, there+back+40*time.Millisecond)
 }
 
-// TestEarlierEchoesCount: with jitter every second echo comes a little sooner after the one before than their probes were apart. It was not held up: the median is that of all.
+// TestEarlierEchoesCount: with jitter every second echo comes a little sooner after the one before
+// than their probes were apart. It was not held up: the median is that of all.
 func TestEarlierEchoesCount(t *testing.T) {
 	o, err := Options{}.withDefaults(100 * time.Millisecond)
 	if err != nil {

@@ -28,7 +28,8 @@ func mixed(seed uint64) smr.Protocol {
 	return p
 }
 
-// TestMixedOptions: no promise of the family depends on that nodes have the same options, in spite of all faults.
+// TestMixedOptions: no promise of the family depends on that nodes have the same options, in spite
+// of all faults.
 func TestMixedOptions(t *testing.T) {
 	const shards, each = 4, 15
 	for shard := range uint64(shards) {
@@ -45,15 +46,19 @@ func TestMixedOptions(t *testing.T) {
 	}
 }
 
-// TestWorstMixes: what unequal options cost is time. With a coordinator that takes the others to count votes, which they do not, these catch up by what it has executed; and
-// with an owner that takes acceptors to answer, which they do not, its clients hear of their commands when they are executed.
+// TestWorstMixes: what unequal options cost is time. With a coordinator that takes the others to
+// count votes, which they do not, these catch up by what it has executed; and with an owner that
+// takes acceptors to answer, which they do not, its clients hear of their commands when they are
+// executed.
 func TestWorstMixes(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		mix   func(coordinates bool, o *Options)
-		path  Path
-		ack   smr.Ack
-		limit time.Duration // of any call; with equal options it is 113 ms without AllLearn, 79 with it, 90 without Direct, 75 with it
+		name string
+		mix  func(coordinates bool, o *Options)
+		path Path
+		ack  smr.Ack
+		// of any call; with equal options it is 113 ms without AllLearn, 79 with it, 90 without
+		// Direct, 75 with it
+		limit time.Duration
 	}{
 		{"only the coordinator learns", func(coordinates bool, o *Options) { o.AllLearn = coordinates }, OnlyDFP, smr.AckExecuted, 400 * time.Millisecond},
 		{"all but the coordinator learn", func(coordinates bool, o *Options) { o.AllLearn = !coordinates }, OnlyDFP, smr.AckExecuted, 120 * time.Millisecond},

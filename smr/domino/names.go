@@ -8,10 +8,12 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// largeBytes is from which size on commands are not told again to those whom their client has sent them too.
+// largeBytes is from which size on commands are not told again to those whom their client has sent
+// them too.
 const largeBytes = 4 << 10
 
-// name leaves the large commands out of votes that a peer is told of for the first time. If it lacks one, or the message is lost, it is sent whole.
+// name leaves the large commands out of votes that a peer is told of for the first time. If it
+// lacks one, or the message is lost, it is sent whole.
 func (r *Replica) name(p *peer, m *News) {
 	if p.id == r.cfg.ID {
 		return
@@ -48,7 +50,8 @@ func bare(i Item) Item {
 	return i
 }
 
-// whole puts the commands back into named items, and returns the message up to the first one whose commands the replica does not have.
+// whole puts the commands back into named items, and returns the message up to the first one whose
+// commands the replica does not have.
 func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 	if len(m.Names) == 0 {
 		return m
@@ -74,7 +77,8 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 	return m
 }
 
-// known returns the item that is named, if the replica has voted for it or heard of it by another vote.
+// known returns the item that is named, if the replica has voted for it or heard of it by another
+// vote.
 func (r *Replica) known(i Item, n Name) (Item, bool) {
 	same := func(o Item) bool {
 		m := nameOf(o)

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestVotesNameLargeCommands: a replica tells of its votes for large commands without these, once. Whoever has voted for the same, or heard of it, knows them; others ask, and get them whole.
+// TestVotesNameLargeCommands: a replica tells of its votes for large commands without these, once.
+// Whoever has voted for the same, or heard of it, knows them; others ask, and get them whole.
 func TestVotesNameLargeCommands(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: Options{}})
 	r := w.replica(1)

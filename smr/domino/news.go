@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// flush proposes what is in the queue and sends all members what they lack, with the claims of this moment. What it says waits for the disk.
+// flush proposes what is in the queue and sends all members what they lack, with the claims of this
+// moment. What it says waits for the disk.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.role != member {
 		return
@@ -115,7 +116,8 @@ func (r *Replica) tickStreams() {
 	}
 }
 
-// Broken sends again what a member may not have got, as what it sent may be lost too. What it claims holds all the same: it says of what part of its stream.
+// Broken sends again what a member may not have got, as what it sent may be lost too. What it
+// claims holds all the same: it says of what part of its stream.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if p := r.peers[from]; p != nil && r.role == member {
 		p.next = p.reported + 1
@@ -124,7 +126,8 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
-// takeItems takes the items that follow what is there. Those of the owner's lane are accepted, unless it was revoked.
+// takeItems takes the items that follow what is there. Those of the owner's lane are accepted,
+// unless it was revoked.
 func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 	var fresh []Item
 	for i, item := range m.Items {
@@ -154,7 +157,8 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 }
 
-// tellPlaced tells clients of commands in a lane that are on this replica's disk now [beyond the thesis].
+// tellPlaced tells clients of commands in a lane that are on this replica's disk now [beyond the
+// thesis].
 func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fresh []Item) {
 	if p.id == r.cfg.ID { // what comes back is on disk
 		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i Item) bool {

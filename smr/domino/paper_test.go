@@ -23,7 +23,8 @@ func beyond() Options {
 	return o
 }
 
-// dfp returns what a command takes by DFP: the round trip to the furthest replica of the nearest supermajority [Thesis §4.3.6].
+// dfp returns what a command takes by DFP: the round trip to the furthest replica of the nearest
+// supermajority [Thesis §4.3.6].
 func (w *world) dfp(client wan.Site) time.Duration {
 	return w.kth(client, quorum.Fast(len(w.wan.Replicas)))
 }
@@ -37,7 +38,8 @@ func (w *world) kth(from wan.Site, k int) time.Duration {
 	return trips[k-1]
 }
 
-// dm returns what it takes by DM: the round trip to the best owner and the owner's to a majority, min(E_r + L_r) [Thesis §4.3.6].
+// dm returns what it takes by DM: the round trip to the best owner and the owner's to a majority,
+// min(E_r + L_r) [Thesis §4.3.6].
 func (w *world) dm(client wan.Site) time.Duration {
 	best := time.Duration(1 << 62)
 	for _, r := range w.wan.Replicas {
@@ -60,8 +62,9 @@ func (w *world) direct(client wan.Site) time.Duration {
 	return best
 }
 
-// TestCommitLatencyIsTheModel: on the thesis' tables, without jitter, a client's commands are durable after what the better of DFP and DM takes by the model [§4.3.6], to
-// less than a millisecond, in which what comes up together waits for each other.
+// TestCommitLatencyIsTheModel: on the thesis' tables, without jitter, a client's commands are
+// durable after what the better of DFP and DM takes by the model [§4.3.6], to less than a
+// millisecond, in which what comes up together waits for each other.
 func TestCommitLatencyIsTheModel(t *testing.T) {
 	for _, preset := range []string{"na3", "na5", "globe3"} {
 		for name, o := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
@@ -90,8 +93,9 @@ func of(all []answer, id any) []answer {
 	return slices.DeleteFunc(slices.Clone(all), func(a answer) bool { return a.client != id })
 }
 
-// TestFigures4Point9: durable and executed latencies of NA-3 as the thesis reports them, 48 and 70 ms at the median and the 95th percentile [Figure 4.9a], with a jitter of up to 2 ms
-// in each direction, and what options beyond the thesis give.
+// TestFigures4Point9: durable and executed latencies of NA-3 as the thesis reports them, 48 and 70
+// ms at the median and the 95th percentile [Figure 4.9a], with a jitter of up to 2 ms in each
+// direction, and what options beyond the thesis give.
 func TestFigures4Point9(t *testing.T) {
 	slack := func(o Options, s time.Duration) Options { o.Slack = s; return o }
 	for _, c := range []struct {
@@ -117,7 +121,8 @@ func TestFigures4Point9(t *testing.T) {
 	}
 }
 
-// TestChoice: on NA-3 the clients in WA, VA, QC and TRT use DM, as they are at or near a replica, the other five DFP [§4.5.2].
+// TestChoice: on NA-3 the clients in WA, VA, QC and TRT use DM, as they are at or near a replica,
+// the other five DFP [§4.5.2].
 func TestChoice(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
 	for _, site := range w.wan.Matrix.Sites() {
@@ -128,7 +133,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestAdapts: when the way from a client to its lane's owner becomes long, it takes another way within the window of its measurements [§4.3.6, Figure 4.13].
+// TestAdapts: when the way from a client to its lane's owner becomes long, it takes another way
+// within the window of its measurements [§4.3.6, Figure 4.13].
 func TestAdapts(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
 	before := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.clients["TRT"]), 0.5)
@@ -149,7 +155,8 @@ func TestAdapts(t *testing.T) {
 	}
 }
 
-// TestFastPathIsTaken: with clocks within a millisecond of each other and 8 ms of slack, at least 99 of 100 slots of DFP are decided on the fast path.
+// TestFastPathIsTaken: with clocks within a millisecond of each other and 8 ms of slack, at least
+// 99 of 100 slots of DFP are decided on the fast path.
 func TestFastPathIsTaken(t *testing.T) {
 	o := beyond()
 	o.Slack, o.Path = 8*time.Millisecond, OnlyDFP
@@ -167,7 +174,8 @@ func TestFastPathIsTaken(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSlack: without slack, jitter makes votes come late now and then, and everything behind waits for the coordinator. With as much as votes have needed they rarely do [beyond
+// TestAdaptiveSlack: without slack, jitter makes votes come late now and then, and everything
+// behind waits for the coordinator. With as much as votes have needed they rarely do [beyond
 // §4.3.4].
 func TestAdaptiveSlack(t *testing.T) {
 	executed := func(adapt bool) (p95 time.Duration, missed int) {
@@ -189,7 +197,8 @@ func TestAdaptiveSlack(t *testing.T) {
 	}
 }
 
-// TestSkewIsMeasured: what clocks differ by is part of the delay that a client measures, so a clock that is off for good does not cost anything [§4.3.4].
+// TestSkewIsMeasured: what clocks differ by is part of the delay that a client measures, so a clock
+// that is off for good does not cost anything [§4.3.4].
 func TestSkewIsMeasured(t *testing.T) {
 	o := thesis()
 	o.Path = OnlyDFP
@@ -207,7 +216,8 @@ func TestSkewIsMeasured(t *testing.T) {
 	}
 }
 
-// TestEmptySlotsCostNothing: a group without commands writes a record only now and then, and each replica's empty slots are told by one number [§4.3.3].
+// TestEmptySlotsCostNothing: a group without commands writes a record only now and then, and each
+// replica's empty slots are told by one number [§4.3.3].
 func TestEmptySlotsCostNothing(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
 	before, sent := len(w.replica(2).acceptor.records), w.Stats().Sent
@@ -224,7 +234,8 @@ func TestEmptySlotsCostNothing(t *testing.T) {
 	}
 }
 
-// TestLateRequest: a command that reaches one replica after its slot has passed there is decided by the coordinator, in that slot if two others voted for it [§4.3.3, Figure 4.6].
+// TestLateRequest: a command that reaches one replica after its slot has passed there is decided by
+// the coordinator, in that slot if two others voted for it [§4.3.3, Figure 4.6].
 func TestLateRequest(t *testing.T) {
 	w, p := withPuppet(t, setup{preset: "na3", opt: beyond()}, 2)
 	s := above(slotAt(w.Clock(1))+smr.Slot(25*time.Millisecond), sharedDigit)
@@ -248,7 +259,8 @@ func TestLateRequest(t *testing.T) {
 	}
 }
 
-// TestCollision: two clients use the same slot. One command is decided there, and the other client is told that its is not [§4.3.3].
+// TestCollision: two clients use the same slot. One command is decided there, and the other client
+// is told that its is not [§4.3.3].
 func TestCollision(t *testing.T) {
 	w, p := withPuppet(t, setup{preset: "na3", opt: beyond()}, 2)
 	q := &puppet{}
@@ -268,7 +280,8 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestOneLog: DFP's commands and DM's are executed in one order on all replicas, that of their slots [§4.3.2, §4.3.7].
+// TestOneLog: DFP's commands and DM's are executed in one order on all replicas, that of their
+// slots [§4.3.2, §4.3.7].
 func TestOneLog(t *testing.T) {
 	var logs [3][]string
 	w := newWorld(t, setup{preset: "na3", opt: beyond(), adjust: func(c *smr.ReplicaConfig) {

@@ -70,7 +70,8 @@ type Replica struct {
 	stoodAt  smr.Slot // what was passed then
 }
 
-// peer is a member as others see it, or the replica itself: it sends itself what it sends to others, and counts it when it comes back, which is when it is on disk.
+// peer is a member as others see it, or the replica itself: it sends itself what it sends to
+// others, and counts it when it comes back, which is when it is on disk.
 type peer struct {
 	id       protocol.ID
 	have     uint64 // of its stream
@@ -112,8 +113,10 @@ const (
 
 // And as ticks.
 const (
-	suspectTicks  = 4 // a replica that was not heard for so long has failed
-	goneTicks     = 6 // one for so long will not come back soon: slots are taken away some time ahead. What one lost segment holds up is not as late
+	suspectTicks = 4 // a replica that was not heard for so long has failed
+	// one for so long will not come back soon: slots are taken away some time ahead. What one lost
+	// segment holds up is not as late
+	goneTicks     = 6
 	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
 	patientTicks  = 8
 	candidateFor  = 10
@@ -155,17 +158,21 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 
 func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
 
-// ahead returns how many slots ahead of now something is decided in time for nobody to wait for it: as many round trips, or where answers take much longer than configured, enough of theirs.
+// ahead returns how many slots ahead of now something is decided in time for nobody to wait for it:
+// as many round trips, or where answers take much longer than configured, enough of theirs.
 func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.times(n), r.tempo.Times(n/spare))) }
 
-// now returns the time by which the replica fills slots: its clock, or what a majority has passed, so that a clock that is slow holds nothing up.
+// now returns the time by which the replica fills slots: its clock, or what a majority has passed,
+// so that a clock that is slow holds nothing up.
 func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
 	return max(slotAt(env.Now), r.passed(), r.driven)
 }
 
-// drive has time go on after a majority of clocks were ahead and set right. What they claimed stands, nothing is decided above it before the claims rise, and their clocks would raise them
-// only when they show that time again. So when nothing was passed for two ticks and the own clock is behind, the ticks count as time. This time is never faster than a right clock, and
-// somewhat slower, as the replicas wait for each other's claims: so the clocks catch up.
+// drive has time go on after a majority of clocks were ahead and set right. What they claimed
+// stands, nothing is decided above it before the claims rise, and their clocks would raise them
+// only when they show that time again. So when nothing was passed for two ticks and the own clock
+// is behind, the ticks count as time. This time is never faster than a right clock, and somewhat
+// slower, as the replicas wait for each other's claims: so the clocks catch up.
 func (r *Replica) drive(env *protocol.Env[smr.Message]) {
 	passed := r.passed()
 	if r.stood++; passed != r.stoodAt || slotAt(env.Now) >= passed {
@@ -176,7 +183,8 @@ func (r *Replica) drive(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// passed returns the slot that a majority's clocks have passed, whatever the replica's own clock shows.
+// passed returns the slot that a majority's clocks have passed, whatever the replica's own clock
+// shows.
 func (r *Replica) passed() smr.Slot {
 	passed := make([]smr.Slot, 0, maxMembers)
 	for _, id := range r.group {
@@ -292,7 +300,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case campaignTimer:
 		r.campaign(env)
 	case kit.TransferTimer:
-		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(outgoingTicks*tick)) // one that failed is asked for again
+		// one that failed is asked for again
+		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -47,7 +47,8 @@ func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 	env.SendAhead(to, m)
 }
 
-// onVote votes for commands in a slot of the shared lane that their client has chosen, unless the slot has passed or another client's commands have the vote.
+// onVote votes for commands in a slot of the shared lane that their client has chosen, unless the
+// slot has passed or another client's commands have the vote.
 func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	a := &r.acceptor
 	item := Item{Slot: m.Slot, Answer: m.Answer, Entries: entries(from, m)}
@@ -110,7 +111,8 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 	r.soon(env)
 }
 
-// propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too far ahead of what is known about the members, others should propose.
+// propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too
+// far ahead of what is known about the members, others should propose.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
@@ -154,8 +156,8 @@ func (r *Replica) watchOwn(item Item) {
 	}
 }
 
-// predicted returns how far ahead of now the replica's proposals are: it is the time that it takes to have a majority accept one [Thesis §4.3.5], or, with Arrival, to
-// reach a majority.
+// predicted returns how far ahead of now the replica's proposals are: it is the time that it takes
+// to have a majority accept one [Thesis §4.3.5], or, with Arrival, to reach a majority.
 func (r *Replica) predicted(now time.Duration) time.Duration {
 	var delays []time.Duration
 	for _, id := range r.group {
@@ -178,7 +180,8 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 	return min(max(0, delays[r.rule.classic-1]), at(r.ahead(horizon/4)))
 }
 
-// probe measures the ways to the other members, once in a round trip if nothing was voted for or proposed for a window.
+// probe measures the ways to the other members, once in a round trip if nothing was voted for or
+// proposed for a window.
 func (r *Replica) probe(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		if id != r.cfg.ID {

@@ -23,7 +23,8 @@ func placed(env *protocol.Env[smr.Message]) (slots []smr.Slot) {
 	return slots
 }
 
-// TestRevokedSlotsAreNotAccepted: neither what another owner proposes up to a slot that was revoked, that included, nor what the replica itself does, counts for anybody.
+// TestRevokedSlotsAreNotAccepted: neither what another owner proposes up to a slot that was
+// revoked, that included, nor what the replica itself does, counts for anybody.
 func TestRevokedSlotsAreNotAccepted(t *testing.T) {
 	for _, owner := range ids(1, 2) {
 		w, r, env := inHand(t, "na3", 2)
@@ -73,7 +74,8 @@ func TestRevocationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestACoordinatorIsNotDisturbed: who hears one promises no ballot to another, which may have been cut off.
+// TestACoordinatorIsNotDisturbed: who hears one promises no ballot to another, which may have been
+// cut off.
 func TestACoordinatorIsNotDisturbed(t *testing.T) {
 	_, r, env := inHand(t, "na3", 2)
 	before := r.acceptor.promised
@@ -93,7 +95,8 @@ func TestACoordinatorIsNotDisturbed(t *testing.T) {
 	}
 }
 
-// TestHigherBallotReplaces: what is accepted in a higher ballot takes the place of all that was accepted for those slots.
+// TestHigherBallotReplaces: what is accepted in a higher ballot takes the place of all that was
+// accepted for those slots.
 func TestHigherBallotReplaces(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
@@ -129,7 +132,8 @@ func TestHigherBallotReplaces(t *testing.T) {
 	}
 }
 
-// TestOrderedIsInclusive: a command is told to be ordered when its own slot is settled, not when those before it are.
+// TestOrderedIsInclusive: a command is told to be ordered when its own slot is settled, not when
+// those before it are.
 func TestOrderedIsInclusive(t *testing.T) {
 	for _, less := range []smr.Slot{0, stride} {
 		w, r, env := inHand(t, "na3", 2)
@@ -148,7 +152,8 @@ func TestOrderedIsInclusive(t *testing.T) {
 	}
 }
 
-// TestSlowClockHoldsNothingUp: a replica whose clock is behind goes by what a majority has passed, so executions do not wait for it.
+// TestSlowClockHoldsNothingUp: a replica whose clock is behind goes by what a majority has passed,
+// so executions do not wait for it.
 func TestSlowClockHoldsNothingUp(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: beyond(), clocks: func(id protocolID) sim.Clock {
 		if id == 3 {
@@ -166,7 +171,8 @@ func TestSlowClockHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestClocksThatWereAhead: a majority of clocks is a minute ahead and then set right, with or without a restart of all replicas one by one. Commands and reads do not wait for the minute.
+// TestClocksThatWereAhead: a majority of clocks is a minute ahead and then set right, with or
+// without a restart of all replicas one by one. Commands and reads do not wait for the minute.
 func TestClocksThatWereAhead(t *testing.T) {
 	for name, opt := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
 		for _, restart := range []bool{false, true} {
@@ -199,7 +205,8 @@ func TestClocksThatWereAhead(t *testing.T) {
 	}
 }
 
-// TestShortSilenceRevokesNothing: a member that is not heard for as long as a lost segment takes, two round trips and a half, keeps its slots and the fast path; one that is gone does not.
+// TestShortSilenceRevokesNothing: a member that is not heard for as long as a lost segment takes,
+// two round trips and a half, keeps its slots and the fast path; one that is gone does not.
 func TestShortSilenceRevokesNothing(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
 	r := w.replica(1)

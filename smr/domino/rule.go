@@ -2,8 +2,9 @@ package domino
 
 import "github.com/foresay/foresay/quorum"
 
-// A rule says how many acceptors decide a slot of DFP, and what the coordinator does with one that they have not decided. A slot is a command's if so many acceptors
-// voted for it in ballot 0, and a no-op if so many passed it without a vote.
+// A rule says how many acceptors decide a slot of DFP, and what the coordinator does with one that
+// they have not decided. A slot is a command's if so many acceptors voted for it in ballot 0, and a
+// no-op if so many passed it without a vote.
 type rule struct {
 	n       int // acceptors
 	command int // votes that decide a command, in ballot 0
@@ -11,7 +12,8 @@ type rule struct {
 	classic int // that decide in later ballots, and that a coordinator has to hear
 }
 
-// fastPaxos returns the rule of Fast Paxos, in which any two clients may use the same slot [Fast Paxos §2.2].
+// fastPaxos returns the rule of Fast Paxos, in which any two clients may use the same slot [Fast
+// Paxos §2.2].
 func fastPaxos(n int) rule {
 	return rule{n: n, command: quorum.Fast(n), noOp: quorum.Fast(n), classic: quorum.Majority(n)}
 }
@@ -21,12 +23,15 @@ type choice int
 
 const noOp choice = -1
 
-// choose returns what the coordinator may propose for a slot, given the final votes of at least classic acceptors: votes are those for each command, passed is how
-// many have passed the slot without a vote, and never will vote. A vote that is missing is not one for a no-op.
+// choose returns what the coordinator may propose for a slot, given the final votes of at least
+// classic acceptors: votes are those for each command, passed is how many have passed the slot
+// without a vote, and never will vote. A vote that is missing is not one for a no-op.
 //
-// What may have been decided in ballot 0 is proposed again: that are at most n less the quorum's size acceptors who may have decided it and were not heard. Otherwise a
-// command is proposed if it has the fewest votes with which it may be decided in some other case, and no fewer: so a command that reaches no more acceptors than
-// that is never decided, which acknowledgements of kind ordered rely on; see closers.
+// What may have been decided in ballot 0 is proposed again: that are at most n less the quorum's
+// size acceptors who may have decided it and were not heard. Otherwise a command is proposed if it
+// has the fewest votes with which it may be decided in some other case, and no fewer: so a command
+// that reaches no more acceptors than that is never decided, which acknowledgements of kind ordered
+// rely on; see closers.
 func (r rule) choose(votes []int, passed int) choice {
 	heard := passed
 	for _, v := range votes {
@@ -51,8 +56,9 @@ func (r rule) choose(votes []int, passed int) choice {
 // threshold returns the least votes with which a command is proposed again.
 func (r rule) threshold() int { return max(1, r.classic+r.command-r.n) }
 
-// closers returns how many acceptors have to have passed a slot so that no command that comes later is ever decided in it: with fewer than threshold votes left for
-// it, a coordinator chooses the no-op.
+// closers returns how many acceptors have to have passed a slot so that no command that comes later
+// is ever decided in it: with fewer than threshold votes left for it, a coordinator chooses the
+// no-op.
 func (r rule) closers() int { return r.n - r.threshold() + 1 }
 
 // open tells whether the votes that are still missing can decide the slot in ballot 0.

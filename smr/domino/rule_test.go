@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The model of one slot of the shared lane: acceptors that vote in ballot 0 or pass the slot, and coordinators of ballots 1 and 2. What an acceptor is like is six bits.
+// The model of one slot of the shared lane: acceptors that vote in ballot 0 or pass the slot, and
+// coordinators of ballots 1 and 2. What an acceptor is like is six bits.
 const (
 	mVote   = 3      // in ballot 0: 0 for none yet, then the no-op, and two commands
 	mPassed = 1      // the no-op
@@ -120,8 +121,9 @@ func (m *model) steps(s modelState) {
 	}
 }
 
-// proposals returns what a ballot's coordinator may propose: any majority that has promised the ballot may tell it what was accepted in the one before, and any majority with
-// final votes in ballot 0 what these are.
+// proposals returns what a ballot's coordinator may propose: any majority that has promised the
+// ballot may tell it what was accepted in the one before, and any majority with final votes in
+// ballot 0 what these are.
 func (m *model) proposals(s modelState, b uint8) []uint8 {
 	var out []uint8
 	free := false
@@ -175,7 +177,8 @@ func (m *model) coordinated(s modelState, set int) (uint8, bool) {
 
 func chooseRight(r rule, votes []int, passed int) choice { return r.choose(votes, passed) }
 
-// TestSlotRule explores every state of a slot that two clients use: the rule never lets two values be decided, and smaller quorums, or other choices, do.
+// TestSlotRule explores every state of a slot that two clients use: the rule never lets two values
+// be decided, and smaller quorums, or other choices, do.
 func TestSlotRule(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		right := fastPaxos(n)
@@ -209,7 +212,8 @@ func missingIsNoOp(r rule, votes []int, passed int) choice {
 	return noOp
 }
 
-// majorityOrNoOp takes what most of those that were heard voted for, and anything if there is no such thing: it is what the thesis' prototype does.
+// majorityOrNoOp takes what most of those that were heard voted for, and anything if there is no
+// such thing: it is what the thesis' prototype does.
 func majorityOrNoOp(r rule, votes []int, passed int) choice {
 	heard := passed
 	for _, v := range votes {
@@ -223,8 +227,8 @@ func majorityOrNoOp(r rule, votes []int, passed int) choice {
 	return noOp
 }
 
-// TestQuorumsOfOwnedSlots tries all pairs of quorums for slots that belong to one client: safe are exactly those of which any two, of different values, share a member with
-// every majority.
+// TestQuorumsOfOwnedSlots tries all pairs of quorums for slots that belong to one client: safe are
+// exactly those of which any two, of different values, share a member with every majority.
 func TestQuorumsOfOwnedSlots(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		classic := n/2 + 1
@@ -244,7 +248,8 @@ func TestQuorumsOfOwnedSlots(t *testing.T) {
 	}
 }
 
-// TestClosersAreExact: with so many acceptors that have passed a slot, a command that comes later is never decided in it, whatever a coordinator hears; with one less it may be.
+// TestClosersAreExact: with so many acceptors that have passed a slot, a command that comes later
+// is never decided in it, whatever a coordinator hears; with one less it may be.
 func TestClosersAreExact(t *testing.T) {
 	for _, r := range []rule{fastPaxos(1), fastPaxos(3), fastPaxos(4), fastPaxos(5), fastPaxos(7), {n: 3, command: 2, noOp: 3, classic: 2}, {n: 5, command: 3, noOp: 5, classic: 3}} {
 		overtaken := func(closed int) bool {
@@ -265,7 +270,8 @@ func TestClosersAreExact(t *testing.T) {
 	}
 }
 
-// TestOpenIsExact: a slot is open if there is a way in which those who were not heard can vote that decides it.
+// TestOpenIsExact: a slot is open if there is a way in which those who were not heard can vote that
+// decides it.
 func TestOpenIsExact(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		r := fastPaxos(n)
@@ -287,9 +293,12 @@ func TestOpenIsExact(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedAndOvertaken is the counterexample to "f+1 acceptors that have passed the slot are enough", with the quorums of owned slots, 2 of 3 for a command. Acceptors
-// 1 and 2 accept A and have passed its slot, A is acknowledged, 2 crashes. B begins later, in an earlier slot, and reaches acceptor 3 only, whose clock is slow. The
-// coordinator hears 1 and 3. As 2 may have voted for B, it must choose B, and B comes before A. With all three, which are the rule's closers, 3 would not have voted.
+// TestAcknowledgedAndOvertaken is the counterexample to "f+1 acceptors that have passed the slot
+// are enough", with the quorums of owned slots, 2 of 3 for a command. Acceptors 1 and 2 accept A
+// and have passed its slot, A is acknowledged, 2 crashes. B begins later, in an earlier slot, and
+// reaches acceptor 3 only, whose clock is slow. The coordinator hears 1 and 3. As 2 may have voted
+// for B, it must choose B, and B comes before A. With all three, which are the rule's closers, 3
+// would not have voted.
 func TestAcknowledgedAndOvertaken(t *testing.T) {
 	r := rule{n: 3, command: 2, noOp: 3, classic: 2}
 	if got := r.choose([]int{1}, 1); got != 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// aRule is a rule of the protocol that the papers leave out or get wrong, with a test that fails without it.
+// aRule is a rule of the protocol that the papers leave out or get wrong, with a test that fails
+// without it.
 type aRule struct {
 	name  string
 	check func(testing.TB, Options) error
@@ -95,7 +96,8 @@ func (w *world) verdicts(p *puppet, s smr.Slot, to ...protocol.ID) []Verdict {
 	return out
 }
 
-// promiseSurvivesRestart has all replicas crash, with clocks that go wrong by a second, and a command arrive late that they had passed before.
+// promiseSurvivesRestart has all replicas crash, with clocks that go wrong by a second, and a
+// command arrive late that they had passed before.
 func promiseSurvivesRestart(t testing.TB, o Options) error {
 	w, p := withPuppet(t, setup{preset: "na3", opt: o}, 2)
 	w.run(time.Second)
@@ -131,7 +133,8 @@ func promiseSurvivesClock(t testing.TB, o Options) error {
 	return nil
 }
 
-// claimNeedsStream gives a replica a claim that says something of an item that it has not got, as after a connection that was lost, and the item later.
+// claimNeedsStream gives a replica a claim that says something of an item that it has not got, as
+// after a connection that was lost, and the item later.
 func claimNeedsStream(t testing.TB, o Options) error {
 	w := newWorld(t, setup{preset: "na3", opt: o})
 	r := w.replica(1)
@@ -152,7 +155,8 @@ func claimNeedsStream(t testing.TB, o Options) error {
 	return nil
 }
 
-// survivesAnyReplica kills one replica after the other, each in a deployment of its own: commands of clients at all sites are executed again within a second.
+// survivesAnyReplica kills one replica after the other, each in a deployment of its own: commands
+// of clients at all sites are executed again within a second.
 func survivesAnyReplica(t testing.TB, o Options) error {
 	alone := o // only the coordinator learns
 	alone.AllLearn, alone.Direct, alone.Arrival = false, false, false
@@ -221,7 +225,8 @@ func futureIsBounded(t testing.TB, o Options) error {
 	return nil
 }
 
-// TestTwoOfFiveFail: with five replicas any two may fail at once, here the coordinator and another one; commands are executed again within a second.
+// TestTwoOfFiveFail: with five replicas any two may fail at once, here the coordinator and another
+// one; commands are executed again within a second.
 func TestTwoOfFiveFail(t *testing.T) {
 	w := newWorld(t, setup{preset: "na5", opt: beyond()})
 	for _, site := range w.wan.Matrix.Sites() {

@@ -39,8 +39,9 @@ func TestSeedsNotice(t *testing.T) {
 	}
 }
 
-// TestDurableIsExecuted: a client has a proposal acknowledged whose slot is far ahead, and its next command takes another way. That one must not come first: it says that the
-// first one's answer is not needed any more, with which the first one would not be executed.
+// TestDurableIsExecuted: a client has a proposal acknowledged whose slot is far ahead, and its next
+// command takes another way. That one must not come first: it says that the first one's answer is
+// not needed any more, with which the first one would not be executed.
 func TestDurableIsExecuted(t *testing.T) {
 	var log []string
 	o := beyond()
@@ -60,8 +61,9 @@ func TestDurableIsExecuted(t *testing.T) {
 	}
 }
 
-// TestTokens: with much slack, or clocks that differ by more than the way back from a replica, a durable proposal may come before one that was acknowledged earlier, elsewhere. With
-// the earlier one's slot as Call.After it does not.
+// TestTokens: with much slack, or clocks that differ by more than the way back from a replica, a
+// durable proposal may come before one that was acknowledged earlier, elsewhere. With the earlier
+// one's slot as Call.After it does not.
 func TestTokens(t *testing.T) {
 	overtaken := func(tokens bool) bool {
 		o := beyond()
@@ -158,8 +160,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestCrashAtEachWrite has one replica, or all, crash in a write after ever more steps, with nothing, some or all of what is not durable yet. They go on when they are back, all
-// execute the same commands in the same order, each once, among them all that were acknowledged.
+// TestCrashAtEachWrite has one replica, or all, crash in a write after ever more steps, with
+// nothing, some or all of what is not durable yet. They go on when they are back, all execute the
+// same commands in the same order, each once, among them all that were acknowledged.
 func TestCrashAtEachWrite(t *testing.T) {
 	const every = 23
 	for first := range 4 {

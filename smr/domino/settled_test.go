@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// inHand returns a replica of a deployment that has begun, and an environment in which a test calls it.
+// inHand returns a replica of a deployment that has begun, and an environment in which a test calls
+// it.
 func inHand(t *testing.T, preset string, id protocol.ID) (*world, *Replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	w := newWorld(t, setup{preset: preset, opt: beyond()})
@@ -27,7 +28,8 @@ func (r *Replica) pass(to smr.Slot, by ...protocol.ID) {
 	}
 }
 
-// TestPassedIsInclusive: an acceptor whose claim is of a slot has passed it, one whose claim is of less may vote for it still. Slots of the lane are 16 apart.
+// TestPassedIsInclusive: an acceptor whose claim is of a slot has passed it, one whose claim is of
+// less may vote for it still. Slots of the lane are 16 apart.
 func TestPassedIsInclusive(t *testing.T) {
 	c := &contest{slot: 160}
 	for closed, want := range map[smr.Slot]int{144: 0, 159: 0, 160: 1, 176: 1} {
@@ -37,7 +39,8 @@ func TestPassedIsInclusive(t *testing.T) {
 	}
 }
 
-// TestVotesThatDecide: of five acceptors, four decide a slot of the shared lane, for a command as for a no-op. Three do not: a coordinator may have to choose what the others voted for.
+// TestVotesThatDecide: of five acceptors, four decide a slot of the shared lane, for a command as
+// for a no-op. Three do not: a coordinator may have to choose what the others voted for.
 func TestVotesThatDecide(t *testing.T) {
 	for _, n := range []int{3, 4} {
 		for _, votes := range []bool{false, true} {
@@ -58,8 +61,10 @@ func TestVotesThatDecide(t *testing.T) {
 	}
 }
 
-// TestOrderedNeedsClosers: a command of five replicas' is told to be ordered when so many have passed its slot that none can come before it: four. With three, two that are slow vote for a
-// later command in an earlier slot, and a coordinator that hears one who has passed it must choose that (see TestAcknowledgedAndOvertaken).
+// TestOrderedNeedsClosers: a command of five replicas' is told to be ordered when so many have
+// passed its slot that none can come before it: four. With three, two that are slow vote for a
+// later command in an earlier slot, and a coordinator that hears one who has passed it must choose
+// that (see TestAcknowledgedAndOvertaken).
 func TestOrderedNeedsClosers(t *testing.T) {
 	w, r, _ := inHand(t, "na5", 2)
 	s := above(slotAt(w.Clock(2))+smr.Slot(200*time.Millisecond), sharedDigit)
@@ -77,7 +82,9 @@ func TestOrderedNeedsClosers(t *testing.T) {
 	}
 }
 
-// TestProposalsAreAbove: an owner proposes above what it has skipped, what was revoked, here or elsewhere, what its client has seen, and the last proposal; and not where nobody knows who the members are.
+// TestProposalsAreAbove: an owner proposes above what it has skipped, what was revoked, here or
+// elsewhere, what its client has seen, and the last proposal; and not where nobody knows who the
+// members are.
 func TestProposalsAreAbove(t *testing.T) {
 	const ahead = smr.Slot(150 * time.Millisecond)
 	for name, raise := range map[string]func(*Replica, smr.Slot){
@@ -105,7 +112,8 @@ func TestProposalsAreAbove(t *testing.T) {
 	}
 }
 
-// TestOneAttemptFixesTheSlot: a command that was proposed twice may be executed in either slot. Its client is told when it is executed.
+// TestOneAttemptFixesTheSlot: a command that was proposed twice may be executed in either slot. Its
+// client is told when it is executed.
 func TestOneAttemptFixesTheSlot(t *testing.T) {
 	for _, attempts := range []int{1, 2} {
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckOrdered} {

@@ -8,9 +8,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A slot is a time in nanoseconds, whose remainder by stride says whose it is: 0 anybody's (DFP), 1 to maxMembers that of the member with this number in the order
-// of IDs (DM), controlDigit that of the coordinator, for changes of the members. This is the paper's sharding of timestamps by low digits [Thesis §4.3.3], for DM's
-// lanes too; the order of the log is the order of these numbers.
+// A slot is a time in nanoseconds, whose remainder by stride says whose it is: 0 anybody's (DFP), 1
+// to maxMembers that of the member with this number in the order of IDs (DM), controlDigit that of
+// the coordinator, for changes of the members. This is the paper's sharding of timestamps by low
+// digits [Thesis §4.3.3], for DM's lanes too; the order of the log is the order of these numbers.
 const (
 	stride       = 16
 	maxMembers   = 14

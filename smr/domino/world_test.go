@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// world is a deployment of a paper: a replica at each of its sites and a client at every site of its network.
+// world is a deployment of a paper: a replica at each of its sites and a client at every site of
+// its network.
 type world struct {
 	*sim.Sim[smr.Message]
 	t       testing.TB
@@ -132,7 +133,8 @@ func (w *world) replica(id protocol.ID) *Replica { return w.Get(id).(*Replica) }
 
 func (w *world) client(site wan.Site) *Client { return w.Get(w.clients[site]).(*Client) }
 
-// load has every client write so many times a second, for a while, and returns how long the calls took. One that is not done at the end is a failure.
+// load has every client write so many times a second, for a while, and returns how long the calls
+// took. One that is not done at the end is a failure.
 func (w *world) load(call smr.Call, perSecond int, lasting time.Duration) []answer {
 	w.t.Helper()
 	w.answers = nil

@@ -87,7 +87,8 @@ func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *
 	r.admission.Send(env, to, r.commit(i))
 }
 
-// onLacking sends the command of an instance to one that has not got it, with what is to be said of the instance now.
+// onLacking sends the command of an instance to one that has not got it, with what is to be said of
+// the instance now.
 func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m Lacking) {
 	i := r.find(m.ID)
 	switch {

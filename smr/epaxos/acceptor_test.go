@@ -30,8 +30,9 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	return r, env
 }
 
-// TestInstancesSurviveRestart has a replica vote and promise at random, with snapshots that rewrite its log, and compares with it what is there after a crash. What was voted for stays
-// with the ballot of the vote, whatever was promised since.
+// TestInstancesSurviveRestart has a replica vote and promise at random, with snapshots that rewrite
+// its log, and compares with it what is there after a crash. What was voted for stays with the
+// ballot of the vote, whatever was promised since.
 func TestInstancesSurviveRestart(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -66,7 +67,8 @@ func TestInstancesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestNoVoteBelowPromise: who has promised a ballot votes for nothing in the proposer's own, not even first.
+// TestNoVoteBelowPromise: who has promised a ballot votes for nothing in the proposer's own, not
+// even first.
 func TestNoVoteBelowPromise(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
@@ -83,7 +85,8 @@ func TestNoVoteBelowPromise(t *testing.T) {
 	}
 }
 
-// TestAcceptorAddsNothingOfTheRow: an acceptor that hears of a row's instances in another order agrees all the same with the first one: it cannot depend on those behind.
+// TestAcceptorAddsNothingOfTheRow: an acceptor that hears of a row's instances in another order
+// agrees all the same with the first one: it cannot depend on those behind.
 func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
@@ -96,7 +99,8 @@ func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 	}
 }
 
-// TestValidateNotesTheProposal: who was asked whether something speaks against a proposal has what comes later depend on it.
+// TestValidateNotesTheProposal: who was asked whether something speaks against a proposal has what
+// comes later depend on it.
 func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)

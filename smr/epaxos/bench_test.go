@@ -8,9 +8,11 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// BenchmarkNorthAmerica has the load of Domino's evaluation in virtual time: nine clients with 200 calls a second each, a Zipf coefficient of 0.75, three or five replicas [Thesis §4.5.2]. It
-// reports medians and 95th percentiles in ms, of durable and of executed calls, half of each, with links and disks as they are in the tables and with a jitter of up to 2 ms one way, a
-// segment in 10,000 lost, and disks that take 1 ms.
+// BenchmarkNorthAmerica has the load of Domino's evaluation in virtual time: nine clients with 200
+// calls a second each, a Zipf coefficient of 0.75, three or five replicas [Thesis §4.5.2]. It
+// reports medians and 95th percentiles in ms, of durable and of executed calls, half of each, with
+// links and disks as they are in the tables and with a jitter of up to 2 ms one way, a segment in
+// 10,000 lost, and disks that take 1 ms.
 func BenchmarkNorthAmerica(b *testing.B) {
 	for _, preset := range []string{"na3", "na5"} {
 		for _, rough := range []bool{false, true} {

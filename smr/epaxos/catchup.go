@@ -17,7 +17,8 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onTick repeats what was not answered, asks what became of instances that were not heard of for long, and recovers those of which nobody knows.
+// onTick repeats what was not answered, asks what became of instances that were not heard of for
+// long, and recovers those of which nobody knows.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
 	for _, id := range slices.Sorted(maps.Keys(r.out)) {

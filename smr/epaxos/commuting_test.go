@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// registers is a state machine of which commands commute that have no key in common: each of a command's keys gets its value, and remembers all that it had.
+// registers is a state machine of which commands commute that have no key in common: each of a
+// command's keys gets its value, and remembers all that it had.
 type registers struct {
 	values map[string][]string
 	note   func(key, value string, place int)

@@ -21,8 +21,10 @@ func (r *Replica) beginGeneration(gen uint64) {
 	r.woken, r.waiting = nil, nil
 }
 
-// endGeneration ends a generation: a change of the members was executed. What else was proposed in it is not executed, whatever is decided about it, and is proposed again
-// if its clients still wait here. All replicas know of each command whether it came before, as the change conflicts with everything.
+// endGeneration ends a generation: a change of the members was executed. What else was proposed in
+// it is not executed, whatever is decided about it, and is proposed again if its clients still wait
+// here. All replicas know of each command whether it came before, as the change conflicts with
+// everything.
 func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.beginGeneration(r.gen + 1)
 	r.active, r.ahead = false, 0
@@ -45,7 +47,8 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take turns; if one does not, the next one does a little later.
+// maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take
+// turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	full := r.state.Fullness(r.cfg.LogBytes)
 	if !r.active || r.state.Saving() || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
@@ -66,8 +69,9 @@ func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	r.begin(env, &Command{Kind: Checkpoint}, &proposal{})
 }
 
-// takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing was executed in some order, but all replicas that come to it have executed
-// the same instances: those up to reach. While one is being written another checkpoint begins none.
+// takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing
+// was executed in some order, but all replicas that come to it have executed the same instances:
+// those up to reach. While one is being written another checkpoint begins none.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
 	r.stable, r.checkpoint = r.reach.clone(), checkpoint.id
 	r.taken++
@@ -85,7 +89,8 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 	r.saved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so that a replica that lags a little needs no snapshot; all of it while the one before is on its way
+// saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
+// that a replica that lags a little needs no snapshot; all of it while the one before is on its way
 // to somebody, who goes on from there.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
@@ -105,7 +110,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	}
 }
 
-// noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on, or the log never ends.
+// noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on,
+// or the log never ends.
 func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
 	r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
 }
@@ -127,8 +133,8 @@ func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
 	env.Truncate(r.logAgain(env))
 }
 
-// logAgain writes records of all that is above the checkpoint, and returns the index of the first one. They and what follows is all of the log that a snapshot of the checkpoint
-// needs beside it.
+// logAgain writes records of all that is above the checkpoint, and returns the index of the first
+// one. They and what follows is all of the log that a snapshot of the checkpoint needs beside it.
 func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 	first = env.NextIndex()
 	r.logged = 0
@@ -163,7 +169,8 @@ func (r *Replica) image() ([]byte, error) {
 	return w.Buf, nil
 }
 
-// front returns what an image has in front of the state: its size and bytes follow. The size is 0 if it was not known.
+// front returns what an image has in front of the state: its size and bytes follow. The size is 0
+// if it was not known.
 func (r *Replica) front() wirefmt.Writer {
 	var w wirefmt.Writer
 	w.Buf = append(w.Buf, imageVersion)
@@ -312,7 +319,8 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	return nil
 }
 
-// install puts a snapshot in the place of the state. Within a generation, what was promised and voted for later instances stays.
+// install puts a snapshot in the place of the state. Within a generation, what was promised and
+// voted for later instances stays.
 func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	var p place
 	if err == nil {
@@ -365,7 +373,8 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 	return true
 }
 
-// proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is answered, the rest is proposed again.
+// proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is
+// answered, the rest is proposed again.
 func (r *Replica) proposeInstalled(env *protocol.Env[smr.Message]) {
 	own := r.position(r.cfg.ID)
 	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {

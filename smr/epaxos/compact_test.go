@@ -8,7 +8,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestSnapshotLeavesAnEighth counts what stays in memory of what is in a snapshot: an eighth of what it has more than the one before, and all of that while a snapshot is on its way to a laggard.
+// TestSnapshotLeavesAnEighth counts what stays in memory of what is in a snapshot: an eighth of
+// what it has more than the one before, and all of that while a snapshot is on its way to a
+// laggard.
 func TestSnapshotLeavesAnEighth(t *testing.T) {
 	const every = 160
 	for _, sends := range []bool{false, true} {

@@ -8,11 +8,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// An Interferer is a state machine that knows which of its commands commute. A replica whose state machine is none takes all commands to conflict, and
-// then all replicas execute all of them in one order.
+// An Interferer is a state machine that knows which of its commands commute. A replica whose state
+// machine is none takes all commands to conflict, and then all replicas execute all of them in one
+// order.
 type Interferer interface {
-	// Footprint returns the keys that a command or a query is about. Two commands whose keys are disjoint have the same results and lead to the same state in either
-	// order. ok is false for one that conflicts with everything. It depends on nothing but its argument.
+	// Footprint returns the keys that a command or a query is about. Two commands whose keys are
+	// disjoint have the same results and lead to the same state in either order. ok is false for
+	// one that conflicts with everything. It depends on nothing but its argument.
 	Footprint(command []byte) (keys []string, ok bool)
 }
 
@@ -30,8 +32,9 @@ func (f footprint) meets(o footprint) bool {
 	return slices.ContainsFunc(f.keys, func(k string) bool { return slices.Contains(o.keys, k) })
 }
 
-// footprint returns what a command conflicts by. The commands of a session conflict, so that its table of answers is the same everywhere, and its
-// commands are executed in order. What changes the sessions or the members conflicts with all.
+// footprint returns what a command conflicts by. The commands of a session conflict, so that its
+// table of answers is the same everywhere, and its commands are executed in order. What changes the
+// sessions or the members conflicts with all.
 func (r *Replica) footprint(c *Command) footprint {
 	if c.Kind != Work || r.interferer == nil {
 		return footprint{all: true}

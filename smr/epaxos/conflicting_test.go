@@ -9,8 +9,10 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// TestAllConflict: if all commands conflict, 1,800 a second of them take two round trips, and components have hundreds of instances. The search for them must not look at each pair:
-// that takes a minute here for each second, which is how long this test may then last. Clients that wait for results keep a component from growing for ever.
+// TestAllConflict: if all commands conflict, 1,800 a second of them take two round trips, and
+// components have hundreds of instances. The search for them must not look at each pair: that takes
+// a minute here for each second, which is how long this test may then last. Clients that wait for
+// results keep a component from growing for ever.
 func TestAllConflict(t *testing.T) {
 	for _, early := range []float64{0, 1} {
 		d := deploy(t, "na3", sim.Config[smr.Message]{}, func(c *smr.ReplicaConfig) { c.Machine = kv.New() })

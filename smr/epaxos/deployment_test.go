@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// deployment is a group at the sites of a paper, and a client at every site of its network that asks the nearest replica.
+// deployment is a group at the sites of a paper, and a client at every site of its network that
+// asks the nearest replica.
 type deployment struct {
 	*sim.Sim[smr.Message]
 	t       testing.TB
@@ -106,7 +107,8 @@ func durable(value string, keys ...string) smr.Call {
 	return smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: set(value, keys...)}
 }
 
-// model returns what a call from a site takes with a number of round trips between its replica and the nearest quorum.
+// model returns what a call from a site takes with a number of round trips between its replica and
+// the nearest quorum.
 func (d *deployment) model(site wan.Site, trips int) time.Duration {
 	near := d.wan.Matrix.Nearest(site, d.wan.Replicas)
 	var to []time.Duration

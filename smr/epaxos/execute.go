@@ -15,9 +15,11 @@ type frame struct {
 	row int // where it looks
 }
 
-// search finds the strongly connected components of what is decided, those first that others depend on [EPaxos §4.3.2], without recursion: a chain of dependencies may
-// be long. As dependencies are all of a row up to an index, the search goes through each row once, in order, whoever depends on it: its time is that of what it visits, and not of
-// all dependencies of that, of which there are as many as pairs where everything conflicts.
+// search finds the strongly connected components of what is decided, those first that others depend
+// on [EPaxos §4.3.2], without recursion: a chain of dependencies may be long. As dependencies are
+// all of a row up to an index, the search goes through each row once, in order, whoever depends on
+// it: its time is that of what it visits, and not of all dependencies of that, of which there are
+// as many as pairs where everything conflicts.
 type search struct {
 	root   *instance
 	frames []frame
@@ -81,7 +83,8 @@ func (s *search) push(i *instance) {
 	s.frames = append(s.frames, frame{i: i})
 }
 
-// nextDependency returns the next instance that is depended on and was not visited, nil if there is none. It notes on the way which of those on the stack are depended on.
+// nextDependency returns the next instance that is depended on and was not visited, nil if there is
+// none. It notes on the way which of those on the stack are depended on.
 func (r *Replica) nextDependency(s *search, f *frame) *instance {
 	for ; f.row < len(r.rows); f.row++ {
 		w, last := &r.rows[f.row], f.i.deps[f.row]
@@ -102,7 +105,8 @@ func (r *Replica) nextDependency(s *search, f *frame) *instance {
 	return nil
 }
 
-// lowest returns the first of a row that is on the stack, if it is not behind last. All up to last have been visited. It is the one that was visited first, but for the root.
+// lowest returns the first of a row that is on the stack, if it is not behind last. All up to last
+// have been visited. It is the one that was visited first, but for the root.
 func (s *search) lowest(w *row, at int, last uint64) *instance {
 	open := &s.open[at]
 	for *open = max(*open, w.done+1); *open <= last; *open++ {
@@ -113,7 +117,8 @@ func (s *search) lowest(w *row, at int, last uint64) *instance {
 	return nil
 }
 
-// block ends a search: something is not decided. What was on the way to it is looked at again when it is.
+// block ends a search: something is not decided. What was on the way to it is looked at again when
+// it is.
 func (r *Replica) block(s *search, root, by *instance) {
 	if by.decided() {
 		by = by.blockedBy
@@ -125,7 +130,8 @@ func (r *Replica) block(s *search, root, by *instance) {
 	by.waiters = append(by.waiters, root)
 }
 
-// pop ends the look at an instance, and executes the component of which it is the root, if it is one. It tells whether the search may go on.
+// pop ends the look at an instance, and executes the component of which it is the root, if it is
+// one. It tells whether the search may go on.
 func (r *Replica) pop(env *protocol.Env[smr.Message], s *search) bool {
 	i := s.frames[len(s.frames)-1].i
 	s.frames = s.frames[:len(s.frames)-1]
@@ -145,8 +151,9 @@ func (r *Replica) pop(env *protocol.Env[smr.Message], s *search) bool {
 	return r.executeComponent(env, component)
 }
 
-// order is that in which instances are executed that depend on each other: by their stamps, so that what was proposed after another one was known comes after it. What ends a
-// period comes last: all else that is in the component belongs to the period.
+// order is that in which instances are executed that depend on each other: by their stamps, so that
+// what was proposed after another one was known comes after it. What ends a period comes last: all
+// else that is in the component belongs to the period.
 func order(a, b *instance) int {
 	rank := func(i *instance) int {
 		switch {
@@ -168,7 +175,8 @@ func order(a, b *instance) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(stamp(a), stamp(b)), cmp.Compare(a.id.Row, b.id.Row), cmp.Compare(a.id.Index, b.id.Index))
 }
 
-// executeComponent executes instances that depend on each other. It tells whether the generation goes on.
+// executeComponent executes instances that depend on each other. It tells whether the generation
+// goes on.
 func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
 	slices.SortFunc(component, order)
 	var checkpoint *instance
@@ -228,13 +236,15 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 	return false
 }
 
-// nextSlot returns the slot of the next entry: above the last one, and not below the stamp, which a client may have been told.
+// nextSlot returns the slot of the next entry: above the last one, and not below the stamp, which a
+// client may have been told.
 func (r *Replica) nextSlot(c *Command) smr.Slot {
 	r.since++
 	return max(r.state.Applied()+1, smr.Slot(c.Stamp))
 }
 
-// level returns a slot that all replicas come to that have executed the same since the snapshot, in whichever order. No entry has a higher one.
+// level returns a slot that all replicas come to that have executed the same since the snapshot, in
+// whichever order. No entry has a higher one.
 func (r *Replica) level() smr.Slot { return max(r.high, r.even) + r.since }
 
 // evenOut skips to a slot that is the same at all replicas that have executed the same.

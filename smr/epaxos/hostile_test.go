@@ -12,8 +12,9 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestImpossibleMessages gives replicas messages that no right one sends: with rows, indices, ballots, stamps, phases and lengths as they like to be. None may panic, hang, or
-// come to a state that it finds wrong itself.
+// TestImpossibleMessages gives replicas messages that no right one sends: with rows, indices,
+// ballots, stamps, phases and lengths as they like to be. None may panic, hang, or come to a state
+// that it finds wrong itself.
 func TestImpossibleMessages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	number := func() uint64 {
@@ -82,7 +83,8 @@ func TestImpossibleMessages(t *testing.T) {
 	}
 }
 
-// TestDamagedDisk starts replicas with records that cannot be, and with snapshots that cannot be read: they say so, and do nothing.
+// TestDamagedDisk starts replicas with records that cannot be, and with snapshots that cannot be
+// read: they say so, and do nothing.
 func TestDamagedDisk(t *testing.T) {
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	for want, rec := range map[string]smr.Message{

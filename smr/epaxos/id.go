@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/quorum"
 )
 
-// An ID names an instance: the Index-th one, from 1, that a replica proposes in a generation. A replica's instances are its row.
+// An ID names an instance: the Index-th one, from 1, that a replica proposes in a generation. A
+// replica's instances are its row.
 type ID struct {
 	Row   protocol.ID
 	Index uint64
@@ -16,19 +17,22 @@ type ID struct {
 
 func (i ID) String() string { return fmt.Sprintf("%d.%d", i.Row, i.Index) }
 
-// A Ballot is an attempt to decide an instance. 0 is its proposer's; each other one belongs to the replica whose ID is in the lower half.
+// A Ballot is an attempt to decide an instance. 0 is its proposer's; each other one belongs to the
+// replica whose ID is in the lower half.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
 func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
 
-// owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those that leave no room above are nobody's.
+// owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those
+// that leave no room above are nobody's.
 func owns(id protocol.ID, b Ballot) bool { return b == 0 || protocol.ID(uint32(b)) == id && b < 1<<62 }
 
 func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
-// Deps are the instances that one depends on: of each row, in order of the members, all up to an index. More than those that it conflicts with are
-// among them, which costs waiting and nothing else. It makes the set small, whatever conflicts with what.
+// Deps are the instances that one depends on: of each row, in order of the members, all up to an
+// index. More than those that it conflicts with are among them, which costs waiting and nothing
+// else. It makes the set small, whatever conflicts with what.
 type Deps []uint64
 
 // join makes d the union with o.
@@ -43,12 +47,13 @@ func (d Deps) clone() Deps { return slices.Clone(d) }
 // slowQuorum is how many of n replicas have to accept.
 func slowQuorum(n int) int { return quorum.Majority(n) }
 
-// fastSlack is how many of n replicas may be silent on the fast path: the e of [EPaxos*], the most for which n >= 2e+f-1 and e <= f.
+// fastSlack is how many of n replicas may be silent on the fast path: the e of [EPaxos*], the most
+// for which n >= 2e+f-1 and e <= f.
 func fastSlack(n int) int {
 	f := quorum.Tolerated(n)
 	return min(f, (n-f+1)/2)
 }
 
-// fastQuorum is how many of n replicas, the proposer included, have to agree with the proposer at once: f + (f+1)/2 of 2f+1 [EPaxos §4.4], which is
-// two of three, three of five.
+// fastQuorum is how many of n replicas, the proposer included, have to agree with the proposer at
+// once: f + (f+1)/2 of 2f+1 [EPaxos §4.4], which is two of three, three of five.
 func fastQuorum(n int) int { return n - fastSlack(n) }

@@ -12,14 +12,17 @@ type instance struct {
 	id    ID
 	row   int // of the proposer, among the members
 	phase phase
-	// ballot is promised: nothing below it is done. voted is the ballot in which it was accepted. They are two, as a promise is not a vote: whoever recovers
-	// later must not take what was accepted in a low ballot for a vote in the ballot that was promised since.
+	// ballot is promised: nothing below it is done. voted is the ballot in which it was accepted.
+	// They are two, as a promise is not a vote: whoever recovers later must not take what was
+	// accepted in a low ballot for a vote in the ballot that was promised since.
 	ballot, voted Ballot
-	cmd           *Command  // as proposed; nil if not known. It stays when nothing is accepted in its place: in another ballot it may still be decided.
-	foot          footprint // of cmd
-	nothing       bool      // what was accepted or decided is nothing
-	init          Deps      // as proposed; nil if not known
-	deps          Deps
+	// as proposed; nil if not known. It stays when nothing is accepted in its place: in another
+	// ballot it may still be decided.
+	cmd     *Command
+	foot    footprint // of cmd
+	nothing bool      // what was accepted or decided is nothing
+	init    Deps      // as proposed; nil if not known
+	deps    Deps
 
 	settling bool // it was decided here on the fast path, and is not known to be on the disk yet: nobody is told
 	executed bool
@@ -119,7 +122,8 @@ func (r *Replica) hear(d Deps) bool {
 	return true
 }
 
-// setCommand notes what an instance is, and tells whether that was not known. Conflicts with a proposal are noticed from then on, whatever comes of it.
+// setCommand notes what an instance is, and tells whether that was not known. Conflicts with a
+// proposal are noticed from then on, whatever comes of it.
 func (r *Replica) setCommand(i *instance, c *Command) (fresh bool) {
 	if i.nothing = c.Kind == Nothing; i.nothing || i.cmd != nil {
 		return false
@@ -141,16 +145,19 @@ func (i *instance) value() *Command {
 	return i.cmd
 }
 
-// fenced tells whether a change of the members may come before a proposal, as far as this replica knows: there is one that is not executed, or something
-// that the proposal depends on and nobody knows. A dependency covers a row up to an index, what was lost on the way included. Somebody has to have looked at each
-// instance that is covered: the proposer vouches for its own dependencies, who adds to them for what is added. A change that none of a quorum knows could
-// be recovered as it was proposed, without the proposal, which would be void though it was acknowledged.
+// fenced tells whether a change of the members may come before a proposal, as far as this replica
+// knows: there is one that is not executed, or something that the proposal depends on and nobody
+// knows. A dependency covers a row up to an index, what was lost on the way included. Somebody has
+// to have looked at each instance that is covered: the proposer vouches for its own dependencies,
+// who adds to them for what is added. A change that none of a quorum knows could be recovered as it
+// was proposed, without the proposal, which would be void though it was acknowledged.
 func (r *Replica) fenced(i *instance, vouched Deps) bool {
 	r.fences = slices.DeleteFunc(r.fences, func(f *instance) bool { return f.executed })
 	return slices.ContainsFunc(r.fences, func(f *instance) bool { return f != i }) || r.blind(i.deps, vouched)
 }
 
-// blind tells whether there are instances above some dependencies and within others of which this replica does not know what they are.
+// blind tells whether there are instances above some dependencies and within others of which this
+// replica does not know what they are.
 func (r *Replica) blind(d, vouched Deps) bool {
 	for p := range r.rows {
 		w := &r.rows[p]

@@ -41,7 +41,8 @@ type attempt struct {
 	recovery
 }
 
-// soon proposes what is queued when all that has come up by now was taken, so that it travels together.
+// soon proposes what is queued when all that has come up by now was taken, so that it travels
+// together.
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.proposing {
 		r.proposing = true
@@ -58,7 +59,8 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// batch returns how many entries go into the next instance: what conflicts with everything goes alone.
+// batch returns how many entries go into the next instance: what conflicts with everything goes
+// alone.
 func (r *Replica) batch() int {
 	n := 0
 	for n < len(r.queue) && n < r.cfg.MaxBatch && r.queue[n].Kind == kit.Command {
@@ -98,8 +100,9 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	r.admission.Send(env, r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
 }
 
-// sendPreAccepts sends the proposal to those who have not answered, or asks whether they have it, without the command. It waits for the disk: after a crash its ID must not be used for
-// another command.
+// sendPreAccepts sends the proposal to those who have not answered, or asks whether they have it,
+// without the command. It waits for the disk: after a crash its ID must not be used for another
+// command.
 func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c *Command) {
 	r.others(func(id protocol.ID) {
 		if !i.try.votes.Has(id) {
@@ -123,7 +126,8 @@ func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID
 	r.maybeChoose(env, t, false)
 }
 
-// maybeChoose takes the fast path if enough agree, and the slow one if a majority has answered and not all agree, or nobody else answers.
+// maybeChoose takes the fast path if enough agree, and the slow one if a majority has answered and
+// not all agree, or nobody else answers.
 func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late bool) {
 	i, n := t.of, len(r.group)
 	if p := r.mine[i.id]; p != nil && t.fenced {
@@ -179,7 +183,8 @@ func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// settle tells of a decision of this replica's. That of the slow path is on the disks of a majority.
+// settle tells of a decision of this replica's. That of the slow path is on the disks of a
+// majority.
 func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
 	i.settling = false
 	r.others(func(id protocol.ID) {

@@ -13,11 +13,13 @@ import (
 type CommandKind uint8
 
 const (
-	// Nothing is what a recovery decides if the proposer's command cannot have been decided. It conflicts with nothing and depends on nothing.
+	// Nothing is what a recovery decides if the proposer's command cannot have been decided. It
+	// conflicts with nothing and depends on nothing.
 	Nothing CommandKind = iota + 1
 	// Work has entries.
 	Work
-	// Checkpoint conflicts with all. What is executed before it is the same everywhere, and is in the snapshot that each replica makes after it.
+	// Checkpoint conflicts with all. What is executed before it is the same everywhere, and is in
+	// the snapshot that each replica makes after it.
 	Checkpoint
 	// Fence conflicts with all, and does nothing. A query of several keys waits for its own.
 	Fence
@@ -37,10 +39,12 @@ func (k CommandKind) String() string {
 	return fmt.Sprintf("command kind %d", uint8(k))
 }
 
-// A Command is what an instance decides, beside its dependencies. It is not changed after it was made.
+// A Command is what an instance decides, beside its dependencies. It is not changed after it was
+// made.
 type Command struct {
 	Kind CommandKind
-	// Stamp is greater than those of all commands that the proposer knew, and than the causal floors of the calls in it. It orders commands that depend on each other.
+	// Stamp is greater than those of all commands that the proposer knew, and than the causal
+	// floors of the calls in it. It orders commands that depend on each other.
 	Stamp   uint64
 	Entries []kit.Entry // of Work
 }
@@ -77,8 +81,8 @@ func (p phase) String() string {
 
 // What replicas say to each other.
 type (
-	// Head is what all messages between replicas begin with: the generation of the group. It ends with a change of the
-	// members; its instances mean nothing in another one.
+	// Head is what all messages between replicas begin with: the generation of the group. It ends
+	// with a change of the members; its instances mean nothing in another one.
 	Head struct {
 		Gen uint64
 	}
@@ -123,7 +127,8 @@ type (
 		Deps Deps
 	}
 
-	// Lacking answers a message without the command that the sender was not sent, or has lost: the message is wanted with it.
+	// Lacking answers a message without the command that the sender was not sent, or has lost: the
+	// message is wanted with it.
 	Lacking struct {
 		Head
 		ID ID
@@ -148,7 +153,8 @@ type (
 		Deps   Deps     // as pre-accepted or accepted
 	}
 
-	// Validate asks whether anything says that a command cannot have been decided on the fast path with the dependencies that it was proposed with.
+	// Validate asks whether anything says that a command cannot have been decided on the fast path
+	// with the dependencies that it was proposed with.
 	Validate struct {
 		Head
 		ID     ID
@@ -166,8 +172,9 @@ type (
 		Pending []ID // commands that are not decided, of which the same would be said if they were decided as proposed
 	}
 
-	// Waiting says that the sender recovers a command, which must wait for others to be decided. Agreed replicas are known to have agreed at once with
-	// how it was proposed, the proposer included.
+	// Waiting says that the sender recovers a command, which must wait for others to be decided.
+	// Agreed replicas are known to have agreed at once with how it was proposed, the proposer
+	// included.
 	Waiting struct {
 		Head
 		ID     ID
@@ -187,7 +194,8 @@ type (
 		Top Deps
 	}
 
-	// Want asks for what was decided in some instances, or for a snapshot if the receiver has them no more or is in a later generation.
+	// Want asks for what was decided in some instances, or for a snapshot if the receiver has them
+	// no more or is in a later generation.
 	Want struct {
 		Head
 		Missing []Range
@@ -226,7 +234,8 @@ func (h Head) begin() Head { return h }
 // headed is a message that begins with a Head.
 type headed interface{ begin() Head }
 
-// Submit is a request of a client, with a causal floor: the commands come after those of which a Done had a Slot up to After.
+// Submit is a request of a client, with a causal floor: the commands come after those of which a
+// Done had a Slot up to After.
 type Submit struct {
 	After   smr.Slot
 	Request kit.Request

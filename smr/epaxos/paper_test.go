@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// TestQuorums has the sizes of the papers: a fast quorum is f + (f+1)/2 of 2f+1 [EPaxos §4.4], and n >= max(2e+f-1, 2f+1) holds [EPaxos*].
+// TestQuorums has the sizes of the papers: a fast quorum is f + (f+1)/2 of 2f+1 [EPaxos §4.4], and
+// n >= max(2e+f-1, 2f+1) holds [EPaxos*].
 func TestQuorums(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5, 9: 6} {
 		if got := fastQuorum(n); got != want {
@@ -25,8 +26,9 @@ func TestQuorums(t *testing.T) {
 	}
 }
 
-// TestOneRoundTripWithoutConflicts has a call of each kind made at each site: with nothing under way, it takes the way to the nearest replica and one round trip from there to the nearest
-// quorum, and is executed by then [EPaxos §4.3, §6; Thesis §4.5.2]. A read takes as long.
+// TestOneRoundTripWithoutConflicts has a call of each kind made at each site: with nothing under
+// way, it takes the way to the nearest replica and one round trip from there to the nearest quorum,
+// and is executed by then [EPaxos §4.3, §6; Thesis §4.5.2]. A read takes as long.
 func TestOneRoundTripWithoutConflicts(t *testing.T) {
 	for _, preset := range []string{"na3", "na5", "globe3"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
@@ -46,8 +48,9 @@ func TestOneRoundTripWithoutConflicts(t *testing.T) {
 	}
 }
 
-// TestTwoRoundTripsWithConflicts has two calls with one key made at one instant at two replicas' sites. One of them takes two round trips, as fast quorums meet; the other one takes one or
-// two [EPaxos §4.3].
+// TestTwoRoundTripsWithConflicts has two calls with one key made at one instant at two replicas'
+// sites. One of them takes two round trips, as fast quorums meet; the other one takes one or two
+// [EPaxos §4.3].
 func TestTwoRoundTripsWithConflicts(t *testing.T) {
 	for _, preset := range []string{"na3", "na5"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
@@ -78,7 +81,8 @@ func TestTwoRoundTripsWithConflicts(t *testing.T) {
 	}
 }
 
-// TestCommutingCommandsDoNotMeet has commands of different keys made at one instant at all sites. Each takes one round trip.
+// TestCommutingCommandsDoNotMeet has commands of different keys made at one instant at all sites.
+// Each takes one round trip.
 func TestCommutingCommandsDoNotMeet(t *testing.T) {
 	d := deploy(t, "na5", sim.Config[smr.Message]{}, nil)
 	for i, site := range d.wan.Matrix.Sites() {
@@ -95,7 +99,8 @@ func TestCommutingCommandsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestPipelinedCommandsTakeTheFastPath has each client make calls without waiting. They conflict with those before, of the same session, but are ordered as they come, so one round trip is
+// TestPipelinedCommandsTakeTheFastPath has each client make calls without waiting. They conflict
+// with those before, of the same session, but are ordered as they come, so one round trip is
 // enough.
 func TestPipelinedCommandsTakeTheFastPath(t *testing.T) {
 	d := deploy(t, "na5", sim.Config[smr.Message]{}, nil)
@@ -116,7 +121,8 @@ func TestPipelinedCommandsTakeTheFastPath(t *testing.T) {
 	}
 }
 
-// load makes calls of each kind at each site, so many a second for a time, on keys of Zipf's distribution, and returns how long they took by their kind.
+// load makes calls of each kind at each site, so many a second for a time, on keys of Zipf's
+// distribution, and returns how long they took by their kind.
 func load(d *deployment, perSecond int, lasting time.Duration, alpha float64, early float64) (told, executed []time.Duration) {
 	d.t.Helper()
 	keys, err := workload.Zipfian(1_000_000, alpha)
@@ -154,8 +160,10 @@ func load(d *deployment, perSecond int, lasting time.Duration, alpha float64, ea
 	return told, executed
 }
 
-// TestNorthAmerica has the load of Domino's evaluation, a client at each of nine sites with a Zipf coefficient of 0.75 [Thesis §4.5.2, Figure 4.9]. Few commands meet a conflict, so the median and the 95th
-// percentile are those of one round trip, within 5 %. The thesis measured 64 and 87 ms with three replicas.
+// TestNorthAmerica has the load of Domino's evaluation, a client at each of nine sites with a Zipf
+// coefficient of 0.75 [Thesis §4.5.2, Figure 4.9]. Few commands meet a conflict, so the median and
+// the 95th percentile are those of one round trip, within 5 %. The thesis measured 64 and 87 ms
+// with three replicas.
 func TestNorthAmerica(t *testing.T) {
 	for _, preset := range []string{"na3", "na5"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
@@ -174,8 +182,9 @@ func TestNorthAmerica(t *testing.T) {
 	}
 }
 
-// TestAnyReplicaMayFail kills each replica in turn while clients at all sites call ten times a second. No second passes without an answer at any site, and each call is answered: there is no leader to
-// be elected.
+// TestAnyReplicaMayFail kills each replica in turn while clients at all sites call ten times a
+// second. No second passes without an answer at any site, and each call is answered: there is no
+// leader to be elected.
 func TestAnyReplicaMayFail(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(6) {
@@ -215,7 +224,8 @@ func TestAnyReplicaMayFail(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce has more calls made at once than a replica has instances under way. With batches a few instances do.
+// TestManyAtOnce has more calls made at once than a replica has instances under way. With batches a
+// few instances do.
 func TestManyAtOnce(t *testing.T) {
 	for _, batch := range []int{1, 0} {
 		d := deploy(t, "na3", sim.Config[smr.Message]{CheckEvery: 500}, func(c *smr.ReplicaConfig) { c.MaxBatch = batch })

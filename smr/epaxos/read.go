@@ -9,9 +9,11 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// reads are queries that wait. A query is no instance: a majority tells what it knows to conflict with it, any command that was acknowledged included, and when all that is
-// executed here the state is new enough. That is enough for a query of one key, whose commands are executed in one order everywhere. One of several keys could see
-// commands of different keys in another order than a query elsewhere does, so it takes an instance, which conflicts with everything.
+// reads are queries that wait. A query is no instance: a majority tells what it knows to conflict
+// with it, any command that was acknowledged included, and when all that is executed here the state
+// is new enough. That is enough for a query of one key, whose commands are executed in one order
+// everywhere. One of several keys could see commands of different keys in another order than a
+// query elsewhere does, so it takes an instance, which conflicts with everything.
 type reads struct {
 	round uint64
 	queue []read // not asked for yet
@@ -33,7 +35,8 @@ type poll struct {
 	reads []read
 }
 
-// maxPolls bounds the questions that are not answered. Queries that come then wait for the next one.
+// maxPolls bounds the questions that are not answered. Queries that come then wait for the next
+// one.
 const maxPolls = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
@@ -56,7 +59,8 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	}
 }
 
-// queryKeys returns the key of a query, none if the state machine does not tell. alone is false if a poll is not enough for it.
+// queryKeys returns the key of a query, none if the state machine does not tell. alone is false if
+// a poll is not enough for it.
 func (r *Replica) queryKeys(query []byte) (keys []string, alone bool) {
 	if r.interferer == nil {
 		return nil, true // all commands are executed in one order

@@ -34,7 +34,8 @@ func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
 	}
 }
 
-// postpone gives an attempt time to come to an end, the more the more there were: disks and networks may be slow, and others may try as well.
+// postpone gives an attempt time to come to an end, the more the more there were: disks and
+// networks may be slow, and others may try as well.
 func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot) {
 	n := attemptTicks << min(uint64(b)>>32-1, maxDoubled)
 	i.age, i.due = 0, n+env.Rand.IntN(n)
@@ -96,8 +97,10 @@ func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// chooseFrom decides what the instance may be, by the answers of a majority. What was accepted in the highest ballot may have been decided. If nothing was
-// accepted, the proposal may have been decided on the fast path: unless its proposer says that it was not, or too few have agreed with it.
+// chooseFrom decides what the instance may be, by the answers of a majority. What was accepted in
+// the highest ballot may have been decided. If nothing was accepted, the proposal may have been
+// decided on the fast path: unless its proposer says that it was not, or too few have agreed with
+// it.
 func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	var best *Recovered
 	var candidate *Recovered
@@ -132,7 +135,8 @@ func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 	r.startAccept(env, t, &Command{Kind: Nothing}, make(Deps, len(r.group)))
 }
 
-// onValidate notes the command, so that what comes later knows that it conflicts, and looks for what speaks against it.
+// onValidate notes the command, so that what comes later knows that it conflicts, and looks for
+// what speaks against it.
 func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
 	i := r.find(m.ID)
 	switch {
@@ -156,8 +160,9 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 	}
 }
 
-// objections returns what speaks against a command having been decided as it was proposed: commands that conflict with it while neither depends on the
-// other. Of those up to the newest checkpoint only that is looked at: whatever comes after it comes after all of them.
+// objections returns what speaks against a command having been decided as it was proposed: commands
+// that conflict with it while neither depends on the other. Of those up to the newest checkpoint
+// only that is looked at: whatever comes after it comes after all of them.
 func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pending []ID) {
 	if p := r.position(r.checkpoint.Row); p >= 0 && r.checkpoint.Index > d[p] {
 		return true, nil
@@ -211,8 +216,8 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// excluded tells whether the proposal was not decided on the fast path, as too few have agreed with it: the proposer of one that it waits for did not either, and is
-// not among those who were asked.
+// excluded tells whether the proposal was not decided on the fast path, as too few have agreed with
+// it: the proposer of one that it waits for did not either, and is not among those who were asked.
 func (r *Replica) excluded(t *attempt) bool {
 	if t.agreed > len(t.asked)-fastSlack(len(r.group)) {
 		return false
@@ -220,8 +225,9 @@ func (r *Replica) excluded(t *attempt) bool {
 	return slices.ContainsFunc(t.pending, func(id ID) bool { return !slices.Contains(t.asked, id.Row) })
 }
 
-// onWaiting hears that a command's recovery waits. Those that have agreed with that command have not agreed with one that waits for it, so if they are
-// too many, that one was not decided on the fast path.
+// onWaiting hears that a command's recovery waits. Those that have agreed with that command have
+// not agreed with one that waits for it, so if they are too many, that one was not decided on the
+// fast path.
 func (r *Replica) onWaiting(env *protocol.Env[smr.Message], m Waiting) {
 	if o := r.find(m.ID); o != nil {
 		o.waits = max(o.waits, m.Agreed)

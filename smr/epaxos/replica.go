@@ -28,10 +28,12 @@ type Replica struct {
 	fences  []*instance // changes of the members that are not executed
 	stamp   uint64      // the highest that was heard of
 
-	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else comes after that checkpoint.
-	// Invariant: base <= onDisk <= stable <= done in each row.
-	stable     Deps
-	checkpoint ID       // an instance that conflicts with all, the newest such one up to stable; Index 0 if there is none
+	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else
+	// comes after that checkpoint. Invariant: base <= onDisk <= stable <= done in each row.
+	stable Deps
+	// an instance that conflicts with all, the newest such one up to stable; Index 0 if there is
+	// none
+	checkpoint ID
 	snapshot   smr.Slot // of the snapshot on disk
 	onDisk     Deps     // what was stable in it
 	saving     struct { // of the snapshot that is being written
@@ -90,8 +92,8 @@ const (
 	maxRecovers = 256     // recoveries that a tick begins
 )
 
-// NewReplica returns a replica. If the state machine is an Interferer, commands that do not conflict are executed in different orders at
-// different replicas.
+// NewReplica returns a replica. If the state machine is an Interferer, commands that do not
+// conflict are executed in different orders at different replicas.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {

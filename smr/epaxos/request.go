@@ -99,7 +99,8 @@ func (r *Replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
 	r.reads.queue = append(r.reads.queue, p.reads...)
 }
 
-// acknowledge tells clients that want no more of commands that are decided. It is called when that is on the disks of a majority, or of this replica on the fast path.
+// acknowledge tells clients that want no more of commands that are decided. It is called when that
+// is on the disks of a majority, or of this replica on the fast path.
 func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
 	p := r.mine[i.id]
 	if p == nil || p.silent {

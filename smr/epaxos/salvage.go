@@ -7,8 +7,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// salvage executes what is decided, and then what is not, with the dependencies that were accepted here. What was executed depends on nothing that was not, so it keeps its order. A
-// change of the members and a checkpoint that are not decided are left out: they would make void, or forget, what comes after them.
+// salvage executes what is decided, and then what is not, with the dependencies that were accepted
+// here. What was executed depends on nothing that was not, so it keeps its order. A change of the
+// members and a checkpoint that are not decided are left out: they would make void, or forget, what
+// comes after them.
 func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {

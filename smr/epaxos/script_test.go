@@ -69,7 +69,8 @@ func (th *theatre) do(id protocol.ID, call func(*Replica, *protocol.Env[smr.Mess
 	}
 }
 
-// deliver delivers the mail that is wanted, and what comes of it, and loses the rest. nil wants all.
+// deliver delivers the mail that is wanted, and what comes of it, and loses the rest. nil wants
+// all.
 func (th *theatre) deliver(want func(m mail) bool) {
 	for len(th.mail) > 0 {
 		m := th.mail[0]
@@ -122,8 +123,10 @@ func (th *theatre) decisions(id ID) []string {
 	return slices.Compact(out)
 }
 
-// TestTwoBallots is the schedule that the original EPaxos fails: a promise that is taken for a vote. Replica 1 has accepted its command in ballot 0, alone. Replicas 2 and 3 have decided that there is nothing, and
-// only 3 knows. Then 2 recovers with what 1 says, which comes first, and what it knows itself.
+// TestTwoBallots is the schedule that the original EPaxos fails: a promise that is taken for a
+// vote. Replica 1 has accepted its command in ballot 0, alone. Replicas 2 and 3 have decided that
+// there is nothing, and only 3 knows. Then 2 recovers with what 1 says, which comes first, and what
+// it knows itself.
 func TestTwoBallots(t *testing.T) {
 	th := newTheatre(t, 3)
 	th.propose(3, work("other", "k")) // so that 2 does not agree at once
@@ -161,7 +164,8 @@ func (th *theatre) take(want func(mail) bool) []mail {
 	return out
 }
 
-// TestFastDecisionIsRecovered loses a proposer that has decided on the fast path and told its client, and nobody else.
+// TestFastDecisionIsRecovered loses a proposer that has decided on the fast path and told its
+// client, and nobody else.
 func TestFastDecisionIsRecovered(t *testing.T) {
 	th := newTheatre(t, 3)
 	id := th.propose(1, work("c", "k"))
@@ -176,8 +180,9 @@ func TestFastDecisionIsRecovered(t *testing.T) {
 	}
 }
 
-// TestRecoveryValidates has two commands that conflict, of which neither proposer heard of the other one. One is decided on the fast path, by 3, 4 and 5. The other one could have been, as
-// far as 2 knows, if 1 and another one had agreed. Recovery must not decide it as it was proposed.
+// TestRecoveryValidates has two commands that conflict, of which neither proposer heard of the
+// other one. One is decided on the fast path, by 3, 4 and 5. The other one could have been, as far
+// as 2 knows, if 1 and another one had agreed. Recovery must not decide it as it was proposed.
 func TestRecoveryValidates(t *testing.T) {
 	for _, tell := range []bool{true, false} {
 		th := newTheatre(t, 5)
@@ -203,8 +208,9 @@ func TestRecoveryValidates(t *testing.T) {
 	}
 }
 
-// TestRecoveriesDoNotWaitForEachOther has commands that conflict and are known to one replica beside their proposers each, who are gone. The recoveries of both wait for each other,
-// until they hear that.
+// TestRecoveriesDoNotWaitForEachOther has commands that conflict and are known to one replica
+// beside their proposers each, who are gone. The recoveries of both wait for each other, until they
+// hear that.
 func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
@@ -221,7 +227,8 @@ func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestFastDecisionIsOnDiskBeforeItIsTold: a proposer that can say after a crash that it did not decide makes recovery simple. So it must not have told anybody.
+// TestFastDecisionIsOnDiskBeforeItIsTold: a proposer that can say after a crash that it did not
+// decide makes recovery simple. So it must not have told anybody.
 func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 	th := newTheatre(t, 3)
 	id := th.propose(1, work("c", "k"))
@@ -240,7 +247,8 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 	}
 }
 
-// TestDurableWaitsForChanges has a command whose acceptor knows of a change of the members. Its client is not told that it is durable: the change may end the generation before.
+// TestDurableWaitsForChanges has a command whose acceptor knows of a change of the members. Its
+// client is not told that it is durable: the change may end the generation before.
 func TestDurableWaitsForChanges(t *testing.T) {
 	th := newTheatre(t, 3)
 	th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
@@ -257,9 +265,11 @@ func TestDurableWaitsForChanges(t *testing.T) {
 	}
 }
 
-// TestDurableWaitsForWhatNobodyKnows has a command that depends on a change of the members which nobody of its quorum knows: the change was lost on the way, and a later instance of its
-// row arrived. Of five the change can be recovered as it was proposed, without the command, which is void then; so its client must not have been told that it is durable. Of three
-// it cannot: all but its proposer are in the quorum, so nobody who is asked has agreed with it.
+// TestDurableWaitsForWhatNobodyKnows has a command that depends on a change of the members which
+// nobody of its quorum knows: the change was lost on the way, and a later instance of its row
+// arrived. Of five the change can be recovered as it was proposed, without the command, which is
+// void then; so its client must not have been told that it is durable. Of three it cannot: all but
+// its proposer are in the quorum, so nobody who is asked has agreed with it.
 func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 	for n, reachable := range map[int][]protocol.ID{3: {1, 2}, 5: {2, 3, 4}} {
 		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
@@ -295,7 +305,9 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its lost proposer, and conflicts with one that was executed and forgotten. What says so is the checkpoint after it.
+// TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its
+// lost proposer, and conflicts with one that was executed and forgotten. What says so is the
+// checkpoint after it.
 func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
@@ -314,7 +326,8 @@ func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 	}
 }
 
-// TestCommandsAreSentOnce: over streams that are only slow a replica gets a command once, from its proposer, whatever is asked meanwhile. What it has not got it asks for.
+// TestCommandsAreSentOnce: over streams that are only slow a replica gets a command once, from its
+// proposer, whatever is asked meanwhile. What it has not got it asks for.
 func TestCommandsAreSentOnce(t *testing.T) {
 	th := newTheatre(t, 3)
 	id := th.propose(1, work("c", "k"))

@@ -7,8 +7,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// sessionAges tells when sessions were used, in a way that is the same on replicas that execute commands of different sessions in different orders: by how many sessions had
-// been opened before. All replicas know that of each command, as an opening conflicts with everything. A session goes by it when there are too many.
+// sessionAges tells when sessions were used, in a way that is the same on replicas that execute
+// commands of different sessions in different orders: by how many sessions had been opened before.
+// All replicas know that of each command, as an opening conflicts with everything. A session goes
+// by it when there are too many.
 type sessionAges struct {
 	opened uint64
 	used   map[kit.SessionID]uint64
@@ -21,7 +23,8 @@ func (a *sessionAges) open(id kit.SessionID, commuting bool) {
 	}
 }
 
-// use notes an entry that is about to be applied, and puts the sessions in order if that may matter.
+// use notes an entry that is about to be applied, and puts the sessions in order if that may
+// matter.
 func (a *sessionAges) use(s *kit.State, e kit.Entry, commuting bool) {
 	if !commuting {
 		return

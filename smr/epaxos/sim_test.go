@@ -20,7 +20,8 @@ func swarm(seed uint64) scenario {
 	return sc
 }
 
-// TestSeeds has commands that commute if their keys differ, under random faults, with each kind of acknowledgement.
+// TestSeeds has commands that commute if their keys differ, under random faults, with each kind of
+// acknowledgement.
 func TestSeeds(t *testing.T) {
 	for shard := range uint64(4) {
 		t.Run("", func(t *testing.T) {
@@ -42,7 +43,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestCrashAtEachWrite crashes a replica in each of its writes in turn, with what of it survives at random, and has it come back.
+// TestCrashAtEachWrite crashes a replica in each of its writes in turn, with what of it survives at
+// random, and has it come back.
 func TestCrashAtEachWrite(t *testing.T) {
 	sc := scenario{
 		seed: 5, replicas: 3, clients: 4, keys: 2, early: true, lasting: 300 * time.Millisecond,
@@ -81,7 +83,8 @@ func TestCrashAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestSessionsGoInOneOrder has more clients than sessions. Which one goes is the same at all replicas, though they execute commands in different orders: a client whose session is gone loses
+// TestSessionsGoInOneOrder has more clients than sessions. Which one goes is the same at all
+// replicas, though they execute commands in different orders: a client whose session is gone loses
 // what it had not heard of, and opens another one.
 func TestSessionsGoInOneOrder(t *testing.T) {
 	for seed := range uint64(10) {

@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestWhatIsKnownComesBefore has a command that was decided, and another one whose proposer knew that; a third one, which is under way all the time, puts them in one component. The later one is executed later,
-// though its proposer had a lower stamp of its own.
+// TestWhatIsKnownComesBefore has a command that was decided, and another one whose proposer knew
+// that; a third one, which is under way all the time, puts them in one component. The later one is
+// executed later, though its proposer had a lower stamp of its own.
 func TestWhatIsKnownComesBefore(t *testing.T) {
 	th := newTheatre(t, 3)
 	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
@@ -47,7 +48,8 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 	}
 }
 
-// TestStampsSurvive: a proposal is above all stamps that its proposer has heard of, in whichever message, and after a crash.
+// TestStampsSurvive: a proposal is above all stamps that its proposer has heard of, in whichever
+// message, and after a crash.
 func TestStampsSurvive(t *testing.T) {
 	high := work("high", "other")
 	high.Stamp = 500
@@ -74,7 +76,8 @@ func TestStampsSurvive(t *testing.T) {
 	}
 }
 
-// TestAllDependsOnTheCheckpoint: what came before a checkpoint is forgotten, so what comes to a replica's ears later must depend on the checkpoint: after a restart too, and in one that got the
+// TestAllDependsOnTheCheckpoint: what came before a checkpoint is forgotten, so what comes to a
+// replica's ears later must depend on the checkpoint: after a restart too, and in one that got the
 // state from another.
 func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var disk smrtest.Disk

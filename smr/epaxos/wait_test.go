@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestWaitsForWhatMayBeDecided: a recovery that knows of one more who has agreed than there need be does not give up a command because of another one whose proposer is silent.
+// TestWaitsForWhatMayBeDecided: a recovery that knows of one more who has agreed than there need be
+// does not give up a command because of another one whose proposer is silent.
 func TestWaitsForWhatMayBeDecided(t *testing.T) {
 	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
@@ -32,7 +33,9 @@ func TestWaitsForWhatMayBeDecided(t *testing.T) {
 	}
 }
 
-// TestWaitsForThoseWhoMayHaveAgreed: a recovery that waits is told by another one, which waits for it, how many agreed with that one. With as many as may be silent on the fast path the rest are a fast quorum.
+// TestWaitsForThoseWhoMayHaveAgreed: a recovery that waits is told by another one, which waits for
+// it, how many agreed with that one. With as many as may be silent on the fast path the rest are a
+// fast quorum.
 func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
@@ -65,7 +68,9 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 	}
 }
 
-// TestProposerThatHasNotDecided: if the proposer is among those who are asked, it has not decided and never will on the fast path. Nothing is accepted in the command's place, and it proposes that again.
+// TestProposerThatHasNotDecided: if the proposer is among those who are asked, it has not decided
+// and never will on the fast path. Nothing is accepted in the command's place, and it proposes that
+// again.
 func TestProposerThatHasNotDecided(t *testing.T) {
 	th := newTheatre(t, 3)
 	c := th.propose(1, work("c", "k"))
@@ -80,7 +85,8 @@ func TestProposerThatHasNotDecided(t *testing.T) {
 	}
 }
 
-// TestComponentsGoByStamps: of what depends on each other, what was proposed after the other was known comes after it, whoever proposed it; checkpoints and changes of the members come last.
+// TestComponentsGoByStamps: of what depends on each other, what was proposed after the other was
+// known comes after it, whoever proposed it; checkpoints and changes of the members come last.
 func TestComponentsGoByStamps(t *testing.T) {
 	at := func(row protocol.ID, stamp uint64, kind CommandKind) *instance {
 		return &instance{id: ID{row, 1}, cmd: &Command{Kind: kind, Stamp: stamp}}

@@ -119,7 +119,8 @@ func (w *world) replica(id protocol.ID) protocol.Node[smr.Message] {
 	return r
 }
 
-// applied checks that replicas agree on the order of the commands of each key, and that each is there once.
+// applied checks that replicas agree on the order of the commands of each key, and that each is
+// there once.
 func (w *world) applied(id protocol.ID, key, value string, place int) {
 	t := w.truth[key]
 	switch {

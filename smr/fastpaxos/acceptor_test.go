@@ -52,7 +52,8 @@ func command(seq kit.Seq) Copy {
 	return Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
 }
 
-// TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the open ones: the coordinator has others' entries proposed there, and a client would count.
+// TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the
+// open ones: the coordinator has others' entries proposed there, and a client would count.
 func TestVotesAreInOpenSlots(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
@@ -60,7 +61,8 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	if r.fastTop != 10 {
 		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
 	}
-	// Where it has accepted in the classic round, which is above the fast one, it does not vote any more.
+	// Where it has accepted in the classic round, which is above the fast one, it does not vote any
+	// more.
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.state.Generation()}, []Placed{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
@@ -68,7 +70,8 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	}
 }
 
-// TestOwnVotesAreBoundedInBytes: an acceptor leaves it to the coordinator to have more decided, until what it has voted for is executed, whatever became of its own votes.
+// TestOwnVotesAreBoundedInBytes: an acceptor leaves it to the coordinator to have more decided,
+// until what it has voted for is executed, whatever became of its own votes.
 func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.cfg.MaxPendingBytes = 100
@@ -104,7 +107,8 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash too.
+// TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash
+// too.
 func TestLastVoteSurvivesCrash(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
@@ -118,7 +122,8 @@ func TestLastVoteSurvivesCrash(t *testing.T) {
 	}
 }
 
-// TestCandidateKnowsWhatVotersHaveExecuted: acceptors forget votes in slots that they have executed. Who knows less of these must catch up first.
+// TestCandidateKnowsWhatVotersHaveExecuted: acceptors forget votes in slots that they have
+// executed. Who knows less of these must catch up first.
 func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 	for _, applied := range []smr.Slot{0, 3} {
 		r, env, disk := begun(t, 3)
@@ -144,7 +149,8 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 	}
 }
 
-// TestDecidedCommandIsInMemoryOnce: a replica that voted for what is decided in its slot does not keep the bytes of both messages until its log is cut.
+// TestDecidedCommandIsInMemoryOnce: a replica that voted for what is decided in its slot does not
+// keep the bytes of both messages until its log is cut.
 func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
@@ -165,7 +171,8 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 }
 
-// TestSuggestedIsVotedFor: three acceptors that are each full with another command, of which none is decided, still vote for what the coordinator suggests.
+// TestSuggestedIsVotedFor: three acceptors that are each full with another command, of which none
+// is decided, still vote for what the coordinator suggests.
 func TestSuggestedIsVotedFor(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.cfg.MaxPendingBytes = 100

@@ -11,9 +11,11 @@ type choice struct {
 	entry kit.Entry // of the votes, the one that most have; Kind 0 if there are none
 }
 
-// choose looks at the votes of asked members, of n, in one slot: at least a majority was asked, and votes are those of the asked that have voted, at most one each. What may have been chosen
-// is among the votes of the highest round: in a classic one there is only one value, and in a fast one a value has been chosen only if so many of the asked voted for it that
-// the others can make a fast quorum of it. At most one value has [MSR-TR-2005-112, §2.2].
+// choose looks at the votes of asked members, of n, in one slot: at least a majority was asked, and
+// votes are those of the asked that have voted, at most one each. What may have been chosen is
+// among the votes of the highest round: in a classic one there is only one value, and in a fast one
+// a value has been chosen only if so many of the asked voted for it that the others can make a fast
+// quorum of it. At most one value has [MSR-TR-2005-112, §2.2].
 func choose(votes []Vote, asked, n int) choice {
 	var top Vote
 	for _, v := range votes {

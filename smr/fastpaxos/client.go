@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Client is the client node. It finds the coordinator as clients of a leader do, sends each new command to all members, and counts their votes.
+// Client is the client node. It finds the coordinator as clients of a leader do, sends each new
+// command to all members, and counts their votes.
 type Client struct {
 	inner     *kit.LeaderClient
 	all       []protocol.ID
@@ -30,13 +31,15 @@ type count struct {
 	by         []protocol.ID
 }
 
-// maxCounted bounds the commands whose votes are counted, and maxSlots the slots of each. Of others the coordinator tells.
+// maxCounted bounds the commands whose votes are counted, and maxSlots the slots of each. Of others
+// the coordinator tells.
 const (
 	maxCounted = 4096
 	maxSlots   = 8
 )
 
-// closedFor is for how many round trips large commands are not sent to all, after a member has said that it does not vote. If slots are opened meanwhile, the coordinator sees to the votes.
+// closedFor is for how many round trips large commands are not sent to all, after a member has said
+// that it does not vote. If slots are opened meanwhile, the coordinator sees to the votes.
 const closedFor = 4
 
 // NewClient returns a client node.
@@ -109,7 +112,8 @@ func (c *Client) votes(now time.Duration) bool {
 	return !c.closed || since < 0 || since >= closedFor*c.roundTrip
 }
 
-// spread sends the commands that go to the supposed coordinator for the first time to the other members as well, but for large ones that they have no use for.
+// spread sends the commands that go to the supposed coordinator for the first time to the other
+// members as well, but for large ones that they have no use for.
 func (c *Client) spread(env *protocol.Env[smr.Message]) {
 	for _, e := range env.Out[:len(env.Out):len(env.Out)] {
 		req, ok := e.Msg.(kit.Request)

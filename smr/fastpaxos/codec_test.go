@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
+// messages are of all kinds that nodes send or record, those that the family shares aside but for a
+// few.
 func messages() []smr.Message {
 	zero, own, other := Head{Generation: 3}, Head{Era: 1<<32 | 1, Generation: 3}, Head{Era: 2<<32 | 2, Generation: 3}
 	alone := Head{Era: 1<<32 | 1, Generation: 1}
@@ -52,7 +53,8 @@ func messages() []smr.Message {
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
 
-// TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
+// TestLayouts: a message is written as earlier versions of the program know it, unless it has what
+// these do not know.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		m   smr.Message

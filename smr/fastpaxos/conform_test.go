@@ -28,12 +28,14 @@ func TestGroupOfOneGrows(t *testing.T) {
 	}
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
+// told, the group serves all the same.
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "slower than configured")
 }
 
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
+// goes on meanwhile.
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "back among large values")
 }

@@ -59,7 +59,10 @@ type want struct {
 // Times in beats.
 const (
 	suggestAfter = 3 // before a command is voted on again that has no slot
-	recoverAfter = 4 // at which a slot does not wait any more for votes beyond a majority: one and a half round trips after the first one, at least, as a vote that comes a little later than usual still spares a round
+	// at which a slot does not wait any more for votes beyond a majority: one and a half round
+	// trips after the first one, at least, as a vote that comes a little later than usual still
+	// spares a round
+	recoverAfter = 4
 )
 
 func (r *Replica) stopLeading() {
@@ -96,7 +99,8 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 	}
 }
 
-// propose gives slots to what is wanted, in a classic era; in others it has commands voted on that nobody seems to have voted for.
+// propose gives slots to what is wanted, in a classic era; in others it has commands voted on that
+// nobody seems to have voted for.
 func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 	l := r.lead
 	for _, w := range l.wants {
@@ -166,7 +170,8 @@ func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Vo
 	r.execute(env)
 }
 
-// judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any more.
+// judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any
+// more.
 func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
@@ -202,7 +207,8 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	}
 }
 
-// weigh notes whether the votes for a slot have collided. If most do, fast rounds cost more than they save, and the coordinator goes over to a classic era for a while.
+// weigh notes whether the votes for a slot have collided. If most do, fast rounds cost more than
+// they save, and the coordinator goes over to a classic era for a while.
 func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 	g := &r.luck
 	g.slots++
@@ -222,8 +228,10 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 	g.slots, g.collided = 0, 0
 }
 
-// resolve proposes in a slot what may have been chosen, or if nothing was, what is wanted most: a command that was voted for here, or the one that waits for the longest time. The votes are those members'
-// answers to phase 1 of the classic round, as they will not vote in the fast one again [MSR-TR-2005-112, §3.2 coordinated recovery].
+// resolve proposes in a slot what may have been chosen, or if nothing was, what is wanted most: a
+// command that was voted for here, or the one that waits for the longest time. The votes are those
+// members' answers to phase 1 of the classic round, as they will not vote in the fast one again
+// [MSR-TR-2005-112, §3.2 coordinated recovery].
 func (r *Replica) resolve(s smr.Slot, t *tally) {
 	c := choose(t.votes, len(t.votes), len(r.members()))
 	if c.bound {
@@ -294,7 +302,8 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	small, large := split(l.news)
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
-			r.admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk}) // it is on the disks of a quorum
+			// it is on the disks of a quorum
+			r.admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
 		}
 	}
 	for _, id := range r.others() {
@@ -305,7 +314,8 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	l.accepts, l.news = nil, nil
 }
 
-// sendAccepts proposes entries in classic rounds. It does not wait for the coordinator's disk, which coordinates no era again that it did before a crash.
+// sendAccepts proposes entries in classic rounds. It does not wait for the coordinator's disk,
+// which coordinates no era again that it did before a crash.
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 	for chunk := range chunks(items) {
 		for _, id := range r.members() {

@@ -40,7 +40,8 @@ func work(seq kit.Seq) kit.Entry {
 	return kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
 }
 
-// TestVotesOfTheEraCount: those of an earlier era may be for something else than what this one's phase 1 has found.
+// TestVotesOfTheEraCount: those of an earlier era may be for something else than what this one's
+// phase 1 has found.
 func TestVotesOfTheEraCount(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
@@ -61,7 +62,8 @@ func TestVotesOfTheEraCount(t *testing.T) {
 	}
 }
 
-// TestMembersOfOneGeneration: who has other members counts other quorums, so no vote is cast nor counted.
+// TestMembersOfOneGeneration: who has other members counts other quorums, so no vote is cast nor
+// counted.
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
 		r, env, _ := begun(t, 3)
@@ -73,7 +75,8 @@ func TestMembersOfOneGeneration(t *testing.T) {
 	}
 }
 
-// TestReadsAskAMajority: a query is answered when a majority, the coordinator in it, has said that it follows, and what it has voted on is executed.
+// TestReadsAskAMajority: a query is answered when a majority, the coordinator in it, has said that
+// it follows, and what it has voted on is executed.
 func TestReadsAskAMajority(t *testing.T) {
 	for _, c := range []struct {
 		members, follow int
@@ -99,7 +102,8 @@ func TestReadsAskAMajority(t *testing.T) {
 	}
 }
 
-// TestPhaseOneComesFirst: slots up to the last in which somebody has voted are decided in classic rounds, those behind are open, and reads that came before wait for the former.
+// TestPhaseOneComesFirst: slots up to the last in which somebody has voted are decided in classic
+// rounds, those behind are open, and reads that came before wait for the former.
 func TestPhaseOneComesFirst(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
@@ -126,7 +130,8 @@ func TestNothingAboveAChange(t *testing.T) {
 	}
 }
 
-// TestChangeIsOnDisk: a replica that has applied a change of the members knows of it after a crash, before it votes for anything.
+// TestChangeIsOnDisk: a replica that has applied a change of the members knows of it after a crash,
+// before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
@@ -143,7 +148,8 @@ func TestChangeIsOnDisk(t *testing.T) {
 	}
 }
 
-// TestClientsCountVotesOfOneKind: votes for a command fix its position if they are of one era, in one slot, by the same members.
+// TestClientsCountVotesOfOneKind: votes for a command fix its position if they are of one era, in
+// one slot, by the same members.
 func TestClientsCountVotesOfOneKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		era, generation uint64
@@ -169,8 +175,8 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 	}
 }
 
-// TestHigherAttemptGoesOn: of two that stand at the same time, the one with the higher era comes through,
-// though it has promised the other one: the others keep to the higher.
+// TestHigherAttemptGoesOn: of two that stand at the same time, the one with the higher era comes
+// through, though it has promised the other one: the others keep to the higher.
 func TestHigherAttemptGoesOn(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lower := newEra(0, 3)

@@ -34,7 +34,8 @@ const (
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
-// watch stands for coordinator if there is none, or if this replica was and does not know any more what it knew.
+// watch stands for coordinator if there is none, or if this replica was and does not know any more
+// what it knew.
 func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	r.silent++
 	r.rest = max(r.rest-1, 0)
@@ -71,7 +72,8 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	r.insist(env)
 }
 
-// insist asks those who have not told all, and gives up when nobody has told more for a while: large votes take many messages and much longer than a round trip.
+// insist asks those who have not told all, and gives up when nobody has told more for a while:
+// large votes take many messages and much longer than a round trip.
 func (r *Replica) insist(env *protocol.Env[smr.Message]) {
 	c := r.cand
 	if c.beats-c.heard >= candidateFor<<r.tries/2 {
@@ -103,7 +105,8 @@ func (r *Replica) pause(env *protocol.Env[smr.Message]) {
 	r.rest = courtesy + env.Rand.IntN(len(r.members())<<r.tries)
 }
 
-// welcome tells whether enough others have promised for the replica to promise too. Before, its own promise would only disturb a coordinator that the others hear.
+// welcome tells whether enough others have promised for the replica to promise too. Before, its own
+// promise would only disturb a coordinator that the others hear.
 func (r *Replica) welcome(c *candidacy) bool {
 	return c.votes.Among(r.members()) >= quorum.Majority(len(r.state.Members()))-1
 }
@@ -181,7 +184,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// becomeCoordinator proposes what phase 1 has found, in the classic rounds of the new era, and then opens the slots behind, or gives them out.
+// becomeCoordinator proposes what phase 1 has found, in the classic rounds of the new era, and then
+// opens the slots behind, or gives them out.
 func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	c := r.cand
 	r.cand = nil
@@ -202,14 +206,16 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 		}
 		r.proposeIn(s, e)
 		if e.Kind == kit.ChangeMembers {
-			// Its coordinator proposed nothing above before it was applied, and then somebody of this majority would know that. What is above was not chosen.
+			// Its coordinator proposed nothing above before it was applied, and then somebody of
+			// this majority would know that. What is above was not chosen.
 			l.classic, l.changing = true, s
 			break
 		}
 	}
 	l.start = max(l.end, r.state.Applied())
 	for i := range l.reads.waiting {
-		l.reads.waiting[i].slot = max(l.reads.waiting[i].slot, l.start) // what was chosen by votes of earlier eras is not above
+		// what was chosen by votes of earlier eras is not above
+		l.reads.waiting[i].slot = max(l.reads.waiting[i].slot, l.start)
 	}
 	r.open = 0
 	if !l.classic {

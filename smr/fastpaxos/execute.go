@@ -63,7 +63,8 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 	}
 }
 
-// changed takes note that a change of the members was applied. That it was is on disk before the replica votes for anything above.
+// changed takes note that a change of the members was applied. That it was is on disk before the
+// replica votes for anything above.
 func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.state.Generation() != before {
 		if err := r.save(env); err != nil {
@@ -90,7 +91,8 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 	return nil
 }
 
-// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
+// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts
+// the log. An eighth of the slots in between stays, for replicas that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
 	if r.state.Saving() || r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.snapshot == r.state.Applied() {
@@ -101,7 +103,8 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
+// after the next command.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
@@ -112,7 +115,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	r.cut(env, r.snapshot-(r.snapshot-last)/8)
 }
 
-// cut forgets the slots up to one, on disk as far as whole records allow. The promise is written anew, as the record that has it may go.
+// cut forgets the slots up to one, on disk as far as whole records allow. The promise is written
+// anew, as the record that has it may go.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	if to > r.base {
 		r.cells = slices.Delete(r.cells, 0, int(min(to-r.base, smr.Slot(len(r.cells)))))
@@ -165,7 +169,8 @@ func split(items []Placed) (small []Placed, large []Named) {
 // largeBytes is from which size on a command is not sent again to those who have accepted it.
 const largeBytes = 4 << 10
 
-// onDecided learns that what the replica has accepted in slots is decided, if it is that. What it has not accepted it fetches when it does not get on.
+// onDecided learns that what the replica has accepted in slots is decided, if it is that. What it
+// has not accepted it fetches when it does not get on.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 	if len(r.state.Members()) == 0 {
 		return // only a snapshot says with whom the group began
@@ -185,7 +190,8 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 	r.execute(env)
 }
 
-// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is not there any more.
+// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
+// not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	r.heard(from, m.Applied)
 	if r.state.Applied() <= m.Applied {
@@ -216,7 +222,8 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	r.outgoing.Begin(env, from, out, r.admission.Own(), r.tempo.Times(resend))
 }
 
-// tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks for the rest.
+// tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
+// for the rest.
 func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, items []Placed) {
 	var parts []Commit
 	bytes := 0
@@ -250,7 +257,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	r.admission.Send(env, from, answer)
 }
 
-// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.
+// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
+// A coordinator that has to be told leads no more.
 func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	if err == nil {
 		err = r.state.Install(env, s)

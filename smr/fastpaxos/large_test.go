@@ -17,7 +17,8 @@ func big(seq kit.Seq) kit.Entry {
 	return e
 }
 
-// TestDecidedNamesLargeCommands: acceptors learn what is decided from what they have accepted, if it is the same, and not otherwise.
+// TestDecidedNamesLargeCommands: acceptors learn what is decided from what they have accepted, if
+// it is the same, and not otherwise.
 func TestDecidedNamesLargeCommands(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	era := newEra(0, 2)
@@ -72,7 +73,8 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 	}
 }
 
-// TestCandidateWaitsForLargeVotes: a candidate goes on as long as members tell more of their votes, and does not ask for what it has just asked for.
+// TestCandidateWaitsForLargeVotes: a candidate goes on as long as members tell more of their votes,
+// and does not ask for what it has just asked for.
 func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	const pages = 100
 	r, env, disk := begun(t, 3)
@@ -105,7 +107,8 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	}
 }
 
-// TestLaggardGetsPartsOfTheLog: who lags gets several megabytes of what was decided, and asks for the rest when it has the last of them.
+// TestLaggardGetsPartsOfTheLog: who lags gets several megabytes of what was decided, and asks for
+// the rest when it has the last of them.
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3)
@@ -131,7 +134,8 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	}
 }
 
-// TestLargeCommandsAreNotCopiedInVain: while members do not vote, clients send large commands to the coordinator only; small ones and, after a while, large ones to all.
+// TestLargeCommandsAreNotCopiedInVain: while members do not vote, clients send large commands to
+// the coordinator only; small ones and, after a while, large ones to all.
 func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 0)

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// An Era is a ballot for all slots: a fast round, and a classic one above it for each slot. It belongs to the replica whose ID is in the lower half, its coordinator. 0 is below all.
+// An Era is a ballot for all slots: a fast round, and a classic one above it for each slot. It
+// belongs to the replica whose ID is in the lower half, its coordinator. 0 is below all.
 type Era uint64
 
 // newEra returns a replica's lowest era above another one.
@@ -67,13 +68,15 @@ type (
 		Items []Placed
 	}
 
-	// Suggest has the receiver vote in the fast round, for what no client has asked for, or whose votes were in vain.
+	// Suggest has the receiver vote in the fast round, for what no client has asked for, or whose
+	// votes were in vain.
 	Suggest struct {
 		Head
 		Entries []kit.Entry
 	}
 
-	// Close has the receiver vote for nothing in the slots up to one in which it has not voted, as others have.
+	// Close has the receiver vote for nothing in the slots up to one in which it has not voted, as
+	// others have.
 	Close struct {
 		Head
 		Slot smr.Slot
@@ -110,7 +113,8 @@ type (
 		Low smr.Slot
 	}
 
-	// Promise is phase 1b: the sender's votes from Low on, as many as fit. Unless it is the last part, the candidate asks for more, from Next on.
+	// Promise is phase 1b: the sender's votes from Low on, as many as fit. Unless it is the last
+	// part, the candidate asks for more, from Next on.
 	Promise struct {
 		Head
 		Low     smr.Slot
@@ -144,10 +148,12 @@ type (
 
 // What clients and replicas say to each other.
 type (
-	// Copy is a request that a client sends to replicas other than the one that it takes for the coordinator.
+	// Copy is a request that a client sends to replicas other than the one that it takes for the
+	// coordinator.
 	Copy struct{ kit.Request }
 
-	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast quorum, Need of them, fix the position. Need 0: there are no votes at present.
+	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast
+	// quorum, Need of them, fix the position. Need 0: there are no votes at present.
 	Ballot struct {
 		Head
 		Need    uint32

@@ -24,7 +24,8 @@ func (w *world) fast(client wan.Site) time.Duration {
 	return trips[quorum.Fast(len(trips))-1]
 }
 
-// executed returns how long a client waits for the coordinator, which waits for the votes of a fast quorum.
+// executed returns how long a client waits for the coordinator, which waits for the votes of a fast
+// quorum.
 func (w *world) executed(client wan.Site) time.Duration {
 	m, lead := w.wan.Matrix, w.wan.Replicas[0]
 	var ways []time.Duration
@@ -35,7 +36,8 @@ func (w *world) executed(client wan.Site) time.Duration {
 	return ways[quorum.Fast(len(ways))-1] + m.RTT(client, lead)/2
 }
 
-// TestLatencyOfTheFastPath has calls made at each site, alone: the position is fixed after the round trip to a fast quorum, and the command is executed one way later than the coordinator has
+// TestLatencyOfTheFastPath has calls made at each site, alone: the position is fixed after the
+// round trip to a fast quorum, and the command is executed one way later than the coordinator has
 // heard of that [Thesis §4.2; MSR-TR-2005-112, §3].
 func TestLatencyOfTheFastPath(t *testing.T) {
 	for preset, want := range map[string][2]time.Duration{
@@ -65,7 +67,8 @@ func TestLatencyOfTheFastPath(t *testing.T) {
 	}
 }
 
-// collide has nine clients make calls at a rate at which replicas seldom see two in the same order, and returns how long these took, in order. The coordinator may have to go on with fast rounds.
+// collide has nine clients make calls at a rate at which replicas seldom see two in the same order,
+// and returns how long these took, in order. The coordinator may have to go on with fast rounds.
 func collide(t *testing.T, rate int, d time.Duration, fast bool) []time.Duration {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	w.done = nil
@@ -100,8 +103,10 @@ func collide(t *testing.T, rate int, d time.Duration, fast bool) []time.Duration
 	return took
 }
 
-// TestCollisions: each collision is resolved in one classic round, so all calls are committed. The thesis found Fast Paxos slower than Multi-Paxos then [Thesis §4.2, Figure 4.1]. A coordinator that
-// gives up fast rounds for a while is about as fast as Multi-Paxos, which takes 109 ms at the median and 135 at the 95th percentile.
+// TestCollisions: each collision is resolved in one classic round, so all calls are committed. The
+// thesis found Fast Paxos slower than Multi-Paxos then [Thesis §4.2, Figure 4.1]. A coordinator
+// that gives up fast rounds for a while is about as fast as Multi-Paxos, which takes 109 ms at the
+// median and 135 at the 95th percentile.
 func TestCollisions(t *testing.T) {
 	t.Run("fast rounds only", func(t *testing.T) {
 		for _, rate := range []int{50, 200} {
@@ -119,7 +124,8 @@ func TestCollisions(t *testing.T) {
 	})
 }
 
-// TestSilentReplica kills each replica in turn: commits and executions go on within a second at all sites, and none is lost.
+// TestSilentReplica kills each replica in turn: commits and executions go on within a second at all
+// sites, and none is lost.
 func TestSilentReplica(t *testing.T) {
 	for _, dead := range []protocol.ID{1, 2, 3} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
@@ -139,8 +145,9 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestCausalFloor has a replica that lacks the first commands vote for one whose floor is above them. Its slot is decided by that vote and another one's. An acceptor does not vote for a command in a
-// slot that is not above its floor.
+// TestCausalFloor has a replica that lacks the first commands vote for one whose floor is above
+// them. Its slot is decided by that vote and another one's. An acceptor does not vote for a command
+// in a slot that is not above its floor.
 func TestCausalFloor(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	r := w.Get(3).(*Replica)

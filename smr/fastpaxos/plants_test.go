@@ -87,7 +87,9 @@ func TestSeedsNotice(t *testing.T) {
 	})
 }
 
-// TestVotesForNothingAreMade: an acceptor that says to the coordinator that it has voted for nothing in a slot has, and knows it after a crash: it votes there for no command, and tells a new coordinator.
+// TestVotesForNothingAreMade: an acceptor that says to the coordinator that it has voted for
+// nothing in a slot has, and knows it after a crash: it votes there for no command, and tells a new
+// coordinator.
 func TestVotesForNothingAreMade(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	era := newEra(0, 2)

@@ -9,8 +9,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// reads are queries that wait until a majority has said that it followed the coordinator when it was asked, which was later than the query came: so no other one has had anything
-// executed before. And they wait for the slots in which that majority has voted: a client may know already that its command is chosen there. Many wait for one question.
+// reads are queries that wait until a majority has said that it followed the coordinator when it
+// was asked, which was later than the query came: so no other one has had anything executed before.
+// And they wait for the slots in which that majority has voted: a client may know already that its
+// command is chosen there. Many wait for one question.
 type reads struct {
 	round   uint64 // the newest question
 	heard   map[protocol.ID]follows
@@ -33,7 +35,8 @@ type read struct {
 	queries []kit.Query
 }
 
-// maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
+// maxRounds bounds the questions that are not answered. Queries that come then wait for the next
+// one.
 const maxRounds = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
@@ -84,7 +87,8 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.answerReads(env)
 }
 
-// answer returns the last slot that a majority, asked in a round or later, has voted in; ok is false if not enough have answered.
+// answer returns the last slot that a majority, asked in a round or later, has voted in; ok is
+// false if not enough have answered.
 func (r *Replica) answer(round uint64) (top smr.Slot, ok bool) {
 	members, n := r.members(), 0
 	for _, id := range members {
@@ -125,7 +129,8 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// takeChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
+// takeChange takes a change of the members. A new one is brought up to date first: until it is, it
+// would only make the majority larger.
 func (r *Replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
 	r.desk.Meet(env, m.Change)
 	id := m.Change.Add.ID

@@ -60,7 +60,8 @@ type cell struct {
 	value   kit.Entry
 }
 
-// decide notes what is chosen. If that is what the replica voted for, it is in memory once, and not as two messages' bytes until the log is cut.
+// decide notes what is chosen. If that is what the replica voted for, it is in memory once, and not
+// as two messages' bytes until the log is cut.
 func (c *cell) decide(e kit.Entry) {
 	if e.Equal(c.vote.Entry) {
 		e = c.vote.Entry
@@ -148,7 +149,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:
-		// With whom the group begins is written down, so that a configuration that is changed later does not matter.
+		// With whom the group begins is written down, so that a configuration that is changed later
+		// does not matter.
 		if err := r.save(env); err != nil {
 			return err
 		}

@@ -12,8 +12,10 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// valueChoice goes through all ways in which n members can have voted in the fast round of a slot for one of three values or not at all, and all sets of them that a coordinator can have asked, a majority or
-// more. A value that a fast quorum has, or can still get by the votes of those who were not asked, must be chosen. It returns how many cases there were, and one in which it was not.
+// valueChoice goes through all ways in which n members can have voted in the fast round of a slot
+// for one of three values or not at all, and all sets of them that a coordinator can have asked, a
+// majority or more. A value that a fast quorum has, or can still get by the votes of those who were
+// not asked, must be chosen. It returns how many cases there were, and one in which it was not.
 func valueChoice(n int) (cases int, wrong string) {
 	values := []kit.Entry{{}, {Kind: kit.Command, Seq: 1}, {Kind: kit.Command, Seq: 2}, {Kind: kit.NoOp}}
 	ways := 1
@@ -57,7 +59,8 @@ func valueChoice(n int) (cases int, wrong string) {
 	return cases, wrong
 }
 
-// TestValueChoice tries the rule of coordinated recovery on everything [MSR-TR-2005-112, §2.2 and §3.2]. "What a majority of all has, or else any" is not enough with five members.
+// TestValueChoice tries the rule of coordinated recovery on everything [MSR-TR-2005-112, §2.2 and
+// §3.2]. "What a majority of all has, or else any" is not enough with five members.
 func TestValueChoice(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		cases, wrong := valueChoice(n)
@@ -66,7 +69,8 @@ func TestValueChoice(t *testing.T) {
 		}
 		t.Logf("n=%d: %d cases", n, cases)
 	}
-	// Votes of a higher round say all that can be known of lower ones, and a classic round stands above the fast one of its era.
+	// Votes of a higher round say all that can be known of lower ones, and a classic round stands
+	// above the fast one of its era.
 	a, b := kit.Entry{Kind: kit.Command, Seq: 1}, kit.Entry{Kind: kit.Command, Seq: 2}
 	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b}, Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
 	for _, votes := range [][]Vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
@@ -79,7 +83,8 @@ func TestValueChoice(t *testing.T) {
 	}
 }
 
-// refusesAfterCrash has a replica promise an era, perhaps cut its log, crash, and be asked to accept something in a lower one.
+// refusesAfterCrash has a replica promise an era, perhaps cut its log, crash, and be asked to
+// accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t, 3)
 	era := Era(0)

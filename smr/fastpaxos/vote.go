@@ -72,8 +72,10 @@ func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
 	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
 }
 
-// vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes of own
-// votes there are: the coordinator's desk bounds those, and acceptors of which each is full with another command would have nothing decided.
+// vote votes for an entry in the next free slot of the fast round, above another slot, and returns
+// the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes
+// of own votes there are: the coordinator's desk bounds those, and acceptors of which each is full
+// with another command would have nothing decided.
 func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 	s := max(max(r.top, after, r.state.Applied())+1, r.open)
 	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {

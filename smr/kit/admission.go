@@ -16,9 +16,11 @@ import (
 type Hello struct {
 	From Incarnation
 	Join bool // it waits to be added to the group
-	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk is.
+	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk
+	// is.
 	Mark DiskMark
-	// Ask, beside a Mark: the replica has been started again, and takes part only once it knows that nobody has a greater one.
+	// Ask, beside a Mark: the replica has been started again, and takes part only once it knows
+	// that nobody has a greater one.
 	Ask bool
 }
 
@@ -28,14 +30,17 @@ type Welcome struct {
 	Asked  Incarnation // who asked
 	Known  Incarnation // the disk that the sender knows under the ID: Asked, unless another one was there before
 	Reason string      // if the replica is to be refused for another reason
-	// Members, if there are any, is all that is said: who belongs to the group that the asker waits to be added to. One of them leads.
+	// Members, if there are any, is all that is said: who belongs to the group that the asker waits
+	// to be added to. One of them leads.
 	Members []smr.Member
-	// Mark, if there is one, is all that is said: how far the sender knows the asker's disk to have been.
+	// Mark, if there is one, is all that is said: how far the sender knows the asker's disk to have
+	// been.
 	Mark DiskMark
 }
 
-// A DiskMark is how far the log on a disk was, as peers know it. It only grows; so a disk that is below what a peer knows has forgotten what it had written: it is an older copy of itself, or has lost
-// the end of its log, which by itself looks like the end that a torn write leaves.
+// A DiskMark is how far the log on a disk was, as peers know it. It only grows; so a disk that is
+// below what a peer knows has forgotten what it had written: it is an older copy of itself, or has
+// lost the end of its log, which by itself looks like the end that a torn write leaves.
 type DiskMark struct {
 	Next  uint64 // index of the log
 	Start uint64 // random; names the replica's start in which it was told
@@ -44,19 +49,23 @@ type DiskMark struct {
 const (
 	// markEvery is how many round trips pass between two marks.
 	markEvery = 4
-	// markPatience is for how many round trips a replica that was started again waits for members that do not say whether they know a greater mark: they may be gone for good.
+	// markPatience is for how many round trips a replica that was started again waits for members
+	// that do not say whether they know a greater mark: they may be gone for good.
 	markPatience = 4
 )
 
 // AdmissionTimer is the timer of an Admission, whose replica hands it to Expire.
 type AdmissionTimer struct{}
 
-// Admission keeps a replica from taking part under an ID whose earlier disk may have voted: what was promised there would be broken.
+// Admission keeps a replica from taking part under an ID whose earlier disk may have voted: what
+// was promised there would be broken.
 //
-// Each disk has a random Incarnation. A new one of a new group asks the other members, which remember whom they said yes to, durably and before they
-// say so, and never say it to another. It takes part when Needed of them said yes. If the earlier disk took part, Needed members know it; of these
-// some may have lost their disks too, but with no more lost disks than the group tolerates, any Needed members include one that knows.
-// A replica that joins a group takes part once the log says that it is a member, with its disk.
+// Each disk has a random Incarnation. A new one of a new group asks the other members, which
+// remember whom they said yes to, durably and before they say so, and never say it to another. It
+// takes part when Needed of them said yes. If the earlier disk took part, Needed members know it;
+// of these some may have lost their disks too, but with no more lost disks than the group
+// tolerates, any Needed members include one that knows. A replica that joins a group takes part
+// once the log says that it is a member, with its disk.
 //
 // An answer from a member that has itself a new disk counts: else no group would ever start.
 type Admission struct {
@@ -78,7 +87,8 @@ type Admission struct {
 	told  uint64                     // the newest mark
 	marks map[protocol.ID]markedDisk // of others
 
-	// vouched has the members that know no greater mark of a replica that was started again; nil once it may take part.
+	// vouched has the members that know no greater mark of a replica that was started again; nil
+	// once it may take part.
 	vouched map[protocol.ID]bool
 	asked   int // how often they were
 }
@@ -92,14 +102,16 @@ type markedDisk struct {
 // binding is what a replica knows of another one's disk.
 type binding struct {
 	incarnation Incarnation
-	// seen says that the disk took part, so that no other one ever will. Else the replica only said yes to it.
+	// seen says that the disk took part, so that no other one ever will. Else the replica only said
+	// yes to it.
 	seen bool
 }
 
 // maxJoiners bounds the replicas that are remembered without being members.
 const maxJoiners = 64
 
-// NewAdmission returns the admission of a replica whose configuration is valid. The state is the replica's; it tells who is a member.
+// NewAdmission returns the admission of a replica whose configuration is valid. The state is the
+// replica's; it tells who is a member.
 func NewAdmission(cfg smr.ReplicaConfig, state *State) *Admission {
 	return &Admission{
 		self: cfg.ID, join: cfg.Join, members: cfg.Members, roundTrip: cfg.RoundTrip, state: state,
@@ -108,10 +120,12 @@ func NewAdmission(cfg smr.ReplicaConfig, state *State) *Admission {
 	}
 }
 
-// NeededWelcomes returns how many of the n-1 other members of a new group must say that they know no other disk of a replica's.
+// NeededWelcomes returns how many of the n-1 other members of a new group must say that they know
+// no other disk of a replica's.
 //
-// With f = (n-1)/2 lost disks at once, the replica's own is one, and f-1 others may have forgotten: the k that said yes to the earlier disk,
-// less f-1, and the k that say yes now must share a member, so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
+// With f = (n-1)/2 lost disks at once, the replica's own is one, and f-1 others may have forgotten:
+// the k that said yes to the earlier disk, less f-1, and the k that say yes now must share a
+// member, so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
 func NeededWelcomes(n int) int {
 	if n <= 1 {
 		return 0
@@ -120,7 +134,8 @@ func NeededWelcomes(n int) int {
 	return (n-1+max(f-1, 0))/2 + 1
 }
 
-// Start reads what is on the disk, which is blank if the log is empty, and begins to ask if there is need. It is called before the replica does anything else.
+// Start reads what is on the disk, which is blank if the log is empty, and begins to ask if there
+// is need. It is called before the replica does anything else.
 func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
 	for key, value := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff\xff\xff\xff\xff")) {
 		a.readPeer(key, value)
@@ -177,7 +192,8 @@ func (a *Admission) readMarks(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// mark tells the other members how far the disk is, once all up to there is on it, and again when it is further.
+// mark tells the other members how far the disk is, once all up to there is on it, and again when
+// it is further.
 func (a *Admission) mark(env *protocol.Env[smr.Message]) {
 	if next := env.NextIndex(); next != a.told {
 		a.told = next
@@ -190,8 +206,9 @@ func (a *Admission) mark(env *protocol.Env[smr.Message]) {
 	env.After(markEvery*a.roundTrip, AdmissionTimer{})
 }
 
-// askMarks asks the other members whether they know a greater mark than the disk had at this start. A replica that voted before it knows could break what it promised before its log was cut. When all have
-// answered, or had time to, it takes part.
+// askMarks asks the other members whether they know a greater mark than the disk had at this start.
+// A replica that voted before it knows could break what it promised before its log was cut. When
+// all have answered, or had time to, it takes part.
 func (a *Admission) askMarks(env *protocol.Env[smr.Message]) {
 	waits := false
 	for _, m := range a.state.Members() {
@@ -209,7 +226,8 @@ func (a *Admission) askMarks(env *protocol.Env[smr.Message]) {
 	a.mark(env)
 }
 
-// onMark notes how far another replica's disk is. It tells it if it was further at an earlier start, and if it asks.
+// onMark notes how far another replica's disk is. It tells it if it was further at an earlier
+// start, and if it asks.
 func (a *Admission) onMark(env *protocol.Env[smr.Message], from protocol.ID, h Hello) {
 	m, ok := a.marks[from]
 	further := ok && m.disk == h.From && m.mark.Next > h.Mark.Next
@@ -292,12 +310,14 @@ func (a *Admission) bind(env *protocol.Env[smr.Message], id protocol.ID, b bindi
 // Own returns the incarnation of the replica's disk.
 func (a *Admission) Own() Incarnation { return a.own }
 
-// Admitted tells whether the replica takes part: votes, promises, leads. One that does not may still learn what was decided.
+// Admitted tells whether the replica takes part: votes, promises, leads. One that does not may
+// still learn what was decided.
 func (a *Admission) Admitted() bool { return a.admitted && a.vouched == nil && a.refused == "" }
 
-// Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one that joins, before it knows that the log has made it a member:
-// those who count its votes know that, and with which disk. But first a member must have said that the ID is no member's from the beginning,
-// of whose disks the log says nothing.
+// Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one
+// that joins, before it knows that the log has made it a member: those who count its votes know
+// that, and with which disk. But first a member must have said that the ID is no member's from the
+// beginning, of whose disks the log says nothing.
 func (a *Admission) Votes() bool {
 	return a.Admitted() || a.refused == "" && !a.admitted && a.join && a.welcome
 }
@@ -305,7 +325,8 @@ func (a *Admission) Votes() bool {
 // Refused tells whether the replica must do nothing any more, not even learn.
 func (a *Admission) Refused() bool { return a.refused != "" }
 
-// Genuine tells whether a message of a replica comes from its right disk. Messages of which it says no are to be dropped.
+// Genuine tells whether a message of a replica comes from its right disk. Messages of which it says
+// no are to be dropped.
 func (a *Admission) Genuine(env *protocol.Env[smr.Message], from protocol.ID, disk Incarnation) bool {
 	if disk == 0 || a.refused != "" {
 		return false
@@ -320,7 +341,8 @@ func (a *Admission) Genuine(env *protocol.Env[smr.Message], from protocol.ID, di
 	if b, ok := a.known[from]; ok && b.seen {
 		return b.incarnation == disk
 	}
-	// A member from the beginning sends other messages than Hello only when it takes part, and of all its disks at most one ever does.
+	// A member from the beginning sends other messages than Hello only when it takes part, and of
+	// all its disks at most one ever does.
 	a.bind(env, from, binding{disk, true})
 	return true
 }
@@ -443,7 +465,8 @@ func (a *Admission) find(id protocol.ID) (int, bool) {
 	return slices.BinarySearchFunc(a.members, id, func(m smr.Member, id protocol.ID) int { return cmp.Compare(m.ID, id) })
 }
 
-// meet has a replica that joins ask further members too: of those that it was told of at its start all may be gone.
+// meet has a replica that joins ask further members too: of those that it was told of at its start
+// all may be gone.
 func (a *Admission) meet(env *protocol.Env[smr.Message], group []smr.Member) {
 	met := false
 	for _, m := range group {

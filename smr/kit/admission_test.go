@@ -14,8 +14,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestNeededWelcomesIsExact tries all sets: those that said yes to the first disk, those of them that lost their own disks since, and those that are asked by the second disk. For
-// each size of a group the number is the smallest with which somebody always knows.
+// TestNeededWelcomesIsExact tries all sets: those that said yes to the first disk, those of them
+// that lost their own disks since, and those that are asked by the second disk. For each size of a
+// group the number is the smallest with which somebody always knows.
 func TestNeededWelcomesIsExact(t *testing.T) {
 	for n := 2; n <= 7; n++ {
 		k := NeededWelcomes(n)
@@ -51,7 +52,8 @@ func alwaysKnown(n, k int) bool {
 	return true
 }
 
-// cluster is a group of nothing but admissions: what they send is delivered in any order, more than once or never, and disks are lost.
+// cluster is a group of nothing but admissions: what they send is delivered in any order, more than
+// once or never, and disks are lost.
 type cluster struct {
 	rnd      *rand.Rand
 	group    []smr.Member
@@ -184,8 +186,9 @@ func (c *cluster) anything() {
 	}
 }
 
-// TestNoSecondDisk plays groups of two to seven at random, with as many lost disks as they tolerate. No two disks take part under one ID; and those that lost nothing all
-// take part in the end, if enough that said yes are left.
+// TestNoSecondDisk plays groups of two to seven at random, with as many lost disks as they
+// tolerate. No two disks take part under one ID; and those that lost nothing all take part in the
+// end, if enough that said yes are left.
 func TestNoSecondDisk(t *testing.T) {
 	refused, admitted := 0, 0
 	for seed := range uint64(1500) {
@@ -301,7 +304,8 @@ func TestJoinerIsBoundByTheLog(t *testing.T) {
 	}
 }
 
-// TestLostDiskCannotJoin has a member from the beginning come back with an empty disk as one that joins. Nobody lets it, not even those who never knew its first disk.
+// TestLostDiskCannotJoin has a member from the beginning come back with an empty disk as one that
+// joins. Nobody lets it, not even those who never knew its first disk.
 func TestLostDiskCannotJoin(t *testing.T) {
 	a := NewAdmission(smr.ReplicaConfig{ID: 2, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}, NewState(&journal{}, nil))
 	other := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
@@ -337,7 +341,8 @@ func TestJoinerVotesWhenItIsWelcome(t *testing.T) {
 	}
 }
 
-// TestStartedAgain: a replica that is started again neither votes nor takes part until the others know no greater mark of its disk, or have had time to say so; and not at all if one does.
+// TestStartedAgain: a replica that is started again neither votes nor takes part until the others
+// know no greater mark of its disk, or have had time to say so; and not at all if one does.
 func TestStartedAgain(t *testing.T) {
 	for name, answers := range map[string]struct {
 		of       []protocol.ID // who answers

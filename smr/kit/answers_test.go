@@ -17,7 +17,8 @@ func (e *echo) Apply(command []byte) []byte {
 	return command
 }
 
-// TestAnswersAreBoundedInBytes: results that no client acknowledges are forgotten, first those of who was silent for the longest time; that the commands were executed is not.
+// TestAnswersAreBoundedInBytes: results that no client acknowledges are forgotten, first those of
+// who was silent for the longest time; that the commands were executed is not.
 func TestAnswersAreBoundedInBytes(t *testing.T) {
 	machine := &echo{}
 	cfg, err := smr.ReplicaConfig{ID: 1, Members: group(1), Machine: machine, MaxAnswerBytes: 1000}.WithDefaults()

@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// ArrangeSessions puts the sessions in order of when they were used last, as used says: the one with the lowest value goes first when there are too many,
-// of equals the older one. Protocols call it in which replicas apply commands that commute in different orders, and come to know the order of use otherwise.
+// ArrangeSessions puts the sessions in order of when they were used last, as used says: the one
+// with the lowest value goes first when there are too many, of equals the older one. Protocols call
+// it in which replicas apply commands that commute in different orders, and come to know the order
+// of use otherwise.
 func (s *State) ArrangeSessions(used func(SessionID) uint64) {
 	t := s.sessions
 	all := make([]*session, 0, t.order.Len())

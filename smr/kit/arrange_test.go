@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// TestArrangedSessionsGoInOrder opens sessions beyond their number: the one that was said to be used least goes.
+// TestArrangedSessionsGoInOrder opens sessions beyond their number: the one that was said to be
+// used least goes.
 func TestArrangedSessionsGoInOrder(t *testing.T) {
 	s := kit.NewState(kv.New(), []smr.Member{{ID: 1}})
 	open := func(slot smr.Slot) kit.SessionID {

@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Desk is where the leader of a group takes what clients ask for, and answers them. It sees to it that what is proposed already is not proposed
-// again, and that no more is taken than can be done.
+// A Desk is where the leader of a group takes what clients ask for, and answers them. It sees to it
+// that what is proposed already is not proposed again, and that no more is taken than can be done.
 type Desk struct {
 	cfg     smr.ReplicaConfig
 	state   *State
@@ -58,7 +58,8 @@ func (d *Desk) Reset() {
 // Taken returns how many entries were taken and are not applied.
 func (d *Desk) Taken() int { return len(d.taken) }
 
-// Take appends to entries what is to be proposed for a client's message. The rest is answered: with what is known already, or as too much.
+// Take appends to entries what is to be proposed for a client's message. The rest is answered: with
+// what is known already, or as too much.
 func (d *Desk) Take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, entries []Entry) []Entry {
 	switch msg := msg.(type) {
 	case Request:
@@ -81,7 +82,8 @@ func (d *Desk) takeCommands(env *protocol.Env[smr.Message], from protocol.ID, re
 	var busy []Seq
 	for _, c := range req.Commands {
 		e := Entry{Kind: Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
-		// A session that is not in this state may be in the newest one: what comes of the entry decides.
+		// A session that is not in this state may be in the newest one: what comes of the entry
+		// decides.
 		if r, ok := d.state.Seen(e); ok && !r.Gone && r.Outcome != smr.Rejected {
 			d.reply(e, r, !c.Brief)
 		} else if len(d.taken) >= d.cfg.MaxPending || d.bytes > 0 && d.bytes+len(c.Command) > d.cfg.MaxPendingBytes {
@@ -96,7 +98,8 @@ func (d *Desk) takeCommands(env *protocol.Env[smr.Message], from protocol.ID, re
 	return entries
 }
 
-// TakeChange is Take for a change of the members. What makes it impossible now is the protocol's affair.
+// TakeChange is Take for a change of the members. What makes it impossible now is the protocol's
+// affair.
 func (d *Desk) TakeChange(env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest, known *Admission, entries []Entry) []Entry {
 	e := Entry{
 		Kind: ChangeMembers, Client: from, Session: req.Session, Seq: req.Seq, Acked: min(req.Acked, req.Seq),
@@ -176,8 +179,9 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 	d.out[i].Items = append(d.out[i].Items, item)
 }
 
-// Flush sends the answers that are queued, together for each client. A protocol calls it at the end of a call. They do not wait for the replica's own
-// disk: what they say is on the disks of a majority.
+// Flush sends the answers that are queued, together for each client. A protocol calls it at the end
+// of a call. They do not wait for the replica's own disk: what they say is on the disks of a
+// majority.
 func (d *Desk) Flush(env *protocol.Env[smr.Message]) {
 	for i := range d.out {
 		d.out[i].send(env)

@@ -141,7 +141,8 @@ func TestDeskKnowsJoiners(t *testing.T) {
 	}
 }
 
-// A desk takes commands of so many bytes, or a larger one alone, and has room again when they were applied.
+// A desk takes commands of so many bytes, or a larger one alone, and has room again when they were
+// applied.
 func TestDeskBoundsBytes(t *testing.T) {
 	d, state, env := newDesk(t, 9)
 	d.cfg.MaxPendingBytes = 10

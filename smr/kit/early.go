@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Early tells a client that the positions of commands are fixed, before they can be executed. Their Replies follow.
+// Early tells a client that the positions of commands are fixed, before they can be executed. Their
+// Replies follow.
 type Early struct {
 	Session SessionID
 	Items   []EarlyReply
@@ -19,7 +20,8 @@ type EarlyReply struct {
 	Slot smr.Slot
 }
 
-// EarlyReplies are what clients are to be told early, in one call of a replica. Its zero value is empty.
+// EarlyReplies are what clients are to be told early, in one call of a replica. Its zero value is
+// empty.
 type EarlyReplies struct{ out []earlyOut }
 
 type earlyOut struct {
@@ -37,7 +39,8 @@ func (o *EarlyReplies) Add(e Entry, slot smr.Slot) {
 	o.out[i].Items = append(o.out[i].Items, EarlyReply{e.Seq, slot})
 }
 
-// Flush sends what was noted. It does not wait for the replica's own disk: what it says is on those of a majority.
+// Flush sends what was noted. It does not wait for the replica's own disk: what it says is on those
+// of a majority.
 func (o *EarlyReplies) Flush(env *protocol.Env[smr.Message]) {
 	for _, x := range o.out {
 		env.SendAhead(x.to, x.Early)
@@ -45,8 +48,9 @@ func (o *EarlyReplies) Flush(env *protocol.Env[smr.Message]) {
 	o.out = nil
 }
 
-// onEarly ends the calls that wait for no more than a fixed position. The commands stay among those that the client waits for until they are executed: what it acknowledges
-// before would not be executed any more.
+// onEarly ends the calls that wait for no more than a fixed position. The commands stay among those
+// that the client waits for until they are executed: what it acknowledges before would not be
+// executed any more.
 func (c *LeaderClient) onEarly(env *protocol.Env[smr.Message], from protocol.ID, m Early) {
 	if m.Session != c.session {
 		return
@@ -62,7 +66,8 @@ func (c *LeaderClient) onEarly(env *protocol.Env[smr.Message], from protocol.ID,
 
 func (p *pending) wantsEarly() bool { return p.Awaits() == smr.AckDurable }
 
-// Waits tells whether somebody waits at this desk for what becomes of an entry. Protocols in which each replica has a desk ask it before Applied.
+// Waits tells whether somebody waits at this desk for what becomes of an entry. Protocols in which
+// each replica has a desk ask it before Applied.
 func (d *Desk) Waits(e Entry) bool {
 	_, ok := d.taken[ticketFor(e)]
 	return ok

@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestEarlyIsNotAcknowledged: a client that was told that a command's position is fixed is done with the call, but does not acknowledge the command before it is executed: what a
-// session's client has acknowledged is not executed any more.
+// TestEarlyIsNotAcknowledged: a client that was told that a command's position is fixed is done
+// with the call, but does not acknowledge the command before it is executed: what a session's
+// client has acknowledged is not executed any more.
 func TestEarlyIsNotAcknowledged(t *testing.T) {
 	c, err := NewLeaderClient(smr.ClientConfig{ID: 9, Members: group(1)})
 	if err != nil {

@@ -8,13 +8,15 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A SessionID names a session of a client. It is a count in the replicated state, so it is never given twice. 0 is no session.
+// A SessionID names a session of a client. It is a count in the replicated state, so it is never
+// given twice. 0 is no session.
 type SessionID uint64
 
 // A Seq numbers the commands of a session, from 1.
 type Seq uint64
 
-// An Incarnation names a replica's disk: a random number that it drew at its first start. 0 is none.
+// An Incarnation names a replica's disk: a random number that it drew at its first start. 0 is
+// none.
 type Incarnation uint64
 
 // EntryKind is what an Entry does.
@@ -43,8 +45,9 @@ type Entry struct {
 	Members *MemberChange // of ChangeMembers
 }
 
-// Open is how a session is opened. Its limits come from the configuration of the replica that proposes it and hold on all, so that replicas whose
-// configurations differ do not come to differ in their states.
+// Open is how a session is opened. Its limits come from the configuration of the replica that
+// proposes it and hold on all, so that replicas whose configurations differ do not come to differ
+// in their states.
 type Open struct {
 	MaxSessions uint64 // how many sessions there are after it, at most
 	Window      Seq    // of the new session: it takes a Seq below Acked+Window only

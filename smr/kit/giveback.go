@@ -14,7 +14,8 @@ func (d *Desk) Forget(e Entry) {
 	delete(d.taken, t)
 }
 
-// GiveBack says that entries that were taken cannot be proposed now. The clients are told that there is too much to do, and ask again.
+// GiveBack says that entries that were taken cannot be proposed now. The clients are told that
+// there is too much to do, and ask again.
 func (d *Desk) GiveBack(env *protocol.Env[smr.Message], entries []Entry) {
 	for _, e := range entries {
 		d.Forget(e)
@@ -27,8 +28,9 @@ func (d *Desk) GiveBack(env *protocol.Env[smr.Message], entries []Entry) {
 	}
 }
 
-// Meet tells the application where a replica is that somebody wants to be a member: before it is one it has to be answered and brought up to date.
-// A protocol calls it with each request for a change.
+// Meet tells the application where a replica is that somebody wants to be a member: before it is
+// one it has to be answered and brought up to date. A protocol calls it with each request for a
+// change.
 func (d *Desk) Meet(env *protocol.Env[smr.Message], change smr.Change) {
 	id := change.Add.ID
 	if _, member := d.state.Member(id); member || change.Validate() != nil || change.Remove != 0 || d.state.Removed(id) {

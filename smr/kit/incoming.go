@@ -11,8 +11,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Front is how a protocol tells what it has put in front of a state in a snapshot: it returns how long that is, from the first bytes of the snapshot, and ok is false if not all of it is
-// among them. nil: nothing is in front.
+// A Front is how a protocol tells what it has put in front of a state in a snapshot: it returns how
+// long that is, from the first bytes of the snapshot, and ok is false if not all of it is among
+// them. nil: nothing is in front.
 type Front func(begin []byte) (sizeBytes int, ok bool)
 
 // An arrival is a snapshot whose bytes come one after the other, and are restored beside the state.
@@ -60,7 +61,8 @@ func (a *arrival) end() error {
 	return a.state.end()
 }
 
-// Load restores the snapshot in the key space, and returns its slot and what the protocol has put in front; ok is false if there is none. An error says that the disk does not have what was
+// Load restores the snapshot in the key space, and returns its slot and what the protocol has put
+// in front; ok is false if there is none. An error says that the disk does not have what was
 // written, or is the state machine's; then the state is not used.
 func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot, front []byte, ok bool, err error) {
 	h, err := readSnapshotHead(env)
@@ -91,9 +93,12 @@ func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot
 	return h.slot, a.front, true, nil
 }
 
-// An incoming is a snapshot on its way to this replica. Each chunk is written to an area of the key space that nothing uses, and restored beside the state, when it comes. It goes on after lost messages
-// and with another sender of the same snapshot, and is given up for a newer one. Another one of the same slot, of which the bytes differ as it was written in other segments, or an older one,
-// takes its place only if nothing more comes of it. A crash leaves chunks that the next one in the area overwrites.
+// An incoming is a snapshot on its way to this replica. Each chunk is written to an area of the key
+// space that nothing uses, and restored beside the state, when it comes. It goes on after lost
+// messages and with another sender of the same snapshot, and is given up for a newer one. Another
+// one of the same slot, of which the bytes differ as it was written in other segments, or an older
+// one, takes its place only if nothing more comes of it. A crash leaves chunks that the next one in
+// the area overwrites.
 type incoming struct {
 	*arrival
 	area    areaWriter // of the state
@@ -104,14 +109,16 @@ type incoming struct {
 	came    time.Duration // the last chunk
 }
 
-// Arriving tells whether a snapshot is on its way here, of which a chunk came within so long. Meanwhile
-// a replica that lags asks nobody: another one's snapshot would be newer, and take its place.
+// Arriving tells whether a snapshot is on its way here, of which a chunk came within so long.
+// Meanwhile a replica that lags asks nobody: another one's snapshot would be newer, and take its
+// place.
 func (s *State) Arriving(now, within time.Duration) bool {
 	in := s.incoming
 	return in != nil && in.have > 0 && now >= in.came && now-in.came < within
 }
 
-// maxRefused is how many others are refused between two chunks: then the sender is not there any more.
+// maxRefused is how many others are refused between two chunks: then the sender is not there any
+// more.
 const maxRefused = 3
 
 // Arrived is a snapshot that has come whole. It is of no use any more after a further call of Take.
@@ -121,8 +128,9 @@ type Arrived struct {
 	from  *incoming
 }
 
-// Take takes a chunk for a replica that has applied all up to a slot. The answer is to be sent, once the snapshot is installed if there is one: see Install. An error says that what has arrived whole
-// cannot be restored.
+// Take takes a chunk for a replica that has applied all up to a slot. The answer is to be sent,
+// once the snapshot is installed if there is one: see Install. An error says that what has arrived
+// whole cannot be restored.
 func (s *State) Take(env *protocol.Env[smr.Message], c SnapshotChunk, applied smr.Slot, split Front) (answer SnapshotWanted, whole *Arrived, err error) {
 	answer = SnapshotWanted{Slot: c.Slot, Sum: c.Sum, Offset: c.Size}
 	if s.incoming != nil && s.incoming.slot <= applied {
@@ -171,8 +179,9 @@ func (s *State) Take(env *protocol.Env[smr.Message], c SnapshotChunk, applied sm
 	return answer, &Arrived{Slot: in.slot, Front: in.front, from: in}, nil
 }
 
-// Install puts a snapshot that has arrived in the place of the state, and of the snapshot in the key space. Called with Env.Truncate in one call, it takes the place of the log up to its slot. After
-// an error, which is the state machine's, the state is not used.
+// Install puts a snapshot that has arrived in the place of the state, and of the snapshot in the
+// key space. Called with Env.Truncate in one call, it takes the place of the log up to its slot.
+// After an error, which is the state machine's, the state is not used.
 func (s *State) Install(env *protocol.Env[smr.Message], a *Arrived) error {
 	if err := s.become(a.from.state); err != nil {
 		return err

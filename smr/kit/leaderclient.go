@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A LeaderClient is the client node of protocols with a leader. It opens a session, finds the leader, sends it what the application asks for, as it
-// comes and many calls in one message, and repeats what is not answered. Each call gets one Done.
+// A LeaderClient is the client node of protocols with a leader. It opens a session, finds the
+// leader, sends it what the application asks for, as it comes and many calls in one message, and
+// repeats what is not answered. Each call gets one Done.
 type LeaderClient struct {
 	cfg     smr.ClientConfig
 	members []smr.Member // whom it may ask
@@ -161,7 +162,8 @@ func (c *LeaderClient) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 	c.soon(env)
 }
 
-// soon sends what is queued when the calls that have come up by now were taken, so that they travel together.
+// soon sends what is queued when the calls that have come up by now were taken, so that they travel
+// together.
 func (c *LeaderClient) soon(env *protocol.Env[smr.Message]) {
 	if !c.flushing {
 		c.flushing = true
@@ -225,7 +227,8 @@ func (c *LeaderClient) onReplies(env *protocol.Env[smr.Message], from protocol.I
 	}
 }
 
-// answeredAfter learns from how long an answer took: the round trip to the leader and the leader's own.
+// answeredAfter learns from how long an answer took: the round trip to the leader and the leader's
+// own.
 func (c *LeaderClient) answeredAfter(env *protocol.Env[smr.Message], p *pending) {
 	c.tempo.Saw(env.Now, (env.Now-p.first)/2)
 }
@@ -302,7 +305,8 @@ func (c *LeaderClient) onRedirect(env *protocol.Env[smr.Message], from protocol.
 	c.ask(env)
 }
 
-// adopt has the client ask other members than before. If it knows nobody who leads, the next one is asked at once: those that it has asked may be gone.
+// adopt has the client ask other members than before. If it knows nobody who leads, the next one is
+// asked at once: those that it has asked may be gone.
 func (c *LeaderClient) adopt(now time.Duration, members []smr.Member) {
 	same := func(a, b smr.Member) bool { return a.ID == b.ID }
 	if len(members) == 0 || slices.EqualFunc(c.members, members, same) {

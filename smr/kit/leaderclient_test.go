@@ -71,7 +71,8 @@ func (c *chaos) answer(l letter) smr.Message {
 	if c.rnd.IntN(3) == 0 {
 		return []smr.Message{
 			Redirect{}, Redirect{Leader: smr.Member{ID: protocol.ID(1 + c.rnd.IntN(5))}}, Busy{Open: true}, OpenReply{Nonce: 1},
-			Replies{Session: 99, Items: []CommandReply{{Seq: Seq(1 + c.rnd.IntN(40)), Outcome: smr.Committed}}}, // of a session that it does not have any more
+			// of a session that it does not have any more
+			Replies{Session: 99, Items: []CommandReply{{Seq: Seq(1 + c.rnd.IntN(40)), Outcome: smr.Committed}}},
 		}[c.rnd.IntN(5)]
 	}
 	apply := func(e Entry) Reply { return c.state.Apply(c.state.Applied()+1, e) }
@@ -133,7 +134,8 @@ func (c *chaos) pass(t *testing.T, now time.Duration) {
 	}
 }
 
-// TestOneDoneForEachCall has replicas answer as they like. Each call is done once; what was executed was executed once, and is told so or as unknown.
+// TestOneDoneForEachCall has replicas answer as they like. Each call is done once; what was
+// executed was executed once, and is told so or as unknown.
 func TestOneDoneForEachCall(t *testing.T) {
 	outcomes := map[smr.Outcome]int{}
 	for seed := range uint64(200) {
@@ -185,7 +187,8 @@ func TestOneDoneForEachCall(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers has all calls end within the client's patience, those that nobody was asked for as rejected.
+// TestNobodyAnswers has all calls end within the client's patience, those that nobody was asked for
+// as rejected.
 func TestNobodyAnswers(t *testing.T) {
 	c := newChaos(t, 1, smr.ClientConfig{RoundTrip: 10 * time.Millisecond})
 	c.silent = true

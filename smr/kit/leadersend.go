@@ -137,7 +137,8 @@ func (c *LeaderClient) sent(env *protocol.Env[smr.Message], p *pending) {
 	p.sentTo, p.sentAt = c.target, env.Now
 }
 
-// tick repeats what was not answered, asks the next member if nobody answers, and gives up on what has waited for too long.
+// tick repeats what was not answered, asks the next member if nobody answers, and gives up on what
+// has waited for too long.
 func (c *LeaderClient) tick(env *protocol.Env[smr.Message]) {
 	c.giveUpOld(env)
 	late := func(p *pending) bool {
@@ -166,7 +167,8 @@ func (c *LeaderClient) tick(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// askAgain asks the target once more if it is there and may learn who leads, and the next member otherwise.
+// askAgain asks the target once more if it is there and may learn who leads, and the next member
+// otherwise.
 func (c *LeaderClient) askAgain(env *protocol.Env[smr.Message]) {
 	if c.answered && c.unknowing <= maxUnknowing {
 		c.patience = c.tempo.Times(patience)

@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Letter is what a replica says to another one, or to itself, with the disk that it says it on. A replica that lost
-// its disk is somebody else under the same ID, who does not know what was promised: see Admission.Genuine.
+// A Letter is what a replica says to another one, or to itself, with the disk that it says it on. A
+// replica that lost its disk is somebody else under the same ID, who does not know what was
+// promised: see Admission.Genuine.
 type Letter struct {
 	Disk Incarnation
 	Msg  smr.Message
@@ -26,7 +27,8 @@ func Inside(msg smr.Message) smr.Message {
 	return msg
 }
 
-// Send sends a message to another replica, or to the replica itself, once what was written before is durable.
+// Send sends a message to another replica, or to the replica itself, once what was written before
+// is durable.
 func (a *Admission) Send(env *protocol.Env[smr.Message], to protocol.ID, msg smr.Message) {
 	env.Send(to, Letter{a.own, msg})
 }
@@ -39,7 +41,8 @@ func (a *Admission) SendAhead(env *protocol.Env[smr.Message], to protocol.ID, ms
 // letterTag is the tag of a Letter, which is never in another one.
 const letterTag = 28
 
-// NewFormat returns the format of a protocol: the messages of this package, and the protocol's own, whose tags are 64 or more.
+// NewFormat returns the format of a protocol: the messages of this package, and the protocol's own,
+// whose tags are 64 or more.
 func NewFormat(protocolName string, version byte, own ...wirefmt.Kind[smr.Message]) *wirefmt.Format[smr.Message] {
 	var f *wirefmt.Format[smr.Message]
 	letter := Kind(letterTag, func(c *wirefmt.Coder, m *Letter) {

@@ -16,7 +16,8 @@ type members struct {
 	removed []protocol.ID // in order; they do not come back
 }
 
-// identified is a member with its disk, which is 0 for one that was there from the beginning: see Admission.
+// identified is a member with its disk, which is 0 for one that was there from the beginning: see
+// Admission.
 type identified struct {
 	smr.Member
 	incarnation Incarnation

@@ -73,13 +73,15 @@ type (
 		Reason string
 	}
 
-	// Redirect says that the replica does not lead. Leader is whom to ask, its ID 0 if the replica does not know.
+	// Redirect says that the replica does not lead. Leader is whom to ask, its ID 0 if the replica
+	// does not know.
 	Redirect struct{ Leader smr.Member }
 
 	// Removed tells a replica that it is no member any more: the sender has executed its removal.
 	Removed struct{}
 
-	// Busy says that the replica took neither the commands nor the queries: it has too much to do. They can be asked for again, later.
+	// Busy says that the replica took neither the commands nor the queries: it has too much to do.
+	// They can be asked for again, later.
 	Busy struct {
 		Session SessionID
 		Seqs    []Seq
@@ -87,7 +89,8 @@ type (
 		Open    bool // the OpenRequest
 	}
 
-	// NotYet says that a change of the members cannot be made now, and why. Nothing was done; the client may ask again.
+	// NotYet says that a change of the members cannot be made now, and why. Nothing was done; the
+	// client may ask again.
 	NotYet struct {
 		Session SessionID
 		Seq     Seq

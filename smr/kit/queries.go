@@ -5,13 +5,15 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// HeldQueries counts the queries that a replica has taken and not answered. The zero value is ready.
+// HeldQueries counts the queries that a replica has taken and not answered. The zero value is
+// ready.
 type HeldQueries struct {
 	count int
 	bytes int
 }
 
-// Take tells whether there is room for more queries: ReplicaConfig.MaxPending of them and MaxPendingBytes, or a message with more bytes alone. If not, it tells the client.
+// Take tells whether there is room for more queries: ReplicaConfig.MaxPending of them and
+// MaxPendingBytes, or a message with more bytes alone. If not, it tells the client.
 func (h *HeldQueries) Take(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query) bool {
 	size := queryBytes(queries)
 	if h.count+len(queries) > cfg.MaxPending || h.bytes > 0 && h.bytes+size > cfg.MaxPendingBytes {

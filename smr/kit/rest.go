@@ -12,7 +12,8 @@ type (
 	// HostBeat says that a host is there.
 	HostBeat struct{ Run uint64 }
 
-	// RestNow goes from a leader to its followers: there is nothing to do, and as long as there is not, its host's beats stand for its own.
+	// RestNow goes from a leader to its followers: there is nothing to do, and as long as there is
+	// not, its host's beats stand for its own.
 	RestNow struct {
 		Run    uint64   // of the leader's host
 		Ballot uint64   // or term
@@ -20,7 +21,8 @@ type (
 		Number uint64
 	}
 
-	// Rested answers a RestNow: the follower has all that is decided, and relies on the leader's host.
+	// Rested answers a RestNow: the follower has all that is decided, and relies on the leader's
+	// host.
 	Rested struct {
 		Run    uint64 // of the follower's host
 		Ballot uint64
@@ -34,14 +36,19 @@ const (
 	restAgain = 4  // between two times that the leader asks for it
 )
 
-// Rest is whether a replica's group rests. A leader at rest sends no beats, and a follower at rest awaits none: each relies on the hosts of the others, which beat once for all groups that
-// they share. Safety does not depend on it, as little as on beats: a leader at rest takes its decisions, and answers queries, after a word from a majority, as ever. What depends on it is that a
-// lost leader is missed. A replica at rest wakes when
+// Rest is whether a replica's group rests. A leader at rest sends no beats, and a follower at rest
+// awaits none: each relies on the hosts of the others, which beat once for all groups that they
+// share. Safety does not depend on it, as little as on beats: a leader at rest takes its decisions,
+// and answers queries, after a word from a majority, as ever. What depends on it is that a lost
+// leader is missed. A replica at rest wakes when
 //
-//   - the host that it relies on is not heard for as long as a leader's own beats would be waited for, or has begun anew;
-//   - its group has something to do: a leader at rest takes a call or a message of its group, or a follower hears anything from the leader but RestNow.
+//   - the host that it relies on is not heard for as long as a leader's own beats would be waited
+//     for, or has begun anew;
+//   - its group has something to do: a leader at rest takes a call or a message of its group, or a
+//     follower hears anything from the leader but RestNow.
 //
-// A follower that is awake while its leader rests misses its beats and stands for election. That wakes the leader, which refuses, and beats.
+// A follower that is awake while its leader rests misses its beats and stands for election. That
+// wakes the leader, which refuses, and beats.
 type Rest struct {
 	vouch     func(protocol.ID) (smr.Vouched, bool)
 	self      protocol.ID
@@ -55,7 +62,8 @@ type Rest struct {
 	relied  map[protocol.ID]uint64 // the runs of the hosts that are relied on
 }
 
-// NewRest returns the rest of a replica whose configuration is valid. One whose host vouches for nobody never rests.
+// NewRest returns the rest of a replica whose configuration is valid. One whose host vouches for
+// nobody never rests.
 func NewRest(cfg smr.ReplicaConfig) Rest {
 	return Rest{vouch: cfg.Vouch, self: cfg.ID, roundTrip: cfg.RoundTrip}
 }
@@ -63,14 +71,16 @@ func NewRest(cfg smr.ReplicaConfig) Rest {
 // Resting tells whether the replica rests.
 func (r *Rest) Resting() bool { return r.resting }
 
-// Wake notes that there is something to do, and tells whether the replica rested, or as a leader had asked for it: then beats have to begin again.
+// Wake notes that there is something to do, and tells whether the replica rested, or as a leader
+// had asked for it: then beats have to begin again.
 func (r *Rest) Wake(now time.Duration) (rested bool) {
 	rested = r.resting || r.agreed != nil
 	r.resting, r.busy, r.agreed, r.relied = false, now, nil, nil
 	return rested
 }
 
-// Wakes tells whether a message of this package gives a leader something to do. What a host says when it is ready, how far disks are, and what concerns a replica alone does not.
+// Wakes tells whether a message of this package gives a leader something to do. What a host says
+// when it is ready, how far disks are, and what concerns a replica alone does not.
 func Wakes(msg smr.Message) bool {
 	switch m := msg.(type) {
 	case smr.HandOver, Request, OpenRequest, ChangeRequest, ReadRequest, SnapshotWanted:
@@ -87,15 +97,17 @@ func (r *Rest) Relies(leader protocol.ID) bool {
 	return ok
 }
 
-// Due tells whether a leader should ask its followers to rest in this beat, if it has nothing to do. Those that agreed to an earlier question do not rest any more, as the leader beats.
+// Due tells whether a leader should ask its followers to rest in this beat, if it has nothing to
+// do. Those that agreed to an earlier question do not rest any more, as the leader beats.
 func (r *Rest) Due(now time.Duration) bool {
 	r.agreed = nil
 	past := func(t time.Duration, trips int) bool { return now < t || now-t >= time.Duration(trips)*r.roundTrip }
 	return r.vouch != nil && !r.resting && past(r.busy, restAfter) && past(r.asked, restAgain)
 }
 
-// Ask asks the followers to rest, and returns how long to wait with the next beat for their answers, which it would wake: a beat is before the question, so that they know what is decided. It returns
-// false if hosts do not vouch for all of them.
+// Ask asks the followers to rest, and returns how long to wait with the next beat for their
+// answers, which it would wake: a beat is before the question, so that they know what is decided.
+// It returns false if hosts do not vouch for all of them.
 func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, disk Incarnation, followers []protocol.ID) (wait time.Duration, asked bool) {
 	own, ok := r.vouch(r.self)
 	if !ok {
@@ -115,7 +127,8 @@ func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, disk Incarnation, 
 	return r.roundTrip + r.roundTrip/2, true
 }
 
-// Agreed takes a follower's answer, and tells whether the leader rests: all followers have agreed since there was something to do. Who calls it has seen to it that there is still nothing.
+// Agreed takes a follower's answer, and tells whether the leader rests: all followers have agreed
+// since there was something to do. Who calls it has seen to it that there is still nothing.
 func (r *Rest) Agreed(from protocol.ID, m Rested, followers []protocol.ID) bool {
 	if r.resting || r.agreed == nil || m.Number != r.number {
 		return false
@@ -133,7 +146,8 @@ func (r *Rest) Agreed(from protocol.ID, m Rested, followers []protocol.ID) bool 
 	return true
 }
 
-// Follow has a follower rest, which has all that its leader has decided, unless it cannot rely on the leader's host.
+// Follow has a follower rest, which has all that its leader has decided, unless it cannot rely on
+// the leader's host.
 func (r *Rest) Follow(env *protocol.Env[smr.Message], from protocol.ID, m RestNow, own Incarnation) bool {
 	if r.vouch == nil {
 		return false
@@ -148,7 +162,8 @@ func (r *Rest) Follow(env *protocol.Env[smr.Message], from protocol.ID, m RestNo
 	return true
 }
 
-// Heard returns when those that a resting replica relies on were all heard last. It returns false if one of them was not for so long, or has begun anew.
+// Heard returns when those that a resting replica relies on were all heard last. It returns false
+// if one of them was not for so long, or has begun anew.
 func (r *Rest) Heard(now, patience time.Duration) (at time.Duration, ok bool) {
 	at = now
 	for id, run := range r.relied { //pure:ok the minimum of all, in any order
@@ -161,7 +176,8 @@ func (r *Rest) Heard(now, patience time.Duration) (at time.Duration, ok bool) {
 	return at, r.resting
 }
 
-// HostBeats are the beats of a host: it says to the hosts of all members that it is there, and notes whom it hears. It is the core of a node of its own, whose timer has the name HostBeatTimer.
+// HostBeats are the beats of a host: it says to the hosts of all members that it is there, and
+// notes whom it hears. It is the core of a node of its own, whose timer has the name HostBeatTimer.
 type HostBeats struct {
 	every time.Duration
 	own   uint64
@@ -171,7 +187,8 @@ type HostBeats struct {
 // HostBeatTimer is the timer of HostBeats.
 type HostBeatTimer struct{}
 
-// NewHostBeats returns the beats of a host of replicas that are configured with a round trip. 0 is 100 ms.
+// NewHostBeats returns the beats of a host of replicas that are configured with a round trip. 0 is
+// 100 ms.
 func NewHostBeats(roundTrip time.Duration) *HostBeats {
 	return &HostBeats{every: max(cmp.Or(roundTrip, smr.DefaultRoundTrip)/2, time.Millisecond), heard: map[protocol.ID]smr.Vouched{}}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestHostHeardDuringACall has a host's beat come while a call of a replica runs, beside it, so that the moment is after the one at which the call began. The host is there. But a beat that is far
-// ahead of the clock, since that was set back, says nothing.
+// TestHostHeardDuringACall has a host's beat come while a call of a replica runs, beside it, so
+// that the moment is after the one at which the call began. The host is there. But a beat that is
+// far ahead of the clock, since that was set back, says nothing.
 func TestHostHeardDuringACall(t *testing.T) {
 	const roundTrip, patience, began = 100 * time.Millisecond, time.Second, time.Hour
 	for _, c := range []struct {
@@ -42,7 +43,8 @@ func TestHostHeardDuringACall(t *testing.T) {
 	}
 }
 
-// TestAskDuringABeat has a leader ask its followers to rest although a host's beat came while it looked.
+// TestAskDuringABeat has a leader ask its followers to rest although a host's beat came while it
+// looked.
 func TestAskDuringABeat(t *testing.T) {
 	const roundTrip, began = 100 * time.Millisecond, time.Hour
 	rest := kit.NewRest(smr.ReplicaConfig{ID: 1, RoundTrip: roundTrip, Vouch: func(protocol.ID) (smr.Vouched, bool) {

@@ -47,7 +47,8 @@ func (c *collected) Become() error {
 	return nil
 }
 
-// A restorer takes a state as Snapshot has it, or a state and what has changed since, each a part with its size in front.
+// A restorer takes a state as Snapshot has it, or a state and what has changed since, each a part
+// with its size in front.
 type restorer struct {
 	machine smr.StateMachine
 	to      smr.Restoration
@@ -58,7 +59,8 @@ type restorer struct {
 	ended   int // parts
 	err     error
 
-	// newest is what the last part has beside the machine's state. The rest is for the snapshots that follow.
+	// newest is what the last part has beside the machine's state. The rest is for the snapshots
+	// that follow.
 	newest     image
 	wholeBytes int // of the first part
 	last       segment
@@ -205,7 +207,8 @@ func (p *restoredPart) write(b []byte, to io.Writer) error {
 	return nil
 }
 
-// readHead takes more of what is in front of the machine's bytes, of which it returns the first if all of it is there.
+// readHead takes more of what is in front of the machine's bytes, of which it returns the first if
+// all of it is there.
 func (p *restoredPart) readHead(b []byte, all bool) (rest []byte, err error) {
 	p.head = append(p.head, b...)
 	if len(p.head) > 0 && p.head[0] != p.version {
@@ -229,7 +232,8 @@ func (p *restoredPart) readHead(b []byte, all bool) (rest []byte, err error) {
 	return nil, nil
 }
 
-// become replaces the state by one of which all was read. After an error of the state machine the state is not used.
+// become replaces the state by one of which all was read. After an error of the state machine the
+// state is not used.
 func (s *State) become(v *restorer) error {
 	if err := v.to.Become(); err != nil {
 		return fmt.Errorf("smr: restore the state machine at slot %d: %w", v.newest.applied, err)
@@ -245,7 +249,8 @@ func (s *State) become(v *restorer) error {
 	return nil
 }
 
-// Restore replaces the state by one that Snapshot returned. After an error of the state machine the state is not used; other errors leave it as it was.
+// Restore replaces the state by one that Snapshot returned. After an error of the state machine the
+// state is not used; other errors leave it as it was.
 func (s *State) Restore(snapshot []byte) error {
 	v := s.restoring(uint64(len(snapshot)))
 	_, _ = v.Write(snapshot) // end tells its error

@@ -8,8 +8,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// SalvageDisk has cfg.Machine execute all that the disk of a replica holds: what was decided, and what was accepted here and may have been. So everything is there that the
-// replica had executed and written, and nothing of what it had not heard of. It changes nothing: what it has written in env is to be thrown away.
+// SalvageDisk has cfg.Machine execute all that the disk of a replica holds: what was decided, and
+// what was accepted here and may have been. So everything is there that the replica had executed
+// and written, and nothing of what it had not heard of. It changes nothing: what it has written in
+// env is to be thrown away.
 func SalvageDisk(p smr.Protocol, cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
 	if p.Salvage == nil {
 		return smr.Salvaged{}, fmt.Errorf("%s: %w", p.Name, smr.ErrNoSalvage)

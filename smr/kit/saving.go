@@ -17,13 +17,15 @@ import (
 // SaveTimer is a replica's timer for the next part of a snapshot: see State.ContinueSave.
 type SaveTimer struct{}
 
-// PartSaved is what a replica sends to itself to learn that a part of a snapshot is on its disk: see State.PartSaved.
+// PartSaved is what a replica sends to itself to learn that a part of a snapshot is on its disk:
+// see State.PartSaved.
 type PartSaved struct{}
 
 const (
 	// savePause is the least time between a part of a snapshot that is on disk and the next part.
 	savePause = time.Millisecond
-	// mergePauses is how many times as long as for a snapshot the disk is the log's alone while segments are merged: no log waits for that.
+	// mergePauses is how many times as long as for a snapshot the disk is the log's alone while
+	// segments are merged: no log waits for that.
 	mergePauses = 3
 	// maxSegments bounds the segments of a snapshot.
 	maxSegments = 128
@@ -56,15 +58,18 @@ type saver struct {
 	saved       smr.Slot
 }
 
-// A merging is a segment of all of the state that is written to replace the segments up to one: both are of the same moment.
+// A merging is a segment of all of the state that is written to replace the segments up to one:
+// both are of the same moment.
 type merging struct {
 	areaWriter
 	last uint64 // the area of that
 }
 
-// BeginSave begins to write a snapshot of the state as it is into the key space, with what the protocol puts in front. Small ones are done at once, done is true then. Others are written
-// while commands are applied: the replica calls PartSaved with the message of that name and ContinueSave with SaveTimer. When one is done the replica cuts its log, in the same
-// call. Whatever replaces the state, and Save, gives up one that is under way.
+// BeginSave begins to write a snapshot of the state as it is into the key space, with what the
+// protocol puts in front. Small ones are done at once, done is true then. Others are written while
+// commands are applied: the replica calls PartSaved with the message of that name and ContinueSave
+// with SaveTimer. When one is done the replica cuts its log, in the same call. Whatever replaces
+// the state, and Save, gives up one that is under way.
 func (s *State) BeginSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, slot smr.Slot, front []byte) (done bool, err error) {
 	there, err := readSnapshotHead(env)
 	if err != nil {
@@ -123,7 +128,8 @@ func (s *State) Saving() bool { return s.saving != nil }
 // Saved returns the slot of the newest snapshot that was written.
 func (s *State) Saved() smr.Slot { return s.saved }
 
-// ContinueSave writes the next part of a snapshot that is under way, and tells whether it is done. After an error of the state machine it is given up.
+// ContinueSave writes the next part of a snapshot that is under way, and tells whether it is done.
+// After an error of the state machine it is given up.
 func (s *State) ContinueSave(env *protocol.Env[smr.Message]) (done bool, err error) {
 	if s.saving == nil {
 		return false, s.continueMerging(env)
@@ -201,8 +207,10 @@ func (s *State) continueMerging(env *protocol.Env[smr.Message]) error {
 	return nil
 }
 
-// PartSaved takes note that a part of a snapshot is on disk. The next one waits as long as that took, so that half of the time the disk is the log's alone; less if the log has grown since the
-// snapshot began, and not at all once it has by half of what fills it: it is in memory until the snapshot is done.
+// PartSaved takes note that a part of a snapshot is on disk. The next one waits as long as that
+// took, so that half of the time the disk is the log's alone; less if the log has grown since the
+// snapshot began, and not at all once it has by half of what fills it: it is in memory until the
+// snapshot is done.
 func (s *State) PartSaved(env *protocol.Env[smr.Message], from protocol.ID) {
 	if from != s.self || s.underWay == 0 {
 		return
@@ -221,7 +229,8 @@ func (s *State) PartSaved(env *protocol.Env[smr.Message], from protocol.ID) {
 	env.After(pause, SaveTimer{})
 }
 
-// Save writes a snapshot into the key space in place of the one that is there. Called with Env.Truncate in one call, it takes the place of the log up to its slot.
+// Save writes a snapshot into the key space in place of the one that is there. Called with
+// Env.Truncate in one call, it takes the place of the log up to its slot.
 func (s *State) Save(env *protocol.Env[smr.Message], snapshot Snapshot) {
 	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
 	s.saving, s.merging, s.mark = nil, nil, segment{}
@@ -248,7 +257,8 @@ func (s *State) freeze() (io.Reader, error) {
 	return s.seal(snapshotVersion, &buf), nil
 }
 
-// seal puts what the state has beside its machine in front of something of the machine's, and a checksum behind it.
+// seal puts what the state has beside its machine in front of something of the machine's, and a
+// checksum behind it.
 func (s *State) seal(version byte, machine io.Reader) io.Reader {
 	w := wirefmt.Writer{Buf: []byte{version}}
 	w.Uint(uint64(s.applied))

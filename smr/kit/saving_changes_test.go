@@ -128,7 +128,8 @@ func (c *changing) load() *State {
 	return s
 }
 
-// TestSavingWhatChanged writes snapshots of what has changed while commands are applied, and merges them. Whenever the replica crashes the disk has the newest one that is done.
+// TestSavingWhatChanged writes snapshots of what has changed while commands are applied, and merges
+// them. Whenever the replica crashes the disk has the newest one that is done.
 func TestSavingWhatChanged(t *testing.T) {
 	most, merges := 0, 0
 	for seed := range uint64(25) {
@@ -163,7 +164,8 @@ func TestSavingWhatChanged(t *testing.T) {
 	}
 }
 
-// TestSnapshotsCostWhatChanged: with much state of which little changes, a snapshot writes little, and the disk has little more than the state.
+// TestSnapshotsCostWhatChanged: with much state of which little changes, a snapshot writes little,
+// and the disk has little more than the state.
 func TestSnapshotsCostWhatChanged(t *testing.T) {
 	c := newChanging(t, 1)
 	c.part = 512
@@ -199,7 +201,8 @@ func TestSnapshotsCostWhatChanged(t *testing.T) {
 	c.load()
 }
 
-// TestPartsOfAChainAreNeeded: a snapshot on disk that lacks a part, or has another one, is an error.
+// TestPartsOfAChainAreNeeded: a snapshot on disk that lacks a part, or has another one, is an
+// error.
 func TestPartsOfAChainAreNeeded(t *testing.T) {
 	c := newChanging(t, 2)
 	c.part = 64
@@ -233,7 +236,8 @@ func TestPartsOfAChainAreNeeded(t *testing.T) {
 	}
 }
 
-// TestMergingWaitsLonger: the disk is the log's for three quarters of the time while no log waits for a snapshot.
+// TestMergingWaitsLonger: the disk is the log's for three quarters of the time while no log waits
+// for a snapshot.
 func TestMergingWaitsLonger(t *testing.T) {
 	c := newChanging(t, 3)
 	c.part = 64
@@ -276,7 +280,8 @@ func TestSavingHurriesIfTheLogGrows(t *testing.T) {
 	}
 }
 
-// TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is read, and goes with the next one.
+// TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is
+// read, and goes with the next one.
 func TestEarlierHead(t *testing.T) {
 	for area, more := range [][]byte{nil, {1, 1}} {
 		c := newChanging(t, 4)

@@ -74,8 +74,10 @@ func (b *savingBench) onDisk(t *testing.T) Snapshot {
 	return s
 }
 
-// TestSavingBesideCommands writes snapshots a part at a time while commands are applied. After each write the disk has the one before, until it has the new one, which is of the moment in
-// which it began; what others leave behind, that a crash or a newer state ended, is gone with the next that is done.
+// TestSavingBesideCommands writes snapshots a part at a time while commands are applied. After each
+// write the disk has the one before, until it has the new one, which is of the moment in which it
+// began; what others leave behind, that a crash or a newer state ended, is gone with the next that
+// is done.
 func TestSavingBesideCommands(t *testing.T) {
 	b := newSavingBench(&journal{})
 	want := Snapshot{}

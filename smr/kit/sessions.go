@@ -11,8 +11,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// sessions is the replicated table by which a command that comes twice is executed once. It changes only by entries, in the order of the log, and is
-// part of the snapshot.
+// sessions is the replicated table by which a command that comes twice is executed once. It changes
+// only by entries, in the order of the log, and is part of the snapshot.
 type sessions struct {
 	last  SessionID // that was given
 	byID  map[SessionID]*session
@@ -69,8 +69,8 @@ func (t *sessions) remove(s *session) {
 	delete(t.opens, s.by)
 }
 
-// seen answers a command of a session, which is nil if it is not there, that must not be executed. Otherwise ok is false, and the command's answer is to be kept
-// in done until it is acknowledged.
+// seen answers a command of a session, which is nil if it is not there, that must not be executed.
+// Otherwise ok is false, and the command's answer is to be kept in done until it is acknowledged.
 func (s *session) seen(e Entry) (reply Reply, ok bool) {
 	switch {
 	case s == nil:
@@ -89,7 +89,8 @@ func (s *session) seen(e Entry) (reply Reply, ok bool) {
 	return Reply{}, false
 }
 
-// use notes that a session, which may be nil, has sent an entry, and what its client has acknowledged.
+// use notes that a session, which may be nil, has sent an entry, and what its client has
+// acknowledged.
 func (t *sessions) use(s *session, e Entry) {
 	if s == nil || s.by.client != e.Client {
 		return
@@ -117,8 +118,10 @@ func (t *sessions) drop(s *session, q Seq) {
 	delete(s.done, q)
 }
 
-// keep keeps the answer to a command of a session until its client acknowledges it. If all results that are kept have more than bound bytes, some are forgotten, first those of sessions that
-// were unused for the longest time. That the commands were executed is not: it decides what is executed. A result decides nothing, so replicas may differ in what they have forgotten.
+// keep keeps the answer to a command of a session until its client acknowledges it. If all results
+// that are kept have more than bound bytes, some are forgotten, first those of sessions that were
+// unused for the longest time. That the commands were executed is not: it decides what is executed.
+// A result decides nothing, so replicas may differ in what they have forgotten.
 func (t *sessions) keep(s *session, q Seq, r Reply, bound int) {
 	s.done[q] = r
 	t.bytes += len(r.Result)

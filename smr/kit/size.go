@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// MessageBytes bounds what messages hold if they hold more than one thing, so none is larger than what carries them lets pass.
+// MessageBytes bounds what messages hold if they hold more than one thing, so none is larger than
+// what carries them lets pass.
 const MessageBytes = 1 << 20
 
 // entryBytes is about what an entry or an answer takes beside what it carries.

@@ -16,7 +16,8 @@ import (
 // chunkBytes is how much of a snapshot is in one key, and in one message.
 const chunkBytes = 128 << 10
 
-// A Snapshot is a state as State.Restore takes it, behind what its protocol puts in front, with the slot that it stands at. Data is not changed.
+// A Snapshot is a state as State.Restore takes it, behind what its protocol puts in front, with the
+// slot that it stands at. Data is not changed.
 type Snapshot struct {
 	Slot smr.Slot
 	Data []byte
@@ -40,7 +41,8 @@ func chunkKey(area, i uint64) []byte {
 	return binary.BigEndian.AppendUint32(prefix, uint32(i))
 }
 
-// A segment is a part of a snapshot that was written at a time, in an area of the key space, a chunk at a time.
+// A segment is a part of a snapshot that was written at a time, in an area of the key space, a
+// chunk at a time.
 type segment struct {
 	area      uint64
 	chunks    uint64
@@ -72,7 +74,8 @@ func (s segment) delete(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// A snapshotHead says what the snapshot on disk is: the first segment has all of a state, each further one what has changed since the one before. A segment is written into an area that is
+// A snapshotHead says what the snapshot on disk is: the first segment has all of a state, each
+// further one what has changed since the one before. A segment is written into an area that is
 // free; the head that names it is what makes it a part of the snapshot.
 type snapshotHead struct {
 	slot     smr.Slot
@@ -154,16 +157,19 @@ func readEarlierHead(r *wirefmt.Reader, size uint64) segment {
 	return s
 }
 
-// A storedReader reads the snapshot in the key space a chunk at a time. If another one takes its place meanwhile, it says that a chunk is missing, or wrong.
+// A storedReader reads the snapshot in the key space a chunk at a time. If another one takes its
+// place meanwhile, it says that a chunk is missing, or wrong.
 type storedReader struct {
-	head    snapshotHead
-	begun   bool   // the front was read
-	at      int    // the segment that is being read
-	chunk   uint64 // the next one of it
-	have    uint64 // bytes of it
-	sum     uint32 // of them
-	rest    []byte // of the last piece, what read has not handed out; its own, as the key space's bytes stay for a call only
-	entered bool   // how large the segment is was read
+	head  snapshotHead
+	begun bool   // the front was read
+	at    int    // the segment that is being read
+	chunk uint64 // the next one of it
+	have  uint64 // bytes of it
+	sum   uint32 // of them
+	// of the last piece, what read has not handed out; its own, as the key space's bytes stay for a
+	// call only
+	rest    []byte
+	entered bool // how large the segment is was read
 }
 
 // next returns the next piece, io.EOF behind the last one.

@@ -21,8 +21,9 @@ type Reply struct {
 	Window  Seq // Session and Window are of OpenSession
 }
 
-// State is all that is the same on replicas that have applied the same entries: the state machine, the sessions, the members. A protocol applies what was
-// decided, in the order of the slots; State sees to it that each command is executed once.
+// State is all that is the same on replicas that have applied the same entries: the state machine,
+// the sessions, the members. A protocol applies what was decided, in the order of the slots; State
+// sees to it that each command is executed once.
 type State struct {
 	machine  smr.StateMachine
 	applied  smr.Slot
@@ -33,8 +34,9 @@ type State struct {
 	maxAnswerBytes int // of the results that sessions keep; 0 is any number
 }
 
-// NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
-// the group began, so its state must come from a snapshot.
+// NewState returns the state of a group before its first entry. The members need not be in order. A
+// replica that joins gives nil: it cannot know with whom the group began, so its state must come
+// from a snapshot.
 func NewState(machine smr.StateMachine, group []smr.Member) *State {
 	s := &State{machine: machine, sessions: newSessions()}
 	for _, m := range group {
@@ -44,7 +46,8 @@ func NewState(machine smr.StateMachine, group []smr.Member) *State {
 	return s
 }
 
-// Apply applies an entry of a slot above all slots before, and returns the answer for the client. Slots may be left out.
+// Apply applies an entry of a slot above all slots before, and returns the answer for the client.
+// Slots may be left out.
 func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	if slot <= s.applied {
 		panic(fmt.Sprintf("smr: apply slot %d after slot %d", slot, s.applied))
@@ -72,8 +75,9 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	return Reply{Outcome: smr.Committed, Slot: slot}
 }
 
-// Fullness returns how much of what a log may weigh, ReplicaConfig.LogBytes, was applied since the last snapshot: 1 is all of it. A log may weigh as much as the
-// snapshot, if that is more and of all of the state, since writing it costs as much as the state is large.
+// Fullness returns how much of what a log may weigh, ReplicaConfig.LogBytes, was applied since the
+// last snapshot: 1 is all of it. A log may weigh as much as the snapshot, if that is more and of
+// all of the state, since writing it costs as much as the state is large.
 func (s *State) Fullness(logBytes int) float64 {
 	if _, ok := s.machine.(smr.Differ); ok {
 		return float64(s.weightBytes) / float64(logBytes)
@@ -84,7 +88,8 @@ func (s *State) Fullness(logBytes int) float64 {
 // Skip says that nothing is to be applied up to a slot.
 func (s *State) Skip(to smr.Slot) { s.applied = max(s.applied, to) }
 
-// Seen answers a command that must not be proposed again: one that was executed, or whose session is not there.
+// Seen answers a command that must not be proposed again: one that was executed, or whose session
+// is not there.
 func (s *State) Seen(e Entry) (Reply, bool) { return s.sessions.byID[e.Session].seen(e) }
 
 // Read answers a query from the state as it is.
@@ -105,7 +110,8 @@ func (s *State) Members() []smr.Member {
 	return out
 }
 
-// Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for a member from the beginning.
+// Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for
+// a member from the beginning.
 func (s *State) Member(id protocol.ID) (Incarnation, bool) {
 	i, ok := slices.BinarySearchFunc(s.members.now, id, byID)
 	if !ok {
@@ -127,7 +133,8 @@ const (
 	changesVersion  = 3 // what has changed
 )
 
-// Snapshot returns the state as bytes, with a version and a checksum. An error is the state machine's.
+// Snapshot returns the state as bytes, with a version and a checksum. An error is the state
+// machine's.
 func (s *State) Snapshot() ([]byte, error) {
 	from, err := s.freeze()
 	if err != nil {

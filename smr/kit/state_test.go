@@ -107,7 +107,8 @@ func TestCommandAppliesOnce(t *testing.T) {
 	}
 }
 
-// TestEvictionIsByUse opens more sessions than there may be. The one that was unused for the longest time goes, and its commands are never executed again.
+// TestEvictionIsByUse opens more sessions than there may be. The one that was unused for the
+// longest time goes, and its commands are never executed again.
 func TestEvictionIsByUse(t *testing.T) {
 	j := &journal{}
 	s := NewState(j, group(1))
@@ -193,8 +194,9 @@ func TestMembersChange(t *testing.T) {
 	}
 }
 
-// TestReplicasAreEqual applies random entries, many of them twice, to one state, and to one that is thrown away now and then and restored from the other's
-// snapshot. A plain count of what was executed tells whether each command was executed once at most.
+// TestReplicasAreEqual applies random entries, many of them twice, to one state, and to one that is
+// thrown away now and then and restored from the other's snapshot. A plain count of what was
+// executed tells whether each command was executed once at most.
 func TestReplicasAreEqual(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	j := &journal{}

@@ -87,7 +87,8 @@ func newReceiver(machine smr.StateMachine, split Front) *receiver {
 	return r
 }
 
-// take takes a chunk, and returns the snapshot that is on the disk if it has come whole and was installed. Before that nothing of it shows: neither in the state nor, after a crash, on the disk.
+// take takes a chunk, and returns the snapshot that is on the disk if it has come whole and was
+// installed. Before that nothing of it shows: neither in the state nor, after a crash, on the disk.
 func (r *receiver) take(t *testing.T, c SnapshotChunk, applied smr.Slot) (SnapshotWanted, *Snapshot) {
 	t.Helper()
 	r.env.Begin(0)

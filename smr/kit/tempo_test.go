@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestTempo: what is waited for follows what answers take, between the configured round trip and a bound, and forgets it.
+// TestTempo: what is waited for follows what answers take, between the configured round trip and a
+// bound, and forgets it.
 func TestTempo(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	tempo := NewTempo(roundTrip)
@@ -40,7 +41,8 @@ func TestTempo(t *testing.T) {
 	want("after none at all", nearTempo, nearTempo)
 }
 
-// TestPing: an answer tells how long answers take, and beats that count what is waited for come as much slower; other beats of an engine go on.
+// TestPing: an answer tells how long answers take, and beats that count what is waited for come as
+// much slower; other beats of an engine go on.
 func TestPing(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))

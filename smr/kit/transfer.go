@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// SnapshotChunk is a part of a snapshot on its way to a replica that lags too far behind for the log.
+// SnapshotChunk is a part of a snapshot on its way to a replica that lags too far behind for the
+// log.
 type SnapshotChunk struct {
 	Slot   smr.Slot // of the snapshot, which Slot, Size and Sum name together
 	Size   uint64   // bytes, of the whole
@@ -19,26 +20,30 @@ type SnapshotChunk struct {
 	Data   []byte
 }
 
-// SnapshotWanted answers a chunk: how much of the snapshot is there. At Offset == Size it is installed, or not needed.
+// SnapshotWanted answers a chunk: how much of the snapshot is there. At Offset == Size it is
+// installed, or not needed.
 type SnapshotWanted struct {
 	Slot   smr.Slot
 	Sum    uint32
 	Offset uint64
 }
 
-// TransferTimer is a replica's timer for the next step of a snapshot's way to another: the replica calls Transfers.OnTimer.
+// TransferTimer is a replica's timer for the next step of a snapshot's way to another: the replica
+// calls Transfers.OnTimer.
 type TransferTimer struct{ To protocol.ID }
 
 const (
 	// transferWindow is how many chunks are sent ahead of the answers.
 	transferWindow = 8
-	// collectedChunks is how many chunks are read in one call of the replica: commands wait for that long.
+	// collectedChunks is how many chunks are read in one call of the replica: commands wait for
+	// that long.
 	collectedChunks = 4
 	// collectPause is the time between two such calls, which is the commands'.
 	collectPause = time.Millisecond
 )
 
-// maxDenied is how often a replica says that it has nothing of what is gone here before the transfer is given up: links may deliver an early answer late.
+// maxDenied is how often a replica says that it has nothing of what is gone here before the
+// transfer is given up: links may deliver an early answer late.
 const maxDenied = 2 * transferWindow
 
 // A source is what the bytes of a snapshot are made of, as they are read.
@@ -58,9 +63,11 @@ func (s stateSource) read(_ *protocol.Env[smr.Message], p []byte) (int, error) {
 	return n, err
 }
 
-// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made meanwhile: the replica gets one whole. Each chunk says how many bytes there are, and their checksum: so all
-// are read first, a few chunks at a time, between commands. Those of a state are read again when they are sent, so that they are not in memory beside it; those of a snapshot on disk, which is deleted
-// when a newer one is there, are kept.
+// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made
+// meanwhile: the replica gets one whole. Each chunk says how many bytes there are, and their
+// checksum: so all are read first, a few chunks at a time, between commands. Those of a state are
+// read again when they are sent, so that they are not in memory beside it; those of a snapshot on
+// disk, which is deleted when a newer one is there, are kept.
 type Outgoing struct {
 	slot   smr.Slot
 	from   source // nil once all was read
@@ -71,7 +78,9 @@ type Outgoing struct {
 
 	chunks [][]byte // that are kept, or are under way; all but the last are of chunkBytes
 	gone   uint64   // chunks before them
-	denied int      // answers since the last progress that the replica has nothing, though it had more than what is still here
+	// answers since the last progress that the replica has nothing, though it had more than what is
+	// still here
+	denied int
 
 	acked uint64 // bytes that the replica has
 	sent  uint64 // bytes that were sent. Invariant: acked <= sent.
@@ -79,8 +88,9 @@ type Outgoing struct {
 	moved time.Duration // when bytes were made, or an answer came
 }
 
-// SendState begins a transfer of the state as it is, behind what the protocol puts in front: the first chunks go with its Continue. An error is the state machine's. One that is no Freezer makes all
-// of its bytes in this call.
+// SendState begins a transfer of the state as it is, behind what the protocol puts in front: the
+// first chunks go with its Continue. An error is the state machine's. One that is no Freezer makes
+// all of its bytes in this call.
 func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 	state, err := s.freeze()
 	if err != nil {
@@ -95,8 +105,8 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 	return out, nil
 }
 
-// SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If another one takes its place before all of it was read, the
-// transfer fails.
+// SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If
+// another one takes its place before all of it was read, the transfer fails.
 func SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
 	h, err := readSnapshotHead(env)
 	if err != nil || !h.there() {
@@ -111,14 +121,16 @@ func (o *Outgoing) Slot() smr.Slot { return o.slot }
 // Collecting tells whether not all of the bytes were read yet, so that nothing was sent.
 func (o *Outgoing) Collecting() bool { return o.from != nil }
 
-// Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's notice. It begins another one when it is asked.
+// Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's
+// notice. It begins another one when it is asked.
 func (o *Outgoing) Failed() bool { return o.failed }
 
 // Stalled returns how long ago it was that bytes were made or an answer came.
 func (o *Outgoing) Stalled(now time.Duration) time.Duration { return now - o.moved }
 
-// Continue makes more of the snapshot's bytes, or sends what may be sent ahead. If nothing was heard for a while, patience, it sends again from what the replica is known to have. The sender calls
-// it now and then, and with TransferTimer.
+// Continue makes more of the snapshot's bytes, or sends what may be sent ahead. If nothing was
+// heard for a while, patience, it sends again from what the replica is known to have. The sender
+// calls it now and then, and with TransferTimer.
 func (o *Outgoing) Continue(env *protocol.Env[smr.Message], to protocol.ID, self Incarnation, patience time.Duration) {
 	if o.from != nil && !o.collect(env, to) {
 		return
@@ -221,7 +233,8 @@ func (o *Outgoing) collect(env *protocol.Env[smr.Message], to protocol.ID) (all 
 	return false
 }
 
-// Wanted takes an answer, and tells whether the replica has all. Answers about other snapshots are ignored.
+// Wanted takes an answer, and tells whether the replica has all. Answers about other snapshots are
+// ignored.
 func (o *Outgoing) Wanted(env *protocol.Env[smr.Message], w SnapshotWanted) (done bool) {
 	o.moved = env.Now
 	if o.from != nil || o.failed || w.Slot != o.slot || w.Sum != o.sum || w.Offset > o.size {

@@ -95,7 +95,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes. If the sender has dropped what the receiver had, it says so, and the next transfer arrives.
+// TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes. If
+// the sender has dropped what the receiver had, it says so, and the next transfer arrives.
 func TestReceiverCrashes(t *testing.T) {
 	data := randomState(t, 1, 30*chunkBytes)
 	for _, kept := range []bool{true, false} {
@@ -160,7 +161,8 @@ func TestNewerSnapshotTakesOver(t *testing.T) {
 	}
 }
 
-// TestTwoSendersOfOneSlot has two replicas send a snapshot of the same slot as different bytes: it is written in other segments. The one that came first arrives, also if the other one begins again
+// TestTwoSendersOfOneSlot has two replicas send a snapshot of the same slot as different bytes: it
+// is written in other segments. The one that came first arrives, also if the other one begins again
 // and again; and if it ends half way, the other one does.
 func TestTwoSendersOfOneSlot(t *testing.T) {
 	for _, dies := range []bool{false, true} {
@@ -200,7 +202,8 @@ func TestDamagedTransferStartsAgain(t *testing.T) {
 	}
 }
 
-// TestSavedSnapshots writes snapshots of different sizes one after the other; only the newest one is there.
+// TestSavedSnapshots writes snapshots of different sizes one after the other; only the newest one
+// is there.
 func TestSavedSnapshots(t *testing.T) {
 	keys := memory{}
 	env := protocol.NewEnv[smr.Message](keys, 1, nil)
@@ -235,7 +238,8 @@ func TestSavedSnapshots(t *testing.T) {
 	}
 }
 
-// TestTransferInSteps counts how much of a state each call reads. Nothing is sent before all is read, and each call but the last has a timer for the next.
+// TestTransferInSteps counts how much of a state each call reads. Nothing is sent before all is
+// read, and each call but the last has a timer for the next.
 func TestTransferInSteps(t *testing.T) {
 	const most = collectedChunks * chunkBytes
 	data := randomBytes(3, 30*chunkBytes+5)
@@ -275,7 +279,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// brief is a key space that keeps to what it promises, and no more: bytes that it has handed out are others after the call.
+// brief is a key space that keeps to what it promises, and no more: bytes that it has handed out
+// are others after the call.
 type brief struct {
 	memory
 	out  [][]byte
@@ -297,7 +302,8 @@ func (b *brief) end() {
 	b.out, b.read = nil, 0
 }
 
-// TestStoredSnapshotGoesInSteps sends a snapshot of several segments from the disk, of which each call reads a part only. What arrives is what is on the disk.
+// TestStoredSnapshotGoesInSteps sends a snapshot of several segments from the disk, of which each
+// call reads a part only. What arrives is what is on the disk.
 func TestStoredSnapshotGoesInSteps(t *testing.T) {
 	b := newSavingBench(kv.New())
 	for key := range 20 {

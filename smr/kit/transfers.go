@@ -16,14 +16,16 @@ func (t Transfers) Begin(env *protocol.Env[smr.Message], to protocol.ID, out *Ou
 	out.Continue(env, to, self, patience)
 }
 
-// Continue goes on with the snapshot that is on its way to a replica, if there is one: see Outgoing.Continue.
+// Continue goes on with the snapshot that is on its way to a replica, if there is one: see
+// Outgoing.Continue.
 func (t Transfers) Continue(env *protocol.Env[smr.Message], to protocol.ID, self Incarnation, patience time.Duration) {
 	if out := t[to]; out != nil {
 		out.Continue(env, to, self, patience)
 	}
 }
 
-// OnTimer goes on at a TransferTimer, and tells whether the transfer has failed and was dropped: the replica asks for another one.
+// OnTimer goes on at a TransferTimer, and tells whether the transfer has failed and was dropped:
+// the replica asks for another one.
 func (t Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID, self Incarnation, patience time.Duration) (failed bool) {
 	if out := t[to]; out != nil && out.Failed() {
 		delete(t, to)
@@ -33,7 +35,8 @@ func (t Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID, self 
 	return false
 }
 
-// OnWanted takes an answer of a replica and sends more, or returns the transfer, which is over, if the replica has all of it.
+// OnWanted takes an answer of a replica and sends more, or returns the transfer, which is over, if
+// the replica has all of it.
 func (t Transfers) OnWanted(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotWanted, self Incarnation, patience time.Duration) (done *Outgoing) {
 	out := t[from]
 	if out == nil {

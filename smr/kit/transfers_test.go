@@ -23,7 +23,8 @@ func (r *failingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestTransfers has one transfer come to its end, one fail and be dropped so that another can begin, and messages about none do nothing.
+// TestTransfers has one transfer come to its end, one fail and be dropped so that another can
+// begin, and messages about none do nothing.
 func TestTransfers(t *testing.T) {
 	const self, patience = Incarnation(1), time.Second
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)

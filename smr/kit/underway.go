@@ -2,8 +2,9 @@ package kit
 
 import "time"
 
-// Underway is what was sent to a peer and is not acknowledged. One that was away is brought up to date a part at a time: the whole log at once would keep it, and all that is said to it
-// meanwhile, waiting until it had read that.
+// Underway is what was sent to a peer and is not acknowledged. One that was away is brought up to
+// date a part at a time: the whole log at once would keep it, and all that is said to it meanwhile,
+// waiting until it had read that.
 type Underway struct {
 	parcels []parcel // in the order of their positions
 	bytes   int
@@ -15,8 +16,9 @@ type parcel struct {
 	sent  time.Duration
 }
 
-// UnderwayBytes is how much of the log is under way to a peer at most, but for one message. Two logs, of two lanes, and what else is said fit in the queue of a connection (transport.Config.QueueBytes),
-// which loses what is more: to send that again loses it again.
+// UnderwayBytes is how much of the log is under way to a peer at most, but for one message. Two
+// logs, of two lanes, and what else is said fit in the queue of a connection
+// (transport.Config.QueueBytes), which loses what is more: to send that again loses it again.
 const UnderwayBytes = 6 << 20
 
 // cheapBytes cost little to send once too often.
@@ -40,7 +42,8 @@ func (u *Underway) Done(to uint64) {
 // Full tells whether the peer should acknowledge something before it is sent more.
 func (u *Underway) Full() bool { return u.bytes >= UnderwayBytes }
 
-// Lost tells whether to send again what a peer lacks from a position on, and if so forgets that it was sent. Much that was sent less than a round trip ago is probably still on its way.
+// Lost tells whether to send again what a peer lacks from a position on, and if so forgets that it
+// was sent. Much that was sent less than a round trip ago is probably still on its way.
 func (u *Underway) Lost(now time.Duration, from uint64, roundTrip time.Duration) bool {
 	if u.bytes > cheapBytes {
 		for _, p := range u.parcels {

@@ -5,7 +5,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// sharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
+// sharedKinds returns the wire kinds of the messages of this package. Their tags are below 64;
+// protocols take theirs from 64 on.
 func sharedKinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
 		Kind(1, RequestFields), Kind(2, openRequestFields), Kind(3, changeRequestFields), Kind(4, readRequestFields),

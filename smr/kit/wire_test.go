@@ -51,7 +51,8 @@ func TestCodec(t *testing.T) { wiretest.Codec(t, sharedFormat(), 0, sharedMessag
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, sharedFormat(), sharedMessages()) }
 
-// TestLetterInALetter: what is in a letter is no letter, however bytes are put together; nothing that is no message goes in one.
+// TestLetterInALetter: what is in a letter is no letter, however bytes are put together; nothing
+// that is no message goes in one.
 func TestLetterInALetter(t *testing.T) {
 	b, err := sharedFormat().Append(nil, kit.Letter{Disk: 1, Msg: kit.Removed{}})
 	if err != nil {

@@ -11,8 +11,8 @@ const (
 	maxChangeBytes = 4 << 20
 )
 
-// changes are the newest changes of a store, so that who watches keys sees each change and not only what is there when it looks. They are part of the
-// state: all replicas remember the same.
+// changes are the newest changes of a store, so that who watches keys sees each change and not only
+// what is there when it looks. They are part of the state: all replicas remember the same.
 type changes struct {
 	items     []Item // in order of their versions
 	bytes     int    // of keys and values

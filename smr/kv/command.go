@@ -49,7 +49,8 @@ type request struct {
 // Put returns the command that sets a key's value. Its result has the new version.
 func Put(key, value []byte) []byte { return PutLeased(key, value, 0) }
 
-// PutLeased is Put of a key that is removed when the lease ends. The result is NotFound if there is no such lease.
+// PutLeased is Put of a key that is removed when the lease ends. The result is NotFound if there is
+// no such lease.
 func PutLeased(key, value []byte, lease LeaseID) []byte {
 	return request{op: opPut, key: key, value: value, lease: lease}.encode()
 }
@@ -57,13 +58,15 @@ func PutLeased(key, value []byte, lease LeaseID) []byte {
 // Delete returns the command that removes a key. Its result is NotFound if there is none.
 func Delete(key []byte) []byte { return request{op: opDelete, key: key}.encode() }
 
-// CompareAndSet returns the command that sets a key's value if its version is the given one, 0 for a key that is not there. Otherwise the result is
-// Conflict, with the version and value that are there.
+// CompareAndSet returns the command that sets a key's value if its version is the given one, 0 for
+// a key that is not there. Otherwise the result is Conflict, with the version and value that are
+// there.
 func CompareAndSet(key []byte, version uint64, value []byte) []byte {
 	return CompareAndSetLeased(key, version, value, 0)
 }
 
-// CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends. The result is NotFound if there is no such lease.
+// CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends. The result is
+// NotFound if there is no such lease.
 func CompareAndSetLeased(key []byte, version uint64, value []byte, lease LeaseID) []byte {
 	return request{op: opCompareAndSet, key: key, version: version, value: value, lease: lease}.encode()
 }
@@ -71,19 +74,22 @@ func CompareAndSetLeased(key []byte, version uint64, value []byte, lease LeaseID
 // Get returns the query for a key's value. It can be sent as a command as well.
 func Get(key []byte) []byte { return request{op: opGet, key: key}.encode() }
 
-// Scan returns the query for the keys from lo up to, but not including, hi, in their order; an empty hi is no end. At most limit keys are
-// returned, 0 for as many as the store gives at once; the result's More says that there are others, and its Version is the store's newest.
+// Scan returns the query for the keys from lo up to, but not including, hi, in their order; an
+// empty hi is no end. At most limit keys are returned, 0 for as many as the store gives at once;
+// the result's More says that there are others, and its Version is the store's newest.
 func Scan(lo, hi []byte, limit int) []byte {
 	return request{op: opScan, key: lo, end: hi, limit: uint64(max(limit, 0))}.encode()
 }
 
-// Changes returns the query for the changes of the keys from lo up to hi, as in Scan, whose versions are higher than after, in order of their versions.
-// The result's Version is the one that the next query goes on after. It is Compacted if the store does not remember so far back.
+// Changes returns the query for the changes of the keys from lo up to hi, as in Scan, whose
+// versions are higher than after, in order of their versions. The result's Version is the one that
+// the next query goes on after. It is Compacted if the store does not remember so far back.
 func Changes(lo, hi []byte, after uint64, limit int) []byte {
 	return request{op: opChanges, key: lo, end: hi, version: after, limit: uint64(max(limit, 0))}.encode()
 }
 
-// KeyOf returns the key that a command or query is about. It returns false if that is not one key, or if it is none of this package's.
+// KeyOf returns the key that a command or query is about. It returns false if that is not one key,
+// or if it is none of this package's.
 func KeyOf(command []byte) ([]byte, bool) {
 	r := wirefmt.NewReader(command)
 	version, o, key := r.Byte(), op(r.Byte()), r.Bytes()
@@ -181,7 +187,8 @@ const (
 	Malformed
 	// Compacted says that the store does not remember changes so far back.
 	Compacted
-	// QuotaExceeded says that the store would hold more than its Quota; the command changed nothing.
+	// QuotaExceeded says that the store would hold more than its Quota; the command changed
+	// nothing.
 	QuotaExceeded
 )
 
@@ -229,8 +236,10 @@ const itemBytes = 5
 
 // Result is what a command or query gives.
 type Result struct {
-	Status  Status
-	Version uint64  // of the key: the new one of a change, the one that is there otherwise. Of Grant, the lease's ID. Of queries for several, the store's
+	Status Status
+	// of the key: the new one of a change, the one that is there otherwise. Of Grant, the lease's
+	// ID. Of queries for several, the store's
+	Version uint64
 	Value   []byte  // of Get, and of a Conflict; see Result.Usage
 	Lease   LeaseID // of Get: what the key ends with
 	Items   []Item  // of Scan, in order of their keys; of Changes, in order of their versions
@@ -257,7 +266,8 @@ func (r Result) encode() []byte {
 	return w.Buf
 }
 
-// DecodeResult returns what a Store answered. A Result that is Malformed is no error here: see Result.Err.
+// DecodeResult returns what a Store answered. A Result that is Malformed is no error here: see
+// Result.Err.
 func DecodeResult(b []byte) (Result, error) {
 	r := wirefmt.NewReader(b)
 	if v := r.Byte(); r.Err() == nil && v != formatVersion {

@@ -12,12 +12,14 @@ import (
 // A LeaseID names a lease. 0 is none.
 type LeaseID uint64
 
-// A Lease is something that keys can be tied to. It ends, and its keys are removed, when nobody has renewed it for its TTL.
+// A Lease is something that keys can be tied to. It ends, and its keys are removed, when nobody has
+// renewed it for its TTL.
 //
-// A state machine has no clock, so the store itself ends no lease. It counts renewals, and whoever runs the store watches them by a clock: when a
-// lease has had the same number of renewals for its TTL, it proposes [Expire] with that number. The command does nothing if the lease was renewed
-// meanwhile, so several may watch, and a late one does no harm. A lease can end late, never early: a renewal counts from its execution, which is
-// after it was sent.
+// A state machine has no clock, so the store itself ends no lease. It counts renewals, and whoever
+// runs the store watches them by a clock: when a lease has had the same number of renewals for its
+// TTL, it proposes [Expire] with that number. The command does nothing if the lease was renewed
+// meanwhile, so several may watch, and a late one does no harm. A lease can end late, never early:
+// a renewal counts from its execution, which is after it was sent.
 type Lease struct {
 	ID       LeaseID
 	TTL      time.Duration
@@ -34,16 +36,19 @@ const (
 	MaxLeases = 10_000
 )
 
-// Grant returns the command that makes a lease, which ends when it was not renewed for ttl. The result's Version is its ID.
+// Grant returns the command that makes a lease, which ends when it was not renewed for ttl. The
+// result's Version is its ID.
 func Grant(ttl time.Duration) []byte { return request{op: opGrant, ttl: ttl}.encode() }
 
 // KeepAlive returns the command that renews a lease. Its result is NotFound if the lease has ended.
 func KeepAlive(lease LeaseID) []byte { return request{op: opKeepAlive, lease: lease}.encode() }
 
-// Revoke returns the command that ends a lease and removes its keys. Its result is NotFound if the lease has ended.
+// Revoke returns the command that ends a lease and removes its keys. Its result is NotFound if the
+// lease has ended.
 func Revoke(lease LeaseID) []byte { return request{op: opRevoke, lease: lease}.encode() }
 
-// Expire returns the command that ends a lease if it was renewed that often, and not since. Otherwise its result is Conflict.
+// Expire returns the command that ends a lease if it was renewed that often, and not since.
+// Otherwise its result is Conflict.
 func Expire(lease LeaseID, renewals uint64) []byte {
 	return request{op: opExpire, lease: lease, version: renewals}.encode()
 }
@@ -138,8 +143,9 @@ func (s *Store) listLeases() Result {
 	return out
 }
 
-// ObserveLeases has f called with each lease that is granted, renewed, restored or ended, when that is executed here, by the goroutine that executes it;
-// f must not wait. Leases that are there already are told at once. Call it before the store is used.
+// ObserveLeases has f called with each lease that is granted, renewed, restored or ended, when that
+// is executed here, by the goroutine that executes it; f must not wait. Leases that are there
+// already are told at once. Call it before the store is used.
 func (s *Store) ObserveLeases(f func(l Lease, ended bool)) {
 	s.observe = f
 	s.tellAll()

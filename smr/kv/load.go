@@ -7,11 +7,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// A Load is a part of a backup, which is loaded into an empty store in parts, in order of their versions. A key keeps its version, and a lease its ID.
-// Until the last part is loaded the store refuses all other changes, and the time of leases does not begin.
+// A Load is a part of a backup, which is loaded into an empty store in parts, in order of their
+// versions. A key keeps its version, and a lease its ID. Until the last part is loaded the store
+// refuses all other changes, and the time of leases does not begin.
 type Load struct {
-	// After is the store's newest version before, To the one that it has then. A store that has another one answers with a Conflict, so a part that is
-	// sent twice is loaded once.
+	// After is the store's newest version before, To the one that it has then. A store that has
+	// another one answers with a Conflict, so a part that is sent twice is loaded once.
 	After, To uint64
 	Leases    []Lease // in order of their IDs
 	Items     []Item  // in order of their versions
@@ -26,7 +27,8 @@ func (l Load) Check() error {
 	return nil
 }
 
-// Encode returns the command that loads the part. Its result is OK, a Conflict with the version that is there, or Malformed if the part does not fit.
+// Encode returns the command that loads the part. Its result is OK, a Conflict with the version
+// that is there, or Malformed if the part does not fit.
 func (l Load) Encode() []byte { return request{op: opLoad, load: &l}.encode() }
 
 func (l *Load) write(w *wirefmt.Writer) {

@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// A Quota bounds what a store holds. 0 is no bound. It is part of the state, so that all replicas refuse the same commands.
+// A Quota bounds what a store holds. 0 is no bound. It is part of the state, so that all replicas
+// refuse the same commands.
 type Quota struct {
 	Bytes uint64 // of all keys and values
 	Keys  uint64
@@ -19,13 +20,15 @@ type Usage struct {
 	Quota Quota
 }
 
-// SetQuota returns the command that sets the quota. A store that holds more keeps it, and takes only what does not make it grow. The result has the Usage.
+// SetQuota returns the command that sets the quota. A store that holds more keeps it, and takes
+// only what does not make it grow. The result has the Usage.
 func SetQuota(q Quota) []byte { return request{op: opQuota, quota: q}.encode() }
 
 // GetUsage returns the query for the Usage.
 func GetUsage() []byte { return request{op: opUsage}.encode() }
 
-// Usage returns how much the store holds. It belongs to who applies commands, as the other methods do.
+// Usage returns how much the store holds. It belongs to who applies commands, as the other methods
+// do.
 func (s *Store) Usage() Usage {
 	return Usage{Bytes: uint64(s.bytes), Keys: uint64(s.items.Len()), Quota: s.quota}
 }
@@ -40,7 +43,8 @@ func (r Result) Usage() (Usage, error) {
 	return u, nil
 }
 
-// showUsage answers with the usage. It is in the value, as results of other versions of this program have no place for it.
+// showUsage answers with the usage. It is in the value, as results of other versions of this
+// program have no place for it.
 func (s *Store) showUsage() Result {
 	var w wirefmt.Writer
 	u := s.Usage()
@@ -50,7 +54,8 @@ func (s *Store) showUsage() Result {
 	return Result{Status: OK, Version: s.last, Value: w.Buf}
 }
 
-// overQuota returns why so much more is not to be taken, "" if it is. What does not grow is taken however full the store is.
+// overQuota returns why so much more is not to be taken, "" if it is. What does not grow is taken
+// however full the store is.
 func (s *Store) overQuota(moreBytes, moreKeys int) string {
 	u := s.Usage()
 	switch {

@@ -13,10 +13,12 @@ import (
 // maxUnitBytes bounds what one key, lease or change takes in a snapshot: a command has made it.
 const maxUnitBytes = 4 << 20
 
-// Restore replaces the store's contents by what Snapshot wrote. After an error the store is as it was.
+// Restore replaces the store's contents by what Snapshot wrote. After an error the store is as it
+// was.
 func (s *Store) Restore(from io.Reader) error { return s.restoreFrom(from, s.restoring()) }
 
-// Patch makes the changes that another store, or this one, has told. After an error the store is as it was.
+// Patch makes the changes that another store, or this one, has told. After an error the store is as
+// it was.
 func (s *Store) Patch(from io.Reader) error {
 	p := s.restoring()
 	p.to = &Store{items: *s.items.Copy(), bytes: s.bytes, changes: s.changes.clone()}
@@ -48,7 +50,8 @@ func (s *Store) restoreFrom(from io.Reader, p *restoration) error {
 	}
 }
 
-// Restoring begins to restore a snapshot beside the store's contents. It makes the store an smr.Restorer.
+// Restoring begins to restore a snapshot beside the store's contents. It makes the store an
+// smr.Restorer.
 func (s *Store) Restoring() interface {
 	io.Writer
 	End() error
@@ -63,7 +66,8 @@ func (s *Store) restoring() *restoration {
 	return p
 }
 
-// A restoration reads a snapshot, and patches behind it, a piece at a time: a unit, such as a key with its value, when all of its bytes are there.
+// A restoration reads a snapshot, and patches behind it, a piece at a time: a unit, such as a key
+// with its value, when all of its bytes are there.
 type restoration struct {
 	of *Store
 	to *Store // as far as it was read
@@ -101,7 +105,8 @@ func (p *restoration) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// unit reads the next unit, and tells how many bytes are behind it. After an error nothing has changed.
+// unit reads the next unit, and tells how many bytes are behind it. After an error nothing has
+// changed.
 func (p *restoration) unit() (rest int, err error) {
 	r := wirefmt.NewReader(p.unread.Bytes())
 	if p.left == 0 {
@@ -113,7 +118,8 @@ func (p *restoration) unit() (rest int, err error) {
 	return len(r.Rest()), err
 }
 
-// End says that all of the snapshot was written, or all of a patch. What is written then is a patch.
+// End says that all of the snapshot was written, or all of a patch. What is written then is a
+// patch.
 func (p *restoration) End() error {
 	if p.err == nil && !p.done {
 		_, err := p.unit()
@@ -268,7 +274,8 @@ func (p *restoration) tie(r *wirefmt.Reader) {
 	}
 }
 
-// changes begins the list of changes: they come behind those that are there, some of which may be forgotten by now.
+// changes begins the list of changes: they come behind those that are there, some of which may be
+// forgotten by now.
 func (p *restoration) changes(r *wirefmt.Reader) {
 	loading, forgotten, n := r.Bool(), r.Uint(), r.Uint()
 	if r.Err() != nil {

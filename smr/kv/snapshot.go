@@ -25,8 +25,9 @@ func (s *Store) Snapshot(to io.Writer) error {
 	return nil
 }
 
-// Freeze returns what Snapshot would write now. It takes as long as there are leases and changes to watch, however many keys there are: the tree
-// of keys is shared, and nodes of it are copied when they are written.
+// Freeze returns what Snapshot would write now. It takes as long as there are leases and changes to
+// watch, however many keys there are: the tree of keys is shared, and nodes of it are copied when
+// they are written.
 func (s *Store) Freeze() io.Reader {
 	f := s.freeze(s.changes.items)
 	f.w.Buf = append(f.w.Buf, snapshotVersion)
@@ -75,7 +76,9 @@ type frozen struct {
 	items *btree.Map[string, item]
 	next  func(size int) (whole bool) // adds about so many bytes of what comes next; nil once all is in w, or was read
 	keys  []string                    // that are wanted, if not all
-	after string                      // the newest key that is in w, if all are wanted. Keys may be empty: begun tells whether there is one.
+	// the newest key that is in w, if all are wanted. Keys may be empty: begun tells whether there
+	// is one.
+	after string
 	begun bool
 
 	leases    []Lease

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// TestFrozenKeepsNothingThatWasRead: the parts of a large moment take as much memory as a few of them and the kept changes, not as the whole.
+// TestFrozenKeepsNothingThatWasRead: the parts of a large moment take as much memory as a few of
+// them and the kept changes, not as the whole.
 func TestFrozenKeepsNothingThatWasRead(t *testing.T) {
 	const keys, valueBytes, part = 400, 100 << 10, 128 << 10
 	store := kv.New()
@@ -44,7 +45,8 @@ func TestFrozenKeepsNothingThatWasRead(t *testing.T) {
 	runtime.KeepAlive(store)
 }
 
-// TestFrozenMoment reads moments of a store, a few bytes at a time, while commands change it: each is what Snapshot wrote in that moment.
+// TestFrozenMoment reads moments of a store, a few bytes at a time, while commands change it: each
+// is what Snapshot wrote in that moment.
 func TestFrozenMoment(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	store, w := kv.New(), &twin{items: map[string]kv.Item{}, leases: map[kv.LeaseID]kv.Lease{}}
@@ -87,7 +89,8 @@ func TestFrozenMoment(t *testing.T) {
 	}
 }
 
-// TestPatches has one store follow another by what has changed, told a few bytes at a time while commands change it, from one moment to the next: it is the same in each.
+// TestPatches has one store follow another by what has changed, told a few bytes at a time while
+// commands change it, from one moment to the next: it is the same in each.
 func TestPatches(t *testing.T) {
 	for seed := range uint64(10) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -147,7 +150,8 @@ func kvUsage(t *testing.T, snapshot []byte) kv.Usage {
 	return s.Usage()
 }
 
-// TestPatchForgetsChanges: of changes to watch, a follower forgets those that the store has forgotten.
+// TestPatchForgetsChanges: of changes to watch, a follower forgets those that the store has
+// forgotten.
 func TestPatchForgetsChanges(t *testing.T) {
 	store, follower := kv.New(), kv.New()
 	store.Mark()
@@ -166,7 +170,8 @@ func TestPatchForgetsChanges(t *testing.T) {
 	}
 }
 
-// TestFrozenMakesChangesAsTheyAreRead: what a store remembers of its changes is megabytes, and is made as it is read, like the keys. Else the last part of a snapshot takes as long as all others.
+// TestFrozenMakesChangesAsTheyAreRead: what a store remembers of its changes is megabytes, and is
+// made as it is read, like the keys. Else the last part of a snapshot takes as long as all others.
 func TestFrozenMakesChangesAsTheyAreRead(t *testing.T) {
 	const part, valueBytes, remembered = 16 << 10, 4 << 10, 4 << 20
 	store := kv.New()
@@ -195,7 +200,9 @@ func TestFrozenMakesChangesAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestRestoringInPieces restores a snapshot, and what has changed since, a few bytes at a time, beside a store that goes on meanwhile and shows nothing of it before the end. Bytes that are cut off restore nothing.
+// TestRestoringInPieces restores a snapshot, and what has changed since, a few bytes at a time,
+// beside a store that goes on meanwhile and shows nothing of it before the end. Bytes that are cut
+// off restore nothing.
 func TestRestoringInPieces(t *testing.T) {
 	for seed := range uint64(10) {
 		rnd := rand.New(rand.NewPCG(seed, 6))

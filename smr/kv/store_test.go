@@ -182,7 +182,8 @@ func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (go
 	return apply(t, store, kv.Leases()), w.list()
 }
 
-// TestAgainstTwin plays random commands to a store and to a plain one. Now and then the store is replaced by one restored from its snapshot.
+// TestAgainstTwin plays random commands to a store and to a plain one. Now and then the store is
+// replaced by one restored from its snapshot.
 func TestAgainstTwin(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	store, w := kv.New(), &twin{items: map[string]kv.Item{}, leases: map[kv.LeaseID]kv.Lease{}}
@@ -204,7 +205,8 @@ func TestAgainstTwin(t *testing.T) {
 	}
 }
 
-// TestChangesAreBounded: what is remembered is bounded in number and in bytes, and a query for what is forgotten says so.
+// TestChangesAreBounded: what is remembered is bounded in number and in bytes, and a query for what
+// is forgotten says so.
 func TestChangesAreBounded(t *testing.T) {
 	for value, remembered := range map[string]int{"": 10_000, strings.Repeat("x", 1<<20-1): 4} {
 		s := kv.New()
@@ -226,7 +228,8 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLeasesAreTold: whoever observes leases is told of each as it is granted, renewed and ended, and what a snapshot brings and ends.
+// TestLeasesAreTold: whoever observes leases is told of each as it is granted, renewed and ended,
+// and what a snapshot brings and ends.
 func TestLeasesAreTold(t *testing.T) {
 	s := kv.New()
 	var told []string

@@ -128,7 +128,8 @@ func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *lane, promised Ba
 	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return
 	}
-	// It is no promise, as nobody asked for one; but who leads in a lower ballot has nothing more to say.
+	// It is no promise, as nobody asked for one; but who leads in a lower ballot has nothing more
+	// to say.
 	l.above = max(l.above, promised)
 	l.lead, l.cand = nil, nil
 	l.rest = r.pause(env, l)

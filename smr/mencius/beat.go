@@ -77,7 +77,8 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *lane) {
 	}
 }
 
-// others returns all who are told how far the replica is: members of now and of soon, and who has asked.
+// others returns all who are told how far the replica is: members of now and of soon, and who has
+// asked.
 func (r *Replica) others() []protocol.ID {
 	ids := slices.Concat(r.epoch.members, memberIDs(r.state))
 	if len(ids) == 0 {
@@ -107,8 +108,9 @@ func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Bea
 	r.execute(env)
 }
 
-// onLed takes a leader's word about its lane. Replicas whose ballots differ must not ignore each other: a leader with nothing left to propose sends no Accept by which it would find out,
-// and the lanes of an epoch that ends are full.
+// onLed takes a leader's word about its lane. Replicas whose ballots differ must not ignore each
+// other: a leader with nothing left to propose sends no Accept by which it would find out, and the
+// lanes of an epoch that ends are full.
 func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.ID, led Led) {
 	switch {
 	case l.leaderOf(led.Ballot) != from:

@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestBeatsSettleBallots: a lane is full, so its leader sends no Accept any more, only beats. A replica whose ballot is another one must not ignore them: it tells the leader of a
-// higher ballot, promises the leader's own, and asks for the positions that it lacks.
+// TestBeatsSettleBallots: a lane is full, so its leader sends no Accept any more, only beats. A
+// replica whose ballot is another one must not ignore them: it tells the leader of a higher ballot,
+// promises the leader's own, and asks for the positions that it lacks.
 func TestBeatsSettleBallots(t *testing.T) {
 	low := newBallot(0, 2)
 	high := newBallot(low, 3)
@@ -50,7 +51,8 @@ func TestBeatsSettleBallots(t *testing.T) {
 	}
 }
 
-// TestFiveChangeMembersUnderFaults: an epoch of five ends soon though its members have promised different ballots. While they ignored each other's beats, this seed took minutes.
+// TestFiveChangeMembersUnderFaults: an epoch of five ends soon though its members have promised
+// different ballots. While they ignored each other's beats, this seed took minutes.
 func TestFiveChangeMembersUnderFaults(t *testing.T) {
 	sc := smrtest.Scenario{Protocol: Protocol(), Seed: 10155, Replicas: 5, Faults: sim.StreamFaults, Settle: 5 * time.Second}
 	if r, err := smrtest.Play(sc); err != nil {

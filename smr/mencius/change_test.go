@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestChangeIsAnsweredInForce: until an epoch has ended its members are needed. Whoever is told before that one is removed may stop it, and then the next one: too few would be left.
+// TestChangeIsAnsweredInForce: until an epoch has ended its members are needed. Whoever is told
+// before that one is removed may stop it, and then the next one: too few would be left.
 func TestChangeIsAnsweredInForce(t *testing.T) {
 	r, env, disk := begun(t)
 	l := r.epoch.lanes[0]

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
+// messages are of all kinds that nodes send or record, those that the family shares aside but for a
+// few.
 func messages() []smr.Message {
 	at := Place{Epoch: 1, Lane: 1, Ballot: 0}
 	own := Place{Epoch: 1, Lane: 0, Ballot: 1<<32 | 2}

@@ -23,9 +23,11 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 	return nil
 }
 
-// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
+// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts
+// the log. An eighth of the slots in between stays, for replicas that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4 // what fills lanes takes room too
+	// what fills lanes takes room too
+	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
 	if r.state.Saving() || r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.state.Applied() == r.snapshot {
 		return
 	}
@@ -34,7 +36,8 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
+// after the next command.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
@@ -45,7 +48,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	r.cut(env, r.snapshot-(r.snapshot-last)/8)
 }
 
-// cut forgets the slots up to one, on disk as far as whole records allow. The promises are written anew, as the records that have them may go.
+// cut forgets the slots up to one, on disk as far as whole records allow. The promises are written
+// anew, as the records that have them may go.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	for _, l := range r.epoch.lanes {
 		l.cut(r.epoch.upTo(l, to))
@@ -68,7 +72,8 @@ func (r *Replica) forget(env *protocol.Env[smr.Message]) {
 	r.records, r.parts, r.partsLast, r.urgent = nil, nil, 0, false
 }
 
-// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is not there any more.
+// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
+// not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	r.heard(from, m.Epoch, m.Applied)
 	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
@@ -102,7 +107,8 @@ const (
 	maxOutgoing = 16
 )
 
-// decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that is forgotten.
+// decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
+// is forgotten.
 func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 	var entries []kit.Entry
 	size := 0
@@ -120,7 +126,8 @@ func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 	return entries
 }
 
-// onDecided takes over what others know to be decided. It is accepted as well, in the promised ballot: no other can be chosen, and a lane has no gaps.
+// onDecided takes over what others know to be decided. It is accepted as well, in the promised
+// ballot: no other can be chosen, and a lane has no gaps.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	have := r.state.Applied()
 	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first || r.removed {
@@ -170,7 +177,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	r.admission.Send(env, from, answer)
 }
 
-// install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.
+// install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay:
+// they are promises.
 func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	var e *epoch
 	if err == nil {

@@ -17,8 +17,10 @@ func sends(env *protocol.Env[smr.Message], lane uint32) bool {
 	})
 }
 
-// TestALeaderEndsWhereOthersDecided: an owner hears that others have decided on something else in its lane, or on more than it has proposed: they have revoked the lane. It does not lead any more, proposes
-// nothing in its old ballot, and says that it does not serve, until it has taken the lane back.
+// TestALeaderEndsWhereOthersDecided: an owner hears that others have decided on something else in
+// its lane, or on more than it has proposed: they have revoked the lane. It does not lead any more,
+// proposes nothing in its old ballot, and says that it does not serve, until it has taken the lane
+// back.
 func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 	noOp := kit.Entry{Kind: kit.NoOp}
 	for name, c := range map[string]struct {
@@ -57,7 +59,8 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 	}
 }
 
-// TestCommitsEndWithTheBallot: a new leader says that three positions are decided, of which the replica has the first from it, and others from the leader before. Those are not what was decided.
+// TestCommitsEndWithTheBallot: a new leader says that three positions are decided, of which the
+// replica has the first from it, and others from the leader before. Those are not what was decided.
 func TestCommitsEndWithTheBallot(t *testing.T) {
 	once := newBallot(0, 3)
 	r, env, disk := begun(t)
@@ -84,7 +87,9 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 	}
 }
 
-// TestEpochEndsBehindAllProposals: the members change in slot s. Whoever has not executed that may have proposed a window above what it has executed; a command there, which may be decided, belongs to the epoch.
+// TestEpochEndsBehindAllProposals: the members change in slot s. Whoever has not executed that may
+// have proposed a window above what it has executed; a command there, which may be decided, belongs
+// to the epoch.
 func TestEpochEndsBehindAllProposals(t *testing.T) {
 	const s = 5 // lane 1's second position
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}

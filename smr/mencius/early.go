@@ -6,10 +6,12 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// maxEarly bounds the commands whose clients want to know early that their positions are fixed. Others hear it when they are executed.
+// maxEarly bounds the commands whose clients want to know early that their positions are fixed.
+// Others hear it when they are executed.
 const maxEarly = 1 << 16
 
-// wish names a command whose client wants to know that its position is fixed, before it can be executed.
+// wish names a command whose client wants to know that its position is fixed, before it can be
+// executed.
 type wish struct {
 	client  protocol.ID
 	session kit.SessionID
@@ -26,7 +28,8 @@ func (r *Replica) noteEarly(from protocol.ID, m kit.Request) {
 	}
 }
 
-// tellDurable tells clients of commands in the own lane that are decided from a position on. The slots below may be open still.
+// tellDurable tells clients of commands in the own lane that are decided from a position on. The
+// slots below may be open still.
 func (r *Replica) tellDurable(env *protocol.Env[smr.Message], l *lane, first Pos) {
 	var out kit.EarlyReplies
 	for p := max(first, l.base+1); p <= l.commit && len(r.early) > 0; p++ {

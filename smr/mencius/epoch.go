@@ -11,11 +11,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// window is how far above the last applied slot a command may be proposed, and how long an epoch goes on after the slot that changes its members: nobody who has not
-// applied that slot can have proposed anything behind the epoch's end.
+// window is how far above the last applied slot a command may be proposed, and how long an epoch
+// goes on after the slot that changes its members: nobody who has not applied that slot can have
+// proposed anything behind the epoch's end.
 const window = 1 << 13
 
-// epoch is a row of slots that belong to the same members in turn. An epoch without members is that of a replica that knows nothing yet.
+// epoch is a row of slots that belong to the same members in turn. An epoch without members is that
+// of a replica that knows nothing yet.
 type epoch struct {
 	number  Epoch
 	first   smr.Slot

@@ -55,7 +55,8 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	}
 }
 
-// change is an applied change of the members that is answered when it comes into force. Until the epoch has ended its members are needed: who is told before that one is removed may stop it.
+// change is an applied change of the members that is answered when it comes into force. Until the
+// epoch has ended its members are needed: who is told before that one is removed may stop it.
 type change struct {
 	entry kit.Entry
 	reply kit.Reply
@@ -73,7 +74,8 @@ func changed(a, b []smr.Member) bool {
 	return false
 }
 
-// again has a command proposed once more if its slot has another entry: the lane was revoked meanwhile. If the slot gets the command after all, it is executed once.
+// again has a command proposed once more if its slot has another entry: the lane was revoked
+// meanwhile. If the slot gets the command after all, it is executed once.
 func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) {
 	e, ok := r.mine[p]
 	if !ok {
@@ -89,7 +91,8 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 	}
 }
 
-// beginEpoch goes on with the members as they are now. The snapshot takes the place of the log, as its lanes are not those of the new members.
+// beginEpoch goes on with the members as they are now. The snapshot takes the place of the log, as
+// its lanes are not those of the new members.
 func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.state))
@@ -102,7 +105,8 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	r.findOwn(env)
 }
 
-// enter is what has to be done when the epoch has become another one: what was known of the old lanes is void.
+// enter is what has to be done when the epoch has become another one: what was known of the old
+// lanes is void.
 func (r *Replica) enter(env *protocol.Env[smr.Message]) {
 	for _, c := range r.changes {
 		r.desk.Applied(env, c.entry, c.reply)

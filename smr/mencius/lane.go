@@ -16,12 +16,14 @@ type lane struct {
 	promised Ballot // nothing below it is accepted any more
 	base     Pos    // positions up to it are done with and forgotten
 	votes    []Vote // votes[i] is what was accepted for position base+1+i
-	// matched is the last position up to which the votes are those of the promised ballot's leader. Invariant: commit <= matched <= end().
+	// matched is the last position up to which the votes are those of the promised ballot's leader.
+	// Invariant: commit <= matched <= end().
 	matched Pos
 	commit  Pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
-	// skips is how far skipped positions count as decided. In a lane of others that is all: they were told
-	// when they were on the owner's disk. In the own lane it is what is on disk: an owner that forgets in a
-	// crash what it has skipped may propose there, in front of what was executed already.
+	// skips is how far skipped positions count as decided. In a lane of others that is all: they
+	// were told when they were on the owner's disk. In the own lane it is what is on disk: an owner
+	// that forgets in a crash what it has skipped may propose there, in front of what was executed
+	// already.
 	skips Pos
 	acks  []ack // what members have on disk, in their order
 
@@ -62,8 +64,8 @@ func (l *lane) end() Pos { return l.base + Pos(len(l.votes)) }
 
 func (l *lane) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
 
-// decided tells whether no other than the position's vote will ever be chosen there: what is skipped
-// needs no majority, as its owner alone could have proposed.
+// decided tells whether no other than the position's vote will ever be chosen there: what is
+// skipped needs no majority, as its owner alone could have proposed.
 func (l *lane) decided(p Pos) bool {
 	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip
 }
@@ -145,7 +147,8 @@ func (l *lane) cut(to Pos) {
 	l.rematch()
 }
 
-// items returns what was accepted from one position to another, or as much as fits in a message, and the position after it.
+// items returns what was accepted from one position to another, or as much as fits in a message,
+// and the position after it.
 func (l *lane) items(from, to Pos) ([]Item, Pos) {
 	votes := l.votes[from-l.base-1 : to-l.base]
 	items, n := pack(votes)
@@ -185,7 +188,8 @@ func sizeOf(items []Item) (n int) {
 // entryBytes is about what an entry takes beside its command.
 const entryBytes = 32
 
-// unpack returns items as votes in a ballot, without the first ones; ok is false if there are more than a window of them.
+// unpack returns items as votes in a ballot, without the first ones; ok is false if there are more
+// than a window of them.
 func unpack(items []Item, b Ballot, without Pos) (votes []Vote, ok bool) {
 	n := uint64(0)
 	for _, it := range items {

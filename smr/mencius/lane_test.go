@@ -61,7 +61,8 @@ func TestVotesOfOneBallotDecide(t *testing.T) {
 	}
 }
 
-// TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was accepted in another ballot.
+// TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was
+// accepted in another ballot.
 func TestCommitsAreOfTheBallot(t *testing.T) {
 	once := newBallot(0, 3)
 	for name, c := range map[string]struct {
@@ -87,7 +88,8 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 	}
 }
 
-// TestSkipsSurviveCrash: an owner that has promised to propose nothing in a slot knows that after a crash, whatever made it skip the slot.
+// TestSkipsSurviveCrash: an owner that has promised to propose nothing in a slot knows that after a
+// crash, whatever made it skip the slot.
 func TestSkipsSurviveCrash(t *testing.T) {
 	r, env, disk := begun(t)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Beat{Epoch: 1, Seen: 20}})
@@ -102,7 +104,8 @@ func TestSkipsSurviveCrash(t *testing.T) {
 	}
 }
 
-// TestNothingIsProposedBehindTheEpoch: what is queued when the members have changed waits for the next epoch. A position behind the end is nobody's.
+// TestNothingIsProposedBehindTheEpoch: what is queued when the members have changed waits for the
+// next epoch. A position behind the end is nobody's.
 func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 	r, env, _ := begun(t)
 	r.epoch.last = 30
@@ -116,7 +119,9 @@ func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 	}
 }
 
-// TestVotesBelowASnapshotAreNothing: what a replica has accepted and then got in another one's snapshot, perhaps as something else, it does not tell as decided after a crash. Seed 100659 found that it did.
+// TestVotesBelowASnapshotAreNothing: what a replica has accepted and then got in another one's
+// snapshot, perhaps as something else, it does not tell as decided after a crash. Seed 100659 found
+// that it did.
 func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r, env, disk := begun(t)
 	ballot := newBallot(0, 3)
@@ -144,7 +149,8 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	}
 }
 
-// TestReadsWaitForTheNextEpoch: when the members have changed, those of the old epoch may know nothing of what the new ones have executed.
+// TestReadsWaitForTheNextEpoch: when the members have changed, those of the old epoch may know
+// nothing of what the new ones have executed.
 func TestReadsWaitForTheNextEpoch(t *testing.T) {
 	for _, last := range []smr.Slot{0, 30} {
 		r, env, disk := begun(t)
@@ -164,7 +170,8 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 }
 
 // TestOwnSkipsWaitForTheDisk: an owner executes what is behind its skipped slots when it will know
-// after a crash that it has skipped them. Else it proposes there, in front of what clients were told.
+// after a crash that it has skipped them. Else it proposes there, in front of what clients were
+// told.
 func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	r, env, disk := begun(t)
 	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
+// onChange takes a change of the members. A new one is brought up to date first: until it is, it
+// would only make the majority larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	id := m.Change.Add.ID

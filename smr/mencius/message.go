@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to lead a lane. 0 is its owner's from the beginning; any other belongs to the replica whose ID is in the lower half.
+// A Ballot is an attempt to lead a lane. 0 is its owner's from the beginning; any other belongs to
+// the replica whose ID is in the lower half.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
@@ -36,7 +37,8 @@ type placed interface{ place() Place }
 
 // What replicas say to each other.
 type (
-	// Accept is phase 2a for the positions of a lane from First on, which the receiver takes if it has all before them. Without items it is a heartbeat.
+	// Accept is phase 2a for the positions of a lane from First on, which the receiver takes if it
+	// has all before them. Without items it is a heartbeat.
 	Accept struct {
 		Place
 		First  Pos
@@ -44,19 +46,22 @@ type (
 		Items  []Item
 	}
 
-	// Item is some positions that the owner has skipped for good, and then one with an entry, unless its kind is 0.
+	// Item is some positions that the owner has skipped for good, and then one with an entry,
+	// unless its kind is 0.
 	Item struct {
 		Skips uint64
 		Entry kit.Entry
 	}
 
-	// Accepted is phase 2b: all positions up to Match are on the sender's disk as the ballot's leader has them.
+	// Accepted is phase 2b: all positions up to Match are on the sender's disk as the ballot's
+	// leader has them.
 	Accepted struct {
 		Place
 		Match Pos
 	}
 
-	// Missing answers an Accept that was ahead of what the sender has: it needs the positions from Want on.
+	// Missing answers an Accept that was ahead of what the sender has: it needs the positions from
+	// Want on.
 	Missing struct {
 		Place
 		Want Pos
@@ -71,7 +76,8 @@ type (
 		Low Pos
 	}
 
-	// Promise is phase 1b: what the sender has accepted from Low on, as much as fits. Unless it is the last part, the candidate asks for more.
+	// Promise is phase 1b: what the sender has accepted from Low on, as much as fits. Unless it is
+	// the last part, the candidate asks for more.
 	Promise struct {
 		Place
 		Low   Pos

@@ -24,8 +24,9 @@ func (w *world) majority(at wan.Site) time.Duration {
 	return trips[quorum.Majority(len(trips))-1]
 }
 
-// TestLatencyOfFixedPositions has a call made at each site, alone: its position is fixed after the round trip to the nearest replica and that one's to the nearest majority,
-// whatever the other lanes do. Mencius' evaluation in the thesis waited for the prefix [Thesis §4.5.2]: 75 and 94 ms.
+// TestLatencyOfFixedPositions has a call made at each site, alone: its position is fixed after the
+// round trip to the nearest replica and that one's to the nearest majority, whatever the other
+// lanes do. Mencius' evaluation in the thesis waited for the prefix [Thesis §4.5.2]: 75 and 94 ms.
 func TestLatencyOfFixedPositions(t *testing.T) {
 	for preset, want := range map[string][2]time.Duration{
 		"na3":    {65 * time.Millisecond, 90 * time.Millisecond},
@@ -51,8 +52,9 @@ func TestLatencyOfFixedPositions(t *testing.T) {
 	}
 }
 
-// TestLatencyOfExecution has calls made one after the other: one is executed when a majority has it and the owners of the slots since the last one have skipped them, of which it is
-// the owner's question that tells them [OSDI'08 §4.2].
+// TestLatencyOfExecution has calls made one after the other: one is executed when a majority has it
+// and the owners of the slots since the last one have skipped them, of which it is the owner's
+// question that tells them [OSDI'08 §4.2].
 func TestLatencyOfExecution(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	n := len(w.group)
@@ -75,7 +77,8 @@ func TestLatencyOfExecution(t *testing.T) {
 	}
 }
 
-// load has a client at each site make so many calls a second, and returns how long they took, in order.
+// load has a client at each site make so many calls a second, and returns how long they took, in
+// order.
 func (w *world) load(rate int, d time.Duration, c smr.Call) []time.Duration {
 	w.done = nil
 	n := 0
@@ -100,7 +103,8 @@ func (w *world) load(rate int, d time.Duration, c smr.Call) []time.Duration {
 	return took
 }
 
-// TestLoadOnNA3 has nine clients make 200 calls a second each. The percentiles of fixed positions are those of calls alone: nobody waits for others.
+// TestLoadOnNA3 has nine clients make 200 calls a second each. The percentiles of fixed positions
+// are those of calls alone: nobody waits for others.
 func TestLoadOnNA3(t *testing.T) {
 	for _, c := range []struct {
 		ack      smr.Ack
@@ -122,7 +126,8 @@ func TestLoadOnNA3(t *testing.T) {
 	}
 }
 
-// TestSilentReplica kills each replica in turn: commits and executions go on within a second at all sites, and none is lost.
+// TestSilentReplica kills each replica in turn: commits and executions go on within a second at all
+// sites, and none is lost.
 func TestSilentReplica(t *testing.T) {
 	for _, dead := range []protocol.ID{1, 2, 3} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
@@ -161,7 +166,8 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestRevokedCommandIsProposedAgain has a command proposed by a replica whose lane is revoked meanwhile, by a client that knows no other one. The owner learns that its slot has nothing, and
+// TestRevokedCommandIsProposedAgain has a command proposed by a replica whose lane is revoked
+// meanwhile, by a client that knows no other one. The owner learns that its slot has nothing, and
 // proposes the command in another one.
 func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
@@ -181,7 +187,8 @@ func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	}
 }
 
-// TestCausalFloor has a command told durable, and then another one elsewhere with the first one's position as its floor. The second owner has free slots below. A position that is fixed but not
+// TestCausalFloor has a command told durable, and then another one elsewhere with the first one's
+// position as its floor. The second owner has free slots below. A position that is fixed but not
 // executed orders nothing that begins later, unless that names it.
 func TestCausalFloor(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
@@ -204,7 +211,8 @@ func TestCausalFloor(t *testing.T) {
 	}
 }
 
-// TestWindow: a replica that does not hear what is executed stops proposing, since the group may have changed meanwhile.
+// TestWindow: a replica that does not hear what is executed stops proposing, since the group may
+// have changed meanwhile.
 func TestWindow(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	w.Partition([]protocol.ID{1}, []protocol.ID{2, 3})

@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// ahead is how many slots beyond the last command the leader of a lane that is not its own fills with nothing, so that the execution need not wait for it each time.
+// ahead is how many slots beyond the last command the leader of a lane that is not its own fills
+// with nothing, so that the execution need not wait for it each time.
 const ahead = 64
 
 // onClient takes what a client wants.
@@ -85,7 +86,8 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// extend proposes in the free positions of a lane that the replica leads. What it sends waits for its own disk, as it will have to know after a crash where it has proposed.
+// extend proposes in the free positions of a lane that the replica leads. What it sends waits for
+// its own disk, as it will have to know after a crash where it has proposed.
 func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) {
 	r.accept(l, l.end()+1, votes)
 	l.matched = l.end()
@@ -95,7 +97,8 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) 
 	}
 }
 
-// skip promises that nothing will come of the own slots below the floor, and fills the other lanes that the replica leads.
+// skip promises that nothing will come of the own slots below the floor, and fills the other lanes
+// that the replica leads.
 func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 	e := r.epoch
 	for _, l := range e.lanes {

@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// reads are queries that wait until all is executed that may have been acknowledged before they came. A command that was, was accepted by a majority; so a majority,
-// asked later, includes one that has seen it. Many queries wait for one question.
+// reads are queries that wait until all is executed that may have been acknowledged before they
+// came. A command that was, was accepted by a majority; so a majority, asked later, includes one
+// that has seen it. Many queries wait for one question.
 type reads struct {
 	round   uint64 // the newest question
 	heard   []seen // the newest answers, in the order of the members
@@ -29,7 +30,8 @@ type read struct {
 	queries []kit.Query
 }
 
-// maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
+// maxRounds bounds the questions that are not answered. Queries that come then wait for the next
+// one.
 const maxRounds = 8
 
 // asking tells whether a question has to be asked.
@@ -46,7 +48,8 @@ func (q *reads) again() {
 	q.heard = nil
 }
 
-// answer returns the last slot that a majority, asked in a round or later, has seen a command in; ok is false if not enough have answered.
+// answer returns the last slot that a majority, asked in a round or later, has seen a command in;
+// ok is false if not enough have answered.
 func (q *reads) answer(round uint64, majority int) (slot smr.Slot, ok bool) {
 	n := 0
 	for _, s := range q.heard {
@@ -66,7 +69,8 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	q.waiting = append(q.waiting, read{round: q.round + 1, from: from, queries: m.Queries})
 }
 
-// askRound asks the members how far they have seen commands, if there are queries that wait for it. Those of an epoch that ends wait for the next.
+// askRound asks the members how far they have seen commands, if there are queries that wait for it.
+// Those of an epoch that ends wait for the next.
 func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 	q := &r.reads
 	if !q.asking() || r.epoch.last != 0 || q.round-q.waiting[0].round+1 >= maxRounds && q.waiting[0].round <= q.round {

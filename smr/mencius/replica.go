@@ -115,7 +115,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:
-		// With whom the group begins is written down, so that a configuration that is changed later does not matter.
+		// With whom the group begins is written down, so that a configuration that is changed later
+		// does not matter.
 		r.epoch = newEpoch(1, 1, memberIDs(r.state))
 		if err := r.save(env); err != nil {
 			return err
@@ -133,7 +134,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if l.base > done {
 			return fmt.Errorf("lane %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
 		}
-		// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
+		// Of what is in the snapshot only that says what was decided: if it came from another
+		// replica, votes in the log may be of lower ballots.
 		l.cut(done)
 		l.commit = done
 		l.rematch()
@@ -189,7 +191,8 @@ func (r *Replica) put(l *lane, first Pos, votes []Vote) {
 	}
 }
 
-// accept takes votes of one ballot for consecutive positions into the log, in memory at once and on disk with all of the call.
+// accept takes votes of one ballot for consecutive positions into the log, in memory at once and on
+// disk with all of the call.
 func (r *Replica) accept(l *lane, first Pos, votes []Vote) {
 	r.put(l, first, votes)
 	r.urgent = r.urgent || l.owner == r.cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
@@ -202,7 +205,8 @@ func (r *Replica) accept(l *lane, first Pos, votes []Vote) {
 	}
 }
 
-// write puts what was accepted on disk. What others have skipped waits until there is something else: it is on their disks.
+// write puts what was accepted on disk. What others have skipped waits until there is something
+// else: it is on their disks.
 func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if r.urgent && len(r.parts) > 0 {
 		r.urgent = false
@@ -232,7 +236,8 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 	r.findOwn(env)
 }
 
-// findOwn finds the replica's place in the epoch, and ends its part if there is none for it any more.
+// findOwn finds the replica's place in the epoch, and ends its part if there is none for it any
+// more.
 func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 	before := r.own
 	r.own = r.epoch.index(r.cfg.ID)

@@ -27,7 +27,8 @@ const (
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
-// suspects tells whether a lane's leader was silent, or the execution has waited for the lane, for some beats.
+// suspects tells whether a lane's leader was silent, or the execution has waited for the lane, for
+// some beats.
 func (l *lane) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
 
 // watch looks after the lanes that others lead, and takes back the own one.
@@ -86,12 +87,14 @@ func (r *Replica) insist(env *protocol.Env[smr.Message], l *lane) {
 	c.beats++
 }
 
-// pause returns how many beats to wait after an attempt that was in vain, so that of several one comes through.
+// pause returns how many beats to wait after an attempt that was in vain, so that of several one
+// comes through.
 func (r *Replica) pause(env *protocol.Env[smr.Message], l *lane) int {
 	return courtesy + env.Rand.IntN(len(r.epoch.members)<<l.tries)
 }
 
-// welcome tells whether enough others have promised for the replica to promise too. Before, its own promise would only disturb a leader that the others hear.
+// welcome tells whether enough others have promised for the replica to promise too. Before, its own
+// promise would only disturb a leader that the others hear.
 func (r *Replica) welcome(c *candidacy) bool {
 	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
 }
@@ -159,8 +162,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int,
 	}
 }
 
-// merge takes an acceptor's vote for a position at most one beyond the last: the one of the highest ballot binds the candidate. That the owner has skipped a position is true in
-// any ballot.
+// merge takes an acceptor's vote for a position at most one beyond the last: the one of the highest
+// ballot binds the candidate. That the owner has skipped a position is true in any ballot.
 func (c *candidacy) merge(p Pos, v Vote) {
 	switch i := int(p - c.low); {
 	case i > len(c.best):
@@ -171,7 +174,8 @@ func (c *candidacy) merge(p Pos, v Vote) {
 	}
 }
 
-// becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted anything is free.
+// becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted
+// anything is free.
 func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
 	c := l.cand
 	l.cand = nil

@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// refusesAfterCrash has a replica promise a ballot, perhaps cut its log, crash, and be asked to accept something in a lower one.
+// refusesAfterCrash has a replica promise a ballot, perhaps cut its log, crash, and be asked to
+// accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t)
 	ballot := newBallot(0, 2)

@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// salvage executes what was accepted in all lanes, in the order of their slots. A slot of which the disk has nothing was not executed with a command in it.
+// salvage executes what was accepted in all lanes, in the order of their slots. A slot of which the
+// disk has nothing was not executed with a command in it.
 func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {

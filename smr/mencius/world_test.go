@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// world is a deployment of a paper: a replica at each of its sites, and a client at every site of its network, which asks the nearest replica.
+// world is a deployment of a paper: a replica at each of its sites, and a client at every site of
+// its network, which asks the nearest replica.
 type world struct {
 	*sim.Sim[smr.Message]
 	t       *testing.T

@@ -6,8 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An eighth of what was executed in between stays, for followers that
-// lag a little.
+// maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An
+// eighth of what was executed in between stays, for followers that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	every, executed := smr.Slot(r.cfg.SnapshotEvery), r.commit-r.snapshot
 	if r.state.Saving() || executed == 0 || executed < every && r.state.Fullness(r.cfg.LogBytes) < 1 {
@@ -17,7 +17,8 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
+// after the next command.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
@@ -27,7 +28,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	r.log.cut(env, r.snapshot-slack, PromiseRecord{r.promised, r.commit})
 }
 
-// sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the log that is left, or for a new member to find itself in it.
+// sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
+// log that is left, or for a new member to find itself in it.
 func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	out, err := r.state.SendState(r.commit, nil)
 	if err != nil {

@@ -11,12 +11,14 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, multipaxos.Protocol(), smrtest.DefaultSeeds())
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
+// told, the group serves all the same.
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, multipaxos.Protocol(), "slower than configured")
 }
 
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
+// goes on meanwhile.
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, multipaxos.Protocol(), "back among large values")
 }

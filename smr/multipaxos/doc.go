@@ -1,9 +1,11 @@
-// Package multipaxos is Multi-Paxos [Lamport, The Part-Time Parliament; Paxos Made Simple §3]: a leader that stays orders the commands, and a majority of
-// the replicas accepts them, one round trip from the leader. It is the baseline that papers on other protocols compare themselves with.
+// Package multipaxos is Multi-Paxos [Lamport, The Part-Time Parliament; Paxos Made Simple §3]: a
+// leader that stays orders the commands, and a majority of the replicas accepts them, one round
+// trip from the leader. It is the baseline that papers on other protocols compare themselves with.
 //
-// The leader's ballot covers all slots from the first one that is not known to be decided: phase 1 is done once, when it comes to lead. Then each slot
-// takes phase 2 only; many are under way at once, and what comes up together travels together. Replicas accept slots without gaps, so what one has
-// accepted is told by one number.
+// The leader's ballot covers all slots from the first one that is not known to be decided: phase 1
+// is done once, when it comes to lead. Then each slot takes phase 2 only; many are under way at
+// once, and what comes up together travels together. Replicas accept slots without gaps, so what
+// one has accepted is told by one number.
 //
 // See DESIGN.md in package smr for the decisions behind it.
 package multipaxos

@@ -111,7 +111,8 @@ func memberIDs(s *kit.State) []protocol.ID {
 	return ids
 }
 
-// askForPromises asks all members that were not asked yet. The replica itself is one of them: its promise comes when it is on disk.
+// askForPromises asks all members that were not asked yet. The replica itself is one of them: its
+// promise comes when it is on disk.
 func (r *Replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for _, id := range memberIDs(r.state) {
@@ -195,8 +196,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.maybeLead(env)
 }
 
-// merge takes an acceptor's vote for a slot at most one beyond the last; the vote of the highest ballot binds the candidate, or one that is known to be
-// decided, which is no other.
+// merge takes an acceptor's vote for a slot at most one beyond the last; the vote of the highest
+// ballot binds the candidate, or one that is known to be decided, which is no other.
 func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 	i := int(s - c.low)
 	switch {
@@ -212,8 +213,9 @@ func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 	}
 }
 
-// maybeLead leads if a majority has promised, and the replica's own promise is on disk: one that forgot the ballot in a crash would use it
-// again for other commands. What is decided may change the members, and with them the majority.
+// maybeLead leads if a majority has promised, and the replica's own promise is on disk: one that
+// forgot the ballot in a crash would use it again for other commands. What is decided may change
+// the members, and with them the majority.
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.votes) {

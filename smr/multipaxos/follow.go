@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// becomeFollower makes the replica follow a leader, or nobody yet if it is 0, and wait for word of it.
+// becomeFollower makes the replica follow a leader, or nobody yet if it is 0, and wait for word of
+// it.
 func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID) {
 	if r.role == leader {
 		r.stopLeading(env)
@@ -24,7 +25,8 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 // hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
 func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 	if gap := env.Now - r.heard.at; r.heard.from == from {
-		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat)) // if it is long, its heartbeats are behind something large
+		// if it is long, its heartbeats are behind something large
+		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
 	}
 	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {

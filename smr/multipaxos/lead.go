@@ -55,8 +55,9 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	for _, v := range c.best[r.commit+1-c.low:] {
 		entries = append(entries, v.Entry)
 		if v.Entry.Kind == kit.ChangeMembers {
-			// Its leader proposed nothing above before it was decided, and then somebody of this majority would know that it was. What is
-			// above is of lower ballots, and was not decided.
+			// Its leader proposed nothing above before it was decided, and then somebody of this
+			// majority would know that it was. What is above is of lower ballots, and was not
+			// decided.
 			break
 		}
 	}
@@ -155,7 +156,8 @@ func (r *Replica) leaderMember() smr.Member {
 	return smr.Member{}
 }
 
-// propose gives slots to what is queued. Followers get it while it is on its way to the leader's own disk, whose vote counts when it is there.
+// propose gives slots to what is queued. Followers get it while it is on its way to the leader's
+// own disk, whose vote counts when it is there.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
@@ -256,8 +258,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 	r.advance(env)
 }
 
-// advance decides what a majority has accepted. All slots that it did not know to be decided when it came to lead are of its own ballot, so that votes of earlier
-// ones are never counted.
+// advance decides what a majority has accepted. All slots that it did not know to be decided when
+// it came to lead are of its own ballot, so that votes of earlier ones are never counted.
 func (r *Replica) advance(env *protocol.Env[smr.Message]) {
 	before := r.commit
 	for r.role == leader {
@@ -331,7 +333,8 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by now, and clients should look for them.
+// onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by
+// now, and clients should look for them.
 func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 	if r.role != leader {
 		return

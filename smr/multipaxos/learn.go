@@ -16,7 +16,8 @@ const (
 	learnerWanted = 50 // round trips, for which one is kept that says nothing
 )
 
-// onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
+// onHello answers a replica with a new disk. The leader brings one up to date that waits to be
+// added.
 func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m kit.Hello) {
 	r.admission.Hello(env, from, m)
 	_, member := r.state.Member(from)
@@ -46,7 +47,8 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 	p.asked = env.Now
 }
 
-// onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
+// onChange takes a change of the members. A new one is brought up to date first: until it is, it
+// would only make the majority larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	if reason := r.behind(env.Now, m.Change); reason != "" {
@@ -74,7 +76,8 @@ func (r *Replica) behind(now time.Duration, c smr.Change) string {
 	return ""
 }
 
-// stranger tells whether a message is of another disk of a learner than the one whose progress is known.
+// stranger tells whether a message is of another disk of a learner than the one whose progress is
+// known.
 func (p *peer) stranger(disk kit.Incarnation) bool { return p.disk != 0 && p.disk != disk }
 
 // followers returns all that the leader sends to.

@@ -9,11 +9,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and where they are on disk.
+// slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and
+// where they are on disk.
 type slotLog struct {
 	base  smr.Slot
 	votes votes // votes.at(i) is slot base+1+i
-	// records are those of the disk's log, in order. A record is needed as long as its last slot is above base.
+	// records are those of the disk's log, in order. A record is needed as long as its last slot is
+	// above base.
 	records []record
 }
 
@@ -73,7 +75,8 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	return nil
 }
 
-// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The promise is written anew, as the record that has it may go.
+// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The
+// promise is written anew, as the record that has it may go.
 func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
 	if to <= l.base {
 		return
@@ -99,7 +102,8 @@ func (l *slotLog) forget(to smr.Slot) {
 	}
 }
 
-// entries returns what was accepted for the slots from first to last, or as many of them as fit in one message.
+// entries returns what was accepted for the slots from first to last, or as many of them as fit in
+// one message.
 func (l *slotLog) entries(first, last smr.Slot, maxBytes int) []kit.Entry {
 	var out []kit.Entry
 	size := 0

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to lead. Each belongs to one replica: its ID is in the lower half. 0 is below all ballots.
+// A Ballot is an attempt to lead. Each belongs to one replica: its ID is in the lower half. 0 is
+// below all ballots.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
@@ -38,7 +39,8 @@ type (
 		Low    smr.Slot
 	}
 
-	// Promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless it is the last part, the candidate asks for more.
+	// Promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless
+	// it is the last part, the candidate asks for more.
 	Promise struct {
 		Ballot Ballot
 		Low    smr.Slot
@@ -54,7 +56,8 @@ type (
 		Entry  kit.Entry
 	}
 
-	// Accept is phase 2a for consecutive slots from First on, which the follower takes if it has all before them. Without entries it is a heartbeat.
+	// Accept is phase 2a for consecutive slots from First on, which the follower takes if it has
+	// all before them. Without entries it is a heartbeat.
 	Accept struct {
 		Ballot  Ballot
 		First   smr.Slot
@@ -63,24 +66,28 @@ type (
 		Entries []kit.Entry
 	}
 
-	// Accepted is phase 2b: all slots up to Match are on the sender's disk as the ballot's leader has them.
+	// Accepted is phase 2b: all slots up to Match are on the sender's disk as the ballot's leader
+	// has them.
 	Accepted struct {
 		Ballot Ballot
 		Match  smr.Slot
 	}
 
-	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether that is welcome.
+	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether
+	// that is welcome.
 	Lead struct {
 		Ballot Ballot
 	}
 
-	// Follows answers a leader's question: when the sender got it, it had promised no higher ballot.
+	// Follows answers a leader's question: when the sender got it, it had promised no higher
+	// ballot.
 	Follows struct {
 		Ballot Ballot
 		Round  uint64
 	}
 
-	// Missing answers an Accept that was ahead of the sender's log: it needs the slots from Want on, or a snapshot if Want is 0.
+	// Missing answers an Accept that was ahead of the sender's log: it needs the slots from Want
+	// on, or a snapshot if Want is 0.
 	Missing struct {
 		Ballot Ballot
 		Want   smr.Slot

@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// mutations are rules that seeds of the swarm notice the lack of. Those that take a schedule of their own are in TestPlants.
+// mutations are rules that seeds of the swarm notice the lack of. Those that take a schedule of
+// their own are in TestPlants.
 func mutations() []plant.Bug {
 	const dir, test = "smr/multipaxos", "TestSeedsThatNotice"
 	return []plant.Bug{

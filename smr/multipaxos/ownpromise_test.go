@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A candidate that leads on the promises of others alone may forget its ballot in a crash, and use it again for other commands. So its
-// own promise, which it hears of when it is on disk, is one of the majority.
+// A candidate that leads on the promises of others alone may forget its ballot in a crash, and use
+// it again for other commands. So its own promise, which it hears of when it is on disk, is one of
+// the majority.
 func TestNobodyLeadsWithoutItsOwnPromise(t *testing.T) {
 	s := newScript(t)
 	call := func(f func()) {

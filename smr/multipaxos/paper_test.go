@@ -18,7 +18,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// world is a deployment of a paper: a replica at each of its sites, the first one leading, and a client at every site of its network.
+// world is a deployment of a paper: a replica at each of its sites, the first one leading, and a
+// client at every site of its network.
 type world struct {
 	*sim.Sim[smr.Message]
 	t       *testing.T
@@ -130,7 +131,8 @@ func (w *world) statuses() map[protocol.ID]smr.Status {
 	return w.status
 }
 
-// model returns what a call from a site takes: the round trip to the leader, and the leader's to the nearest majority.
+// model returns what a call from a site takes: the round trip to the leader, and the leader's to
+// the nearest majority.
 func (w *world) model(client wan.Site) time.Duration {
 	leader := w.wan.Replicas[0]
 	var trips []time.Duration
@@ -141,8 +143,9 @@ func (w *world) model(client wan.Site) time.Duration {
 	return w.wan.Matrix.RTT(client, leader) + trips[quorum.Majority(len(trips))-1]
 }
 
-// TestLatencyIsTwoRoundTrips has a call of each kind made at each site [Thesis §2.2, §4.5.2]. The medians and the 95th percentiles over the sites are those that follow
-// from the tables; the thesis measured 107 and 134 ms with three replicas in North America.
+// TestLatencyIsTwoRoundTrips has a call of each kind made at each site [Thesis §2.2, §4.5.2]. The
+// medians and the 95th percentiles over the sites are those that follow from the tables; the thesis
+// measured 107 and 134 ms with three replicas in North America.
 func TestLatencyIsTwoRoundTrips(t *testing.T) {
 	for _, c := range []struct {
 		preset   string
@@ -202,7 +205,8 @@ func TestLeaderStays(t *testing.T) {
 	}
 }
 
-// TestManySlotsAtOnce has commands under way in many slots: a later one does not wait for those before it.
+// TestManySlotsAtOnce has commands under way in many slots: a later one does not wait for those
+// before it.
 func TestManySlotsAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	for i := range 100 {
@@ -240,7 +244,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestLeaderWritesWhileItSends has disks that take 10 ms: the leader's is not waited for before its followers', and a read waits for none.
+// TestLeaderWritesWhileItSends has disks that take 10 ms: the leader's is not waited for before its
+// followers', and a read waits for none.
 func TestLeaderWritesWhileItSends(t *testing.T) {
 	const disk = 10 * time.Millisecond
 	w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: disk}}, nil)
@@ -275,8 +280,9 @@ func TestReadsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestFailover kills the leader while clients at all sites call ten times a second. With the default settings no gap between answers is longer than a second, and nothing
-// that was acknowledged is lost.
+// TestFailover kills the leader while clients at all sites call ten times a second. With the
+// default settings no gap between answers is longer than a second, and nothing that was
+// acknowledged is lost.
 func TestFailover(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(40) {
@@ -313,7 +319,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestCutOffReplicaDoesNotDisturb cuts a follower off for a while. It must not make the leader step down when it is back, whenever that is, and is brought up to date.
+// TestCutOffReplicaDoesNotDisturb cuts a follower off for a while. It must not make the leader step
+// down when it is back, whenever that is, and is brought up to date.
 func TestCutOffReplicaDoesNotDisturb(t *testing.T) {
 	for ms := time.Duration(0); ms < 100; ms += 7 {
 		w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
@@ -339,7 +346,8 @@ func TestCutOffReplicaDoesNotDisturb(t *testing.T) {
 	}
 }
 
-// TestReplicaThatDoesNotHearTheLeader cuts one direction only: the replica reaches all others, who hear the leader and do not want another.
+// TestReplicaThatDoesNotHearTheLeader cuts one direction only: the replica reaches all others, who
+// hear the leader and do not want another.
 func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	before := w.statuses()[1]
@@ -351,8 +359,9 @@ func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
 	}
 }
 
-// TestBrokenLinksCostARoundTrip has connections reset while a command is under way: the leader's to its client, or those between it and its followers. What was lost is sent again when
-// it is known to be lost, not when somebody's patience ends.
+// TestBrokenLinksCostARoundTrip has connections reset while a command is under way: the leader's to
+// its client, or those between it and its followers. What was lost is sent again when it is known
+// to be lost, not when somebody's patience ends.
 func TestBrokenLinksCostARoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -384,7 +393,8 @@ func TestBrokenLinksCostARoundTrip(t *testing.T) {
 	}
 }
 
-// TestLostRequestCostsItsPatience has the connection to the leader reset while a request is on it, which nobody tells the client.
+// TestLostRequestCostsItsPatience has the connection to the leader reset while a request is on it,
+// which nobody tells the client.
 func TestLostRequestCostsItsPatience(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	client := w.clients["VA"]
@@ -394,14 +404,16 @@ func TestLostRequestCostsItsPatience(t *testing.T) {
 		w.run(10 * time.Millisecond)
 		w.Reset(client, 1)
 		w.run(time.Second)
-		// Two and a half times 100 ms, up to half of that between two looks, and then the call takes what it takes.
+		// Two and a half times 100 ms, up to half of that between two looks, and then the call
+		// takes what it takes.
 		if len(w.done) != 1 || w.done[0].took > w.model("VA")+300*time.Millisecond || w.done[0].took < 250*time.Millisecond {
 			t.Errorf("%v: %+v", kind, w.done)
 		}
 	}
 }
 
-// TestFollowersLearnAtOnce has single commands. Followers execute them as soon as the leader can tell them, not with the next heartbeat.
+// TestFollowersLearnAtOnce has single commands. Followers execute them as soon as the leader can
+// tell them, not with the next heartbeat.
 func TestFollowersLearnAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	for range 10 {
@@ -415,7 +427,8 @@ func TestFollowersLearnAtOnce(t *testing.T) {
 	}
 }
 
-// TestLeaderWithoutMajorityStops has reads at a leader that is cut off: none is answered from a state that may be old.
+// TestLeaderWithoutMajorityStops has reads at a leader that is cut off: none is answered from a
+// state that may be old.
 func TestLeaderWithoutMajorityStops(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	w.Partition([]protocol.ID{1, w.clients["WA"]}, []protocol.ID{2, 3, w.clients["VA"]})
@@ -456,7 +469,8 @@ func TestPreferredLeader(t *testing.T) {
 	}
 }
 
-// TestOverload has a leader that takes ten commands at once, and clients that have a thousand: all are done in the end, each once.
+// TestOverload has a leader that takes ten commands at once, and clients that have a thousand: all
+// are done in the end, each once.
 func TestOverload(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, func(c *smr.ReplicaConfig) { c.MaxPending = 10 })
 	for i := range 300 {
@@ -475,8 +489,8 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestLargeCommandsTravel has more bytes at once than a message may have, in commands, results and queries. All messages stay below twice the bound, as
-// long as single commands do.
+// TestLargeCommandsTravel has more bytes at once than a message may have, in commands, results and
+// queries. All messages stay below twice the bound, as long as single commands do.
 func TestLargeCommandsTravel(t *testing.T) {
 	largest := 0
 	codec := multipaxos.Codec()

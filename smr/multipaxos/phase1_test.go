@@ -111,7 +111,8 @@ func (s *script) want(first smr.Slot, want ...kit.Entry) {
 	}
 }
 
-// TestPhase1TakesTheHighestBallot [Paxos Made Simple §2.2, P2c]: slot 2 was accepted in three ballots, slot 3 by one acceptor only.
+// TestPhase1TakesTheHighestBallot [Paxos Made Simple §2.2, P2c]: slot 2 was accepted in three
+// ballots, slot 3 by one acceptor only.
 func TestPhase1TakesTheHighestBallot(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
 	b := s.campaign()
@@ -127,7 +128,8 @@ func TestPhase1TakesTheHighestBallot(t *testing.T) {
 	s.want(2, value(21), value(30))
 }
 
-// TestPhase1ComparesNeighbours: of two votes for a slot the one of the next ballot wins, whether another member has it in the same round or the round is one higher, and whoever tells first.
+// TestPhase1ComparesNeighbours: of two votes for a slot the one of the next ballot wins, whether
+// another member has it in the same round or the round is one higher, and whoever tells first.
 func TestPhase1ComparesNeighbours(t *testing.T) {
 	low := Ballot(1<<32 | 4)
 	for _, high := range []Ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
@@ -146,8 +148,10 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 	}
 }
 
-// TestPhase1AgreesWithItsTwin: acceptors tell what they have accepted in neighbouring ballots, at random, some of them after they have thrown away what the candidate lacks. It leads when a majority's promises count,
-// and proposes what a plain search for the highest ballots of these finds.
+// TestPhase1AgreesWithItsTwin: acceptors tell what they have accepted in neighbouring ballots, at
+// random, some of them after they have thrown away what the candidate lacks. It leads when a
+// majority's promises count, and proposes what a plain search for the highest ballots of these
+// finds.
 func TestPhase1AgreesWithItsTwin(t *testing.T) {
 	const slots = 6
 	ballots := []Ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
@@ -227,7 +231,8 @@ func TestPhase1InPages(t *testing.T) {
 	s.want(1, value(1), value(2), value(3))
 }
 
-// TestPhase1LearnsWhatIsDecided: acceptor 2 knows slot 1 to be decided as value 10, whatever was accepted in higher ballots elsewhere.
+// TestPhase1LearnsWhatIsDecided: acceptor 2 knows slot 1 to be decided as value 10, whatever was
+// accepted in higher ballots elsewhere.
 func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
@@ -239,7 +244,8 @@ func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 	}
 }
 
-// TestPhase1AppliesDecidedChanges: slot 1 removed replica 5, so that three of the four that are left are a majority, with whoever was asked already.
+// TestPhase1AppliesDecidedChanges: slot 1 removed replica 5, so that three of the four that are
+// left are a majority, with whoever was asked already.
 func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	s := newScript(t)
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
@@ -256,8 +262,9 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	s.want(3, value(3))
 }
 
-// TestPhase1EndsWithAChange: what lies above a change that is not decided was accepted in lower ballots and is not decided, so it is dropped. Nothing new is proposed above the
-// change before it is decided.
+// TestPhase1EndsWithAChange: what lies above a change that is not decided was accepted in lower
+// ballots and is not decided, so it is dropped. Nothing new is proposed above the change before it
+// is decided.
 func TestPhase1EndsWithAChange(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
@@ -278,7 +285,8 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 	}
 }
 
-// TestVotesOfEarlierBallotsDoNotCount: a majority has accepted slot 1, in different ballots. It is decided only when a majority has it in the leader's.
+// TestVotesOfEarlierBallotsDoNotCount: a majority has accepted slot 1, in different ballots. It is
+// decided only when a majority has it in the leader's.
 func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
 	b := s.campaign()
@@ -296,7 +304,8 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestFollowerDecidesOnlyWhatItHas: the leader says that three slots are decided; the follower has the third one from an earlier ballot.
+// TestFollowerDecidesOnlyWhatItHas: the leader says that three slots are decided; the follower has
+// the third one from an earlier ballot.
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
 	b := Ballot(2<<32 | 3)
@@ -330,7 +339,8 @@ func (s *script) answers(to protocol.ID) []smr.Message {
 	return out
 }
 
-// TestPromiseIsKept [Paxos Made Simple §2.2, P1a]: below the ballot that was promised nothing is promised or accepted; the same ballot's question is answered again.
+// TestPromiseIsKept [Paxos Made Simple §2.2, P1a]: below the ballot that was promised nothing is
+// promised or accepted; the same ballot's question is answered again.
 func TestPromiseIsKept(t *testing.T) {
 	s := newScript(t)
 	b := Ballot(5<<32 | 3)
@@ -354,7 +364,8 @@ func TestPromiseIsKept(t *testing.T) {
 	}
 }
 
-// TestWrongDiskIsNotHeard has a message from a replica's other disk, and one that says to be of a ballot that is not its sender's.
+// TestWrongDiskIsNotHeard has a message from a replica's other disk, and one that says to be of a
+// ballot that is not its sender's.
 func TestWrongDiskIsNotHeard(t *testing.T) {
 	s := newScript(t)
 	s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 1<<32 | 3, Low: 1}})
@@ -368,7 +379,8 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 	}
 }
 
-// TestRestartRemembers starts a replica from the records of another one. What was promised, accepted and known to be decided is there.
+// TestRestartRemembers starts a replica from the records of another one. What was promised,
+// accepted and known to be decided is there.
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
 	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2), value(3)}}})
@@ -405,7 +417,8 @@ func TestRestartRemembers(t *testing.T) {
 	}
 }
 
-// TestJoinerWaitsForItsWelcome: a new disk does not answer as an acceptor before a member has said that its ID is free.
+// TestJoinerWaitsForItsWelcome: a new disk does not answer as an acceptor before a member has said
+// that its ID is free.
 func TestJoinerWaitsForItsWelcome(t *testing.T) {
 	s := newScript(t)
 	r, err := NewReplica(smr.ReplicaConfig{ID: 6, Members: s.r.cfg.Members, Machine: kv.New(), Join: true})

@@ -31,7 +31,8 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	return r, env
 }
 
-// refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is refused, with which promise.
+// refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is
+// refused, with which promise.
 func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Ballot) {
 	env.Begin(0)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: b, First: 1, Entries: []kit.Entry{value(1)}}})
@@ -43,8 +44,9 @@ func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Bal
 	return promised
 }
 
-// TestImpliedPromiseIsOnDisk: who has answered an Accept of a ballot has promised it, in phase 1 or not, also if it was sent no entries, or could not take them. After a crash it accepts nothing in a lower one:
-// a leader of the higher one was confirmed by it, and has answered reads.
+// TestImpliedPromiseIsOnDisk: who has answered an Accept of a ballot has promised it, in phase 1 or
+// not, also if it was sent no entries, or could not take them. After a crash it accepts nothing in
+// a lower one: a leader of the higher one was confirmed by it, and has answered reads.
 func TestImpliedPromiseIsOnDisk(t *testing.T) {
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	for name, m := range map[string]Accept{
@@ -63,7 +65,8 @@ func TestImpliedPromiseIsOnDisk(t *testing.T) {
 	}
 }
 
-// TestPromiseSurvivesACut: a log that is cut, by a snapshot of the replica's own or by one that it gets, keeps what the replica has promised.
+// TestPromiseSurvivesACut: a log that is cut, by a snapshot of the replica's own or by one that it
+// gets, keeps what the replica has promised.
 func TestPromiseSurvivesACut(t *testing.T) {
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	for _, installed := range []bool{false, true} {
@@ -100,7 +103,9 @@ func TestPromiseSurvivesACut(t *testing.T) {
 	}
 }
 
-// TestPromisesAfterACutDoNotCount: an acceptor that has thrown away slots that the candidate lacks does not tell what was decided there. The candidate must not lead with its promise: it would fill them.
+// TestPromisesAfterACutDoNotCount: an acceptor that has thrown away slots that the candidate lacks
+// does not tell what was decided there. The candidate must not lead with its promise: it would fill
+// them.
 func TestPromisesAfterACutDoNotCount(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2)}})
 	b := s.campaign()
@@ -119,7 +124,8 @@ func TestPromisesAfterACutDoNotCount(t *testing.T) {
 	}
 }
 
-// TestOwnVoteWaitsForTheDisk: a leader sends ahead of its disk; one of three that counted its own vote at once would decide with another's, and forget its own in a crash.
+// TestOwnVoteWaitsForTheDisk: a leader sends ahead of its disk; one of three that counted its own
+// vote at once would decide with another's, and forget its own in a crash.
 func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
@@ -154,7 +160,8 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestFollowsOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says nothing about who leads now. A read waits for word of this ballot.
+// TestFollowsOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says
+// nothing about who leads now. A read waits for word of this ballot.
 func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
@@ -187,8 +194,9 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	}
 }
 
-// TestAcceptorSurvivesRestart has a replica promise and accept at random, in messages of leaders and candidates of a few ballots, with snapshots of its own and of others, and compares with it what is there after
-// a crash: what was promised, accepted and decided.
+// TestAcceptorSurvivesRestart has a replica promise and accept at random, in messages of leaders
+// and candidates of a few ballots, with snapshots of its own and of others, and compares with it
+// what is there after a crash: what was promised, accepted and decided.
 func TestAcceptorSurvivesRestart(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 4))
@@ -249,7 +257,8 @@ func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 	smrtest.FromDisk(t, Protocol(), Promise{}, Accepted{})
 }
 
-// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not for good if it is heard all the time after that.
+// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not
+// for good if it is heard all the time after that.
 func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)

@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// reads are queries that wait until it is known that no other leader has had something decided before they came: a majority says that it followed this one when
-// it was asked, which was later than the query came. Many wait for one question.
+// reads are queries that wait until it is known that no other leader has had something decided
+// before they came: a majority says that it followed this one when it was asked, which was later
+// than the query came. Many wait for one question.
 type reads struct {
 	round   uint64 // the newest question
 	waiting []read // in the order in which they came
@@ -22,7 +23,8 @@ type read struct {
 	queries []kit.Query
 }
 
-// maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
+// maxRounds bounds the questions that are not answered. Queries that come then wait for the next
+// one.
 const maxRounds = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {

@@ -33,9 +33,11 @@ type Replica struct {
 
 	promised Ballot // nothing below it is accepted any more
 	log      slotLog
-	// commit is the last slot that is known to be decided, as are all before it. Invariant: log.base <= commit <= log.last(), and all up to it are applied.
+	// commit is the last slot that is known to be decided, as are all before it. Invariant:
+	// log.base <= commit <= log.last(), and all up to it are applied.
 	commit smr.Slot
-	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant: commit <= matched <= log.last().
+	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant:
+	// commit <= matched <= log.last().
 	matched  smr.Slot
 	snapshot smr.Slot // of the newest snapshot on disk
 
@@ -65,11 +67,14 @@ type (
 	proposeTimer   struct{} // what came up together is proposed
 )
 
-// Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is longer.
+// Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is
+// longer.
 const (
 	leaderTimeout = 2.5 // of the present one, as in the following but for heartbeats
-	campaignSpan  = 1.5 // a replica campaigns leaderTimeout after the last heartbeat and at random up to this much later
-	courtesy      = 2   // how much longer than the leader that was asked for others wait, in a new group
+	// a replica campaigns leaderTimeout after the last heartbeat and at random up to this much
+	// later
+	campaignSpan  = 1.5
+	courtesy      = 2 // how much longer than the leader that was asked for others wait, in a new group
 	heartbeat     = 0.5
 	retry         = 0.5 // of a question to candidates
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
@@ -105,7 +110,8 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 	r.membersChanged(env)
 }
 
-// begin writes down with whom the group begins, so that a configuration that is changed later does not matter.
+// begin writes down with whom the group begins, so that a configuration that is changed later does
+// not matter.
 func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
 	data, err := r.state.Snapshot()
 	if err != nil {
@@ -141,7 +147,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	if r.log.votes.n == 0 {
 		r.log.base = max(r.log.base, r.snapshot)
 	}
-	// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
+	// Of what is in the snapshot only that says what was decided: if it came from another replica,
+	// votes in the log may be of lower ballots.
 	r.log.forget(r.snapshot)
 	if r.log.base > r.snapshot || r.commit > r.log.last() {
 		return fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
@@ -243,8 +250,8 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, le
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows that it is a member, so that it can help to elect the leader
-// that brings it up to date.
+// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows
+// that it is a member, so that it can help to elect the leader that brings it up to date.
 func (r *Replica) votes() bool {
 	return r.role != removed && (r.role != blank || r.cfg.Join) && r.admission.Votes()
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// restLook is how many round trips pass between two looks of a leader at rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the leader, and then it looks for
-// its majority as ever.
+// restLook is how many round trips pass between two looks of a leader at rest at whether its
+// followers' hosts are there: nothing waits for it, as what comes up wakes the leader, and then it
+// looks for its majority as ever.
 const restLook = 4 * leaderTimeout
 
-// maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later then.
+// maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later
+// then.
 func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration, asked bool) {
 	if !r.rest.Due(env.Now) || !r.idle() {
 		return 0, false
@@ -78,7 +80,8 @@ func (r *Replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 	r.wake(env)
 }
 
-// wake has a leader beat again, if it rested. From now on it waits for words of its followers as when it began to lead.
+// wake has a leader beat again, if it rested. From now on it waits for words of its followers as
+// when it began to lead.
 func (r *Replica) wake(env *protocol.Env[smr.Message]) {
 	if !r.rest.Wake(env.Now) {
 		return
@@ -118,7 +121,8 @@ func (r *Replica) maybeStir(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// followsHost tells whether a follower at rest still hears its leader's host, and waits for its next word. Else it wakes.
+// followsHost tells whether a follower at rest still hears its leader's host, and waits for its
+// next word. Else it wakes.
 func (r *Replica) followsHost(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false

@@ -5,7 +5,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// salvage executes the whole log. How far it is decided may be on disk late, so what was accepted above that counts as well.
+// salvage executes the whole log. How far it is decided may be on disk late, so what was accepted
+// above that counts as well.
 func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {

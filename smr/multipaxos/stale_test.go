@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestVotesBelowASnapshotAreNothing: what a replica has accepted and then got in another one's snapshot, perhaps as something else, is not there after a crash: it would be told as decided.
+// TestVotesBelowASnapshotAreNothing: what a replica has accepted and then got in another one's
+// snapshot, perhaps as something else, is not there after a crash: it would be told as decided.
 func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	var disk smrtest.Disk

@@ -7,8 +7,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestPartAtATime: a follower that was away gets a long log in parts, each after it has acknowledged some of the one before, and what is on its way is not sent again. All at once did not fit in the
-// queue of its connection: what was lost of it was sent again with all that followed, and lost again.
+// TestPartAtATime: a follower that was away gets a long log in parts, each after it has
+// acknowledged some of the one before, and what is on its way is not sent again. All at once did
+// not fit in the queue of its connection: what was lost of it was sent again with all that
+// followed, and lost again.
 func TestPartAtATime(t *testing.T) {
 	const slots, size = 320, 64 << 10
 	s := newScript(t)

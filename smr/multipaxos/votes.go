@@ -1,6 +1,7 @@
 package multipaxos
 
-// votes is a sequence that grows at its end and is forgotten from its beginning, in parts of one size: what is there is never copied. A log that is one slice took a tenth of a leader's time.
+// votes is a sequence that grows at its end and is forgotten from its beginning, in parts of one
+// size: what is there is never copied. A log that is one slice took a tenth of a leader's time.
 type votes struct {
 	parts [][]Vote
 	gone  int // at the beginning of the first part

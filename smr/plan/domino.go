@@ -26,12 +26,14 @@ type way struct {
 	target int
 	// ahead is how far the timestamp is ahead of when the client sends, or the owner proposes.
 	ahead time.Duration
-	// late are, on the fast path, the replicas at which commands arrive after their time, as they can where ways there and back differ: these may not vote for them.
+	// late are, on the fast path, the replicas at which commands arrive after their time, as they
+	// can where ways there and back differ: these may not vote for them.
 	late []bool
 }
 
-// choose compares DFP's round trip to the furthest replica of the nearest supermajority with the best of the lanes, E_r + L_r [Thesis §4.3.6]. Of lanes that take about as
-// long the one of the nearest owner is taken, as the protocol's clients do: an eighth of the trip to it counts.
+// choose compares DFP's round trip to the furthest replica of the nearest supermajority with the
+// best of the lanes, E_r + L_r [Thesis §4.3.6]. Of lanes that take about as long the one of the
+// nearest owner is taken, as the protocol's clients do: an eighth of the trip to it counts.
 func (d domino) choose(g geometry) way {
 	majority, fast := quorum.Majority(g.n()), quorum.Fast(g.n())
 	owner, slow, lowest := 0, time.Duration(0), time.Duration(0)
@@ -54,7 +56,8 @@ func (d domino) choose(g geometry) way {
 	return way{target: owner, ahead: g.quorum(owner, majority)}
 }
 
-// estimate is what a client takes a lane to take: it knows round trips, and not what they are made of.
+// estimate is what a client takes a lane to take: it knows round trips, and not what they are made
+// of.
 func (d domino) estimate(g geometry, owner int) time.Duration {
 	if !d.direct {
 		return d.lane(g, owner)
@@ -62,7 +65,8 @@ func (d domino) estimate(g geometry, owner int) time.Duration {
 	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration { return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2 })
 }
 
-// lane is how long it takes until the client knows that its command's place in an owner's lane is fixed.
+// lane is how long it takes until the client knows that its command's place in an owner's lane is
+// fixed.
 func (d domino) lane(g geometry, owner int) time.Duration {
 	majority := quorum.Majority(g.n())
 	if !d.direct {
@@ -75,7 +79,8 @@ func (d domino) outcome(w way, g geometry) outcome {
 	n, fast := g.n(), quorum.Fast(g.n())
 	o := outcome{via: -1}
 	arrived, timestamp := slices.Clone(g.up), w.ahead
-	votes := func(r int, after time.Duration) time.Duration { // when a vote or an acceptance is where it takes so long to
+	// when a vote or an acceptance is where it takes so long to
+	votes := func(r int, after time.Duration) time.Duration {
 		if w.fast && w.late[r] {
 			return never
 		}
@@ -90,7 +95,8 @@ func (d domino) outcome(w way, g geometry) outcome {
 			arrived[r] = g.up[w.target] + g.between[w.target][r]
 		}
 	}
-	// A replica says that it has passed the slot when it has, and somebody waits for that or for another one. Each lane's owner has to say so.
+	// A replica says that it has passed the slot when it has, and somebody waits for that or for
+	// another one. Each lane's owner has to say so.
 	passed := func(r int) time.Duration {
 		if d.busy {
 			return timestamp

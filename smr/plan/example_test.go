@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// How long clients in Virginia, of which there are most, and in Texas wait for a command to be durable.
+// How long clients in Virginia, of which there are most, and in Texas wait for a command to be
+// durable.
 func ExampleLatencies() {
 	rows, err := plan.Latencies(plan.Setting{
 		WAN:      wan.NorthAmerica(),

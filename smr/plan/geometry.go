@@ -113,7 +113,8 @@ func kth(n, k int, of func(r int) time.Duration) time.Duration {
 	return all[k-1]
 }
 
-// shortened returns the geometry in which messages go by whichever replicas they arrive through first.
+// shortened returns the geometry in which messages go by whichever replicas they arrive through
+// first.
 func (g geometry) shortened() geometry {
 	n := g.n()
 	s := geometry{up: slices.Clone(g.up), down: slices.Clone(g.down)}

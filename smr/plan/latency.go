@@ -8,8 +8,10 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Floor is what no protocol goes below that survives the loss of any minority of its replicas, in place of a System. Durable: the client has heard from a majority. Executed: it has heard from one
-// replica that has heard from a majority, which is a bound for protocols in which clients take one replica's word for a result.
+// Floor is what no protocol goes below that survives the loss of any minority of its replicas, in
+// place of a System. Durable: the client has heard from a majority. Executed: it has heard from one
+// replica that has heard from a majority, which is a bound for protocols in which clients take one
+// replica's word for a result.
 const Floor System = "floor"
 
 // A Row is what a system gives to a client.
@@ -17,8 +19,10 @@ type Row struct {
 	System System
 	Client Client
 	Ack    smr.Ack // AckDurable or AckExecuted
-	// Latency is the time from the call to the acknowledgement if no message is delayed by jitter, Longest if each is by all of its link's Jitter. A Tail is in neither. Domino's commands
-	// that come later than predicted, which is by the 95th percentile of the delays and the slack, take longer still.
+	// Latency is the time from the call to the acknowledgement if no message is delayed by jitter,
+	// Longest if each is by all of its link's Jitter. A Tail is in neither. Domino's commands that
+	// come later than predicted, which is by the 95th percentile of the delays and the slack, take
+	// longer still.
 	Latency, Longest time.Duration
 	// Via is the site of the replica that proposes the command, "" if the client sends it to all.
 	Via wan.Site
@@ -30,7 +34,8 @@ type outcome struct {
 	via               int // -1 for all
 }
 
-// Latencies returns two rows, durable and executed, for each system and client, in this order. Without systems these are the Floor and all systems.
+// Latencies returns two rows, durable and executed, for each system and client, in this order.
+// Without systems these are the Floor and all systems.
 func Latencies(s Setting, systems ...System) ([]Row, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -8,8 +8,10 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestNetworkGeometry: with three replicas anywhere in the six data centres of Table 4.1, Fast Paxos is faster for a client than Mencius in a third of all cases, and than Multi-Paxos, led from any of the
-// three, in two thirds. The thesis has 32.5 % and 70.8 % [Thesis §4.2]; its table's averages give 34.2 % and 68.6 %.
+// TestNetworkGeometry: with three replicas anywhere in the six data centres of Table 4.1, Fast
+// Paxos is faster for a client than Mencius in a third of all cases, and than Multi-Paxos, led from
+// any of the three, in two thirds. The thesis has 32.5 % and 70.8 % [Thesis §4.2]; its table's
+// averages give 34.2 % and 68.6 %.
 func TestNetworkGeometry(t *testing.T) {
 	s := plan.Setting{WAN: wan.Globe(), Clients: plan.Everywhere(wan.Globe())}
 	sites := s.WAN.Sites()
@@ -39,7 +41,8 @@ func TestNetworkGeometry(t *testing.T) {
 	}
 }
 
-// TestReported: the model is within 7 % of what the thesis measured on Azure with three replicas in North America [Thesis §4.5.2], but for its Mencius, which waited for all commands before.
+// TestReported: the model is within 7 % of what the thesis measured on Azure with three replicas in
+// North America [Thesis §4.5.2], but for its Mencius, which waited for all commands before.
 func TestReported(t *testing.T) {
 	rows := latencies(t, preset(t, "na3"))
 	for system, want := range map[plan.System][2]float64{plan.Domino: {48, 70}, plan.EPaxos: {64, 87}, plan.Paxos: {107, 134}} {

@@ -32,7 +32,8 @@ func latencies(t testing.TB, s plan.Setting, systems ...plan.System) []plan.Row 
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
-// TestNorthAmerica has what each system gives to each site with the thesis' three replicas in North America, computed by hand from the round trips [Thesis Table 4.4, §4.3.6].
+// TestNorthAmerica has what each system gives to each site with the thesis' three replicas in North
+// America, computed by hand from the round trips [Thesis Table 4.4, §4.3.6].
 func TestNorthAmerica(t *testing.T) {
 	rows := latencies(t, preset(t, "na3"))
 	systems := []plan.System{plan.Floor, plan.FastPaxos, plan.Domino, plan.DominoDirect, plan.EPaxos, plan.Mencius, plan.Paxos, plan.Raft}
@@ -51,7 +52,8 @@ func TestNorthAmerica(t *testing.T) {
 	}
 }
 
-// TestQuantiles has medians and 95th percentiles over the sites. The thesis measured 48 and 70 ms for Domino, 64 and 87 for EPaxos, 107 and 134 for Multi-Paxos with three replicas in North
+// TestQuantiles has medians and 95th percentiles over the sites. The thesis measured 48 and 70 ms
+// for Domino, 64 and 87 for EPaxos, 107 and 134 for Multi-Paxos with three replicas in North
 // America [Thesis §4.5.2].
 func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
@@ -89,7 +91,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// random is a network of a few sites anywhere on a square, with detours, some of them shorter than the direct way, and jitter.
+// random is a network of a few sites anywhere on a square, with detours, some of them shorter than
+// the direct way, and jitter.
 func random(r *rand.Rand) plan.Setting {
 	sites := []wan.Site{"a", "b", "c", "d", "e", "f", "g"}[:1+r.IntN(7)]
 	m := wan.Uniform(0, sites...)
@@ -109,7 +112,8 @@ func random(r *rand.Rand) plan.Setting {
 	return s
 }
 
-// TestNothingIsBelowTheFloor: in any network no system is faster than what is physically possible, nothing is executed before it is durable, and jitter makes nothing faster.
+// TestNothingIsBelowTheFloor: in any network no system is faster than what is physically possible,
+// nothing is executed before it is durable, and jitter makes nothing faster.
 func TestNothingIsBelowTheFloor(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
@@ -187,8 +191,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLateVotesDoNotCount: commands are at most replicas by the fourth-longest way there. The fifth replica, which has a longer way there but a short way back, has passed their time when
-// they come, so the client waits for the fourth, further by round trip.
+// TestLateVotesDoNotCount: commands are at most replicas by the fourth-longest way there. The fifth
+// replica, which has a longer way there but a short way back, has passed their time when they come,
+// so the client waits for the fourth, further by round trip.
 func TestLateVotesDoNotCount(t *testing.T) {
 	m := wan.Uniform(ms(200), "c", "r1", "r2", "r3", "r4", "r5")
 	s := plan.Setting{Clients: []plan.Client{{Site: "c"}}, Replicas: []wan.Site{"r1", "r2", "r3", "r4", "r5"}}

@@ -19,7 +19,8 @@ func Of(rows []Row, system System, ack smr.Ack) []Row {
 	return out
 }
 
-// Quantile returns the latency that a share, in [0, 1], of the clients' weight does not exceed; the mean of two neighbours if it lies exactly between them. It is 0 without rows.
+// Quantile returns the latency that a share, in [0, 1], of the clients' weight does not exceed; the
+// mean of two neighbours if it lies exactly between them. It is 0 without rows.
 func Quantile(rows []Row, share float64) time.Duration {
 	return quantile(rows, share, func(r Row) time.Duration { return r.Latency })
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// A Goal is what a placement is to be good for: the latency of a system that a share of the clients' weight does not exceed.
+// A Goal is what a placement is to be good for: the latency of a system that a share of the
+// clients' weight does not exceed.
 type Goal struct {
 	System System
 	Ack    smr.Ack // AckDurable or AckExecuted
@@ -27,9 +28,11 @@ type Placement struct {
 
 // Search is a search for the best placement.
 type Search struct {
-	// Setting has the network and the clients. Its Replicas are not used. If it names a Leader, this site has a replica that leads; otherwise the leader is searched too.
+	// Setting has the network and the clients. Its Replicas are not used. If it names a Leader,
+	// this site has a replica that leads; otherwise the leader is searched too.
 	Setting
-	// Among are the sites that replicas can be placed at, one at each; nil is all sites of the network.
+	// Among are the sites that replicas can be placed at, one at each; nil is all sites of the
+	// network.
 	Among []wan.Site
 	// Replicas is their number.
 	Replicas int
@@ -41,8 +44,10 @@ type Search struct {
 // DefaultLimit is how many placements are compared at most: five of thirty sites are 142,506.
 const DefaultLimit = 200_000
 
-// Best compares all placements, and returns the best one. Of equal ones it is the one with the lowest mean, then that with the lowest mean of the other kind of acknowledgement, then the first in
-// the order of Among. Now and then it tells progress, which may be nil, how many it has compared; if that returns an error, the search ends with it.
+// Best compares all placements, and returns the best one. Of equal ones it is the one with the
+// lowest mean, then that with the lowest mean of the other kind of acknowledgement, then the first
+// in the order of Among. Now and then it tells progress, which may be nil, how many it has
+// compared; if that returns an error, the search ends with it.
 func (q Search) Best(progress func(done, of int) error) (Placement, error) {
 	among := q.Among
 	if among == nil {
@@ -72,7 +77,8 @@ func (q Search) Best(progress func(done, of int) error) (Placement, error) {
 	return c.best, nil
 }
 
-// BestLeader returns the setting's placement with the replica first that leads best. If the setting names a Leader, it is that.
+// BestLeader returns the setting's placement with the replica first that leads best. If the setting
+// names a Leader, it is that.
 func BestLeader(s Setting, g Goal) (Placement, error) {
 	if err := errors.Join(s.Validate(), g.validate()); err != nil {
 		return Placement{}, err
@@ -180,7 +186,8 @@ func (c *comparison) value() [3]time.Duration {
 	return [3]time.Duration{wanted.quantile(c.goal.Share), wanted.mean(), other.mean()}
 }
 
-// first returns the first k numbers, and next the next k numbers below n in order, nil after the last ones.
+// first returns the first k numbers, and next the next k numbers below n in order, nil after the
+// last ones.
 func first(k int) []int {
 	chosen := make([]int, k)
 	for i := range chosen {

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestBestPlacements has the best placements of the thesis' networks, by the floor. From Wyoming a message is at IL sooner by way of IA, so the median in North America is 22 ms, not 23.
+// TestBestPlacements has the best placements of the thesis' networks, by the floor. From Wyoming a
+// message is at IL sooner by way of IA, so the median in North America is 22 ms, not 23.
 func TestBestPlacements(t *testing.T) {
 	for network, want := range map[string]struct {
 		sites  []wan.Site
@@ -67,7 +68,8 @@ func TestBestIsBest(t *testing.T) {
 	}
 }
 
-// TestBestLeader: of the thesis' three replicas VA leads best, which halves the median of the leader in WA.
+// TestBestLeader: of the thesis' three replicas VA leads best, which halves the median of the
+// leader in WA.
 func TestBestLeader(t *testing.T) {
 	s := preset(t, "na3")
 	g := plan.Goal{System: plan.Paxos, Ack: smr.AckDurable, Share: 0.5}

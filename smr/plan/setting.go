@@ -23,7 +23,8 @@ const (
 	Mencius   System = "mencius" // which acknowledges a command when its own position is fixed
 	EPaxos    System = "epaxos"
 	Domino    System = "domino"
-	// DominoDirect is Domino whose acceptors answer clients, whose replicas all learn, and whose timestamps are arrivals.
+	// DominoDirect is Domino whose acceptors answer clients, whose replicas all learn, and whose
+	// timestamps are arrivals.
 	DominoDirect System = "domino-direct"
 )
 
@@ -32,7 +33,8 @@ func Systems() []System {
 	return []System{Raft, Paxos, FastPaxos, Mencius, EPaxos, Domino, DominoDirect}
 }
 
-// Leads tells whether it matters to clients which replica leads, or coordinates: in Fast Paxos and Domino that concerns the execution only.
+// Leads tells whether it matters to clients which replica leads, or coordinates: in Fast Paxos and
+// Domino that concerns the execution only.
 func (s System) Leads() bool {
 	switch s {
 	case Raft, Paxos, FastPaxos, Domino:
@@ -72,7 +74,8 @@ type Setting struct {
 	Leader wan.Site
 	// Slack is added to the timestamps of Domino's Fast Paxos.
 	Slack time.Duration
-	// Busy says that other commands come all the time. Domino's replicas then tell all the time which slots they have passed, otherwise when they hear of a command, and execute sooner. What
+	// Busy says that other commands come all the time. Domino's replicas then tell all the time
+	// which slots they have passed, otherwise when they hear of a command, and execute sooner. What
 	// waiting, collisions and conflicts with other commands take is not in the model all the same.
 	Busy bool
 }

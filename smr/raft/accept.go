@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// accepts tells whether a message from a peer may be given to the library, which panics about what no correct peer sends. Messages that a replica
-// sends to itself are its own.
+// accepts tells whether a message from a peer may be given to the library, which panics about what
+// no correct peer sends. Messages that a replica sends to itself are its own.
 func (c *core) accepts(from protocol.ID, m *raftpb.Message) bool {
 	if m == nil || m.GetTo() != uint64(c.id) {
 		return false
@@ -37,7 +37,8 @@ func (c *core) accepts(from protocol.ID, m *raftpb.Message) bool {
 	return false
 }
 
-// acceptsEntries tells whether the entries of a message follow one another, and are no newer than it.
+// acceptsEntries tells whether the entries of a message follow one another, and are no newer than
+// it.
 func (c *core) acceptsEntries(m *raftpb.Message) bool {
 	term := m.GetLogTerm()
 	for i, e := range m.GetEntries() {

@@ -13,7 +13,8 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, raft.Protocol(), smrtest.DefaultSeeds())
 }
 
-// TestMembersChangeWhileASnapshotIsWritten is a seed in which a new member is not in the snapshot that was begun before it was added: it needs another one.
+// TestMembersChangeWhileASnapshotIsWritten is a seed in which a new member is not in the snapshot
+// that was begun before it was added: it needs another one.
 func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
 	sc := smrtest.Swarm(raft.Protocol(), 2100)
 	sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotPartBytes, c.SnapshotEvery = 64, 40 }
@@ -22,12 +23,14 @@ func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
 	}
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
+// told, the group serves all the same.
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, raft.Protocol(), "slower than configured")
 }
 
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
+// goes on meanwhile.
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, raft.Protocol(), "back among large values")
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// electionTicks is how many heartbeats etcd's raft takes for an election timeout. It only matters to a transfer of leadership: we tick leaders
-// only, and call elections ourselves.
+// electionTicks is how many heartbeats etcd's raft takes for an election timeout. It only matters
+// to a transfer of leadership: we tick leaders only, and call elections ourselves.
 const electionTicks = 10
 
-// core is etcd's raft behind the contract. Its storage threads are the runner: what it wants written is a record of the log, and
-// what may only leave after that is given to Env.Send, its own acknowledgements among it.
+// core is etcd's raft behind the contract. Its storage threads are the runner: what it wants
+// written is a record of the log, and what may only leave after that is given to Env.Send, its own
+// acknowledgements among it.
 type core struct {
 	id   protocol.ID
 	node *raft.RawNode
@@ -29,10 +30,12 @@ type core struct {
 	beatTicks uint64    // the highest context of our heartbeats
 
 	// What the replica does with the core's results.
-	apply   func(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
-	read    func(env *protocol.Env[smr.Message], states []raft.ReadState)
-	send    func(env *protocol.Env[smr.Message], m *raftpb.Message) bool  // whether the replica sends the message itself, in its own way
-	restore func(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bool // false: it cannot be, and the replica has halted
+	apply func(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
+	read  func(env *protocol.Env[smr.Message], states []raft.ReadState)
+	// whether the replica sends the message itself, in its own way
+	send func(env *protocol.Env[smr.Message], m *raftpb.Message) bool
+	// false: it cannot be, and the replica has halted
+	restore func(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bool
 }
 
 // hardState is what a replica must not forget, beside the entries.
@@ -54,7 +57,8 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 		MaxInflightMsgs:           256,
 		MaxInflightBytes:          kit.UnderwayBytes,
 		PreVote:                   true,
-		// A quorum is checked, and votes are refused while there is a leader, by us: the library's own lease needs its election clock.
+		// A quorum is checked, and votes are refused while there is a leader, by us: the library's
+		// own lease needs its election clock.
 		CheckQuorum:               false,
 		DisableProposalForwarding: true,
 		StepDownOnRemoval:         true,
@@ -69,7 +73,8 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 
 // step gives the library a message that accept has let through.
 func (c *core) step(env *protocol.Env[smr.Message], m *raftpb.Message) {
-	// An error says that the message is of no use now: from a stranger, a proposal without a leader.
+	// An error says that the message is of no use now: from a stranger, a proposal without a
+	// leader.
 	_ = c.node.Step(m)
 	c.flush(env)
 }
@@ -91,8 +96,9 @@ func (c *core) flush(env *protocol.Env[smr.Message]) {
 				switch {
 				case c.send(env, m):
 				case m.GetType() == raftpb.MsgVote:
-					// A candidate that others elect before its own vote is on disk may forget the term in a crash, and lead in it
-					// a second time, with other entries. The library lets it ask ahead; we do not.
+					// A candidate that others elect before its own vote is on disk may forget the
+					// term in a crash, and lead in it a second time, with other entries. The
+					// library lets it ask ahead; we do not.
 					c.adm.Send(env, protocol.ID(m.GetTo()), rpc{m})
 				default:
 					c.adm.SendAhead(env, protocol.ID(m.GetTo()), rpc{m})
@@ -143,14 +149,15 @@ func (c *core) applyEntries(env *protocol.Env[smr.Message], m *raftpb.Message) {
 	}
 }
 
-// propose appends entries as a leader. It reports false if they cannot be: this is no leader, or too much is on its way.
+// propose appends entries as a leader. It reports false if they cannot be: this is no leader, or
+// too much is on its way.
 func (c *core) propose(entries []*raftpb.Entry) bool {
 	err := c.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(uint64(c.id)), Entries: entries})
 	return err == nil
 }
 
-// retire makes a leader a follower of nobody: it has not heard from a quorum, so others may have a leader of a higher term. It is as if a peer had
-// said so. Going to a higher term is always safe.
+// retire makes a leader a follower of nobody: it has not heard from a quorum, so others may have a
+// leader of a higher term. It is as if a peer had said so. Going to a higher term is always safe.
 func (c *core) retire(env *protocol.Env[smr.Message], peer protocol.ID) {
 	term := c.term() + 1
 	c.step(env, &raftpb.Message{

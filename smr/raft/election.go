@@ -19,14 +19,14 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 
 // awaitLeaderFrom is awaitLeader if its last word came then.
 func (r *replica) awaitLeaderFrom(env *protocol.Env[smr.Message], at time.Duration) {
-	// Two that stand for election at once take the votes from each other. So each has a turn of its own, a round trip after the one
-	// before, and chance only breaks the tie between clocks.
+	// Two that stand for election at once take the votes from each other. So each has a turn of its
+	// own, a round trip after the one before, and chance only breaks the tie between clocks.
 	turn := r.tempo.Times(float64(r.turn()))
 	env.After(at-env.Now+r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.tempo.Times(0.5)+1))), electionTimer{})
 }
 
-// turn returns how many members come before this one when a leader is missed: those that follow the old leader, or, if
-// that is not known, another one first in each term.
+// turn returns how many members come before this one when a leader is missed: those that follow the
+// old leader, or, if that is not known, another one first in each term.
 func (r *replica) turn() int {
 	members := r.state.Members()
 	index := func(id protocol.ID) int {
@@ -76,7 +76,8 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.cfg, env.Now, r.beat()), beatTimer{})
 }
 
-// lostQuorum tells whether a leader has not heard from a majority for so long that there may be another one, and names a peer.
+// lostQuorum tells whether a leader has not heard from a majority for so long that there may be
+// another one, and names a peer.
 func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
 	members := r.state.Members()
 	alive := 0
@@ -93,7 +94,8 @@ func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
 	return peer, peer != 0 && alive <= len(members)/2
 }
 
-// leader returns who leads, as far as is known. One that was removed knows nothing any more but members, of whom it names one.
+// leader returns who leads, as far as is known. One that was removed knows nothing any more but
+// members, of whom it names one.
 func (r *replica) leader() smr.Member {
 	if r.state.Removed(r.cfg.ID) {
 		members := r.state.Members()

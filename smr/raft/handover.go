@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// forced is what the library puts in the votes that a leader's successor asks for [Raft thesis §3.10]. They are asked for in its name, and so disturb nobody.
+// forced is what the library puts in the votes that a leader's successor asks for [Raft thesis
+// §3.10]. They are asked for in its name, and so disturb nobody.
 const forced = "CampaignTransfer"
 
 func (r *replica) onHandOver(env *protocol.Env[smr.Message], msg smr.HandOver) {
@@ -15,8 +16,9 @@ func (r *replica) onHandOver(env *protocol.Env[smr.Message], msg smr.HandOver) {
 	env.Send(protocol.App, smr.HandingOver{ID: msg.ID, To: to, Reason: reason})
 }
 
-// handOver has a follower lead that was heard a while ago, or the one that has most if to is 0. The library takes no proposals until the follower has
-// everything and was told to stand; if that takes ten heartbeats, it goes on.
+// handOver has a follower lead that was heard a while ago, or the one that has most if to is 0. The
+// library takes no proposals until the follower has everything and was told to stand; if that takes
+// ten heartbeats, it goes on.
 func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case !r.led:

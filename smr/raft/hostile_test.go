@@ -43,7 +43,8 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	return r, env
 }
 
-// FuzzReceive gives a replica whatever a peer with the right to speak may send: it must not panic, whatever the library would do.
+// FuzzReceive gives a replica whatever a peer with the right to speak may send: it must not panic,
+// whatever the library would do.
 func FuzzReceive(f *testing.F) {
 	add := func(m *raftpb.Message) {
 		b, err := proto.Marshal(m)
@@ -147,7 +148,8 @@ func TestStrangersHaveNoSay(t *testing.T) {
 	}
 }
 
-// A member from the beginning that lost its disk and comes back as one that joins has no say before somebody has said that its ID is free.
+// A member from the beginning that lost its disk and comes back as one that joins has no say before
+// somebody has said that its ID is free.
 func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 2}, {ID: 3}}, Join: true, Machine: blank{}})
 	if err != nil {

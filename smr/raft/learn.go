@@ -19,14 +19,16 @@ const (
 	learnerWanted = 50 // round trips, for which one is kept that says nothing
 )
 
-// A learner is a replica that waits to be added and is brought up to date meanwhile. Only the leader knows it, as a learner of the library's; the
-// log does not. So the next leader hears of it from the replica itself, and nothing is left of one that never comes back.
+// A learner is a replica that waits to be added and is brought up to date meanwhile. Only the
+// leader knows it, as a learner of the library's; the log does not. So the next leader hears of it
+// from the replica itself, and nothing is left of one that never comes back.
 type learner struct {
 	disk  kit.Incarnation // whose progress the library knows
 	asked time.Duration   // when it last said that it waits
 }
 
-// onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
+// onHello answers a replica with a new disk. The leader brings one up to date that waits to be
+// added.
 func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg kit.Hello) {
 	r.adm.Hello(env, from, msg)
 	_, member := r.state.Member(from)
@@ -60,7 +62,8 @@ func (r *replica) dropLearner(id protocol.ID) {
 	}
 }
 
-// addedLearner takes note that a replica is a member now, with a disk. If that is another one than the library knows the progress of, it is to know none.
+// addedLearner takes note that a replica is a member now, with a disk. If that is another one than
+// the library knows the progress of, it is to know none.
 func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
@@ -86,13 +89,15 @@ func (r *replica) dropLearners() {
 	}
 }
 
-// stranger tells whether a message is of another disk of a learner than the one whose progress the library knows.
+// stranger tells whether a message is of another disk of a learner than the one whose progress the
+// library knows.
 func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 	l := r.learners[from]
 	return l != nil && l.disk != disk
 }
 
-// behind returns why a replica cannot be added yet, "" if it can: until it is up to date it would only make the majority larger.
+// behind returns why a replica cannot be added yet, "" if it can: until it is up to date it would
+// only make the majority larger.
 func (r *replica) behind(now time.Duration, c smr.Change) string {
 	id := c.Add.ID
 	_, member := r.state.Member(id)
@@ -122,7 +127,8 @@ func (r *replica) followers() []protocol.ID {
 	return append(ids, slices.Sorted(maps.Keys(r.learners))...)
 }
 
-// learns has a replica that waits to be added count itself as a learner in a snapshot whose members it is none of: the library takes no other.
+// learns has a replica that waits to be added count itself as a learner in a snapshot whose members
+// it is none of: the library takes no other.
 func (r *replica) learns(meta *raftpb.SnapshotMetadata) {
 	self := uint64(r.cfg.ID)
 	if r.cfg.Join && !slices.Contains(meta.GetConfState().GetVoters(), self) {

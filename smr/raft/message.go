@@ -13,7 +13,8 @@ import (
 // rpc is a message of the library, to another replica or to oneself.
 type rpc struct{ *raftpb.Message }
 
-// record is what one write puts into the log: the state that must not be forgotten, and the entries that follow, or replace, those before.
+// record is what one write puts into the log: the state that must not be forgotten, and the entries
+// that follow, or replace, those before.
 type record struct {
 	hard    hardState
 	entries []*raftpb.Entry

@@ -34,8 +34,8 @@ func preVote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term 
 	return false
 }
 
-// "If a server receives a RequestVote request within the minimum election timeout of hearing from a current leader, it does not update its term or
-// grant its vote" [Raft thesis §4.2.3].
+// "If a server receives a RequestVote request within the minimum election timeout of hearing from a
+// current leader, it does not update its term or grant its vote" [Raft thesis §4.2.3].
 func TestNoVoteWhileThereIsALeader(t *testing.T) {
 	r, env := lone(t)
 	env.Begin(time.Second)
@@ -50,7 +50,8 @@ func TestNoVoteWhileThereIsALeader(t *testing.T) {
 	}
 }
 
-// A leader that hears from no majority for an election timeout steps down, so that clients look for another [Raft thesis §6.2].
+// A leader that hears from no majority for an election timeout steps down, so that clients look for
+// another [Raft thesis §6.2].
 func TestLeaderWithoutAQuorumResigns(t *testing.T) {
 	r, env := lone(t)
 	elect(t, r, env)
@@ -99,8 +100,9 @@ func answer(r *replica, env *protocol.Env[smr.Message], m rpc, kind raftpb.Messa
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)), Term: m.Term, Index: &index}}})
 }
 
-// "The leader can write to its disk in parallel with replicating to the followers" [Raft thesis §10.2.1]: its appends do not wait for its disk, and
-// it counts itself when its own record is durable.
+// "The leader can write to its disk in parallel with replicating to the followers" [Raft thesis
+// §10.2.1]: its appends do not wait for its disk, and it counts itself when its own record is
+// durable.
 func TestLeaderWritesInParallel(t *testing.T) {
 	r, env := lone(t)
 	elect(t, r, env)
@@ -123,8 +125,9 @@ func TestLeaderWritesInParallel(t *testing.T) {
 	}
 }
 
-// A candidate asks for votes when its own vote is on disk. If others elected it before, it could forget the term in a crash and lead in it a second
-// time: an entry that a follower has from its first life would count for another one of the same index and term.
+// A candidate asks for votes when its own vote is on disk. If others elected it before, it could
+// forget the term in a crash and lead in it a second time: an entry that a follower has from its
+// first life would count for another one of the same index and term.
 func TestCandidateAsksWhenItsOwnVoteIsOnDisk(t *testing.T) {
 	r, env := lone(t)
 	env.Begin(0)
@@ -166,7 +169,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A replica knows from its disk with whom its group began, whatever its configuration says after a restart.
+// A replica knows from its disk with whom its group began, whatever its configuration says after a
+// restart.
 func TestGroupIsRememberedFromItsBeginning(t *testing.T) {
 	keys := keySpace{}
 	start := func(members ...protocol.ID) *replica {

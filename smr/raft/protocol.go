@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// formatVersion is the version of messages and records. It is to change, once there is a release, with each change of theirs that an older program cannot read.
+// formatVersion is the version of messages and records. It is to change, once there is a release,
+// with each change of theirs that an older program cannot read.
 const formatVersion = 1
 
 // Protocol returns Raft as a protocol of the family.

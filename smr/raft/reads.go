@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// reads are the queries that a leader has taken. One round of heartbeats confirms that it still led when they came; those that come meanwhile
-// wait for the next one [Raft thesis §6.4].
+// reads are the queries that a leader has taken. One round of heartbeats confirms that it still led
+// when they came; those that come meanwhile wait for the next one [Raft thesis §6.4].
 type reads struct {
 	next   []query // for the next round
 	asked  []query // in the current round

@@ -248,7 +248,9 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:
 		if r.core.leader() == from {
 			if gap := env.Now - r.leaderAt; r.leaderWas == from {
-				r.tempo.Saw(env.Now, 2*gap) // if it is long, its heartbeats, of which there are two in a round trip, are behind something large
+				// if it is long, its heartbeats, of which there are two in a round trip, are behind
+				// something large
+				r.tempo.Saw(env.Now, 2*gap)
 			}
 			r.leaderAt, r.leaderWas, r.hasLeader = env.Now, from, true
 			r.awaitLeader(env)
@@ -279,9 +281,9 @@ func (r *replica) leave(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may follow, and vote, if it
-// joins: whom it answers knows from the log which disk was added under its ID. It must, for it may be a member before it knows, and
-// the others not a majority without it.
+// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may
+// follow, and vote, if it joins: whom it answers knows from the log which disk was added under its
+// ID. It must, for it may be a member before it knows, and the others not a majority without it.
 func (r *replica) mayAnswer(m *raftpb.Message) bool {
 	if r.adm.Admitted() {
 		return true

@@ -114,7 +114,8 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 	}
 }
 
-// decode returns an entry that some leader has encoded. What cannot be read stops the replica: it would come to differ from the others.
+// decode returns an entry that some leader has encoded. What cannot be read stops the replica: it
+// would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
 	rd := wirefmt.NewReader(b)
 	var e kit.Entry

@@ -11,11 +11,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// restBeats is how much longer than a leader's patience passes between two looks of a leader at rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the
+// restBeats is how much longer than a leader's patience passes between two looks of a leader at
+// rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the
 // leader, and then it looks for its majority as ever.
 const restBeats = 4
 
-// maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later then.
+// maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later
+// then.
 func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration, asked bool) {
 	if !r.rest.Due(env.Now) || !r.idle(env.Now) {
 		return 0, false
@@ -23,7 +25,8 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.adm.Own(), r.others())
 }
 
-// idle tells whether a leader has nothing to do, and all others are there and know all that it knows.
+// idle tells whether a leader has nothing to do, and all others are there and know all that it
+// knows.
 func (r *replica) idle(now time.Duration) bool {
 	others := r.others()
 	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+len(r.outgoing) > 0 {
@@ -77,7 +80,8 @@ func (r *replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 	}
 }
 
-// wake has a leader beat again, if it rested. From now on it waits for words of its followers as when it began to lead.
+// wake has a leader beat again, if it rested. From now on it waits for words of its followers as
+// when it began to lead.
 func (r *replica) wake(env *protocol.Env[smr.Message]) {
 	if !r.rest.Wake(env.Now) {
 		return
@@ -126,7 +130,8 @@ func (r *replica) relyOnHost(now time.Duration) {
 	}
 }
 
-// followsHost tells whether a follower at rest still hears its leader's host, and waits for its next word. Else it wakes.
+// followsHost tells whether a follower at rest still hears its leader's host, and waits for its
+// next word. Else it wakes.
 func (r *replica) followsHost(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// salvage executes the whole log. The commit index on the disk may be older than what was executed, so what is above it counts as well.
+// salvage executes the whole log. The commit index on the disk may be older than what was executed,
+// so what is above it counts as well.
 func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
 	r, err := newReplica(cfg)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Snapshots are those of package smr with the library's part in front: the term of the slot's entry and the voters.
+// Snapshots are those of package smr with the library's part in front: the term of the slot's entry
+// and the voters.
 
 func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
 	var w wirefmt.Writer
@@ -91,8 +92,9 @@ func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[
 	return st.prior.index, nil
 }
 
-// begin makes the beginning of a new group, after an entry that all members have: the group itself. It is kept as a snapshot, so that
-// the replica knows with whom it began, whatever its configuration says later.
+// begin makes the beginning of a new group, after an entry that all members have: the group itself.
+// It is kept as a snapshot, so that the replica knows with whom it began, whatever its
+// configuration says later.
 func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 	r.state.Skip(1)
 	state, err := r.state.Snapshot()
@@ -107,7 +109,8 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 	return nil
 }
 
-// maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica that has nothing.
+// maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica
+// that has nothing.
 func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	at := r.state.Applied()
 	last := r.lastSnapshot
@@ -145,7 +148,8 @@ func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	}
 }
 
-// truncate forgets what the snapshot covers, but for a part that a replica that lags a little still gets from the log.
+// truncate forgets what the snapshot covers, but for a part that a replica that lags a little still
+// gets from the log.
 func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
 	upTo := uint64(r.lastSnapshot) - slack
 	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
@@ -163,7 +167,8 @@ func (r *replica) voters() []uint64 {
 	return ids
 }
 
-// sendSnapshot begins to send the state as it is, in chunks, in place of the library's one message with the newest snapshot.
+// sendSnapshot begins to send the state as it is, in chunks, in place of the library's one message
+// with the newest snapshot.
 func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message) bool {
 	if m.GetType() != raftpb.MsgSnap {
 		return false

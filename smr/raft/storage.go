@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// storage is the part of the log that the library may forget and ask for again. All of it is in memory; what makes it durable are the records that
-// core appends.
+// storage is the part of the log that the library may forget and ask for again. All of it is in
+// memory; what makes it durable are the records that core appends.
 type storage struct {
 	hard    hardState
 	voters  []uint64
@@ -19,7 +19,8 @@ type storage struct {
 	// snapshot is the newest one, without its data; nil if there is none but the beginning.
 	snapshot *raftpb.Snapshot
 	wanted   bool // the library asked for a snapshot that is not there
-	// changed says that the members are others than when the snapshot was made: a new one does not take a snapshot that does not know it.
+	// changed says that the members are others than when the snapshot was made: a new one does not
+	// take a snapshot that does not know it.
 	changed bool
 }
 
@@ -32,7 +33,8 @@ func (s *storage) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
 	return h, &raftpb.ConfState{Voters: s.voters}, nil
 }
 
-// Entries returns entries from lo up to, not including, hi, at least one and else not more bytes than maxSizeBytes.
+// Entries returns entries from lo up to, not including, hi, at least one and else not more bytes
+// than maxSizeBytes.
 func (s *storage) Entries(lo, hi, maxSizeBytes uint64) ([]*raftpb.Entry, error) {
 	switch {
 	case lo <= s.prior.index:
@@ -109,8 +111,8 @@ func (s *storage) noteRecord(index uint64) {
 	}
 }
 
-// compact forgets the entries up to an index, which a snapshot covers, and returns the index of the first record that is still needed; ok is
-// false if no entry is kept.
+// compact forgets the entries up to an index, which a snapshot covers, and returns the index of the
+// first record that is still needed; ok is false if no entry is kept.
 func (s *storage) compact(upTo uint64) (record uint64, ok bool) {
 	if upTo > s.last() {
 		panic(fmt.Sprintf("raft: compaction up to %d of a log that ends at %d", upTo, s.last()))

@@ -106,7 +106,8 @@ func compareStorage(t *testing.T, ours *storage, theirs *raft.MemoryStorage) {
 	}
 }
 
-// What is replayed behind a snapshot must be what was there, also where a record replaced entries that the snapshot covers.
+// What is replayed behind a snapshot must be what was there, also where a record replaced entries
+// that the snapshot covers.
 func TestReplayBehindASnapshot(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

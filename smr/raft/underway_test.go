@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestPartAtATime: a leader sends a follower that does not answer no more of a long log than fits in the queue of its connection.
+// TestPartAtATime: a leader sends a follower that does not answer no more of a long log than fits
+// in the queue of its connection.
 func TestPartAtATime(t *testing.T) {
 	const entries, size = 320, 64 << 10
 	r, env := lone(t)

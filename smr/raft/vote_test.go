@@ -42,7 +42,8 @@ func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uin
 	})
 }
 
-// TestVoteIsOnDisk: a replica votes once in a term, crashes or not; also if it knew of the term before, so that the vote is all that is new [Raft thesis §3.8].
+// TestVoteIsOnDisk: a replica votes once in a term, crashes or not; also if it knew of the term
+// before, so that the vote is all that is new [Raft thesis §3.8].
 func TestVoteIsOnDisk(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		var disk smrtest.Disk
@@ -71,7 +72,8 @@ func TestVoteIsOnDisk(t *testing.T) {
 	}
 }
 
-// carryOut has a replica get what it sends itself, which is when the disk has what it wrote, until nothing is left.
+// carryOut has a replica get what it sends itself, which is when the disk has what it wrote, until
+// nothing is left.
 func carryOut(r *replica, env *protocol.Env[smr.Message], disk *smrtest.Disk, now time.Duration) {
 	for {
 		var own []smr.Message
@@ -90,7 +92,8 @@ func carryOut(r *replica, env *protocol.Env[smr.Message], disk *smrtest.Disk, no
 	}
 }
 
-// TestLeaderWithoutMajorityStops elects a replica that nobody answers any more: after a while it leads no longer, so that clients look elsewhere.
+// TestLeaderWithoutMajorityStops elects a replica that nobody answers any more: after a while it
+// leads no longer, so that clients look elsewhere.
 func TestLeaderWithoutMajorityStops(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
@@ -130,7 +133,8 @@ func TestPlants(t *testing.T) {
 	}})
 }
 
-// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not for good if it is heard all the time after that.
+// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not
+// for good if it is heard all the time after that.
 func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)

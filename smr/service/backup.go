@@ -20,12 +20,14 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// A Backup is the whole contents of the service at one version, or of its first group if it has several.
+// A Backup is the whole contents of the service at one version, or of its first group if it has
+// several.
 type Backup struct {
 	Version uint64
 	Items   []kv.Item  // in order of their versions
 	Leases  []kv.Lease // in order of their IDs; of several groups, each has numbers of its own
-	// Others are the backups of the other groups, each of a moment of its own, and Routing says which keys they have. One group has none, and "".
+	// Others are the backups of the other groups, each of a moment of its own, and Routing says
+	// which keys they have. One group has none, and "".
 	Others  []*Backup
 	Routing string
 }
@@ -47,8 +49,9 @@ const backupTries = 3
 
 // Backup is Client.Backup of one group.
 //
-// It reads page by page, each as of another version, then what changed since the first page, and stops at one version. If more changes come than
-// the service remembers (see CompactedError), it begins again, and gives up after the third time.
+// It reads page by page, each as of another version, then what changed since the first page, and
+// stops at one version. If more changes come than the service remembers (see CompactedError), it
+// begins again, and gives up after the third time.
 func (c *groupClient) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	for try := 1; ; try++ {
 		b, err := c.backup(ctx, progress)
@@ -133,7 +136,8 @@ func (e *NotEmptyError) Error() string {
 // restoreBytes is how much of a backup is loaded by one command. A larger value is one command.
 const restoreBytes = 512 << 10
 
-// Restore is Client.Restore of one group. prepare is all of it that can fail because of what is there.
+// Restore is Client.Restore of one group. prepare is all of it that can fail because of what is
+// there.
 func (c *groupClient) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
 	at, err := c.prepare(ctx, b)
 	if err != nil {
@@ -161,7 +165,8 @@ func (c *groupClient) Restore(ctx context.Context, b *Backup, progress func(keys
 	return nil
 }
 
-// prepare returns how far the group has been restored from the backup before, and an error if it cannot be.
+// prepare returns how far the group has been restored from the backup before, and an error if it
+// cannot be.
 func (c *groupClient) prepare(ctx context.Context, b *Backup) (at uint64, err error) {
 	if at, err = c.restored(ctx, b); err != nil {
 		return 0, err
@@ -169,7 +174,8 @@ func (c *groupClient) prepare(ctx context.Context, b *Backup) (at uint64, err er
 	return at, c.hasRoom(ctx, b.Items[searchVersion(b.Items, at):])
 }
 
-// hasRoom returns an error if the quota, as it is now, has no room for items: a restore that cannot end had better not begin, as nothing else is taken until it ends.
+// hasRoom returns an error if the quota, as it is now, has no room for items: a restore that cannot
+// end had better not begin, as nothing else is taken until it ends.
 func (c *groupClient) hasRoom(ctx context.Context, items []kv.Item) error {
 	u, err := c.Usage(ctx)
 	if err != nil {
@@ -210,7 +216,8 @@ func nextPart(after, last uint64, items []kv.Item, leases []kv.Lease) (part kv.L
 	return part, items[n:], leases[m:]
 }
 
-// restored returns how far the service has been restored from the backup before: 0 if it is empty. A part of a backup that is there is the beginning of it.
+// restored returns how far the service has been restored from the backup before: 0 if it is empty.
+// A part of a backup that is there is the beginning of it.
 func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
 	at := uint64(0)
 	keys := map[string]kv.Item{}
@@ -248,7 +255,8 @@ func (b *Backup) check() error {
 	return kv.Load{To: b.Version, Leases: b.Leases, Items: b.Items}.Check()
 }
 
-// The file of a backup is lines of JSON: one that says what it is, one for each lease and key, and one with the checksum of all lines before.
+// The file of a backup is lines of JSON: one that says what it is, one for each lease and key, and
+// one with the checksum of all lines before.
 type (
 	backupHead struct {
 		Backup  string `json:"backup"`
@@ -282,11 +290,13 @@ type (
 const (
 	backupKind   = "foresay smr"
 	backupFormat = 1
-	// maxBackupLine bounds a line: a value and its key, as text of which each byte may need two, or in Base64, and the rest.
+	// maxBackupLine bounds a line: a value and its key, as text of which each byte may need two, or
+	// in Base64, and the rest.
 	maxBackupLine = 2*(MaxValueBytes+MaxKeyBytes) + 1024
 )
 
-// text returns bytes as a string if they are one without control characters, of which JSON makes six bytes each, else as bytes, which it has in Base64.
+// text returns bytes as a string if they are one without control characters, of which JSON makes
+// six bytes each, else as bytes, which it has in Base64.
 func text(b []byte) (string, []byte) {
 	if utf8.Valid(b) && !bytes.ContainsFunc(b, unicode.IsControl) {
 		return string(b), nil
@@ -294,7 +304,8 @@ func text(b []byte) (string, []byte) {
 	return "", b
 }
 
-// WriteTo writes the backup as lines of JSON. The last one has a checksum, without which the file cannot be read: a part of a file is noticed.
+// WriteTo writes the backup as lines of JSON. The last one has a checksum, without which the file
+// cannot be read: a part of a file is noticed.
 func (b *Backup) WriteTo(to io.Writer) (int64, error) {
 	w := &summing{to: bufio.NewWriter(to), sum: sha256.New()}
 	for i, part := range b.parts() {

@@ -15,8 +15,9 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// backupOf makes a backup while another client writes. Each of its writes is of two keys, one after the other, so that a backup which is not one moment's has
-// the second one's value without the first one's.
+// backupOf makes a backup while another client writes. Each of its writes is of two keys, one after
+// the other, so that a backup which is not one moment's has the second one's value without the
+// first one's.
 func backupOf(ctx context.Context, w *world, c *Client) *Backup {
 	w.Helper()
 	writing, stop := context.WithCancel(ctx)
@@ -51,8 +52,8 @@ func value(b *Backup, key string) int {
 	return -1
 }
 
-// TestBackup: a backup that is made during writes is one moment's, its file is read as it was written, and a new group has the same contents after a
-// restore that was interrupted once.
+// TestBackup: a backup that is made during writes is one moment's, its file is read as it was
+// written, and a new group has the same contents after a restore that was interrupted once.
 func TestBackup(t *testing.T) {
 	var file bytes.Buffer
 	var original *Backup
@@ -173,7 +174,8 @@ func contents(b *Backup) []string {
 	return out
 }
 
-// TestBackupsOfAnyBytes: what is written is read, whatever the keys and values are; what could not be restored is not written.
+// TestBackupsOfAnyBytes: what is written is read, whatever the keys and values are; what could not
+// be restored is not written.
 func TestBackupsOfAnyBytes(t *testing.T) {
 	for _, one := range []string{"\x00", "<", "\"", "\u2028", "\xff", "a", "\\", "\x7f", "\u0080"} {
 		b := &Backup{Version: 2, Items: []kv.Item{
@@ -209,7 +211,8 @@ func TestBackupsOfAnyBytes(t *testing.T) {
 	}
 }
 
-// TestBackupFilesAreChecked: a file that was cut off or changed anywhere is an error that names the line.
+// TestBackupFilesAreChecked: a file that was cut off or changed anywhere is an error that names the
+// line.
 func TestBackupFilesAreChecked(t *testing.T) {
 	b := &Backup{
 		Version: 9, Leases: []kv.Lease{{ID: 2, TTL: time.Minute}},

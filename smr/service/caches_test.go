@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/wal"
 )
 
-// TestSnapshotIsNotCached: what a replica reads of its snapshot when it starts does not stay in memory beside the state that is made of it.
+// TestSnapshotIsNotCached: what a replica reads of its snapshot when it starts does not stay in
+// memory beside the state that is made of it.
 func TestSnapshotIsNotCached(t *testing.T) {
 	store, err := wal.Open(t.TempDir(), diskCaches())
 	if err != nil {

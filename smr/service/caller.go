@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A caller is how a replica makes calls to the service that it is part of. It connects with the first one.
+// A caller is how a replica makes calls to the service that it is part of. It connects with the
+// first one.
 type caller struct {
 	replica *Replica
 	dial    func(ctx context.Context, address string) (net.Conn, error)

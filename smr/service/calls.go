@@ -15,7 +15,8 @@ const MaxValueBytes = 1 << 20
 // MaxKeyBytes bounds a key.
 const MaxKeyBytes = 64 << 10
 
-// A ConflictError says that a key has another version than the one that a change was for; nothing was changed.
+// A ConflictError says that a key has another version than the one that a change was for; nothing
+// was changed.
 type ConflictError struct {
 	Key     string
 	Want    uint64 // the version that the change was for
@@ -66,7 +67,8 @@ func (c *groupClient) Scan(ctx context.Context, from, to string, limit int) (ite
 	return c.outerItems(r.Items), r.More, err
 }
 
-// write has a command executed. A key or value that is too large is rejected here: replicas would have to be told it first.
+// write has a command executed. A key or value that is too large is rejected here: replicas would
+// have to be told it first.
 func (c *groupClient) write(ctx context.Context, key string, value, command []byte) (kv.Result, error) {
 	if len(key) > MaxKeyBytes {
 		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the key has %d bytes, more than %d", len(key), MaxKeyBytes)}

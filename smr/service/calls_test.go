@@ -27,7 +27,8 @@ func TestCalls(t *testing.T) {
 		checkCalls(ctx, t, c)
 		checkWatch(ctx, t, c, replicas)
 
-		// A call that is under way when the client is closed has an unknown outcome, a later one is rejected.
+		// A call that is under way when the client is closed has an unknown outcome, a later one is
+		// rejected.
 		under := make(chan error, 1)
 		go func() {
 			_, err := c.Put(ctx, "k", nil) // a majority has stopped

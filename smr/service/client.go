@@ -21,7 +21,8 @@ import (
 	"github.com/foresay/foresay/transport"
 )
 
-// ClientOptions are what a client takes beside its file. The zero value is right for a process of its own.
+// ClientOptions are what a client takes beside its file. The zero value is right for a process of
+// its own.
 type ClientOptions struct {
 	Logger *slog.Logger // nil: none
 	// Dial connects to a member's address. nil is TCP.
@@ -32,11 +33,12 @@ type ClientOptions struct {
 	member bool // the client belongs to a replica, and has its certificate
 }
 
-// A Client makes calls to the service: Get, Put and the other methods with keys and values, Propose, Execute and Read with commands that package kv
-// encodes. If the service has several groups, each call goes to the one that has the key. Its methods may be called concurrently.
+// A Client makes calls to the service: Get, Put and the other methods with keys and values,
+// Propose, Execute and Read with commands that package kv encodes. If the service has several
+// groups, each call goes to the one that has the key. Its methods may be called concurrently.
 //
-// What their errors mean is that of package client: a [*client.RejectedError] says that nothing happened, nor will; a [*client.UnknownError] that a write may
-// have happened, or may yet, once.
+// What their errors mean is that of package client: a [*client.RejectedError] says that nothing
+// happened, nor will; a [*client.UnknownError] that a write may have happened, or may yet, once.
 type Client struct {
 	cfg    *ClientConfig
 	host   *host.Host
@@ -51,9 +53,10 @@ type Client struct {
 	asking  map[uint64]chan told
 }
 
-// Dial returns a client of the service that cfg describes. It returns at once: replicas are reached in the background, and calls wait for them. They fail
-// with a [*client.RejectedError] as long as replicas refuse to talk with this client, because of its certificates, cluster or protocol, and none has ever
-// talked with it. The client must be closed.
+// Dial returns a client of the service that cfg describes. It returns at once: replicas are reached
+// in the background, and calls wait for them. They fail with a [*client.RejectedError] as long as
+// replicas refuse to talk with this client, because of its certificates, cluster or protocol, and
+// none has ever talked with it. The client must be closed.
 func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c, err := newClient(cfg, o)
 	if err != nil {
@@ -76,8 +79,8 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the client. Calls under way return an error, with an unknown outcome if they are writes. It returns why the client ended before it was
-// closed, if it did.
+// Close ends the client. Calls under way return an error, with an unknown outcome if they are
+// writes. It returns why the client ended before it was closed, if it did.
 func (c *Client) Close() error {
 	c.endCalls(nil)
 	c.stop()
@@ -92,7 +95,8 @@ func (c *Client) endCalls(err error) {
 	}
 }
 
-// watchRefusals gives up calls if nobody talks with this client, until somebody does: they would wait for what is configured wrongly.
+// watchRefusals gives up calls if nobody talks with this client, until somebody does: they would
+// wait for what is configured wrongly.
 func (c *Client) watchRefusals(ctx context.Context) {
 	look := time.NewTicker(refusalPause)
 	defer look.Stop()
@@ -116,7 +120,8 @@ func (c *Client) watchRefusals(ctx context.Context) {
 // refusalPause is the time between two looks of watchRefusals.
 const refusalPause = 20 * time.Millisecond
 
-// refused tells whether all members were tried, and one at least answered that it does not belong together with this client.
+// refused tells whether all members were tried, and one at least answered that it does not belong
+// together with this client.
 func (c *Client) refused() bool {
 	refused := false
 	for _, p := range c.host.Stats().Network.Peers {
@@ -133,7 +138,8 @@ func (c *Client) Reached() bool {
 	return slices.ContainsFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return p.Connects > 0 })
 }
 
-// WithClient runs a client while f runs, and returns what f does, or why the client ended before. The context of f ends with the client.
+// WithClient runs a client while f runs, and returns what f does, or why the client ended before.
+// The context of f ends with the client.
 func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error) (err error) {
 	c, err := Dial(cfg, o)
 	if err != nil {
@@ -310,7 +316,8 @@ func (c *Client) presentPeers() []transport.PeerStats {
 	return slices.DeleteFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return !present[p.ID] })
 }
 
-// unreachable returns why this client does not reach a member, nil if it does, or has not tried to the end.
+// unreachable returns why this client does not reach a member, nil if it does, or has not tried to
+// the end.
 func (c *Client) unreachable() map[protocol.ID]error {
 	out := map[protocol.ID]error{}
 	for _, p := range c.host.Stats().Network.Peers {
@@ -321,5 +328,6 @@ func (c *Client) unreachable() map[protocol.ID]error {
 	return out
 }
 
-// statusRepeat is how long an answer about a replica's status is waited for before it is asked for again.
+// statusRepeat is how long an answer about a replica's status is waited for before it is asked for
+// again.
 const statusRepeat = 300 * time.Millisecond

@@ -12,8 +12,9 @@ import (
 	"github.com/foresay/foresay/smr/client"
 )
 
-// Change has the members changed, of all groups one after the other. A change that cannot be made yet, or of which nobody knows, is asked for again until ctx is done: making it
-// twice is making it once.
+// Change has the members changed, of all groups one after the other. A change that cannot be made
+// yet, or of which nobody knows, is asked for again until ctx is done: making it twice is making it
+// once.
 func (c *Client) Change(ctx context.Context, change smr.Change) error {
 	for _, g := range c.groups {
 		if err := g.change(ctx, change); err != nil {
@@ -62,7 +63,8 @@ var ErrNoLearners = errors.New("this protocol has no learners: a replica counts 
 // learnPause is the time between two looks at a replica that learns.
 const learnPause = 100 * time.Millisecond
 
-// Learner returns how a replica is that waits to be added, from what all replicas say. It returns false if none of them knows it, or if it is a member of all groups.
+// Learner returns how a replica is that waits to be added, from what all replicas say. It returns
+// false if none of them knows it, or if it is a member of all groups.
 func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found bool, err error) {
 	brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
 	defer cancel()
@@ -92,8 +94,10 @@ func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found
 	return l, found, nil
 }
 
-// AwaitLearner waits until a replica that is to be added has the state of all groups, as a learner: it gets what is decided, and does not count. tell, if it is not nil, is told now
-// and then how far it is. The replica becomes a learner when it is started with Join, and is none any more when it is stopped or added.
+// AwaitLearner waits until a replica that is to be added has the state of all groups, as a learner:
+// it gets what is decided, and does not count. tell, if it is not nil, is told now and then how far
+// it is. The replica becomes a learner when it is started with Join, and is none any more when it
+// is stopped or added.
 func (c *Client) AwaitLearner(ctx context.Context, id protocol.ID, tell func(Learning)) (Learning, error) {
 	if !c.cfg.proto.Learns {
 		return Learning{}, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoLearners)

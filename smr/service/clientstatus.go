@@ -28,8 +28,10 @@ func (c *Client) onStatus(msg statusMessage) {
 	}
 }
 
-// Status asks all members that are known, those that they know of, and those that wait to be added, how they are. It waits until all have answered, cannot be reached, or ctx is
-// done; the statuses are in order of the groups and of the replicas, and those of the ones that did not answer say why.
+// Status asks all members that are known, those that they know of, and those that wait to be added,
+// how they are. It waits until all have answered, cannot be reached, or ctx is done; the statuses
+// are in order of the groups and of the replicas, and those of the ones that did not answer say
+// why.
 func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	number := rand.Uint64()
 	answers, forget := c.expect(number)
@@ -158,7 +160,8 @@ func (c *Client) summary(got map[protocol.ID][]Status) []Status {
 	return out
 }
 
-// summaryOf adds to the statuses of a group those that did not answer. Those that were removed, as the newest answer has it, are left out unless they answered.
+// summaryOf adds to the statuses of a group those that did not answer. Those that were removed, as
+// the newest answer has it, are left out unless they answered.
 func (c *Client) summaryOf(group int, got map[protocol.ID][]Status, failed map[protocol.ID]error) []Status {
 	var out []Status
 	newest := Status{}

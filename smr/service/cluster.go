@@ -23,15 +23,17 @@ type ClusterOptions struct {
 	Dir      string // where the files and disks are; it must hold no cluster
 	Protocol string
 	Replicas int
-	// WAN is the network between the replicas, which are at its Sites, in their order. The zero matrix is this machine's own network.
+	// WAN is the network between the replicas, which are at its Sites, in their order. The zero
+	// matrix is this machine's own network.
 	WAN     wan.Matrix
 	Sites   []wan.Site
 	Logger  *slog.Logger // nil: none
 	Routing              // among groups
 }
 
-// A Cluster is replicas in one process, for development: real hosts, disks, certificates and connections, over a network that has the delays of another.
-// Its methods may be called concurrently.
+// A Cluster is replicas in one process, for development: real hosts, disks, certificates and
+// connections, over a network that has the delays of another. Its methods may be called
+// concurrently.
 type Cluster struct {
 	o      ClusterOptions
 	net    *shape.Network
@@ -130,7 +132,8 @@ const leastRoundTrip = 50 * time.Millisecond
 // roundTrip is what timeouts follow from.
 func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
 
-// start runs a replica at a listener, which it owns from now on. c.mu is held, or nobody else has c.
+// start runs a replica at a listener, which it owns from now on. c.mu is held, or nobody else has
+// c.
 func (c *Cluster) start(p *placed, l net.Listener) error {
 	r, err := OpenReplica(p.cfg, ReplicaOptions{
 		Logger: c.o.Logger.With("replica", p.id), Listener: l, Dial: c.net.DialContext(p.site),
@@ -150,7 +153,8 @@ func (c *Cluster) start(p *placed, l net.Listener) error {
 	return nil
 }
 
-// Client returns the configuration of clients. That of processes elsewhere is in the file ClientFile.
+// Client returns the configuration of clients. That of processes elsewhere is in the file
+// ClientFile.
 func (c *Cluster) Client() *ClientConfig { return c.client }
 
 // At returns the options of a client at a site.
@@ -255,7 +259,8 @@ func (c *Cluster) Lose(id protocol.ID) error {
 	return os.RemoveAll(p.cfg.Data)
 }
 
-// Join starts one more replica, with an empty disk, at a site where there is none if there is such a one. It is still to be added to the group.
+// Join starts one more replica, with an empty disk, at a site where there is none if there is such
+// a one. It is still to be added to the group.
 func (c *Cluster) Join() (Member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

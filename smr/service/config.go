@@ -18,7 +18,8 @@ import (
 type Config struct {
 	Cluster  string `json:"cluster"`
 	Protocol string `json:"protocol"`
-	// Generation is "" but in a group that Recover made. Hosts of different generations do not talk.
+	// Generation is "" but in a group that Recover made. Hosts of different generations do not
+	// talk.
 	Generation string `json:"generation,omitempty"`
 	Routing
 	ID        protocol.ID `json:"id"`
@@ -182,8 +183,9 @@ func (g *group) check() error {
 	return configfile.CheckTLS(g.TLS, g.Insecure)
 }
 
-// clusterName is what hosts compare when they connect. Those of different protocols would take each other's messages for their own, and those of a group that was recovered must
-// not hear members that were declared dead.
+// clusterName is what hosts compare when they connect. Those of different protocols would take each
+// other's messages for their own, and those of a group that was recovered must not hear members
+// that were declared dead.
 func clusterName(cluster, protocolName, generation string, routing Routing) string {
 	what := protocolName
 	if routing.count() > 1 {
@@ -216,7 +218,8 @@ func (c *Config) replica(group int, machine smr.StateMachine) smr.ReplicaConfig 
 	return cfg
 }
 
-// leader returns who should lead a group first. Several groups have their leaders spread over the members.
+// leader returns who should lead a group first. Several groups have their leaders spread over the
+// members.
 func (c *Config) leader(group int) protocol.ID {
 	if c.count() == 1 || c.Join {
 		return c.Leader

@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Equal tells whether all members of each group have answered, are ready, know the same leader if there is to be one, and have applied all that is committed.
+// Equal tells whether all members of each group have answered, are ready, know the same leader if
+// there is to be one, and have applied all that is committed.
 func Equal(statuses []Status) bool {
 	groups := ByGroup(statuses)
 	return len(groups) > 0 && !slices.ContainsFunc(groups, func(g []Status) bool { return !equal(g) })
@@ -18,7 +19,8 @@ func equal(statuses []Status) bool {
 	return agree(statuses, func(s Status) bool { return s.Applied == newest.Applied && s.Committed == newest.Applied })
 }
 
-// A Catchup tells when the members of all groups have caught up. While clients write all the time they may never be Equal. The zero value is ready for use.
+// A Catchup tells when the members of all groups have caught up. While clients write all the time
+// they may never be Equal. The zero value is ready for use.
 type Catchup struct {
 	groups map[int]*catchup
 }
@@ -29,7 +31,8 @@ type catchup struct {
 	goal  smr.Slot // what was committed when it began
 }
 
-// Over tells whether the replicas are Equal, or as Equal has it but have applied more or less beyond what was committed at the first call that had an answer.
+// Over tells whether the replicas are Equal, or as Equal has it but have applied more or less
+// beyond what was committed at the first call that had an answer.
 func (c *Catchup) Over(statuses []Status) bool {
 	if c.groups == nil {
 		c.groups = map[int]*catchup{}

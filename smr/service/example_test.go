@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-// A program reads the clients' file, connects, and makes calls. Here it brings a cluster of its own along; usually "foresay smr serve" runs it.
+// A program reads the clients' file, connects, and makes calls. Here it brings a cluster of its own
+// along; usually "foresay smr serve" runs it.
 func Example() {
 	if err := useService(); err != nil {
 		fmt.Println(err)

@@ -35,8 +35,9 @@ const ClientFile = "client.json"
 // ConfigFile returns the name of a replica's file in a directory that Init made.
 func ConfigFile(id protocol.ID) string { return fmt.Sprintf("replica-%d.json", id) }
 
-// Init makes the files of a cluster on this machine: one for each replica, one for clients, and certificates for all of them. It overwrites
-// nothing: a directory that has a cluster is an error. It returns the clients' configuration.
+// Init makes the files of a cluster on this machine: one for each replica, one for clients, and
+// certificates for all of them. It overwrites nothing: a directory that has a cluster is an error.
+// It returns the clients' configuration.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	if _, err := catalog.Protocol(o.Protocol); err != nil {
@@ -91,7 +92,8 @@ func Init(o InitOptions) (*ClientConfig, error) {
 	return c, nil
 }
 
-// InitJoin makes the files of one more replica in a directory that Init made: one that is to be added. An empty address is one that is free now.
+// InitJoin makes the files of one more replica in a directory that Init made: one that is to be
+// added. An empty address is one that is free now.
 func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 	fail := func(err error) (*Config, error) { return nil, fmt.Errorf("init %s: replica %d: %w", dir, id, err) }
 	if err := checkID("id", id); err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// followMembers has the client ask the members of now, while it runs: those that its file names may all be replaced. It looks who they are when somebody can be reached no more, and
-// now and then in any case.
+// followMembers has the client ask the members of now, while it runs: those that its file names may
+// all be replaced. It looks who they are when somebody can be reached no more, and now and then in
+// any case.
 func (c *Client) followMembers(ctx context.Context) {
 	look := time.NewTicker(followPause)
 	defer look.Stop()
@@ -35,13 +36,15 @@ func (c *Client) followMembers(ctx context.Context) {
 	}
 }
 
-// followPause is the time between two looks at who is reached, followEvery the longest time between two questions about who the members are.
+// followPause is the time between two looks at who is reached, followEvery the longest time between
+// two questions about who the members are.
 const (
 	followPause = 200 * time.Millisecond
 	followEvery = time.Minute
 )
 
-// follow asks all replicas that are known for the members of their groups. It returns false if nobody answered.
+// follow asks all replicas that are known for the members of their groups. It returns false if
+// nobody answered.
 func (c *Client) follow(ctx context.Context) bool {
 	brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
 	defer cancel()
@@ -60,7 +63,8 @@ func (c *Client) follow(ctx context.Context) bool {
 				stay[m.ID] = true
 			}
 		}
-		if len(newest.Members) > 0 && newest.Applied >= g.followed { // otherwise only those have answered who are behind what was known before
+		// otherwise only those have answered who are behind what was known before
+		if len(newest.Members) > 0 && newest.Applied >= g.followed {
 			heard++
 			g.followed = newest.Applied
 			members := smrMembers(newest.Members)
@@ -95,6 +99,7 @@ func (c *Client) forgetOthers(stay map[protocol.ID]bool) {
 func (g *groupClient) tellMembers() {
 	node, members := g.begun.Load(), g.members.Load()
 	if node != nil && members != nil {
-		_ = node.TryDeliver(smr.MembersAre{Members: slices.Clone(*members)}) // a node that is full hears it the next time
+		// a node that is full hears it the next time
+		_ = node.TryDeliver(smr.MembersAre{Members: slices.Clone(*members)})
 	}
 }

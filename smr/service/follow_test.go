@@ -35,8 +35,9 @@ func (w *world) replace(ctx context.Context, c *Client, old *ran, id protocol.ID
 	return r
 }
 
-// TestClientsFollowTheMembers: a client that runs on goes on when no replica is left that its file names, with several groups too, of which it has used only one. Replicas are added
-// to groups that nobody has used yet.
+// TestClientsFollowTheMembers: a client that runs on goes on when no replica is left that its file
+// names, with several groups too, of which it has used only one. Replicas are added to groups that
+// nobody has used yet.
 func TestClientsFollowTheMembers(t *testing.T) {
 	follows := func(w *world) {
 		one, two, three := w.start(1), w.start(2), w.start(3)

@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// Backup reads the contents of the service while it is used. It is one moment's: what was there at Backup.Version, which is not before Backup was called. If there are several
-// groups, each has a moment of its own. progress, if it is not nil, is told how many keys have been read.
+// Backup reads the contents of the service while it is used. It is one moment's: what was there at
+// Backup.Version, which is not before Backup was called. If there are several groups, each has a
+// moment of its own. progress, if it is not nil, is told how many keys have been read.
 //
-// If more changes come meanwhile than the service remembers (see CompactedError), it begins again, and gives up after the third time.
+// If more changes come meanwhile than the service remembers (see CompactedError), it begins again,
+// and gives up after the third time.
 func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	parts := make([]*Backup, len(c.groups))
 	total := newTotal(len(c.groups), progress)
@@ -27,9 +29,12 @@ func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, 
 	return b, nil
 }
 
-// Restore loads a backup into a new service, whose keys have the versions of the backup then, and leases their IDs, with their whole time to go. A restore
-// that was interrupted is called again, and goes on. A service that has contents of its own is left alone: the error is a [*NotEmptyError]. Until it is done the service
-// refuses other changes. The backup of several groups is for a service that has the same. progress, if it is not nil, is told how many keys are loaded.
+// Restore loads a backup into a new service, whose keys have the versions of the backup then, and
+// leases their IDs, with their whole time to go. A restore that was interrupted is called again,
+// and goes on. A service that has contents of its own is left alone: the error is a
+// [*NotEmptyError]. Until it is done the service refuses other changes. The backup of several
+// groups is for a service that has the same. progress, if it is not nil, is told how many keys are
+// loaded.
 func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
 	parts := b.parts()
 	routing := ""

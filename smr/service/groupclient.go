@@ -10,11 +10,13 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// A groupClient makes calls to one group of the service. IDs of leases are those that clients see: see outer.
+// A groupClient makes calls to one group of the service. IDs of leases are those that clients see:
+// see outer.
 type groupClient struct {
 	*client.Client
 	kv client.Typed[[]byte, []byte, kv.Result]
-	// node returns what speaks to the group. It begins with the first call, as it has a session opened in the group: a program that asks one of a hundred groups leaves the others at rest.
+	// node returns what speaks to the group. It begins with the first call, as it has a session
+	// opened in the group: a program that asks one of a hundred groups leaves the others at rest.
 	node   func() (*host.Node[smr.Message], error)
 	number int // from 0 on
 	of     int // groups
@@ -35,7 +37,8 @@ func (e *LeaseGroupError) Error() string {
 	return fmt.Sprintf("lease %d is of another group than the key %q: a lease is for keys of one group; grant one for this key", e.Lease, e.Key)
 }
 
-// outer returns the ID by which clients know a lease of the group: groups number their leases each for itself, and a lease is to tell its group.
+// outer returns the ID by which clients know a lease of the group: groups number their leases each
+// for itself, and a lease is to tell its group.
 func (c *groupClient) outer(id kv.LeaseID) kv.LeaseID {
 	if id == 0 {
 		return 0

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// TestRouting: each key has one group, groups by range have the keys between their splits, and hashes spread similar keys.
+// TestRouting: each key has one group, groups by range have the keys between their splits, and
+// hashes spread similar keys.
 func TestRouting(t *testing.T) {
 	byRange := Routing{Splits: []string{"g", "p"}}
 	for key, want := range map[string]int{"": 0, "f": 0, "g": 1, "oz": 1, "p": 2, "z": 2} {
@@ -45,7 +46,8 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestGroups uses four groups in three processes: calls, what spans groups, and what is refused, while a process is down.
+// TestGroups uses four groups in three processes: calls, what spans groups, and what is refused,
+// while a process is down.
 func TestGroups(t *testing.T) {
 	inGroups(t, "raft", Routing{Groups: 4}, func(w *world) {
 		w.start(1)

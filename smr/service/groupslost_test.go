@@ -19,7 +19,8 @@ import (
 
 var byRange = Routing{Splits: []string{"g", "p"}}
 
-// TestGroupsRest: groups that have nothing to do rest, those of a process that is killed meanwhile have leaders again although nobody calls, and a call wakes its group only.
+// TestGroupsRest: groups that have nothing to do rest, those of a process that is killed meanwhile
+// have leaders again although nobody calls, and a call wakes its group only.
 func TestGroupsRest(t *testing.T) {
 	for _, name := range []string{"raft", "multipaxos"} {
 		t.Run(name, func(t *testing.T) { inGroups(t, name, byRange, testGroupsRest) })
@@ -53,7 +54,8 @@ func testGroupsRest(w *world) {
 		}
 		before := w.sent(all)
 		time.Sleep(time.Second)
-		// Each process sends each other one a beat a hundred times a second; how far their disks are is known.
+		// Each process sends each other one a beat a hundred times a second; how far their disks
+		// are is known.
 		if messages := w.sent(all) - before; messages > 6*100+60 {
 			w.Errorf("processes at rest sent %d messages in a second", messages)
 		}
@@ -108,8 +110,9 @@ func (w *world) killsLeader(ctx context.Context, c *Client, all []*ran, statuses
 	}
 }
 
-// TestGroupsAfterALoss: of three processes with three groups one disk is left. A backup of all groups is restored into a new cluster, and a new group is made of the disk, with what each of the groups
-// had; it takes calls in each of them, and another replica joins them all.
+// TestGroupsAfterALoss: of three processes with three groups one disk is left. A backup of all
+// groups is restored into a new cluster, and a new group is made of the disk, with what each of the
+// groups had; it takes calls in each of them, and another replica joins them all.
 func TestGroupsAfterALoss(t *testing.T) {
 	var backup *Backup
 	inGroups(t, "raft", byRange, func(w *world) {
@@ -249,7 +252,8 @@ func (w *world) sameGroups(ctx context.Context, c *Client, want *Backup) {
 	}
 }
 
-// TestClientOfSomeGroups: a client says nothing to groups of which it wants nothing. It would open a session in each of them, and wake them.
+// TestClientOfSomeGroups: a client says nothing to groups of which it wants nothing. It would open
+// a session in each of them, and wake them.
 func TestClientOfSomeGroups(t *testing.T) {
 	inGroups(t, "raft", byRange, func(w *world) {
 		w.start(1)

@@ -31,11 +31,13 @@ func (e *HandOverError) Error() string {
 // handOverPause is the time between two looks whether the successor leads.
 const handOverPause = 20 * time.Millisecond
 
-// lookFor is how long each look waits for members, who may be stopped: so many round trips, and a second at least.
+// lookFor is how long each look waits for members, who may be stopped: so many round trips, and a
+// second at least.
 const lookFor = 4
 
-// HandOver has another member lead, or whichever is up to date if to is 0, and returns who led and who does. It waits until the successor says that it leads. The group stands still
-// for about two round trips. If the service has several groups it is about the first one: see HandOverGroup.
+// HandOver has another member lead, or whichever is up to date if to is 0, and returns who led and
+// who does. It waits until the successor says that it leads. The group stands still for about two
+// round trips. If the service has several groups it is about the first one: see HandOverGroup.
 func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader protocol.ID, err error) {
 	return c.HandOverGroup(ctx, 1, to)
 }
@@ -82,8 +84,9 @@ type LeaderMove struct {
 	Leader protocol.ID `json:"leader"`
 }
 
-// SpreadLeaders has leaders hand over until no replica that answers leads two groups more than another one, and returns what it did, also if it fails. For a
-// member that is not up to date yet, as after its start, it waits until ctx ends.
+// SpreadLeaders has leaders hand over until no replica that answers leads two groups more than
+// another one, and returns what it did, also if it fails. For a member that is not up to date yet,
+// as after its start, it waits until ctx ends.
 func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
 	moves := []LeaderMove{}
 	if !c.cfg.proto.HandsOver {
@@ -117,7 +120,8 @@ func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
 	return moves, nil
 }
 
-// nextMove returns a group whose leader leads most groups, and the member that leads fewest; 0 if they differ by one at most.
+// nextMove returns a group whose leader leads most groups, and the member that leads fewest; 0 if
+// they differ by one at most.
 func nextMove(statuses []Status) (group int, to protocol.ID) {
 	leads := map[protocol.ID][]int{}
 	for _, g := range ByGroup(statuses) {
@@ -146,7 +150,8 @@ func nextMove(statuses []Status) (group int, to protocol.ID) {
 	return leads[most][0], fewest
 }
 
-// leaderOf returns who leads: of those who say that they do the one of the highest term; 0 if nobody does.
+// leaderOf returns who leads: of those who say that they do the one of the highest term; 0 if
+// nobody does.
 func leaderOf(statuses []Status) protocol.ID {
 	best := Status{}
 	for _, s := range statuses {
@@ -186,7 +191,8 @@ type leadAnswer struct {
 	Reason string      `json:"reason,omitempty"`
 }
 
-// handOver asks the replica's node to hand over; then is called on the node's goroutine, and must not wait.
+// handOver asks the replica's node to hand over; then is called on the node's goroutine, and must
+// not wait.
 func (g *replicaGroup) handOver(to protocol.ID, then func(leadAnswer)) error {
 	if !g.cfg.proto.HandsOver {
 		then(leadAnswer{Reason: ErrNoHandOver.Error()})
@@ -222,10 +228,12 @@ func (r *Replica) onLead(q leadAsked) {
 	}
 }
 
-// patience of a leader that ends: how long it waits for its successor, in round trips, if one was found.
+// patience of a leader that ends: how long it waits for its successor, in round trips, if one was
+// found.
 const farewellTrips = 10
 
-// retire hands over before the replica ends, where it leads and another member is up to date. It waits for the successors, but not for long.
+// retire hands over before the replica ends, where it leads and another member is up to date. It
+// waits for the successors, but not for long.
 func (r *Replica) retire() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewellTrips*max(r.cfg.roundTrip, 100*time.Millisecond))
 	defer cancel()

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// writing has one client after the other write, as long as it is not stopped, and tells the longest time that a put took.
+// writing has one client after the other write, as long as it is not stopped, and tells the longest
+// time that a put took.
 func (w *world) writing(ctx context.Context, c *Client) (stop func() (longest time.Duration)) {
 	ctx, cancel := context.WithCancel(ctx)
 	longest := make(chan time.Duration)
@@ -36,7 +37,8 @@ func (w *world) writing(ctx context.Context, c *Client) (stop func() (longest ti
 	}
 }
 
-// TestHandOver has leaders hand over by command, and before they end, while a client writes: no put takes much longer than a few round trips, which are 10 ms here.
+// TestHandOver has leaders hand over by command, and before they end, while a client writes: no put
+// takes much longer than a few round trips, which are 10 ms here.
 func TestHandOver(t *testing.T) {
 	for _, name := range []string{"raft", "multipaxos"} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +84,8 @@ func (w *world) endsGently(ctx context.Context, c *Client, leader *ran) {
 	}
 }
 
-// TestHandOverBesideASilentMember: a member that says nothing, as one that is stopped, keeps no leader from handing over.
+// TestHandOverBesideASilentMember: a member that says nothing, as one that is stopped, keeps no
+// leader from handing over.
 func TestHandOverBesideASilentMember(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {
 		replicas := []*ran{w.start(1), w.start(2), w.start(3)}

@@ -152,7 +152,8 @@ func (c *groupClient) acquire(ctx context.Context, key string, lease kv.LeaseID)
 	return 0, context.Cause(ctx)
 }
 
-// awaitRelease waits until a key is not there, or ctx is done. If the key has the lease, which an attempt of unknown outcome gave it, it returns its version.
+// awaitRelease waits until a key is not there, or ctx is done. If the key has the lease, which an
+// attempt of unknown outcome gave it, it returns its version.
 func (c *groupClient) awaitRelease(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
 	for items, err := range c.Watch(ctx, OnlyKey(key)) {
 		if err != nil {

@@ -33,7 +33,8 @@ func (w *world) leaseEnd(ctx context.Context, c *Client, key string) time.Durati
 	return time.Since(began)
 }
 
-// TestLeases: keys of a lease stay while it is renewed, with the replica down that ends leases first, and go when it is not renewed any more.
+// TestLeases: keys of a lease stay while it is renewed, with the replica down that ends leases
+// first, and go when it is not renewed any more.
 func TestLeases(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, testLeases) })
@@ -88,7 +89,8 @@ func testLeases(w *world) {
 	}
 }
 
-// TestLocks: two clients take turns with a lock, and the tokens rise. One that is cut off loses it, and is told before another one has it.
+// TestLocks: two clients take turns with a lock, and the tokens rise. One that is cut off loses it,
+// and is told before another one has it.
 func TestLocks(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {
 		w.start(1)
@@ -133,7 +135,8 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-// TestLostLock: a holder of a lock whose client is closed, or whose lease is revoked, is told so by its context.
+// TestLostLock: a holder of a lock whose client is closed, or whose lease is revoked, is told so by
+// its context.
 func TestLostLock(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {
 		w.start(1)

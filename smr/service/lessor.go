@@ -13,9 +13,11 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// lessor ends the leases of a group's key-value store that nobody renews. Each replica has one, which times the renewals that its own store executes; when a lease
-// was not renewed for its TTL, it proposes as a client that the lease end with as many renewals as it has seen. That does nothing if the
-// lease was renewed elsewhere meanwhile, so all replicas may do it. They do it one after the other, so that mostly one command does.
+// lessor ends the leases of a group's key-value store that nobody renews. Each replica has one,
+// which times the renewals that its own store executes; when a lease was not renewed for its TTL,
+// it proposes as a client that the lease end with as many renewals as it has seen. That does
+// nothing if the lease was renewed elsewhere meanwhile, so all replicas may do it. They do it one
+// after the other, so that mostly one command does.
 type lessor struct {
 	replica *Replica
 	group   int
@@ -32,7 +34,8 @@ type watchedLease struct {
 	due      time.Time
 }
 
-// lessorPatience bounds how long a lessor waits for one lease's end to be executed before it tries again.
+// lessorPatience bounds how long a lessor waits for one lease's end to be executed before it tries
+// again.
 const lessorPatience = 5 * time.Second
 
 func newLessor(r *Replica, group int) *lessor {

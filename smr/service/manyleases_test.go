@@ -13,11 +13,12 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// leasesVariable says how many leases TestManyLeases grants, kv.MaxLeases at most; without it they are few, as ten thousand take 10 s.
+// leasesVariable says how many leases TestManyLeases grants, kv.MaxLeases at most; without it they
+// are few, as ten thousand take 10 s.
 const leasesVariable = "FORESAY_LEASES"
 
-// TestManyLeases grants many leases, a key with every tenth, and renews one. The others end soon after their time and not before, though the replica that ends leases first is
-// replaced meanwhile.
+// TestManyLeases grants many leases, a key with every tenth, and renews one. The others end soon
+// after their time and not before, though the replica that ends leases first is replaced meanwhile.
 func TestManyLeases(t *testing.T) {
 	many := 500
 	if s := os.Getenv(leasesVariable); s != "" {

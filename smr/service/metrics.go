@@ -66,7 +66,8 @@ func unready(s Status) string {
 	return why
 }
 
-// figures are what the replica knows of itself, and its host of it. If there are several groups, most are of each.
+// figures are what the replica knows of itself, and its host of it. If there are several groups,
+// most are of each.
 func (r *Replica) figures(page *metrics.Page, statuses []Status) {
 	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "replica", fmt.Sprint(r.cfg.ID))
 	for _, s := range statuses {

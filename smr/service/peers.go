@@ -52,7 +52,8 @@ func (t *peerTable) change(groups []groupNews) {
 	t.log.Info("replica: members", "members", fmt.Sprint(members))
 }
 
-// expect talks to a replica that is no member as far as is known here, as long as it says where it is.
+// expect talks to a replica that is no member as far as is known here, as long as it says where it
+// is.
 func (t *peerTable) expect(m Member) {
 	if t.known[m.ID] && t.everywhere(m.ID) || m.ID == t.cfg.ID {
 		return
@@ -113,8 +114,8 @@ func (t *peerTable) tellLearners() {
 	t.learners.Store(&all)
 }
 
-// announce has a replica that was not in the group from the beginning tell all others where it is. They may not know: before it is added, or while
-// they were away when it was.
+// announce has a replica that was not in the group from the beginning tell all others where it is.
+// They may not know: before it is added, or while they were away when it was.
 func (t *peerTable) announce() {
 	if !t.cfg.Join {
 		return

@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// A QuotaError says that the service would hold more than its quota; nothing was changed. Deletions, and changes that do not make it grow, go on.
+// A QuotaError says that the service would hold more than its quota; nothing was changed.
+// Deletions, and changes that do not make it grow, go on.
 type QuotaError struct {
 	Reason string // what is there, and what it would be
 }

@@ -34,11 +34,13 @@ import (
 type RecoverOptions struct {
 	Config string // the file of the replica whose disk is left
 	Client string // the clients' file, to be written anew; "": none
-	// Dead are all other members, declared dead. AcceptLoss says that what the disk does not have may be lost. Without both Recover only tells what it would do.
+	// Dead are all other members, declared dead. AcceptLoss says that what the disk does not have
+	// may be lost. Without both Recover only tells what it would do.
 	Dead       []protocol.ID
 	AcceptLoss bool
 	Logger     *slog.Logger // nil: none
-	// Dial connects to the address of a member that is declared dead: nobody is to be there. nil is TCP.
+	// Dial connects to the address of a member that is declared dead: nobody is to be there. nil is
+	// TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -50,7 +52,8 @@ type Recovery struct {
 	Groups   int         `json:"groups"`
 	Applied  smr.Slot    `json:"applied"` // of several groups, as all figures, the sum
 	Snapshot smr.Slot    `json:"snapshot"`
-	// Doubtful counts the commands that are taken over though the disk does not say that they were decided.
+	// Doubtful counts the commands that are taken over though the disk does not say that they were
+	// decided.
 	Doubtful   int    `json:"doubtful"`
 	Keys       uint64 `json:"keys"`
 	Bytes      uint64 `json:"bytes"`
@@ -63,14 +66,17 @@ type Recovery struct {
 	Done       bool   `json:"done"`
 }
 
-// ErrUnconfirmed says that Recover was not told that the others are dead and that a loss is accepted.
+// ErrUnconfirmed says that Recover was not told that the others are dead and that a loss is
+// accepted.
 var ErrUnconfirmed = errors.New("nothing was changed")
 
-// Recover makes a new group of one replica from the disk of a replica that is left of a group that has lost its quorum. What the replica had executed is there; what others were told
-// is done and this disk has not heard of is lost, and nobody can tell what that is.
+// Recover makes a new group of one replica from the disk of a replica that is left of a group that
+// has lost its quorum. What the replica had executed is there; what others were told is done and
+// this disk has not heard of is lost, and nobody can tell what that is.
 //
-// The old directory stays as it is. The new group is of another generation: hosts, disks and clients of the old one are refused. Its members must never come back all
-// the same: a majority of them would go on as the old group, beside the new one, for clients that have the old file.
+// The old directory stays as it is. The new group is of another generation: hosts, disks and
+// clients of the old one are refused. Its members must never come back all the same: a majority of
+// them would go on as the old group, beside the new one, for clients that have the old file.
 func Recover(o RecoverOptions) (*Recovery, error) {
 	fail := func(r *Recovery, err error) (*Recovery, error) { return r, fmt.Errorf("recover: %w", err) }
 	cfg, err := ReadConfig(o.Config)
@@ -238,7 +244,8 @@ func unreached(dial func(context.Context, string) (net.Conn, error), dead []Memb
 	return nil
 }
 
-// found makes the disk of the new group: what a new group of one writes when it starts, with a state machine that is not empty.
+// found makes the disk of the new group: what a new group of one writes when it starts, with a
+// state machine that is not empty.
 func found(cfg *Config, machines []*kv.Store, r *Recovery, log *slog.Logger) (err error) {
 	if _, err := os.Stat(r.Data); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there already", r.Data)

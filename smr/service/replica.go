@@ -24,7 +24,8 @@ import (
 // farewell is how long a replica still talks to a member that was removed, which is to learn of it.
 const farewell = 30 * time.Second
 
-// ReplicaOptions are what a replica takes beside its file. The zero value is right for a process of its own.
+// ReplicaOptions are what a replica takes beside its file. The zero value is right for a process of
+// its own.
 type ReplicaOptions struct {
 	Logger   *slog.Logger // nil: none
 	Listener net.Listener // nil: one at the address of the file
@@ -32,7 +33,8 @@ type ReplicaOptions struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// A Replica is one replica of the service: of each of its groups, if it has several. Its methods may be called concurrently.
+// A Replica is one replica of the service: of each of its groups, if it has several. Its methods
+// may be called concurrently.
 type Replica struct {
 	cfg      *Config
 	log      *slog.Logger
@@ -53,7 +55,8 @@ type Replica struct {
 	learners atomic.Pointer[[]Member] // those that do, as far as is known here
 }
 
-// A RefusedError says that a replica must not take part under its identity: most often because its disk was lost.
+// A RefusedError says that a replica must not take part under its identity: most often because its
+// disk was lost.
 type RefusedError struct {
 	ID     protocol.ID
 	Reason string
@@ -63,7 +66,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("replica %d must not take part: %s", e.ID, e.Reason)
 }
 
-// OpenReplica opens a replica's disk and port. The replica does nothing before Run, which must be called.
+// OpenReplica opens a replica's disk and port. The replica does nothing before Run, which must be
+// called.
 func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
@@ -115,7 +119,8 @@ func (r *Replica) open(o ReplicaOptions) error {
 	return r.addNodes()
 }
 
-// diskCaches returns a store's options with small caches: a replica reads its disk when it starts, and what it has read is in its state then.
+// diskCaches returns a store's options with small caches: a replica reads its disk when it starts,
+// and what it has read is in its state then.
 func diskCaches() wal.Options { return wal.Options{CacheBytes: 4 << 20, ReadCacheBytes: 512 << 10} }
 
 // addNodes adds the replicas, on their disks, and the node that hands out their status.
@@ -158,8 +163,8 @@ func (r *Replica) close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the replica until ctx ends; it then hands over, if it leads, makes durable what was written, and returns nil. The error is a *RefusedError if the replica must not
-// take part.
+// Run runs the replica until ctx ends; it then hands over, if it leads, makes durable what was
+// written, and returns nil. The error is a *RefusedError if the replica must not take part.
 func (r *Replica) Run(ctx context.Context) error {
 	r.log.Info("replica: starts", "id", r.cfg.ID, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "address", r.listener.Addr().String(),
 		"data", r.cfg.Data, "disk", r.groups[0].disk, "groups", len(r.groups))
@@ -193,7 +198,8 @@ func (r *Replica) Run(ctx context.Context) error {
 	return err
 }
 
-// follow does what the replica's news ask for: it keeps the addresses of the members, and ends if the replica is refused.
+// follow does what the replica's news ask for: it keeps the addresses of the members, and ends if
+// the replica is refused.
 func (r *Replica) follow(ctx context.Context) error {
 	peers := &peerTable{Replica: r, known: map[protocol.ID]bool{}, leaving: map[protocol.ID]time.Time{}, waiting: map[protocol.ID]string{}}
 	tick := time.NewTicker(time.Second)
@@ -218,7 +224,8 @@ func (r *Replica) follow(ctx context.Context) error {
 	}
 }
 
-// addressOf returns where a member is: the file's address goes before the log's, so that a host can be moved.
+// addressOf returns where a member is: the file's address goes before the log's, so that a host can
+// be moved.
 func (c *Config) addressOf(m smr.Member) string {
 	for _, own := range c.Members {
 		if own.ID == m.ID {

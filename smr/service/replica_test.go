@@ -25,7 +25,8 @@ import (
 	"github.com/foresay/foresay/wan/shape"
 )
 
-// world is replicas in a bubble, with real disks and certificates, over a network in memory. Replica 1 is at a, and so on; clients are at z.
+// world is replicas in a bubble, with real disks and certificates, over a network in memory.
+// Replica 1 is at a, and so on; clients are at z.
 type world struct {
 	*testing.T
 	dir string
@@ -166,7 +167,8 @@ func testService(w *world) {
 	})
 }
 
-// leads looks at what replicas say about the leader, and returns it, or any replica if the protocol has none.
+// leads looks at what replicas say about the leader, and returns it, or any replica if the protocol
+// has none.
 func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
 	w.Helper()
 	id := statuses[0].Leader
@@ -220,7 +222,8 @@ func (w *world) join(ctx context.Context, c *Client) {
 	}
 }
 
-// figures looks at the pages of all replicas, by one of which a command was executed for a client. In Domino clients may have it decided themselves.
+// figures looks at the pages of all replicas, by one of which a command was executed for a client.
+// In Domino clients may have it decided themselves.
 func (w *world) figures(replicas []*ran) {
 	w.Helper()
 	executed := 0
@@ -299,7 +302,8 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
-// TestStrangers: a client without the cluster's certificate, and one of another cluster or protocol, are told why they get nowhere.
+// TestStrangers: a client without the cluster's certificate, and one of another cluster or
+// protocol, are told why they get nowhere.
 func TestStrangers(t *testing.T) {
 	other := t.TempDir()
 	stranger, err := Init(InitOptions{Dir: other, Protocol: "raft", Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1"}})
@@ -423,7 +427,8 @@ func TestWithoutAQuorumOfTheMembersOfNow(t *testing.T) {
 	})
 }
 
-// TestReplicasOfOtherProtocols: one whose file names another protocol is not heard, and both logs say why.
+// TestReplicasOfOtherProtocols: one whose file names another protocol is not heard, and both logs
+// say why.
 func TestReplicasOfOtherProtocols(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {
 		one := w.start(1)

@@ -82,7 +82,8 @@ func diskName(cfg *Config, group int) string {
 	return name
 }
 
-// onMessage takes what the replica says to its application. It is called by the replica's goroutine, and does not wait.
+// onMessage takes what the replica says to its application. It is called by the replica's
+// goroutine, and does not wait.
 func (g *replicaGroup) onMessage(msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
@@ -140,8 +141,9 @@ func (n *news) take() []groupNews {
 	return append([]groupNews(nil), n.groups...)
 }
 
-// verdict returns why the process must end, "" if it goes on: a replica must not take part. One that was removed from its group need not, and waits for the other groups to remove
-// theirs: a group that is still to do so may need it.
+// verdict returns why the process must end, "" if it goes on: a replica must not take part. One
+// that was removed from its group need not, and waits for the other groups to remove theirs: a
+// group that is still to do so may need it.
 func verdict(groups []groupNews) string {
 	reason, refused := "", 0
 	for _, g := range groups {

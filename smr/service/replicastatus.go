@@ -16,32 +16,36 @@ import (
 
 // Status is how a replica of a group is, for people and programs.
 type Status struct {
-	Group         int         `json:"group,omitempty"` // from 1 on, if there are several; 0 if there is one
-	Replica       protocol.ID `json:"replica"`
-	Address       string      `json:"address"` // where it was asked
-	Role          string      `json:"role"`    // in the protocol's words; "unreachable" if it did not answer
-	Leader        protocol.ID `json:"leader"`  // 0: it knows of none, or there is none
-	Leaderless    bool        `json:"leaderless"`
-	Ready         bool        `json:"ready"` // what a client asks for would be done: by itself, or by the leader that it knows
-	Term          uint64      `json:"term"`
-	Committed     smr.Slot    `json:"committed"`
-	Applied       smr.Slot    `json:"applied"`
-	Log           int         `json:"log"` // records
-	Snapshot      smr.Slot    `json:"snapshot"`
-	Sessions      int         `json:"sessions"`
-	Members       []Member    `json:"members"`
-	Learners      []Member    `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
-	Resting       bool        `json:"resting,omitempty"`  // the group has nothing to do, and its members send each other no beats: their hosts do, once for all groups
-	Behind        smr.Slot    `json:"behind"`             // what others of the group have executed and it has not, in slots: see Client.Status
-	Keys          uint64      `json:"keys"`               // what this replica's store holds
-	Bytes         uint64      `json:"bytes"`              // of keys and values
-	QuotaKeys     uint64      `json:"quota_keys,omitempty"`
-	QuotaBytes    uint64      `json:"quota_bytes,omitempty"`
-	Protocol      string      `json:"protocol"`
-	Generation    string      `json:"generation,omitempty"`
-	Disk          string      `json:"disk"`
-	UptimeSeconds int64       `json:"uptime_seconds"`
-	Error         string      `json:"error,omitempty"` // why it is unreachable
+	Group      int         `json:"group,omitempty"` // from 1 on, if there are several; 0 if there is one
+	Replica    protocol.ID `json:"replica"`
+	Address    string      `json:"address"` // where it was asked
+	Role       string      `json:"role"`    // in the protocol's words; "unreachable" if it did not answer
+	Leader     protocol.ID `json:"leader"`  // 0: it knows of none, or there is none
+	Leaderless bool        `json:"leaderless"`
+	// what a client asks for would be done: by itself, or by the leader that it knows
+	Ready     bool     `json:"ready"`
+	Term      uint64   `json:"term"`
+	Committed smr.Slot `json:"committed"`
+	Applied   smr.Slot `json:"applied"`
+	Log       int      `json:"log"` // records
+	Snapshot  smr.Slot `json:"snapshot"`
+	Sessions  int      `json:"sessions"`
+	Members   []Member `json:"members"`
+	Learners  []Member `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
+	// the group has nothing to do, and its members send each other no beats: their hosts do, once
+	// for all groups
+	Resting bool `json:"resting,omitempty"`
+	// what others of the group have executed and it has not, in slots: see Client.Status
+	Behind        smr.Slot `json:"behind"`
+	Keys          uint64   `json:"keys"`  // what this replica's store holds
+	Bytes         uint64   `json:"bytes"` // of keys and values
+	QuotaKeys     uint64   `json:"quota_keys,omitempty"`
+	QuotaBytes    uint64   `json:"quota_bytes,omitempty"`
+	Protocol      string   `json:"protocol"`
+	Generation    string   `json:"generation,omitempty"`
+	Disk          string   `json:"disk"`
+	UptimeSeconds int64    `json:"uptime_seconds"`
+	Error         string   `json:"error,omitempty"` // why it is unreachable
 }
 
 // Unreachable is the Role of a replica that did not answer.
@@ -164,8 +168,8 @@ func (r *Replica) Status(ctx context.Context) ([]Status, error) {
 	return out, nil
 }
 
-// onStatus takes what the status node says to its application: somebody asks, or waits to be added. It is called by that node's goroutine. Who gets no
-// answer comes again.
+// onStatus takes what the status node says to its application: somebody asks, or waits to be added.
+// It is called by that node's goroutine. Who gets no answer comes again.
 func (r *Replica) onStatus(msg statusMessage) {
 	switch m := msg.(type) {
 	case asked:

@@ -13,11 +13,13 @@ import (
 // MaxGroups bounds the groups of a cluster.
 const MaxGroups = 1024
 
-// A Routing says which group of a cluster has a key. It is the same in the files of all replicas and clients, and cannot be changed later. The zero value is one group.
+// A Routing says which group of a cluster has a key. It is the same in the files of all replicas
+// and clients, and cannot be changed later. The zero value is one group.
 type Routing struct {
 	// Groups is how many there are, 0 for one. Without Splits, a hash of the key chooses.
 	Groups int `json:"groups,omitempty"`
-	// Splits are the keys with which the second group begins, the third, and so on: each group has a range.
+	// Splits are the keys with which the second group begins, the third, and so on: each group has
+	// a range.
 	Splits []string `json:"splits,omitempty"`
 }
 
@@ -72,7 +74,8 @@ func (r Routing) of(key string) int {
 	return int(group)
 }
 
-// span returns the groups that may have keys from from up to, but not including, to, from the first to the last; an empty to is no end.
+// span returns the groups that may have keys from from up to, but not including, to, from the first
+// to the last; an empty to is no end.
 func (r Routing) span(from, to string) (first, last int) {
 	if len(r.Splits) == 0 {
 		if to == from+"\x00" {
@@ -87,7 +90,8 @@ func (r Routing) span(from, to string) (first, last int) {
 	return first, max(first, last)
 }
 
-// String names the routing, for the names of disks and clusters: those of different routings would take each other's keys for their own.
+// String names the routing, for the names of disks and clusters: those of different routings would
+// take each other's keys for their own.
 func (r Routing) String() string {
 	switch {
 	case len(r.Splits) > 0:
@@ -100,7 +104,8 @@ func (r Routing) String() string {
 	return "one group"
 }
 
-// The groups of the nodes that each host has: those of the service, from serviceGroup on but for the one that hands out status.
+// The groups of the nodes that each host has: those of the service, from serviceGroup on but for
+// the one that hands out status.
 const (
 	serviceGroup transport.Group = 1
 	statusGroup  transport.Group = 2

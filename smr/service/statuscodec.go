@@ -20,9 +20,11 @@ type (
 		Body   []byte
 	}
 
-	// here is what a replica that waits to be added tells the members: its address, which they need to answer it.
+	// here is what a replica that waits to be added tells the members: its address, which they need
+	// to answer it.
 	here struct{ Address string }
-	// hereAll goes from such a replica's application to its node, and hereIs from a member's node to its application.
+	// hereAll goes from such a replica's application to its node, and hereIs from a member's node
+	// to its application.
 	hereAll struct {
 		address string
 		to      []protocol.ID
@@ -32,13 +34,15 @@ type (
 		address string
 	}
 
-	// leadNow asks a replica that leads a group, from 1 on, to have another one lead. The answer is a leadAnswer in JSON.
+	// leadNow asks a replica that leads a group, from 1 on, to have another one lead. The answer is
+	// a leadAnswer in JSON.
 	leadNow struct {
 		Number uint64
 		To     protocol.ID
 		Group  uint64
 	}
-	// leadAll goes from a client's application to its node, and leadAsked from a replica's node to its application.
+	// leadAll goes from a client's application to its node, and leadAsked from a replica's node to
+	// its application.
 	leadAll struct {
 		leader protocol.ID
 		leadNow
@@ -81,7 +85,8 @@ func statusCodec() protocol.Codec[statusMessage] {
 		}))
 }
 
-// statusNode hands questions about a replica's status and their answers to and fro. It keeps nothing.
+// statusNode hands questions about a replica's status and their answers to and fro. It keeps
+// nothing.
 type statusNode struct{}
 
 func (statusNode) Start(*protocol.Env[statusMessage], []protocol.Record[statusMessage]) {}

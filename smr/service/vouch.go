@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// hostBeats is a node by which the hosts of all members say that they are there, once for all groups that they share. The groups' replicas ask it about each other.
+// hostBeats is a node by which the hosts of all members say that they are there, once for all
+// groups that they share. The groups' replicas ask it about each other.
 type hostBeats struct {
 	self protocol.ID
 
@@ -19,7 +20,8 @@ type hostBeats struct {
 	members []protocol.ID
 }
 
-// addHostBeats adds the node, if there are several groups: with one it would only add to what the group's own leader says.
+// addHostBeats adds the node, if there are several groups: with one it would only add to what the
+// group's own leader says.
 func (r *Replica) addHostBeats() error {
 	if r.cfg.count() == 1 {
 		return nil

@@ -17,9 +17,11 @@ import (
 
 // WatchOptions say which keys are watched, and how. The zero value watches all keys, from now on.
 type WatchOptions struct {
-	// From and To bound the keys: those from From up to, but not including, To; an empty To is no end.
+	// From and To bound the keys: those from From up to, but not including, To; an empty To is no
+	// end.
 	From, To string
-	// After is the version to go on after, as of a watch that ended: its last change's. 0 begins with what is there.
+	// After is the version to go on after, as of a watch that ended: its last change's. 0 begins
+	// with what is there.
 	After uint64
 	// Every is the time between two reads, 0 for 200 ms: the state machine does not notify.
 	Every time.Duration
@@ -30,7 +32,8 @@ type WatchOptions struct {
 // OnlyKey returns the options for watching one key.
 func OnlyKey(key string) WatchOptions { return WatchOptions{From: key, To: key + "\x00"} }
 
-// A CompactedError says that the service does not remember the changes that a watch wanted. It keeps the newest 10,000, or 4 MiB of them.
+// A CompactedError says that the service does not remember the changes that a watch wanted. It
+// keeps the newest 10,000, or 4 MiB of them.
 type CompactedError struct {
 	After   uint64 // what the watch wanted the changes after
 	Version uint64 // the service's newest version
@@ -93,7 +96,8 @@ type watches struct {
 	held  []kv.Item // what those that have begun have told before all had
 }
 
-// next returns what is new in all groups, also if there is an error: that of one, an unknown outcome only if there is no other.
+// next returns what is new in all groups, also if there is an error: that of one, an unknown
+// outcome only if there is no other.
 func (w *watches) next(ctx context.Context) (items []kv.Item, more bool, err error) {
 	news := make([]struct {
 		items []kv.Item
@@ -138,8 +142,8 @@ type watch struct {
 	pages []page // of the first batch
 }
 
-// page is a part of the first batch: the keys before end, or all that are left, as they were at a version. Pages are read one after the other, so the
-// changes up to it are in it.
+// page is a part of the first batch: the keys before end, or all that are left, as they were at a
+// version. Pages are read one after the other, so the changes up to it are in it.
 type page struct {
 	end     string
 	last    bool

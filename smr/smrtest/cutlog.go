@@ -54,8 +54,9 @@ func (b *byHand) role() (role string) {
 	return role
 }
 
-// CutLog has a replica start on a disk that is older than itself, such as a copy, or one whose log has lost its end. A replica that knows how far it was says so, also if that was started again meanwhile, and
-// it is refused, then and whenever it is started; a disk that has everything is not.
+// CutLog has a replica start on a disk that is older than itself, such as a copy, or one whose log
+// has lost its end. A replica that knows how far it was says so, also if that was started again
+// meanwhile, and it is refused, then and whenever it is started; a disk that has everything is not.
 func CutLog(t *testing.T, p smr.Protocol) {
 	disks := map[protocol.ID]*Disk{1: {}, 2: {}}
 	members := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}

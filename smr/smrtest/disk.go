@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Disk is that of a replica that a test calls itself, and what survives when the test makes another one in its place. Its zero value is empty.
+// A Disk is that of a replica that a test calls itself, and what survives when the test makes
+// another one in its place. Its zero value is empty.
 type Disk struct {
 	// Log is what NewReplica's Start is given.
 	Log  []protocol.Record[smr.Message]

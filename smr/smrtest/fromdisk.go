@@ -9,9 +9,11 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// FromDisk has groups live under faults, and fails the test if a replica lets a message of one of these kinds leave before its disk has what the replica has written, or never
-// sends one. These are what others rely on even if the sender crashes: votes, promises, proposals in its name. Seeds alone seldom notice, as it takes that just those who voted lose
-// it, and those who have heard of it too.
+// FromDisk has groups live under faults, and fails the test if a replica lets a message of one of
+// these kinds leave before its disk has what the replica has written, or never sends one. These are
+// what others rely on even if the sender crashes: votes, promises, proposals in its name. Seeds
+// alone seldom notice, as it takes that just those who voted lose it, and those who have heard of
+// it too.
 func FromDisk(t *testing.T, p smr.Protocol, kinds ...smr.Message) {
 	t.Helper()
 	sent, ahead := map[reflect.Type]bool{}, map[reflect.Type]bool{}

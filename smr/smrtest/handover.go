@@ -9,14 +9,17 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// maxHandOverGap bounds the time without a commit when a leader hands over; without one it is up to 2.5 round trips here.
+// maxHandOverGap bounds the time without a commit when a leader hands over; without one it is up to
+// 2.5 round trips here.
 const maxHandOverGap = 6 * roundTrip
 
-// maxHandOverCall bounds how long a call takes while leaders hand over; otherwise it takes up to three round trips here.
+// maxHandOverCall bounds how long a call takes while leaders hand over; otherwise it takes up to
+// three round trips here.
 const maxHandOverCall = 8 * roundTrip
 
-// HandOver has leaders hand over again and again while clients make calls: to each member in turn, and to whoever is best. The longest time in which nothing is committed
-// is bounded by a few round trips. Then the same happens under faults, where all that must hold still does.
+// HandOver has leaders hand over again and again while clients make calls: to each member in turn,
+// and to whoever is best. The longest time in which nothing is committed is bounded by a few round
+// trips. Then the same happens under faults, where all that must hold still does.
 func HandOver(t *testing.T, p smr.Protocol, seeds uint64) {
 	if !p.HandsOver {
 		t.Fatalf("%s does not hand over", p.Name)
@@ -52,7 +55,8 @@ func HandOver(t *testing.T, p smr.Protocol, seeds uint64) {
 	}
 }
 
-// handOvers has the leader hand over ten times, and fails the run if the one who was to lead does not soon.
+// handOvers has the leader hand over ten times, and fails the run if the one who was to lead does
+// not soon.
 func handOvers(w *World) {
 	w.Sim.After(time.Second, func() { w.gap, w.longest = 0, 0 }) // that of the first election does not count
 	for i := range 10 {

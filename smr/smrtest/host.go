@@ -9,7 +9,8 @@ import (
 // vouch is what a host knows of others.
 type vouch func(protocol.ID) (smr.Vouched, bool)
 
-// vouching is a replica and the beats of its host, as one node: what the network and the machine do to it they do to both.
+// vouching is a replica and the beats of its host, as one node: what the network and the machine do
+// to it they do to both.
 type vouching struct {
 	protocol.Node[smr.Message]
 	id      protocol.ID

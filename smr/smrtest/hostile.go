@@ -16,9 +16,11 @@ type Replica interface {
 	Check() error
 }
 
-// Hostile fuzzes what a replica that takes part, one alone, and one that joins make of messages as they like to be: none may panic, nor come to a state that it finds wrong. The messages
-// are what it begins with, as they are and in letters. newReplica chooses the state machine, and also returns how to ask for the incarnation that the replica has once it
-// started; nil leaves it to be admitted by nobody.
+// Hostile fuzzes what a replica that takes part, one alone, and one that joins make of messages as
+// they like to be: none may panic, nor come to a state that it finds wrong. The messages are what
+// it begins with, as they are and in letters. newReplica chooses the state machine, and also
+// returns how to ask for the incarnation that the replica has once it started; nil leaves it to be
+// admitted by nobody.
 func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica, func() kit.Incarnation, error)) {
 	begin := slices.Clone(messages)
 	for _, m := range messages {
@@ -51,7 +53,8 @@ func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Mes
 	})
 }
 
-// feed lets the others admit a replica and it carry out what it wants of itself, and gives it a message twice.
+// feed lets the others admit a replica and it carry out what it wants of itself, and gives it a
+// message twice.
 func feed(t *testing.T, r Replica, own func() kit.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message) {
 	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var todo []protocol.Effect[smr.Message]

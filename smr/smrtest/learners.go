@@ -22,7 +22,8 @@ func learnerScripts() []script {
 	}
 }
 
-// learn starts a replica with an empty disk that waits to be added. It is no member before somebody asks for that.
+// learn starts a replica with an empty disk that waits to be added. It is no member before somebody
+// asks for that.
 func (w *World) learn(id protocol.ID) {
 	if err := w.addReplica(id, true); err != nil {
 		w.fail("%v", err)
@@ -55,8 +56,9 @@ func learnt(w *World, r Report) error {
 	return nil
 }
 
-// learnerDies has a replica ask to be added and fail before it has anything. The change is wanted all the same, and a member fails: of the group as it was
-// a majority is left, of one in which the new one counts there is none.
+// learnerDies has a replica ask to be added and fail before it has anything. The change is wanted
+// all the same, and a member fails: of the group as it was a majority is left, of one in which the
+// new one counts there is none.
 func learnerDies(w *World) {
 	w.sc.For = max(w.sc.For, 6*time.Second)
 	w.Sim.After(time.Second, func() { w.learn(4) })
@@ -73,7 +75,8 @@ func learnerDies(w *World) {
 	w.Sim.After(4500*time.Millisecond, func() { w.Sim.Restart(4) })
 }
 
-// changesDisks has a replica that learns come back with an empty disk, just before it is added and then again: what the leader knows of one disk is not true of the next.
+// changesDisks has a replica that learns come back with an empty disk, just before it is added and
+// then again: what the leader knows of one disk is not true of the next.
 func changesDisks(w *World) {
 	w.sc.For = max(w.sc.For, 6*time.Second)
 	w.Sim.After(time.Second, func() { w.learn(4) })

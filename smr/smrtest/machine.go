@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// commandID names a command among all of a scenario: each is proposed by one call, however often the client node repeats it.
+// commandID names a command among all of a scenario: each is proposed by one call, however often
+// the client node repeats it.
 type commandID uint64
 
 // machine is a key-value store that tells in which order it was given commands.

@@ -43,7 +43,8 @@ func (w *World) Join(id protocol.ID, then func()) {
 	})
 }
 
-// whenBegun calls then when all replicas take part. One that was away since the group began needs a majority of those with whom it was to begin: if they are replaced, it has to be replaced too.
+// whenBegun calls then when all replicas take part. One that was away since the group began needs a
+// majority of those with whom it was to begin: if they are replaced, it has to be replaced too.
 func (w *World) whenBegun(then func()) {
 	w.askStatus()
 	w.Sim.After(time.Millisecond, func() {

@@ -16,8 +16,9 @@ const (
 	heldBytes    = 10 * queryBytes // that a replica may hold
 )
 
-// QueriesInBytes asks a replica, the leader if there is one, more than it may hold, all at once, so that it can answer nothing of it yet: of queries with so many bytes it takes as many as there is room
-// for, and says that it is busy to the rest.
+// QueriesInBytes asks a replica, the leader if there is one, more than it may hold, all at once, so
+// that it can answer nothing of it yet: of queries with so many bytes it takes as many as there is
+// room for, and says that it is busy to the rest.
 func QueriesInBytes(t *testing.T, p smr.Protocol) {
 	var victim protocol.ID // 0 before its time has come
 	busy, asked := 0, false

@@ -19,7 +19,8 @@ const (
 	restTalk  = 5 * time.Second         // clients call again
 )
 
-// Rest has a group go to rest and then be called, or lose its leader, in every way that a leader can be lost; and it has groups rest now and then among faults.
+// Rest has a group go to rest and then be called, or lose its leader, in every way that a leader
+// can be lost; and it has groups rest now and then among faults.
 func Rest(t *testing.T, p smr.Protocol, seeds uint64) {
 	for _, c := range restCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,7 +145,8 @@ func (c restCase) script(v func(vouch) vouch) script {
 	}}
 }
 
-// play is the script: it fails the run if the group does not rest, or if it has no leader soon after what happens, although nobody calls.
+// play is the script: it fails the run if the group does not rest, or if it has no leader soon
+// after what happens, although nobody calls.
 func (c restCase) play(w *World) {
 	w.Sim.After(restQuiet, func() { w.quiet = true })
 	w.Sim.After(restLook, func() {
@@ -177,7 +179,8 @@ func (c restCase) play(w *World) {
 // calledAtRest is the case in which nothing happens before clients call again.
 const calledAtRest = "nothing happens"
 
-// ledAnew fails the run if the group is not led by another replica than before, or by the same one if it is to stay.
+// ledAnew fails the run if the group is not led by another replica than before, or by the same one
+// if it is to stay.
 func (w *World) ledAnew(c restCase, before protocol.ID, ballot uint64) {
 	w.WhoLeads(func(leader protocol.ID) {
 		s := w.status[leader]

@@ -20,19 +20,21 @@ type Scenario struct {
 	Clients  int // 0 is 4
 	// FaultEvery is the mean time between two faults, which last a little less; 0 is 600 ms.
 	FaultEvery time.Duration
-	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within Settle; 0 is 15 s.
+	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within
+	// Settle; 0 is 15 s.
 	For, Settle time.Duration
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
 	// RoundTrip is what nodes are told that the longest round trip takes. 0: as long as it does.
 	RoundTrip time.Duration
 	// Calls is how many calls each client has under way at a time, which it makes together. 0 is 1.
 	Calls int
-	// Idle is how long the last client waits between two calls at most, so that it does not hear of what
-	// the others saw happen. 0: as the others, which hardly wait.
+	// Idle is how long the last client waits between two calls at most, so that it does not hear of
+	// what the others saw happen. 0: as the others, which hardly wait.
 	Idle time.Duration
 	// ValueBytes makes commands of clients so much larger. 0: nothing is added.
 	ValueBytes int
-	// BytesPerSecond is the bandwidth between any two sites, and QueueBytes how much may wait for it; what is more is lost. 0: no bound.
+	// BytesPerSecond is the bandwidth between any two sites, and QueueBytes how much may wait for
+	// it; what is more is lost. 0: no bound.
 	BytesPerSecond int64
 	QueueBytes     int
 	// Configure changes the configuration of a replica before it is made. nil: nothing.
@@ -40,14 +42,17 @@ type Scenario struct {
 	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.
 	Script func(*World)
 	Trace  io.Writer // gets a line for each thing that happens; nil: nobody
-	// Explain gets how the simulation stands when the run has ended or failed, as sim.Explain tells it. nil: nobody.
+	// Explain gets how the simulation stands when the run has ended or failed, as sim.Explain tells
+	// it. nil: nobody.
 	Explain io.Writer
 	Replay  string // the command that repeats the run, for failures to name
 
 	brief bool // keeps nothing of what happened
-	// codecChance is how many of the messages and records go through the codec, so that they share no memory with others. 0 is a tenth.
+	// codecChance is how many of the messages and records go through the codec, so that they share
+	// no memory with others. 0 is a tenth.
 	codecChance float64
-	// vouch gives each replica a host that beats, as in a process that has several groups, and passes what the host says on. nil: no hosts.
+	// vouch gives each replica a host that beats, as in a process that has several groups, and
+	// passes what the host says on. nil: no hosts.
 	vouch func(host vouch) vouch
 }
 
@@ -105,7 +110,8 @@ func (sc *Scenario) setDefaults() error {
 	return nil
 }
 
-// Play runs a scenario. An error is a *sim.Failure or says which promise was broken; the report is of the run up to there.
+// Play runs a scenario. An error is a *sim.Failure or says which promise was broken; the report is
+// of the run up to there.
 func Play(sc Scenario) (Report, error) {
 	if err := sc.setDefaults(); err != nil {
 		return Report{}, err

@@ -49,7 +49,8 @@ func (s script) once(p smr.Protocol, seed uint64, replay string) (Report, error)
 	return r, err
 }
 
-// maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and a few to agree on another and to find it.
+// maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and
+// a few to agree on another and to find it.
 const maxGap = 30 * roundTrip
 
 // furtherScripts are played by [Script] only.
@@ -90,7 +91,8 @@ func scripts() []script {
 			// So slow that what is not on disk yet matters.
 			sc.Disk = sim.Disk{Latency: roundTrip / 2, Jitter: 2 * roundTrip}
 		}},
-		// Two faults alone: among many of them, a power failure seldom meets writes that only some disks have.
+		// Two faults alone: among many of them, a power failure seldom meets writes that only some
+		// disks have.
 		{name: "power fails beside slow disks", seeds: 80, make: func(sc *Scenario) {
 			sc.Faults, sc.FaultEvery = sim.Power|sim.SlowDisk, 400*time.Millisecond
 			sc.Disk = sim.Disk{Latency: roundTrip / 4, Jitter: roundTrip / 2}
@@ -168,7 +170,8 @@ func backSoon(w *World) {
 	w.Sim.After(3*time.Second, func() { w.Sim.Restart(victim) })
 }
 
-// goesOn allows the gap of a lost leader where answers take many times as long as in a group with nothing to do.
+// goesOn allows the gap of a lost leader where answers take many times as long as in a group with
+// nothing to do.
 func goesOn(_ *World, r Report) error {
 	if r.Gap > 2*time.Second || r.Committed < 500 {
 		return fmt.Errorf("liveness: %d calls were committed, with a gap of %v", r.Committed, r.Gap)
@@ -217,7 +220,8 @@ func laggard(w *World) {
 // compacted looks whether logs were cut, and the laggard has a snapshot too.
 func compacted(w *World, r Report) error { return compactedBut(0)(w, r) }
 
-// forgotten looks whether commands that a snapshot has are in nobody's memory any more. A replica's log fills with 32 of them; an eighth stays behind a snapshot, and some come while it is written.
+// forgotten looks whether commands that a snapshot has are in nobody's memory any more. A replica's
+// log fills with 32 of them; an eighth stays behind a snapshot, and some come while it is written.
 func forgotten(w *World, r Report) error { return forgottenBut(1)(w, r) }
 
 // forgottenBut is forgotten for logs that fill with so many times as many.
@@ -237,7 +241,8 @@ func forgottenBut(times int) func(*World, Report) error {
 	}
 }
 
-// compactedBut allows more records: a snapshot that a crash has ended is begun anew with the next command only.
+// compactedBut allows more records: a snapshot that a crash has ended is begun anew with the next
+// command only.
 func compactedBut(left int) func(*World, Report) error {
 	return func(w *World, r Report) error {
 		for _, id := range w.replicas {
@@ -277,12 +282,14 @@ func removeWhileIdle(w *World) {
 }
 
 // rareSnapshots leaves replicas with what they write besides the snapshots of their executing much.
-// snapshotsInParts has snapshots take many parts, between which the replica does other things, or crashes.
+// snapshotsInParts has snapshots take many parts, between which the replica does other things, or
+// crashes.
 func snapshotsInParts(c *smr.ReplicaConfig) { c.SnapshotPartBytes, c.SnapshotEvery = 64, 40 }
 
 func rareSnapshots(c *smr.ReplicaConfig) { c.SnapshotEvery = 100_000 }
 
-// exchange replaces replicas by new ones, one after the other. Those that are removed never come back.
+// exchange replaces replicas by new ones, one after the other. Those that are removed never come
+// back.
 func (w *World) exchange(old, fresh []protocol.ID, then func()) {
 	if len(old) == 0 {
 		then()
@@ -296,7 +303,8 @@ func (w *World) exchange(old, fresh []protocol.ID, then func()) {
 	})
 }
 
-// restartNewMembers replaces two of three members, and then restarts all that the group has, at once and then one after the other.
+// restartNewMembers replaces two of three members, and then restarts all that the group has, at
+// once and then one after the other.
 func restartNewMembers(w *World) {
 	w.Sim.After(time.Second, func() {
 		w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {
@@ -310,7 +318,8 @@ func restartNewMembers(w *World) {
 	})
 }
 
-// awayWhileReplaced keeps a member down while the two others are replaced, and stopped for good: nobody whom it knows is left.
+// awayWhileReplaced keeps a member down while the two others are replaced, and stopped for good:
+// nobody whom it knows is left.
 func awayWhileReplaced(w *World) {
 	w.Sim.After(time.Second, func() {
 		w.Sim.Crash(3, sim.KeepAll)

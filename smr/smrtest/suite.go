@@ -25,7 +25,8 @@ const SeedVariable = "FORESAY_SEED"
 // Suite is the conformance suite: a protocol of the family must pass all of it.
 func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	first := firstSeed(t)
-	// A world is small and makes much garbage: collecting it at the usual pace would take a third of the time.
+	// A world is small and makes much garbage: collecting it at the usual pace would take a third
+	// of the time.
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
@@ -83,7 +84,8 @@ func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
 	}
 }
 
-// playSeed plays the scenario of a seed, or plays it twice to see it go the same way. What happened is kept only of one that fails, which is played again for that.
+// playSeed plays the scenario of a seed, or plays it twice to see it go the same way. What happened
+// is kept only of one that fails, which is played again for that.
 func playSeed(p smr.Protocol, seed uint64, twice bool) (Report, error) {
 	sc := Swarm(p, seed)
 	sc.brief = true
@@ -111,7 +113,8 @@ func playSeed(p smr.Protocol, seed uint64, twice bool) (Report, error) {
 // sixth commands of some kilobytes, and every other one of those with five replicas has two of them
 // replaced. In a seventh faults strike five times as often, so that one recovery meets the next; in
 // a ninth logs are short, so that replicas that lag find them cut; in an eleventh each client makes
-// several calls at a time; in a fifth one client is idle for long enough to miss a change of leaders.
+// several calls at a time; in a fifth one client is idle for long enough to miss a change of
+// leaders.
 func Swarm(p smr.Protocol, seed uint64) Scenario {
 	faults := sim.StreamFaults
 	if seed%4 == 3 {

@@ -37,8 +37,9 @@ type transfers struct {
 // laggardID is the replica that lags.
 const laggardID = protocol.ID(3)
 
-// Transfers has a replica lag behind a group with a large state, so that it gets a snapshot, and looks how much of one any replica reads, writes or restores in one call: commands and heartbeats wait for
-// that long. Then it has the replica crash with each chunk that comes.
+// Transfers has a replica lag behind a group with a large state, so that it gets a snapshot, and
+// looks how much of one any replica reads, writes or restores in one call: commands and heartbeats
+// wait for that long. Then it has the replica crash with each chunk that comes.
 func Transfers(t *testing.T, p smr.Protocol) {
 	seen := transfer(t, p, bulkBytes, 0, sim.KeepNone)
 	if seen.chunks == 0 {
@@ -50,7 +51,8 @@ func Transfers(t *testing.T, p smr.Protocol) {
 	for at := 1; at <= seen.taken; at++ {
 		transfer(t, p, bulkBytes, at, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])
 	}
-	// While a large state is on its way, those that it does not come from go on, and have newer ones.
+	// While a large state is on its way, those that it does not come from go on, and have newer
+	// ones.
 	if seen := transfer(t, p, longBytes, 0, sim.KeepNone); seen.sent > longAsks*longBytes {
 		t.Errorf("%d bytes were sent to a laggard that lacks a state of %d", seen.sent, longBytes)
 	}

@@ -39,7 +39,8 @@ type World struct {
 	lastDone  time.Duration
 	gap       time.Duration
 	longest   time.Duration // that a call took which was committed
-	// token is the highest slot that any client was told: with it, each call says that it comes after all that were done. Only if durable.
+	// token is the highest slot that any client was told: with it, each call says that it comes
+	// after all that were done. Only if durable.
 	token   smr.Slot
 	fresh   int  // replicas that took the place of others
 	changes int  // of the members, that are asked for
@@ -51,7 +52,8 @@ type World struct {
 	err        error // of what must not happen
 }
 
-// appliedLog is what one incarnation of a replica applied since it began or last restored a snapshot.
+// appliedLog is what one incarnation of a replica applied since it began or last restored a
+// snapshot.
 type appliedLog struct {
 	history.AppliedLog[commandID]
 }
@@ -196,7 +198,8 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 	}
 }
 
-// durable tells whether proposals are done as soon as their slots are decided. Then clients hand on what they were told: all that was done before a call comes before it.
+// durable tells whether proposals are done as soon as their slots are decided. Then clients hand on
+// what they were told: all that was done before a call comes before it.
 func (w *World) durable() bool { return w.sc.Seed%3 == 0 }
 
 func (w *World) fail(format string, args ...any) {
@@ -212,7 +215,8 @@ func (w *World) run() error {
 		}
 	}
 	if w.sc.Faults.Has(sim.LostDisk) {
-		// A new group needs all its members to begin: before that, a lost disk is the end of it, and it has nothing to lose.
+		// A new group needs all its members to begin: before that, a lost disk is the end of it,
+		// and it has nothing to lose.
 		if err := w.await(w.sc.Settle, func() bool { return w.counts[smr.Committed] > 0 }); err != nil {
 			return fmt.Errorf("liveness: the group does not begin: %w", err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// txn is a transaction with all its attempts. Only the goroutine that makes them uses it: runs that are given up may still be going on, and know their attempt only.
+// txn is a transaction with all its attempts. Only the goroutine that makes them uses it: runs that
+// are given up may still be going on, and know their attempt only.
 type txn struct {
 	client   *Client
 	class    string
@@ -77,7 +78,8 @@ func (s *reads) isSettled(r store.Read) bool {
 	return s.settled[r]
 }
 
-// predicatedTries is how many attempts of a transaction are predicated at most: the nearest site may be cut off from the others, and never know better.
+// predicatedTries is how many attempts of a transaction are predicated at most: the nearest site
+// may be cut off from the others, and never know better.
 const predicatedTries = 64
 
 func newTxn(ctx context.Context, c *Client) *txn {
@@ -106,7 +108,8 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	return a
 }
 
-// commit asks for the outcome of what a run did. In a task it waits until the run is known to be the one that counts, and happens once however often the task's code runs.
+// commit asks for the outcome of what a run did. In a task it waits until the run is known to be
+// the one that counts, and happens once however often the task's code runs.
 func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store.Write) Decision {
 	if len(reads)+len(writes) == 0 {
 		return Decision{Outcome: store.Outcome{Verdict: store.Committed}}
@@ -118,7 +121,8 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 		return Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted}}
 	}
 	a.trace.commitBegins()
-	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) { // a task may have read long ago, for an earlier transaction
+	// a task may have read long ago, for an earlier transaction
+	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) {
 		return Decision{Txn: store.Txn{Priority: a.priority, Reads: reads}, Outcome: store.Outcome{Verdict: store.Committed}}
 	}
 	return a.client.performCommit(ctx, a.priority, reads, writes)
@@ -161,7 +165,8 @@ func (t *txn) seed(key store.Key, v store.Value) {
 	}
 }
 
-// settle waits until the keys that were about to change can be read at the nearest site, and keeps what they hold then. What fails is for the next attempt to find out.
+// settle waits until the keys that were about to change can be read at the nearest site, and keeps
+// what they hold then. What fails is for the next attempt to find out.
 func (t *txn) settle(ctx context.Context) {
 	answers := make([]*Answer, len(t.blocked))
 	var all sync.WaitGroup
@@ -206,14 +211,16 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 	return nil
 }
 
-// patient is how many attempts of a transaction there are before its pauses are long: what is in the way may be blocked. Those that were tried most often are the oldest, so that
-// others wait for them while they pause.
+// patient is how many attempts of a transaction there are before its pauses are long: what is in
+// the way may be blocked. Those that were tried most often are the oldest, so that others wait for
+// them while they pause.
 const patient = 64
 
 // prompt is how many attempts of a transaction are made without a pause where older ones go first.
 const prompt = 8
 
-// pause returns what the pause before another attempt is shorter than. The sites keep what the transaction needs from younger ones, so there is little to wait for.
+// pause returns what the pause before another attempt is shorter than. The sites keep what the
+// transaction needs from younger ones, so there is little to wait for.
 func (t *txn) pause(why store.Reason) time.Duration {
 	backoff := t.client.cfg.Backoff
 	switch {

@@ -14,7 +14,9 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// TestAttempted: each attempt is told once with its outcome, its cause and how long it took, and the committed one with how long the transaction did; in an application's task, that is its commit.
+// TestAttempted: each attempt is told once with its outcome, its cause and how long it took, and
+// the committed one with how long the transaction did; in an application's task, that is its
+// commit.
 func TestAttempted(t *testing.T) {
 	for _, mode := range []client.Mode{client.Spec, client.Off, client.GRPC, client.Predicated} {
 		for _, inTask := range []bool{false, true} {

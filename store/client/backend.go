@@ -6,15 +6,17 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as rcgrpc.Conn. Its methods may be called concurrently.
+// A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as
+// rcgrpc.Conn. Its methods may be called concurrently.
 type Backend interface {
-	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called with it, at most once; it may be another one. A priority reserves the key.
-	// The error is an UnavailableError, which wraps ctx's if that is why.
+	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called
+	// with it, at most once; it may be another one. A priority reserves the key. The error is an
+	// UnavailableError, which wraps ctx's if that is why.
 	Read(ctx context.Context, key store.Key, p store.Priority, first func(Answer)) (Answer, error)
 	// ReadNearest returns what the nearest site that answers holds, which may be old.
 	ReadNearest(ctx context.Context, key store.Key, p store.Priority) (Answer, error)
-	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown, or Rejected if
-	// nothing was sent.
+	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that
+	// is Unknown, or Rejected if nothing was sent.
 	Commit(ctx context.Context, s Submission) Decision
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
@@ -26,7 +28,8 @@ type Backend interface {
 type Answer struct {
 	Value store.Value
 	Site  string // whose answer it is, or was the last that was needed
-	// Settled says that a transaction which reads this key and does nothing else is committed with this value: nobody need validate it.
+	// Settled says that a transaction which reads this key and does nothing else is committed with
+	// this value: nobody need validate it.
 	Settled bool
 }
 
@@ -35,7 +38,8 @@ type Submission struct {
 	Priority store.Priority // of the first attempt; zero: this is the first
 	Reads    []store.Read   // in ascending order of keys, no key twice
 	Writes   []store.Write  // the same
-	// Hold says that the nearest site had better wait a little for keys that other transactions have than refuse at once.
+	// Hold says that the nearest site had better wait a little for keys that other transactions
+	// have than refuse at once.
 	Hold bool
 }
 
@@ -48,7 +52,8 @@ type Decision struct {
 	Current []Current
 }
 
-// Current is what a site that refused a transaction holds under a key that the transaction read: a later value or, if Locked, one that is about to change.
+// Current is what a site that refused a transaction holds under a key that the transaction read: a
+// later value or, if Locked, one that is about to change.
 type Current struct {
 	Key    store.Key
 	Locked bool

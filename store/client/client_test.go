@@ -46,7 +46,8 @@ func val(n uint64) client.Answer {
 	return client.Answer{Value: store.Value{Version: store.Version{Time: n, Client: 1}, Present: true, Bytes: []byte{byte(n)}}, Site: "a"}
 }
 
-// The nearest site is behind for good, and refusals bring no values (they are too big): a majority has version 2.
+// The nearest site is behind for good, and refusals bring no values (they are too big): a majority
+// has version 2.
 func TestPredicatedBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{
@@ -85,7 +86,8 @@ func TestPredicatedBehind(t *testing.T) {
 	})
 }
 
-// Only a commit that stands on guesses has the nearest site wait: it is the one that is a single round trip.
+// Only a commit that stands on guesses has the nearest site wait: it is the one that is a single
+// round trip.
 func TestHold(t *testing.T) {
 	for mode, want := range map[client.Mode]int64{client.Predicated: 1, client.Spec: 0, client.GRPC: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -191,7 +193,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Nothing but panics of its own leaves a function that was interrupted because its reads do not go together.
+// Nothing but panics of its own leaves a function that was interrupted because its reads do not go
+// together.
 type staler struct{ *fake }
 
 func (staler) Stale(context.Context, []store.Read) bool { return true }

@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// performCommit commits for the code that runs under ctx. To the engine it is a call with a side effect like others: it leaves when all that the code did before is
-// known to be right, and is not sent again when the code runs again.
+// performCommit commits for the code that runs under ctx. To the engine it is a call with a side
+// effect like others: it leaves when all that the code did before is known to be right, and is not
+// sent again when the code runs again.
 func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision {
 	if !foresay.InTask(ctx) {
 		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
@@ -26,7 +27,8 @@ func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []st
 	return d
 }
 
-// identity is equal for equal transactions. Those that are made one after the other are told apart by their order.
+// identity is equal for equal transactions. Those that are made one after the other are told apart
+// by their order.
 func identity(p store.Priority, reads []store.Read, writes []store.Write) string {
 	var b []byte
 	version := func(v store.Version) {
@@ -80,7 +82,8 @@ func (c *committing) Same(_, _ any) bool { return false }
 // Accept implements foresay.Transport.
 func (c *committing) Accept(any) (any, bool) { return nil, false }
 
-// Resolve asks again for the outcome of a transaction that was unknown or blocked. nil: it is committed.
+// Resolve asks again for the outcome of a transaction that was unknown or blocked. nil: it is
+// committed.
 func (c *Client) Resolve(ctx context.Context, txn store.Txn) error {
 	if err := foresay.Barrier(ctx); err != nil {
 		return &UnknownError{Txn: txn, Err: err}

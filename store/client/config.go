@@ -21,7 +21,8 @@ const (
 	GRPC
 	// Predicated reads from the nearest site only, and has the commit say whether that was right.
 	Predicated
-	// Auto is Predicated or Spec, for each class of transactions what its aborts speak for: see WithClass.
+	// Auto is Predicated or Spec, for each class of transactions what its aborts speak for: see
+	// WithClass.
 	Auto
 )
 
@@ -52,16 +53,20 @@ type Config struct {
 	Mode    Mode
 	// MaxAttempts bounds how often a transaction is tried. 0: until its context ends.
 	MaxAttempts int
-	// Backoff is the longest pause before the second attempt, where an older transaction goes first; it doubles with each one, up to eight times. What was in the way of
-	// others is over when the refusal is there, and they are tried again at once. After 64 attempts pauses are up to 64 times as long. They are drawn at random.
-	// 0 is 6 ms.
+	// Backoff is the longest pause before the second attempt, where an older transaction goes
+	// first; it doubles with each one, up to eight times. What was in the way of others is over
+	// when the refusal is there, and they are tried again at once. After 64 attempts pauses are up
+	// to 64 times as long. They are drawn at random. 0 is 6 ms.
 	Backoff time.Duration
-	// QuorumAfter is how long a transaction in mode Predicated may take until its reads are asked of a quorum too: its function may wait for something that needs to
-	// know, or loop on values that do not go together. 0 is 500 ms.
+	// QuorumAfter is how long a transaction in mode Predicated may take until its reads are asked
+	// of a quorum too: its function may wait for something that needs to know, or loop on values
+	// that do not go together. 0 is 500 ms.
 	QuorumAfter time.Duration
-	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a transaction may read.
+	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a
+	// transaction may read.
 	Limits foresay.Limits
-	// Attempted gets each attempt that came to an outcome, for figures: of those in a task of the application's own, the commits that were sent. It may be called concurrently,
-	// and must not wait. nil: nobody.
+	// Attempted gets each attempt that came to an outcome, for figures: of those in a task of the
+	// application's own, the commits that were sent. It may be called concurrently, and must not
+	// wait. nil: nobody.
 	Attempted func(Attempted)
 }

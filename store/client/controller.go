@@ -10,7 +10,8 @@ import (
 
 type classKey struct{}
 
-// WithClass names the class of the transactions under a context: those that do alike, such as "transfer". Mode Auto decides for each class by itself.
+// WithClass names the class of the transactions under a context: those that do alike, such as
+// "transfer". Mode Auto decides for each class by itself.
 func WithClass(ctx context.Context, class string) context.Context {
 	return context.WithValue(ctx, classKey{}, class)
 }
@@ -31,8 +32,10 @@ const (
 	hysteresis = 0.7  // the other mode is chosen if it takes less than this share
 )
 
-// controller chooses between the modes Predicated and Spec. An attempt that takes so long and is aborted with such a chance costs the one divided by what the other leaves:
-// Predicated is half as long, and wins unless reading from one site makes it fail more than twice as often. Its zero value is ready.
+// controller chooses between the modes Predicated and Spec. An attempt that takes so long and is
+// aborted with such a chance costs the one divided by what the other leaves: Predicated is half as
+// long, and wins unless reading from one site makes it fail more than twice as often. Its zero
+// value is ready.
 type controller struct {
 	mu      sync.Mutex
 	classes map[string]*class
@@ -84,7 +87,8 @@ func (c *controller) choose(name string) Mode {
 		return Predicated // it is half as long: Spec cannot be better, and to try it would cost something
 	}
 	now, then := k.modes[k.chosen], k.modes[other(k.chosen)]
-	// Where others are in the way they are in both modes, and a few attempts that were lucky say little: so the other mode is looked at seldom.
+	// Where others are in the way they are in both modes, and a few attempts that were lucky say
+	// little: so the other mode is looked at seldom.
 	if k.attempts%probeEvery == 0 || now.n >= probeEvery && then.n < learnFirst && now.aborted > hopeless {
 		return other(k.chosen)
 	}
@@ -116,5 +120,6 @@ func (o *observed) learn(took float64, aborted bool) {
 	o.aborted += w * (share - o.aborted)
 }
 
-// cost returns the expected time until a transaction is committed, in seconds, pauses between attempts aside.
+// cost returns the expected time until a transaction is committed, in seconds, pauses between
+// attempts aside.
 func (o *observed) cost() float64 { return o.took / max(1-o.aborted, 0.01) }

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// plays attempts against a world in which each mode takes its time and aborts with its chance, and returns how many of the last thousand were made in mode Predicated.
+// plays attempts against a world in which each mode takes its time and aborts with its chance, and
+// returns how many of the last thousand were made in mode Predicated.
 func playAttempts(c *controller, class string, r *rand.Rand, n int, abort map[Mode]float64) (predicated, switches int) {
 	took := map[Mode]time.Duration{Predicated: 130 * time.Millisecond, Spec: 260 * time.Millisecond}
 	for i := range n {

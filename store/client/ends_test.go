@@ -35,7 +35,8 @@ func inModes(t *testing.T, verdict store.Verdict, f func(t *testing.T, c *client
 	}
 }
 
-// TestWritesOfEndedTransaction: what is written when the transaction's function has returned is no part of it, and whoever writes it is told.
+// TestWritesOfEndedTransaction: what is written when the transaction's function has returned is no
+// part of it, and whoever writes it is told.
 func TestWritesOfEndedTransaction(t *testing.T) {
 	inModes(t, store.Committed, func(t *testing.T, c *client.Client, _ *fake) {
 		var left *client.Tx
@@ -78,7 +79,8 @@ func TestLimitOfReads(t *testing.T) {
 	})
 }
 
-// TestPanicOfRejected: nobody has looked at what a rejected transaction read, so that what its function panicked with is not believed.
+// TestPanicOfRejected: nobody has looked at what a rejected transaction read, so that what its
+// function panicked with is not believed.
 func TestPanicOfRejected(t *testing.T) {
 	inModes(t, store.Rejected, func(t *testing.T, c *client.Client, _ *fake) {
 		err := c.Txn(t.Context(), func(ctx context.Context, tx *client.Tx) error {
@@ -93,7 +95,8 @@ func TestPanicOfRejected(t *testing.T) {
 	})
 }
 
-// TestSettledReads: a transaction is not validated if it reads one key, of which a majority says that nobody is about to change it, and does nothing else. In each other case it is.
+// TestSettledReads: a transaction is not validated if it reads one key, of which a majority says
+// that nobody is about to change it, and does nothing else. In each other case it is.
 func TestSettledReads(t *testing.T) {
 	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec} {
 		for _, tc := range []struct {

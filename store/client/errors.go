@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// MayHaveCommitted tells whether a transaction that ended with an error may have taken effect, or may yet: nobody could tell. Such a transaction must not be made again as if it had failed;
+// MayHaveCommitted tells whether a transaction that ended with an error may have taken effect, or
+// may yet: nobody could tell. Such a transaction must not be made again as if it had failed;
 // [Client.Resolve] asks for its outcome.
 func MayHaveCommitted(err error) bool {
 	return errors.As(err, new(*UnknownError)) || errors.As(err, new(*BlockedError))
@@ -58,7 +59,8 @@ func (e *UnknownError) Error() string {
 // Unwrap returns Err.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// A BlockedError says that a transaction cannot be decided before a site says what it voted. Until then its keys are locked.
+// A BlockedError says that a transaction cannot be decided before a site says what it voted. Until
+// then its keys are locked.
 type BlockedError struct {
 	Txn   store.Txn // for Resolve
 	Sites []string  // whose votes are missing
@@ -82,7 +84,8 @@ func (e *RejectedError) Error() string {
 // Unwrap returns Err.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// An UnavailableError says that too few sites answered, or that this client asks too much at once. The transaction took no effect.
+// An UnavailableError says that too few sites answered, or that this client asks too much at once.
+// The transaction took no effect.
 type UnavailableError struct {
 	Key    store.Key // that was read; empty if it was the validation that nobody answered
 	Sites  []string  // whose answers were waited for in vain, as far as is known
@@ -147,7 +150,8 @@ func unsure(ctx context.Context, err error) error {
 	return err
 }
 
-// ended returns why a context ended, nil if it goes on. The engine may notice that a deadline is over before the context does.
+// ended returns why a context ended, nil if it goes on. The engine may notice that a deadline is
+// over before the context does.
 func ended(ctx context.Context) error {
 	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
 		return context.DeadlineExceeded
@@ -155,7 +159,8 @@ func ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// unread is the error of an attempt whose reads came to no end: one of this package's, which says what was waited for.
+// unread is the error of an attempt whose reads came to no end: one of this package's, which says
+// what was waited for.
 func (a *attempt) unread(ctx context.Context, err error) error {
 	if isTyped(err) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -173,7 +178,8 @@ func (a *attempt) unread(ctx context.Context, err error) error {
 	return u
 }
 
-// plainEnd is an error of the engine's whose context ended, without its words, which name calls and are of no use to who reads keys.
+// plainEnd is an error of the engine's whose context ended, without its words, which name calls and
+// are of no use to who reads keys.
 type plainEnd struct{ error }
 
 func (e plainEnd) Error() string {

@@ -13,8 +13,9 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// TestEveryErrorIsTyped: when a transaction's time is up, wherever it is, its error is one of this package's: it says what was waited for, whether the transaction may have committed, and
-// that the time was up, without the engine's words.
+// TestEveryErrorIsTyped: when a transaction's time is up, wherever it is, its error is one of this
+// package's: it says what was waited for, whether the transaction may have committed, and that the
+// time was up, without the engine's words.
 func TestEveryErrorIsTyped(t *testing.T) {
 	wait := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated} {
@@ -85,7 +86,8 @@ func TestEveryErrorIsTyped(t *testing.T) {
 	}
 }
 
-// TestTimeThatWasUpBefore: a read whose time was up before it began says so, without the engine's words.
+// TestTimeThatWasUpBefore: a read whose time was up before it began says so, without the engine's
+// words.
 func TestTimeThatWasUpBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := client.New(client.Config{Backend: ready(store.Committed), Mode: client.Spec})

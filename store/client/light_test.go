@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// A task of which the engine takes no guess has its reads asked of a quorum at once: nobody would go on with the nearest site's answer.
+// A task of which the engine takes no guess has its reads asked of a quorum at once: nobody would
+// go on with the nearest site's answer.
 func TestReadThatIsNotGuessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// forTxn returns a context of a transaction. Those of one task have a group: the engine may answer one's read with what it asked for another one.
+// forTxn returns a context of a transaction. Those of one task have a group: the engine may answer
+// one's read with what it asked for another one.
 func forTxn(ctx context.Context, n, group int) context.Context {
 	return context.WithValue(ctx, txnKey{}, [2]int{n, group})
 }
@@ -32,7 +33,8 @@ type commitCall struct {
 	ended      bool
 }
 
-// A watch stands between a client and its connection. It notes each commit, and objects to those that must not be.
+// A watch stands between a client and its connection. It notes each commit, and objects to those
+// that must not be.
 type watch struct {
 	client.Backend
 	world *proofWorld
@@ -72,7 +74,8 @@ func (w *watch) settle(ctx context.Context, key store.Key, a client.Answer) {
 	w.settled[n][key] = append(w.settled[n][key], a.Value)
 }
 
-// readAlone notes the commit of a transaction that needed none: it did nothing but read a key, outside of a task, and a settled answer is what it saw. The history says whether that was right.
+// readAlone notes the commit of a transaction that needed none: it did nothing but read a key,
+// outside of a task, and a settled answer is what it saw. The history says whether that was right.
 func (w *watch) readAlone(t *proofTxn) {
 	if t.nested || t.run == nil || len(t.run.reads) != 1 || len(t.run.writes) > 0 && !t.run.failed {
 		return

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A proofDisk is a shard's disk, which takes its time. What a machine wrote before its power failed is there afterwards as far as it was durable, and perhaps a little more.
+// A proofDisk is a shard's disk, which takes its time. What a machine wrote before its power failed
+// is there afterwards as far as it was durable, and perhaps a little more.
 type proofDisk struct {
 	name    string
 	took    func() time.Duration // for a write

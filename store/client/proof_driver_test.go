@@ -143,7 +143,8 @@ func (p plot) play(ctx context.Context, tx *client.Tx) (*proofRun, error) {
 				return true, nil
 			}, foresay.Guess(s.key%2 == 0))
 			var right bool
-			if right, err = sure.Wait(ctx); err != nil { // the context has ended: that is the function's failure, not the store's
+			// the context has ended: that is the function's failure, not the store's
+			if right, err = sure.Wait(ctx); err != nil {
 				run.failed = true
 				return run, &userError{run}
 			}
@@ -326,7 +327,8 @@ func verdict(err error) (v store.Verdict, understood bool) {
 	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLinkClosed):
 		return store.Aborted, true
 	}
-	if r, ok := errors.AsType[*client.RejectedError](err); ok && (r.Detail == errLinkClosed.Error() || len(r.Sites) > 0) { // nothing was sent
+	// nothing was sent
+	if r, ok := errors.AsType[*client.RejectedError](err); ok && (r.Detail == errLinkClosed.Error() || len(r.Sites) > 0) {
 		return store.Aborted, true
 	}
 	return store.Unknown, false
@@ -335,7 +337,8 @@ func verdict(err error) (v store.Verdict, understood bool) {
 // counts tells whether there is anything to commit.
 func (r *proofRun) counts() bool { return len(r.reads) > 0 || len(r.writes) > 0 && !r.failed }
 
-// agrees returns an error unless the last commit of a transaction is what its function's result says.
+// agrees returns an error unless the last commit of a transaction is what its function's result
+// says.
 func (r *proofRun) agrees(calls []commitCall) error {
 	if r.wrong != "" {
 		return errors.New(r.wrong)

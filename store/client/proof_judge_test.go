@@ -25,7 +25,8 @@ func proofShown(v store.Version, present bool, bytes string) string {
 	return "deleted by " + v.String()
 }
 
-// judge finds out what became of all transactions, waits until nothing of them is left, and looks at the history and the disks. What is wrong is the world's failure.
+// judge finds out what became of all transactions, waits until nothing of them is left, and looks
+// at the history and the disks. What is wrong is the world's failure.
 func (w *proofWorld) judge(ctx context.Context, d *driver) {
 	d.mode = client.GRPC
 	w.sc.bug = noBug

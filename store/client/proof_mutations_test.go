@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// TestProofNotices has the client break one rule at a time: some seed must show it, and not without. Where blind is set nobody watches the commits, so that the history and the disks alone
+// TestProofNotices has the client break one rule at a time: some seed must show it, and not
+// without. Where blind is set nobody watches the commits, so that the history and the disks alone
 // can tell.
 func TestProofNotices(t *testing.T) {
 	if raceDetector {

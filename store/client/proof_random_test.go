@@ -69,7 +69,8 @@ func TestConformance(t *testing.T) {
 					sc := proofSwarm(first + i)
 					w, err := playProof(t.Context(), sc)
 					if err != nil {
-						// Goroutines meet in an order of their own: the same seed may have to be played again and again.
+						// Goroutines meet in an order of their own: the same seed may have to be
+						// played again and again.
 						t.Fatalf("FORESAY_SEED=%d FORESAY_SEEDS=1 go test ./store/client -run TestConformance -count 20; faults %b: %v", sc.seed, sc.faults, err)
 					}
 					total.add(w)

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// reading is a read as the engine sees it: somebody's answer is a prediction of what the transaction stands on.
+// reading is a read as the engine sees it: somebody's answer is a prediction of what the
+// transaction stands on.
 type reading struct {
 	*attempt
 	key store.Key
@@ -16,7 +17,8 @@ type reading struct {
 
 // Start implements foresay.Transport.
 func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
-	if r.validation != nil && a.MayPredict() { // else nobody goes on before the actual answer, and no commit is sent that would bring it
+	// else nobody goes on before the actual answer, and no commit is sent that would bring it
+	if r.validation != nil && a.MayPredict() {
 		go r.validate(ctx, a)
 	} else {
 		go r.quorum(ctx, a)
@@ -45,7 +47,8 @@ func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 	a.Finish(got.Value, nil)
 }
 
-// validate reads from the nearest site. Whether that was right is for the commit to say or, if that is long in coming, for a quorum.
+// validate reads from the nearest site. Whether that was right is for the commit to say or, if that
+// is long in coming, for a quorum.
 func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 	v := r.validation
 	if v.isLate() {
@@ -102,7 +105,8 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 	}
 }
 
-// nearest returns what the last attempt's refusal said or, if that says nothing, what the nearest site does.
+// nearest returns what the last attempt's refusal said or, if that says nothing, what the nearest
+// site does.
 func (r *reading) nearest(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil
@@ -110,7 +114,8 @@ func (r *reading) nearest(ctx context.Context) (Answer, error) {
 	return r.client.cfg.Backend.ReadNearest(ctx, r.key, r.priority)
 }
 
-// seedSite is ReadTrace.FirstSite of a read whose answer came with the refusal of an earlier attempt.
+// seedSite is ReadTrace.FirstSite of a read whose answer came with the refusal of an earlier
+// attempt.
 const seedSite = "refusal"
 
 // Equal implements foresay.Transport: a prediction is right when the version is.

@@ -38,7 +38,8 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 		case v == store.Committed:
 			return out.value, out.err
 		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
-			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail} // nobody said a word about a transaction without effect
+			// nobody said a word about a transaction without effect
+			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail}
 		case v != store.Aborted:
 			return zero, unsure(ctx, failure(d, a.number))
 		}
@@ -57,7 +58,8 @@ type outcome[T any] struct {
 	writes   []store.Write
 }
 
-// once runs the function once, as far as it knows; with the engine that is one task of as many runs as it takes. The error says that there is no outcome.
+// once runs the function once, as far as it knows; with the engine that is one task of as many runs
+// as it takes. The error says that there is no outcome.
 func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
 	ctx, end := a.watch.begin(ctx)
 	defer end()
@@ -83,14 +85,16 @@ func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx
 	}
 	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
 		out, err := play(ctx, a, f)
-		if err == nil && a.validation != nil && len(out.reads) > 0 { // what rests on no read of the transaction's own leaves when the task has ended
+		// what rests on no read of the transaction's own leaves when the task has ended
+		if err == nil && a.validation != nil && len(out.reads) > 0 {
 			a.validation.submit(ctx, out.reads, out.writes, func() { submitted = out })
 		}
 		return out, err
 	}, foresay.WithName("txn"), foresay.WithLimits(a.client.cfg.Limits))
 }
 
-// play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
+// play is one run. What the function fails with is an outcome too, which must stand on valid reads;
+// it writes nothing then. Only what ended its reads is an error.
 func play[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
 	tx := &Tx{attempt: a, lane: func() any { return foresay.Lane(ctx) }}
 	a.watch.note(tx)

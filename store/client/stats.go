@@ -17,7 +17,8 @@ type Stats struct {
 	Unknown   uint64
 	Blocked   uint64
 	Rejected  uint64
-	// Guesses are the reads that were answered first by one replica, under the engine; Right those of them where the quorum had the same version.
+	// Guesses are the reads that were answered first by one replica, under the engine; Right those
+	// of them where the quorum had the same version.
 	Guesses uint64
 	Right   uint64
 }
@@ -40,8 +41,8 @@ func (c *Client) Stats() Stats {
 type Attempted struct {
 	Mode    Mode // in which it was made; Auto has chosen
 	Outcome store.Outcome
-	// Took is since the attempt began, SinceFirst since the transaction's first attempt did: of one that is committed, how long its caller waited. In a task both are how long
-	// the commit took.
+	// Took is since the attempt began, SinceFirst since the transaction's first attempt did: of one
+	// that is committed, how long its caller waited. In a task both are how long the commit took.
 	Took, SinceFirst time.Duration
 }
 

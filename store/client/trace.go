@@ -8,21 +8,25 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A Trace is what one attempt of a transaction waited for. All times are since the transaction began, its first attempt that is.
+// A Trace is what one attempt of a transaction waited for. All times are since the transaction
+// began, its first attempt that is.
 type Trace struct {
 	Attempt int // 1 is the first
 	Mode    Mode
 	Began   time.Duration
-	// Reads are the keys that were asked for, in that order. Those of runs that were given up are among them.
+	// Reads are the keys that were asked for, in that order. Those of runs that were given up are
+	// among them.
 	Reads []ReadTrace
-	// Commit is when the commit request left, -1 if none did. By then all reads were known, but in mode Predicated.
+	// Commit is when the commit request left, -1 if none did. By then all reads were known, but in
+	// mode Predicated.
 	Commit time.Duration
 	Ended  time.Duration
 	// Site is whose vote was the last that was needed; empty if none's.
 	Site    string
 	Txn     store.Txn // with its name, if it was submitted
 	Outcome store.Outcome
-	// Failed says that the attempt ended without a commit: its context ended, or too few sites answered.
+	// Failed says that the attempt ended without a commit: its context ended, or too few sites
+	// answered.
 	Failed bool
 }
 
@@ -40,7 +44,8 @@ type ReadTrace struct {
 
 type traceKey struct{}
 
-// WithTrace has f called with a Trace when an attempt of a transaction under the context ends. f must not wait long.
+// WithTrace has f called with a Trace when an attempt of a transaction under the context ends. f
+// must not wait long.
 func WithTrace(ctx context.Context, f func(*Trace)) context.Context {
 	return context.WithValue(ctx, traceKey{}, f)
 }

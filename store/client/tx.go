@@ -11,12 +11,16 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Tx is one attempt of a transaction. Its methods may be called concurrently; under an engine (modes Spec and Off) goroutines of a transaction's function are to be those of a
-// foresay.Group, with its contexts. What one of them has read, another one gets when all of the run's guesses are confirmed, for it may stand on guesses of its own.
+// Tx is one attempt of a transaction. Its methods may be called concurrently; under an engine
+// (modes Spec and Off) goroutines of a transaction's function are to be those of a foresay.Group,
+// with its contexts. What one of them has read, another one gets when all of the run's guesses are
+// confirmed, for it may stand on guesses of its own.
 type Tx struct {
 	attempt *attempt
 
-	lane func() any // of the function's own goroutine; who asks has the engine make a task, which a function that only writes does not need
+	// of the function's own goroutine; who asks has the engine make a task, which a function that
+	// only writes does not need
+	lane func() any
 
 	mu     sync.Mutex
 	buffer store.Buffer
@@ -25,8 +29,9 @@ type Tx struct {
 	err    error             // ended the reads
 }
 
-// Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what the store has. The value is the caller's. An error ends the transaction:
-// the function can do no better than to return it.
+// Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what
+// the store has. The value is the caller's. An error ends the transaction: the function can do no
+// better than to return it.
 func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	k := store.Key(key)
 	lane := foresay.Lane(ctx)
@@ -55,7 +60,8 @@ func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err e
 	return bytes.Clone(v.Bytes), v.Present, nil
 }
 
-// find returns what the attempt knows of a key, and whether that may come from another goroutine. It is told whether who asks is another than the function's own.
+// find returns what the attempt knows of a key, and whether that may come from another goroutine.
+// It is told whether who asks is another than the function's own.
 func (tx *Tx) find(lane any, other bool, key store.Key) (v store.Value, known, others bool, err error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -71,7 +77,8 @@ func (tx *Tx) find(lane any, other bool, key store.Key) (v store.Value, known, o
 	return v, known, known && (read && owner != lane || !read && tx.shared), nil
 }
 
-// saw keeps what a goroutine has read. It returns false if another one was faster, whose value counts.
+// saw keeps what a goroutine has read. It returns false if another one was faster, whose value
+// counts.
 func (tx *Tx) saw(lane any, key store.Key, v store.Value) bool {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -86,7 +93,8 @@ func (tx *Tx) saw(lane any, key store.Key, v store.Value) bool {
 	return true
 }
 
-// Put has the transaction write a key, when it commits. The error says what is beyond its limit, or that the transaction is over: ErrEnded if its function has returned.
+// Put has the transaction write a key, when it commits. The error says what is beyond its limit, or
+// that the transaction is over: ErrEnded if its function has returned.
 func (tx *Tx) Put(key string, value []byte) error {
 	switch {
 	case len(key) > store.MaxKeyBytes:
@@ -97,7 +105,8 @@ func (tx *Tx) Put(key string, value []byte) error {
 	return tx.write(func() { tx.buffer.Put(store.Key(key), append([]byte{}, value...)) })
 }
 
-// Delete has the transaction delete a key, be it there or not, when it commits. The error is as that of Put.
+// Delete has the transaction delete a key, be it there or not, when it commits. The error is as
+// that of Put.
 func (tx *Tx) Delete(key string) error {
 	if len(key) > store.MaxKeyBytes {
 		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
@@ -126,7 +135,8 @@ func (tx *Tx) failed() error {
 	return tx.err
 }
 
-// accesses returns what the attempt read and is to write; what goroutines that the function left behind do later is not in it.
+// accesses returns what the attempt read and is to write; what goroutines that the function left
+// behind do later is not in it.
 func (tx *Tx) accesses() ([]store.Read, []store.Write) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -137,13 +147,15 @@ func (tx *Tx) accesses() ([]store.Read, []store.Write) {
 	return append([]store.Read(nil), reads...), append([]store.Write(nil), writes...)
 }
 
-// ErrEnded is what the methods of a Tx return when the transaction's function has returned: what is read or written then is no part of the transaction.
+// ErrEnded is what the methods of a Tx return when the transaction's function has returned: what is
+// read or written then is no part of the transaction.
 var ErrEnded = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
 func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, error) {
 	c := a.client
-	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the same answers when it runs again.
+	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the
+	// same answers when it runs again.
 	if !foresay.InTask(ctx) {
 		read := a.trace.read(key)
 		a.reads.ask(key, 1)

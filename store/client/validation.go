@@ -11,9 +11,10 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A validation has the commit of an attempt say whether its reads were right. The commit leaves when the function has returned, while all that it read is still a guess:
-// it carries the versions, and takes effect only if they are those that count [PBFT-CS §3, predicated writes]. To the engine the verdict is the actual result of all reads at
-// once.
+// A validation has the commit of an attempt say whether its reads were right. The commit leaves
+// when the function has returned, while all that it read is still a guess: it carries the versions,
+// and takes effect only if they are those that count [PBFT-CS §3, predicated writes]. To the engine
+// the verdict is the actual result of all reads at once.
 type validation struct {
 	attempt *attempt
 	seeds   map[store.Key]store.Value
@@ -75,7 +76,8 @@ func (v *validation) add(key store.Key, value store.Value) {
 	v.open[key] = value
 }
 
-// remove forgets a read whose actual result is about to be told. It returns false if the verdict counts instead.
+// remove forgets a read whose actual result is about to be told. It returns false if the verdict
+// counts instead.
 func (v *validation) remove(key store.Key) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -86,8 +88,9 @@ func (v *validation) remove(key store.Key) bool {
 	return true
 }
 
-// submit sends the commit of a run that has returned, if it stands on no guesses but the transaction's own reads. Otherwise it leaves when the run is known to be right, as in
-// mode Spec. It calls keep, with the lock held, before the commit leaves.
+// submit sends the commit of a run that has returned, if it stands on no guesses but the
+// transaction's own reads. Otherwise it leaves when the run is known to be right, as in mode Spec.
+// It calls keep, with the lock held, before the commit leaves.
 func (v *validation) submit(ctx context.Context, reads []store.Read, writes []store.Write, keep func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -156,7 +159,8 @@ func (v *validation) hasLeft() bool {
 	return v.sent
 }
 
-// wait returns the verdict, or nil if the commit has not left. It is called when the task has ended.
+// wait returns the verdict, or nil if the commit has not left. It is called when the task has
+// ended.
 func (v *validation) wait() *Decision {
 	if !v.hasLeft() {
 		return nil

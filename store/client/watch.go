@@ -11,8 +11,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Each read of a transaction is right by itself, but until the commit nobody knows whether they go together, and a function may loop for ever on values that do not. So an
-// attempt whose function goes on for long is validated meanwhile, as if it only read, and given up if that fails.
+// Each read of a transaction is right by itself, but until the commit nobody knows whether they go
+// together, and a function may loop for ever on values that do not. So an attempt whose function
+// goes on for long is validated meanwhile, as if it only read, and given up if that fails.
 
 // errStale ends an attempt whose reads do not go together.
 var errStale = fmt.Errorf("client: what the transaction has read is not valid any more: %w", foresay.ErrAbandoned)
@@ -71,7 +72,8 @@ func (w *watch) isOver() bool {
 	return w.timer == nil
 }
 
-// look validates what the attempt has read so far. It returns false if there is no need to come again.
+// look validates what the attempt has read so far. It returns false if there is no need to come
+// again.
 func (w *watch) look(ctx context.Context) bool {
 	tx := w.tx.Load()
 	if tx == nil {

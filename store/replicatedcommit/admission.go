@@ -17,17 +17,22 @@ type (
 )
 
 const (
-	// markEvery is how many round trips pass from a write until the next one marks it too, and as many again until it is marked without: marks and what is heard of those of others cost no
-	// syncs of their own while there is load, as votes that are late by a sync are votes in another order.
+	// markEvery is how many round trips pass from a write until the next one marks it too, and as
+	// many again until it is marked without: marks and what is heard of those of others cost no
+	// syncs of their own while there is load, as votes that are late by a sync are votes in another
+	// order.
 	markEvery = 4
-	// hearAll is how many round trips a disk that was admitted before waits for all of its peers, when enough have answered.
+	// hearAll is how many round trips a disk that was admitted before waits for all of its peers,
+	// when enough have answered.
 	hearAll = 2
-	// lastHello bounds the pause, in round trips, after which a peer that does not answer is told again.
+	// lastHello bounds the pause, in round trips, after which a peer that does not answer is told
+	// again.
 	lastHello = 16
 )
 
-// A diskMark is how far a disk was, as its peers know it. A disk only ever raises it: at each start, and while it writes. So a disk that is below what a peer knows has forgotten what it
-// had written: it was restored from a backup, or lost the end of its log.
+// A diskMark is how far a disk was, as its peers know it. A disk only ever raises it: at each
+// start, and while it writes. So a disk that is below what a peer knows has forgotten what it had
+// written: it was restored from a backup, or lost the end of its log.
 type diskMark struct {
 	disk  uint64
 	mark  uint64
@@ -51,8 +56,10 @@ func parseDiskMark(b []byte) (diskMark, bool) {
 	return diskMark{}, false
 }
 
-// admission keeps a server from voting with a disk that has forgotten votes: those of an earlier disk under its ID, or its own. It asks the servers of its shard at the other sites. Each
-// says yes to one disk for good, and knows the highest mark that it was told; both are on its disk before it says so.
+// admission keeps a server from voting with a disk that has forgotten votes: those of an earlier
+// disk under its ID, or its own. It asks the servers of its shard at the other sites. Each says yes
+// to one disk for good, and knows the highest mark that it was told; both are on its disk before it
+// says so.
 type admission struct {
 	own      diskMark
 	joined   bool // the disk was admitted at some time. It is on disk
@@ -68,8 +75,9 @@ type admission struct {
 	heard map[protocol.ID]diskMark
 }
 
-// neededWelcomes returns how many servers of the n-1 other sites must know no other disk. With f = (n-1)/2 disks lost at once, any so many include one
-// that knows the earlier disk, if that ever took part: its yeses, less f-1 that were lost too, and those of the new disk share a server.
+// neededWelcomes returns how many servers of the n-1 other sites must know no other disk. With f =
+// (n-1)/2 disks lost at once, any so many include one that knows the earlier disk, if that ever
+// took part: its yeses, less f-1 that were lost too, and those of the new disk share a server.
 func neededWelcomes(n int) int {
 	if n <= 1 {
 		return 0
@@ -121,7 +129,8 @@ func (s *Server) saveAdmission(env *protocol.Env[Message]) {
 	env.Put([]byte(selfKey), w.Buf)
 }
 
-// raiseMark has the disk's mark be above all that was written before, and tells the peers once it is durable.
+// raiseMark has the disk's mark be above all that was written before, and tells the peers once it
+// is durable.
 func (s *Server) raiseMark(env *protocol.Env[Message]) {
 	a := &s.admission
 	a.own.mark++
@@ -212,7 +221,8 @@ func (s *Server) helloAgain(env *protocol.Env[Message]) {
 	s.sayHello(env)
 }
 
-// maybeAdmit lets the server take part when enough peers know its disk. If that took part before, those are enough that make a majority with it, without which it decides nothing anyway; but
+// maybeAdmit lets the server take part when enough peers know its disk. If that took part before,
+// those are enough that make a majority with it, without which it decides nothing anyway; but
 // others may know more, and are waited for a little.
 func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
 	a := &s.admission

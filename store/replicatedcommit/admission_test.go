@@ -26,7 +26,8 @@ func (s *script) wantOlder(id protocol.ID) {
 	s.t.Errorf("server %d said %v, want that its disk is an older copy", id, s.answers[id])
 }
 
-// TestRestoredDiskIsRefused: a disk that was started since its backup, or has voted since, is refused when it is restored, again and again. A disk that has missed nothing is not.
+// TestRestoredDiskIsRefused: a disk that was started since its backup, or has voted since, is
+// refused when it is restored, again and again. A disk that has missed nothing is not.
 func TestRestoredDiskIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -69,7 +70,8 @@ func TestRestoredDiskIsRefused(t *testing.T) {
 	}
 }
 
-// TestRestoredDiskMustBeRefused: as TestLostDiskMustBeRefused, with a disk from a backup: the yes that only the client heard is not on it, and what was acknowledged would be lost.
+// TestRestoredDiskMustBeRefused: as TestLostDiskMustBeRefused, with a disk from a backup: the yes
+// that only the client heard is not on it, and what was acknowledged would be lost.
 func TestRestoredDiskMustBeRefused(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(time.Second)
@@ -108,7 +110,8 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 	}
 }
 
-// TestRestartNeedsAMajority: a server whose disk was admitted before takes part again with one other site of three, as no majority is without it, but not alone. What a site knows that comes
+// TestRestartNeedsAMajority: a server whose disk was admitted before takes part again with one
+// other site of three, as no majority is without it, but not alone. What a site knows that comes
 // later counts.
 func TestRestartNeedsAMajority(t *testing.T) {
 	s := newScript(t, nil)

@@ -13,8 +13,10 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// attack is a random schedule of what may go wrong together: loss and crashes of single nodes, sites and machines that leave and come back at any point, in a write as well, links that are cut,
-// small pages, little room, and of five sites two that are replaced while two others have missed much.
+// attack is a random schedule of what may go wrong together: loss and crashes of single nodes,
+// sites and machines that leave and come back at any point, in a write as well, links that are cut,
+// small pages, little room, and of five sites two that are replaced while two others have missed
+// much.
 func attack(seed uint64) (*world, error) {
 	sc := scenario{
 		seed: seed, clients: 5, keys: 4 + int(seed%3), coordinators: 2, near: seed%2 == 0, appends: seed%4 == 3, test: "TestAttack",
@@ -106,7 +108,8 @@ func (w *world) rest() error {
 	return err
 }
 
-// replaceTwo replaces two of five sites when the other two have been away for long enough that the last one forgets what they have missed.
+// replaceTwo replaces two of five sites when the other two have been away for long enough that the
+// last one forgets what they have missed.
 func (w *world) replaceTwo() error {
 	w.depart(5 * time.Second)
 	if err := w.inject(); err != nil {
@@ -157,7 +160,8 @@ func (w *world) replaceTwo() error {
 	return w.play(10 * time.Second)
 }
 
-// watch looks now and then whether a server has given up a transaction that was committed, as others have forgotten it, before it has copied what it wrote.
+// watch looks now and then whether a server has given up a transaction that was committed, as
+// others have forgotten it, before it has copied what it wrote.
 func (w *world) watch() {
 	w.sim.After(50*time.Millisecond, func() {
 		if err := w.uncopied(); err != nil && w.err == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// silence returns for how long a site that is there says nothing at most. Reads tell how long answers take that no transaction holds up; where there are none, votes do.
+// silence returns for how long a site that is there says nothing at most. Reads tell how long
+// answers take that no transaction holds up; where there are none, votes do.
 func (c *Client) silence() time.Duration {
 	answer := c.ReadPatience()
 	if c.reading.mean == 0 {
@@ -25,8 +26,9 @@ func (s sites) all(l Layout) bool {
 	return !slices.ContainsFunc(l.unfenced(), func(i int) bool { return s&(1<<i) == 0 })
 }
 
-// away returns the sites that have been silent for longer than one that is there: as many of them as a majority can do without, those that have been silent for longest. More cannot be away, as then
-// nothing goes on; so a site that is only slow is not taken for one beside another that is.
+// away returns the sites that have been silent for longer than one that is there: as many of them
+// as a majority can do without, those that have been silent for longest. More cannot be away, as
+// then nothing goes on; so a site that is only slow is not taken for one beside another that is.
 func (c *Client) away(env *protocol.Env[Message]) []int {
 	silent := c.cfg.Layout.unfenced()
 	spare := max(len(silent)-c.cfg.Layout.majority(), 0)
@@ -35,8 +37,10 @@ func (c *Client) away(env *protocol.Env[Message]) []int {
 	return silent[:min(spare, len(silent))]
 }
 
-// firstHealthy returns the site that is asked before others while some site is away, or noSite if none is. Two of three that vote differently could not decide then, and
-// would lock what others need, so that they could not either. All clients ask the same site first, whose no is the end of it, and whose yes keeps others from asking the second.
+// firstHealthy returns the site that is asked before others while some site is away, or noSite if
+// none is. Two of three that vote differently could not decide then, and would lock what others
+// need, so that they could not either. All clients ask the same site first, whose no is the end of
+// it, and whose yes keeps others from asking the second.
 func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
 	away := c.away(env)
 	if len(away) == 0 {

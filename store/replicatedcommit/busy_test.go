@@ -8,7 +8,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestBusyMachines: where all takes twenty times the round trip that the configuration names, as on a near network whose machines are busy, reads and transactions end well, and nobody takes others for away.
+// TestBusyMachines: where all takes twenty times the round trip that the configuration names, as on
+// a near network whose machines are busy, reads and transactions end well, and nobody takes others
+// for away.
 func TestBusyMachines(t *testing.T) {
 	s := newScript(t, func(c *Config) { c.RoundTrip = roundTrip / 20 })
 	for i := range 20 {
@@ -40,7 +42,8 @@ func TestBusyMachines(t *testing.T) {
 	s.settle()
 }
 
-// TestSilenceOfSeconds: a client is told nothing of a transaction, or of a read, before it has asked for seconds.
+// TestSilenceOfSeconds: a client is told nothing of a transaction, or of a read, before it has
+// asked for seconds.
 func TestSilenceOfSeconds(t *testing.T) {
 	s := newScript(t, func(c *Config) { c.RoundTrip, c.Retain = roundTrip/20, time.Minute })
 	for _, id := range s.nodes() {

@@ -15,8 +15,9 @@ import (
 // catchUpTimer has the server go on with its copy, or begin one.
 type catchUpTimer struct{}
 
-// catchUp is a server's copying of what others have carried out while it was away. Meanwhile it votes and answers reads as before: its own votes are on its disk, and what it has missed
-// others refuse.
+// catchUp is a server's copying of what others have carried out while it was away. Meanwhile it
+// votes and answers reads as before: its own votes are on its disk, and what it has missed others
+// refuse.
 type catchUp struct {
 	owing  map[protocol.ID]Owing  // by server: what it says, if that is not paid
 	paid   map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
@@ -40,11 +41,13 @@ type partCopied struct{ serial, sites uint64 }
 const (
 	catchUpTries = 5 // then another source is looked for
 	catchUpPace  = 4 // pages in a round trip at most: nobody waits for them, others have work to do
-	// catchUpValue is the least time for each value, since it is work for source and server that others wait behind.
+	// catchUpValue is the least time for each value, since it is work for source and server that
+	// others wait behind.
 	catchUpValue = 100 * time.Microsecond
 	// catchUpScan is the least time for each key that the source looked at.
 	catchUpScan = 10 * time.Microsecond
-	// catchUpYield is how much longer the server waits when the source takes longer than it did at best, as then it has other work.
+	// catchUpYield is how much longer the server waits when the source takes longer than it did at
+	// best, as then it has other work.
 	catchUpYield = 4
 )
 
@@ -76,7 +79,8 @@ func newCatchUp() catchUp {
 	return catchUp{owing: map[protocol.ID]Owing{}, paid: map[protocol.ID]uint64{}, copied: map[protocol.ID]partCopied{}}
 }
 
-// startCatchUp goes on with a copy that was under way when the server stopped. All that was said when it began is still so.
+// startCatchUp goes on with a copy that was under way when the server stopped. All that was said
+// when it began is still so.
 func (s *Server) startCatchUp(env *protocol.Env[Message]) {
 	b, ok := env.Get([]byte(catchUpKey))
 	if !ok {
@@ -90,7 +94,8 @@ func (s *Server) startCatchUp(env *protocol.Env[Message]) {
 		covers[id] = Owing{r.Uint(), r.Uint(), r.Uint()}
 	}
 	if err := r.Close(); err != nil {
-		panic(fmt.Sprintf("replicatedcommit: how far server %d has been copied, on disk: %v", source, err)) // which runners stop at
+		// which runners stop at
+		panic(fmt.Sprintf("replicatedcommit: how far server %d has been copied, on disk: %v", source, err))
 	}
 	c.kept = true
 	if !s.isPeer(source) {
@@ -130,7 +135,8 @@ func (s *Server) dropCatchUp(env *protocol.Env[Message]) {
 	}
 }
 
-// onOwing begins a copy soon: others may owe something as well, which the same copy pays. They are asked.
+// onOwing begins a copy soon: others may owe something as well, which the same copy pays. They are
+// asked.
 func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) {
 	c := &s.catchUp
 	if _, ok := s.shards[from]; !ok || from == s.cfg.ID {
@@ -177,7 +183,8 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
 }
 
-// beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is there rather than others.
+// beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is
+// there rather than others.
 func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	c := &s.catchUp
 	c.source, c.from, c.tries, c.covers, c.round, c.pace = 0, "", 1, maps.Clone(c.owing), newRound(env), copyPace{}
@@ -196,7 +203,8 @@ func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	return c.source != 0
 }
 
-// bestSource returns the peer that pays most of what is owed, of those that have not failed; 0 if none pays any.
+// bestSource returns the peer that pays most of what is owed, of those that have not failed; 0 if
+// none pays any.
 func (s *Server) bestSource() (source protocol.ID) {
 	c := &s.catchUp
 	best := 0
@@ -219,8 +227,10 @@ func (s *Server) bestSource() (source protocol.ID) {
 	return source
 }
 
-// copiedWith returns the sites that are copied for a debt when a server is, and whether that pays it. A server that is not owed anything itself by the same debtor has carried out all
-// that it is for. If there is none, as servers of all sites have been away at one time or another, so many are copied that a majority of the sites has one of them.
+// copiedWith returns the sites that are copied for a debt when a server is, and whether that pays
+// it. A server that is not owed anything itself by the same debtor has carried out all that it is
+// for. If there is none, as servers of all sites have been away at one time or another, so many are
+// copied that a majority of the sites has one of them.
 func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (sites uint64, is bool) {
 	site := uint64(1) << s.shards[source].site
 	if n := s.catchUp.copied[from]; n.serial == m.Serial {

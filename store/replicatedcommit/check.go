@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Check implements protocol.Checked: locks are those of votes for transactions that are not decided, and no decision has contradicted another one.
+// Check implements protocol.Checked: locks are those of votes for transactions that are not
+// decided, and no decision has contradicted another one.
 func (s *Server) Check() error {
 	if s.contrary != nil {
 		return s.contrary
@@ -117,7 +118,8 @@ func (c *Coordinator) Check() error {
 	return nil
 }
 
-// recalled tells whether some shard remembers the decision, so that it does not rest on votes: those of sites that have forgotten theirs count as no.
+// recalled tells whether some shard remembers the decision, so that it does not rest on votes:
+// those of sites that have forgotten theirs count as no.
 func (c *Coordinator) recalled(e *entry) bool {
 	return slices.ContainsFunc(e.rows, func(r row) bool {
 		return slices.ContainsFunc(r.cells, func(s State) bool { return s == Wanting || s == Committed })

@@ -17,7 +17,8 @@ type (
 	submitTimer struct{ id store.TxnID }
 )
 
-// A client asks so often, and for so long, before it gives an answer that is none. From recoverFrom on it asks for a decision without the votes that are missing.
+// A client asks so often, and for so long, before it gives an answer that is none. From recoverFrom
+// on it asks for a decision without the votes that are missing.
 const (
 	tries       = 6
 	askFor      = 3 * time.Second // a machine may be busy, however near it is
@@ -29,7 +30,8 @@ const (
 // slower is by how many powers of two a client waits longer after it has asked so often.
 func slower(asked int) int { return min(max(asked-tries, 0), 5) }
 
-// Client is the node of an application that reads and commits transactions: [Get], [Submit] and [Query] each have one answer.
+// Client is the node of an application that reads and commits transactions: [Get], [Submit] and
+// [Query] each have one answer.
 type Client struct {
 	cfg          Config
 	id           store.ClientID // of this incarnation
@@ -39,14 +41,16 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
-	near         [][]time.Duration      // by site and shard: how long it takes to answer a read when nothing is in the way; 0 is not known
-	usual        [][]time.Duration      // likewise: how long it takes at present
-	silent       []time.Duration        // by site: since when it has not answered commits; 0: it has
-	pace         pace                   // of commits
-	reading      pace                   // of reads
-	nearGets     uint64                 // reads from the nearest site
-	getRefs      map[uint64]uint64      // of gets, by the application's numbers
-	submitRefs   map[uint64]store.TxnID // of submits, likewise
+	// by site and shard: how long it takes to answer a read when nothing is in the way; 0 is not
+	// known
+	near       [][]time.Duration
+	usual      [][]time.Duration      // likewise: how long it takes at present
+	silent     []time.Duration        // by site: since when it has not answered commits; 0: it has
+	pace       pace                   // of commits
+	reading    pace                   // of reads
+	nearGets   uint64                 // reads from the nearest site
+	getRefs    map[uint64]uint64      // of gets, by the application's numbers
+	submitRefs map[uint64]store.TxnID // of submits, likewise
 }
 
 // A get is a read that lacks answers.
@@ -58,9 +62,11 @@ type get struct {
 	begun   time.Duration
 	sent    []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
 	wait    time.Duration   // until they are asked again
-	few     []int           // the sites that were asked alone at first: the nearest, or a majority of them; nil: all are asked by now
-	done    bool            // it is answered: what else comes is measured only
-	queued  int             // how often sites have said that it is not its turn
+	// the sites that were asked alone at first: the nearest, or a majority of them; nil: all are
+	// asked by now
+	few    []int
+	done   bool // it is answered: what else comes is measured only
+	queued int  // how often sites have said that it is not its turn
 }
 
 // A submit is a transaction that lacks votes.
@@ -205,7 +211,8 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	env.After(g.wait, getTimer{n})
 }
 
-// maxQueued is how often, for each site, a read takes it that it is not its turn. After that it goes by what it is told: its transaction is refused, or it is not.
+// maxQueued is how often, for each site, a read takes it that it is not its turn. After that it
+// goes by what it is told: its transaction is refused, or it is not.
 const maxQueued = 16
 
 func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m ReadReply) {
@@ -299,7 +306,8 @@ func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
 		c.submitRefs[m.Ref] = m.Txn.ID
 		return
 	}
-	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, hold: noSite, sent: recoverFrom}) // nobody votes for it any more who has not
+	// nobody votes for it any more who has not
+	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, hold: noSite, sent: recoverFrom})
 }
 
 func (c *Client) begin(env *protocol.Env[Message], s *submit) {
@@ -352,8 +360,9 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	env.After(wait<<slower(s.tries), submitTimer{s.txn.ID})
 }
 
-// askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision. While one site is asked before others, those that are away are asked with it when that is
-// repeated: they may be back, and it gone.
+// askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the
+// decision. While one site is asked before others, those that are away are asked with it when that
+// is repeated: they may be back, and it gone.
 func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 	away := c.away(env)
 	for _, i := range c.cfg.Layout.unfenced() {
@@ -447,7 +456,8 @@ func (c *Client) split(s *submit) bool {
 	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority()
 }
 
-// stuck tells whether the votes are split and the sites that are missing have been silent for long: to ask for longer gains nothing before they are back. One that is only slow is waited for.
+// stuck tells whether the votes are split and the sites that are missing have been silent for long:
+// to ask for longer gains nothing before they are back. One that is only slow is waited for.
 func (c *Client) stuck(env *protocol.Env[Message], s *submit) bool {
 	for i, v := range s.votes {
 		if c.cfg.Layout.Sites[i].Fenced {

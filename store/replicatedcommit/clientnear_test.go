@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// The nearest site is a newcomer that copies: it says no to what only reads at once, and nothing to reads.
+// The nearest site is a newcomer that copies: it says no to what only reads at once, and nothing to
+// reads.
 func TestNewcomerNear(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
@@ -60,7 +61,9 @@ func TestNewcomerNear(t *testing.T) {
 	}
 }
 
-// TestReadsAskTheNearestMajority: once distances are known a read asks two of three sites, and the third when one of them is late, which is farther than it from then on; one read in so many asks all.
+// TestReadsAskTheNearestMajority: once distances are known a read asks two of three sites, and the
+// third when one of them is late, which is farther than it from then on; one read in so many asks
+// all.
 func TestReadsAskTheNearestMajority(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {

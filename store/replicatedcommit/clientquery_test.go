@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Committed by a and c; b said no and has not heard. c is fenced; who asks then must not be told "aborted".
+// Committed by a and c; b said no and has not heard. c is fenced; who asks then must not be told
+// "aborted".
 func TestQueryAfterFence(t *testing.T) {
 	s := newScript(t, nil)
 	s.sim.Cut(201, 10)
@@ -138,7 +139,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// A read of a key that is blocked, while a site is down, is refused for that key: it is not that nobody answered.
+// A read of a key that is blocked, while a site is down, is refused for that key: it is not that
+// nobody answered.
 func TestReadOfABlockedKey(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
@@ -166,7 +168,8 @@ func TestReadOfABlockedKey(t *testing.T) {
 	t.Errorf("the application was told %v", env.Out)
 }
 
-// TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it is asked in a short time: its vote decides, in place of an error that says it is away.
+// TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it
+// is asked in a short time: its vote decides, in place of an error that says it is away.
 func TestSlowSiteIsWaitedFor(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
 	if err != nil {
@@ -204,7 +207,8 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestFencedSiteIsNotWaitedFor: the votes of the sites that are left are split. A fenced one, which is asked nothing, says nothing.
+// TestFencedSiteIsNotWaitedFor: the votes of the sites that are left are split. A fenced one, which
+// is asked nothing, says nothing.
 func TestFencedSiteIsNotWaitedFor(t *testing.T) {
 	l := layout(3, 1)
 	l.Sites[2].Fenced = true

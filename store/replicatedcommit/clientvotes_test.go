@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A new transaction of a client whose clock is behind was never sent before: refused by all it is aborted.
+// A new transaction of a client whose clock is behind was never sent before: refused by all it is
+// aborted.
 func TestSlowClock(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
@@ -37,7 +38,8 @@ func TestSlowClock(t *testing.T) {
 	}
 }
 
-// The nearest site holds a read of a locked key back for a round trip, as it should; it is the nearest one still.
+// The nearest site holds a read of a locked key back for a round trip, as it should; it is the
+// nearest one still.
 func TestLockedNearest(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {

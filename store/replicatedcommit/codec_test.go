@@ -30,7 +30,8 @@ func messages() []Message {
 		Prepare{Txn: parts[0], Shards: shards},
 		Prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
 		Prepare{Txn: parts[0], Shards: shards, Firm: true},
-		Prepare{Txn: store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 8}, Reads: parts[0].Reads, Writes: parts[0].Writes}, Shards: shards, Hold: true}, // is in the way of the others, or they of it
+		// is in the way of the others, or they of it
+		Prepare{Txn: store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 8}, Reads: parts[0].Reads, Writes: parts[0].Writes}, Shards: shards, Hold: true},
 		Vote{ID: id, State: No, Reason: store.Old, Hint: 8},
 		Vote{ID: id, State: Committed},
 		Ask{ID: id, Shards: shards}, Ask{ID: id, Shards: shards, Fence: true}, Urge{ID: id, Site: 1},

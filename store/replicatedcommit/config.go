@@ -16,16 +16,19 @@ type Message any
 // A Site is a datacentre with a whole copy of the store.
 type Site struct {
 	Name string
-	// Coordinators share the site's transactions: each has those that its place in the list falls to.
+	// Coordinators share the site's transactions: each has those that its place in the list falls
+	// to.
 	Coordinators []protocol.ID
 	// Shards are the site's servers, as many as each site has.
 	Shards []protocol.ID
-	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is not known of its votes counts as no. All nodes of the other
-	// sites must be stopped before the first one starts with a layout that says so. See DESIGN.md for what that can lose.
+	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is
+	// not known of its votes counts as no. All nodes of the other sites must be stopped before the
+	// first one starts with a layout that says so. See DESIGN.md for what that can lose.
 	Fenced bool
-	// Since is the epoch in which the site took the place of a lost one, for good; 0: it has been there from the beginning. Its servers have IDs of their own and start
-	// with empty disks. They copy the store from the others, while it goes on, before they vote or answer reads. All nodes must be stopped before the first
-	// one starts with a layout that has a site more which says so.
+	// Since is the epoch in which the site took the place of a lost one, for good; 0: it has been
+	// there from the beginning. Its servers have IDs of their own and start with empty disks. They
+	// copy the store from the others, while it goes on, before they vote or answer reads. All nodes
+	// must be stopped before the first one starts with a layout that has a site more which says so.
 	Since uint64
 }
 
@@ -119,18 +122,24 @@ func (l Layout) places() (shards, coordinators map[protocol.ID]place) {
 type Config struct {
 	ID     protocol.ID
 	Layout Layout
-	// Epoch rises with each change of the layout. A server that has seen a later one refuses to start. 0 is the first.
+	// Epoch rises with each change of the layout. A server that has seen a later one refuses to
+	// start. 0 is the first.
 	Epoch uint64
-	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
+	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are
+	// multiples of it.
 	RoundTrip time.Duration
-	// Retain is how long decided transactions are remembered for clients that ask; 0 is a minute. A transaction that comes to a site later than this is not accepted.
+	// Retain is how long decided transactions are remembered for clients that ask; 0 is a minute. A
+	// transaction that comes to a site later than this is not accepted.
 	Retain time.Duration
-	// MaxAhead bounds how far a transaction's version, or a priority, may be ahead of a server's clock; 0 is a minute.
+	// MaxAhead bounds how far a transaction's version, or a priority, may be ahead of a server's
+	// clock; 0 is a minute.
 	MaxAhead time.Duration
-	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many forgets those that are carried out everywhere before their time, and
+	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A
+	// server that has as many forgets those that are carried out everywhere before their time, and
 	// if there are none takes no new ones: their clients are told that it is Overloaded.
 	MaxTxns int
-	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, the votes that it holds back, and the calls of a client; 0 is 10000 of each.
+	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, the
+	// votes that it holds back, and the calls of a client; 0 is 10000 of each.
 	MaxWaiting int
 
 	// Retired has a server vote for nothing new from its start on: see Retire.

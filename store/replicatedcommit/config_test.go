@@ -49,7 +49,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestNeededWelcomes: of three sites both others must know no other disk; alone there is nobody to ask.
+// TestNeededWelcomes: of three sites both others must know no other disk; alone there is nobody to
+// ask.
 func TestNeededWelcomes(t *testing.T) {
 	for n, want := range map[int]int{1: 0, 3: 2, 5: 3, 7: 5} {
 		if got := neededWelcomes(n); got != want {

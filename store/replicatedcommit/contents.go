@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// What a transaction reads and writes is on disk with its record. If it is large it has a key of its own there, so that the decision is written without it. It is in memory until
-// the decision is carried out; who asks for it later is answered from the disk.
+// What a transaction reads and writes is on disk with its record. If it is large it has a key of
+// its own there, so that the decision is written without it. It is in memory until the decision is
+// carried out; who asks for it later is answered from the disk.
 
 // ownKeyBytes is above how many bytes contents have a key of their own.
 const ownKeyBytes = 4 << 10

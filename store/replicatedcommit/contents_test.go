@@ -21,8 +21,9 @@ func (b *serverBench) written() (n int) {
 	return n
 }
 
-// TestContentsAreWrittenOnce: what a large transaction writes is on disk once with the vote and once as the value. Afterwards it is not in memory, and those who lack it get it from the
-// disk, also after a restart.
+// TestContentsAreWrittenOnce: what a large transaction writes is on disk once with the vote and
+// once as the value. Afterwards it is not in memory, and those who lack it get it from the disk,
+// also after a restart.
 func TestContentsAreWrittenOnce(t *testing.T) {
 	b := newServerBench(t)
 	const size = 100_000
@@ -76,7 +77,8 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestPatience: a client gives sites time for what it sends them, and asks as seldom as they answer.
+// TestPatience: a client gives sites time for what it sends them, and asks as seldom as they
+// answer.
 func TestPatience(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
@@ -135,7 +137,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestServerPatience: a server whose votes are followed by decisions late, as there is load, asks about a transaction later than one that hears of them at once.
+// TestServerPatience: a server whose votes are followed by decisions late, as there is load, asks
+// about a transaction later than one that hears of them at once.
 func TestServerPatience(t *testing.T) {
 	asksAfter := func(decided time.Duration) time.Duration {
 		b := newServerBench(t)

@@ -9,11 +9,14 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// entryTimer ends what a coordinator remembers of a transaction. Its shards ask if something is left to do.
+// entryTimer ends what a coordinator remembers of a transaction. Its shards ask if something is
+// left to do.
 type entryTimer struct{ id store.TxnID }
 
-// Coordinator is a node that speaks for a site on some of its transactions. It gathers votes, tells them, decides by them and has the site's shards carry out the
-// decision. All it knows are votes that shards have on disk, so it keeps nothing: after a crash its shards ask about what is not finished.
+// Coordinator is a node that speaks for a site on some of its transactions. It gathers votes, tells
+// them, decides by them and has the site's shards carry out the decision. All it knows are votes
+// that shards have on disk, so it keeps nothing: after a crash its shards ask about what is not
+// finished.
 type Coordinator struct {
 	cfg          Config
 	place        place
@@ -22,10 +25,12 @@ type Coordinator struct {
 	entries      map[store.TxnID]*entry
 	silent       []time.Duration               // by site: since when it has not answered; 0: it has, or need not
 	quiet        map[protocol.ID]time.Duration // by server: since when it has left a question open, if it has
-	fullSaid     time.Duration                 // when the application was told last that there are as many as may be; 0: never
+	// when the application was told last that there are as many as may be; 0: never
+	fullSaid time.Duration
 }
 
-// NewCoordinator returns a coordinator. The error names the field of the configuration that is wrong.
+// NewCoordinator returns a coordinator. The error names the field of the configuration that is
+// wrong.
 func NewCoordinator(cfg Config) (*Coordinator, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -230,11 +235,13 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 	c.recover(env, e)
 }
 
-// recover asks the shards of all sites for votes that are missing or, once there is a decision, tells those that have not carried it out.
+// recover asks the shards of all sites for votes that are missing or, once there is a decision,
+// tells those that have not carried it out.
 //
-// Shards of other sites that have not voted do so on the transaction's merits if this site has voted yes, and refuse it if this site has refused: they may be about
-// to hear from the client, and a refusal that nothing but haste is the reason for blocks the transaction while a third site is away. What lacks here is refused, so that this site's
-// vote is known.
+// Shards of other sites that have not voted do so on the transaction's merits if this site has
+// voted yes, and refuse it if this site has refused: they may be about to hear from the client, and
+// a refusal that nothing but haste is the reason for blocks the transaction while a third site is
+// away. What lacks here is refused, so that this site's vote is known.
 func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 	e.recovering = true
 	own := e.rows[c.place.site].vote()
@@ -247,7 +254,8 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 				c.ask(env, to, e.decide())
 			case e.outcome == Undecided:
 				fence := own == No || i == c.place.site
-				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence}) // also who has voted: it may know the decision by now
+				// also who has voted: it may know the decision by now
+				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence})
 			}
 		}
 	}
@@ -300,14 +308,16 @@ func (c *Coordinator) ask(env *protocol.Env[Message], server protocol.ID, m Mess
 	env.Send(server, m)
 }
 
-// How long a site or a server may leave something unanswered until others no longer wait for it: so many round trips, and a time that a busy machine on a near network may need. What is kept for
-// it until then is little; what it is owed after that costs a walk over all keys.
+// How long a site or a server may leave something unanswered until others no longer wait for it: so
+// many round trips, and a time that a busy machine on a near network may need. What is kept for it
+// until then is little; what it is owed after that costs a walk over all keys.
 const (
 	awayAfter = 16
 	leastAway = 3 * time.Second
 )
 
-// away tells whether nothing has been heard for long of a server that has something to answer, or of its whole site.
+// away tells whether nothing has been heard for long of a server that has something to answer, or
+// of its whole site.
 func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool {
 	site := c.shards[server].site
 	since, quiet := c.quiet[server]
@@ -317,8 +327,9 @@ func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool 
 	return quiet && env.Now-since > max(awayAfter*c.cfg.RoundTrip, leastAway)
 }
 
-// carriedOut tells whether all servers have carried out a decision, but for those that are away, which are returned. A majority of the sites has whole, so that what it wrote can be copied
-// and what is left cannot decide otherwise.
+// carriedOut tells whether all servers have carried out a decision, but for those that are away,
+// which are returned. A majority of the sites has whole, so that what it wrote can be copied and
+// what is left cannot decide otherwise.
 func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []protocol.ID, ok bool) {
 	n := 0
 	for _, i := range c.cfg.Layout.unfenced() {

@@ -4,14 +4,17 @@ import "github.com/foresay/foresay/store"
 
 // Counts is what a server has done since it started.
 type Counts struct {
-	// Committed and Aborted are the transactions of which it has a part, and has carried out the decision. Aborted ones are told apart by why this server refused them: NoReason is of
-	// those that others refused.
+	// Committed and Aborted are the transactions of which it has a part, and has carried out the
+	// decision. Aborted ones are told apart by why this server refused them: NoReason is of those
+	// that others refused.
 	Committed uint64
 	Aborted   ByReason
-	// Accepted and Refused are the votes that it gave, those on transactions that only read included.
+	// Accepted and Refused are the votes that it gave, those on transactions that only read
+	// included.
 	Accepted uint64
 	Refused  ByReason
-	// CopiedValues and CopiedBytes are the values that it has got from other servers as it took the place of a lost one, or after it was away, and what they and their keys take.
+	// CopiedValues and CopiedBytes are the values that it has got from other servers as it took the
+	// place of a lost one, or after it was away, and what they and their keys take.
 	CopiedValues, CopiedBytes uint64
 }
 

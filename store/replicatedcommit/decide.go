@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// decide gives a transaction its end: what it writes is applied, if it is known, and its locks go, in one write.
+// decide gives a transaction its end: what it writes is applied, if it is known, and its locks go,
+// in one write.
 func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	s.unquestion(r)
 	voted := r.state
@@ -33,7 +34,8 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	s.save(env, r)
 }
 
-// apply writes what a committed transaction does. Where a later one was applied before, nothing is left to do.
+// apply writes what a committed transaction does. Where a later one was applied before, nothing is
+// left to do.
 func (s *Server) apply(env *protocol.Env[Message], r *record) {
 	for _, w := range r.writes {
 		v := store.Value{Version: r.id, Present: !w.Delete, Bytes: w.Bytes}
@@ -47,21 +49,24 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 	}
 }
 
-// contradict notes that a transaction was decided in both ways, which nothing that keeps to the protocol brings about.
+// contradict notes that a transaction was decided in both ways, which nothing that keeps to the
+// protocol brings about.
 func (s *Server) contradict(r *record, other State) {
 	if s.contrary == nil {
 		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID, r.id, r.state, other)
 	}
 }
 
-// checkCopied notes that a transaction which the server took for forgotten was committed, if what it writes is not here: that is copied before anybody is told that it is forgotten.
+// checkCopied notes that a transaction which the server took for forgotten was committed, if what
+// it writes is not here: that is copied before anybody is told that it is forgotten.
 func (s *Server) checkCopied(env *protocol.Env[Message], r *record) {
 	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool { return r.id.After(value(env, w.Key).Version) }) {
 		s.contradict(r, Committed)
 	}
 }
 
-// learn takes a transaction's part that comes after the server had to vote, or was told the decision.
+// learn takes a transaction's part that comes after the server had to vote, or was told the
+// decision.
 func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
 	r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes
 	if r.state == Committed {
@@ -86,7 +91,8 @@ func (s *Server) onFetch(env *protocol.Env[Message], from protocol.ID, m Fetch) 
 	case r != nil && r.known:
 		env.Send(from, Content{ID: m.ID, Writes: s.writes(env, r)})
 	case m.ID.Time <= s.old && !s.newcomer.syncing && s.forgotten(m.ID) == Old:
-		// Whoever voted yes knows the content until it forgets the transaction. If it was told of it again since, it is where it would be without.
+		// Whoever voted yes knows the content until it forgets the transaction. If it was told of
+		// it again since, it is where it would be without.
 		env.Send(from, Content{ID: m.ID, Old: true})
 	}
 }
@@ -97,8 +103,10 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 		return
 	}
 	if m.Old {
-		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all sites have applied it, this one too. The same
-		// is true of all that are left and not new, as this one did not vote yes: one of them did at least, and newcomers cannot say before they have copied this one.
+		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all
+		// sites have applied it, this one too. The same is true of all that are left and not new,
+		// as this one did not vote yes: one of them did at least, and newcomers cannot say before
+		// they have copied this one.
 		r.olds |= 1 << s.shards[from].site
 		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.majority() && slices.ContainsFunc(s.peers, func(p protocol.ID) bool {
 			site := s.shards[p].site

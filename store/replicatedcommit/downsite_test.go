@@ -12,9 +12,11 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestDownSiteBlocksLittle: while a site is down, transactions that were on their way may block, but clients on few keys go on, and block no more of them. Without the order in which
-// clients ask the sites that are left, all keys are locked after a while, whatever the seed. With it chance may have locked keys that are much in demand at the one site and not at the other.
-// Where votes may wait, they must not do so while a site is down.
+// TestDownSiteBlocksLittle: while a site is down, transactions that were on their way may block,
+// but clients on few keys go on, and block no more of them. Without the order in which clients ask
+// the sites that are left, all keys are locked after a while, whatever the seed. With it chance may
+// have locked keys that are much in demand at the one site and not at the other. Where votes may
+// wait, they must not do so while a site is down.
 func TestDownSiteBlocksLittle(t *testing.T) {
 	for _, near := range []bool{false, true} {
 		t.Run(fmt.Sprint("near=", near), func(t *testing.T) {
@@ -60,9 +62,11 @@ func downSite(t *testing.T, near bool) {
 	}
 }
 
-// TestBegunLateBlocksNothing: what is begun well after a site went does not block, though the machines that are left stand still now and then for longer than a site that is there is silent.
-// The seeds are some of which a transaction blocked late without one of the rules: the sites that are left are not taken for away, a firm request waits for news of decisions, and what was under way
-// when the site went, and is blocked, does not block others.
+// TestBegunLateBlocksNothing: what is begun well after a site went does not block, though the
+// machines that are left stand still now and then for longer than a site that is there is silent.
+// The seeds are some of which a transaction blocked late without one of the rules: the sites that
+// are left are not taken for away, a firm request waits for news of decisions, and what was under
+// way when the site went, and is blocked, does not block others.
 func TestBegunLateBlocksNothing(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 5, 26, 31} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -73,7 +77,8 @@ func TestBegunLateBlocksNothing(t *testing.T) {
 	}
 }
 
-// blockedLate plays clients of whose sites one goes for good, and returns how long after that transactions were begun that blocked, but for those of the first two seconds.
+// blockedLate plays clients of whose sites one goes for good, and returns how long after that
+// transactions were begun that blocked, but for those of the first two seconds.
 func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 	t.Helper()
 	w, err := newWorld(scenario{seed: seed, clients: 16, keys: 400})
@@ -115,8 +120,10 @@ func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 	return late
 }
 
-// TestSlowSiteIsNotAway: one of three sites is away and another is slow. A client goes on asking the slow one first, whatever it has been silent for, and with it only the one that is away, which
-// may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow one's to find out.
+// TestSlowSiteIsNotAway: one of three sites is away and another is slow. A client goes on asking
+// the slow one first, whatever it has been silent for, and with it only the one that is away, which
+// may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow
+// one's to find out.
 func TestSlowSiteIsNotAway(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {

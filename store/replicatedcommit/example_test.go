@@ -11,8 +11,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Three sites, each with a coordinator and one shard, and a client at the first of them, which increments a counter. The read is a round trip to the nearest
-// other site, and so is the commit.
+// Three sites, each with a coordinator and one shard, and a client at the first of them, which
+// increments a counter. The read is a round trip to the nearest other site, and so is the commit.
 func Example() {
 	layout := replicatedcommit.Layout{Sites: []replicatedcommit.Site{
 		{Name: "oregon", Coordinators: []protocol.ID{10}, Shards: []protocol.ID{11}},

@@ -20,7 +20,8 @@ import (
 
 type conn = net.Conn
 
-// mortal is a listener that accepts nothing after its machine's end, and whose end is no error then.
+// mortal is a listener that accepts nothing after its machine's end, and whose end is no error
+// then.
 type mortal struct {
 	net.Listener
 	life *life
@@ -223,7 +224,8 @@ func (a *app) readAll(ctx context.Context) error {
 	return fmt.Errorf("a transaction that reads all keys ends with %+v", d.Outcome)
 }
 
-// attempt makes one transaction, which is one of the history's, and stays with it until its outcome is known.
+// attempt makes one transaction, which is one of the history's, and stays with it until its outcome
+// is known.
 func (a *app) attempt(ctx context.Context, priority store.Priority, reads, writes []int) (d replicatedcommit.Done, err error) {
 	number, log := a.w.log.begin(a.n)
 	key := func(k int) store.Key { return store.Key(fmt.Sprintf("k%d", k)) }

@@ -46,7 +46,8 @@ type plan struct {
 	noSync  bool          // the fault to notice
 }
 
-// powerWorld is three machines with disks that lose what was not synced, one at each site, and a client beside each.
+// powerWorld is three machines with disks that lose what was not synced, one at each site, and a
+// client beside each.
 type powerWorld struct {
 	plan     plan
 	net      *shape.Network
@@ -190,8 +191,9 @@ func (m *machine) fault(l *life) faultfs.Fault {
 	}
 }
 
-// cut takes the power from a machine, or all. From now on nobody hears of them, and what their disks are told is not on those that they find
-// afterwards. What it was when the power failed is known already for the machine that is named.
+// cut takes the power from a machine, or all. From now on nobody hears of them, and what their
+// disks are told is not on those that they find afterwards. What it was when the power failed is
+// known already for the machine that is named.
 func (w *powerWorld) cut(first *machine, ops int) {
 	for _, m := range w.machines {
 		if m != first && first != nil && !w.plan.all {
@@ -223,7 +225,8 @@ func (m *machine) run() error {
 		if err != nil || l == nil {
 			return err
 		}
-		// Every third time the process alone ends, and what it wrote is there though it was not synced.
+		// Every third time the process alone ends, and what it wrote is there though it was not
+		// synced.
 		for moment := range m.disk.Moments() {
 			if moment.Ops == l.ops && (m.w.plan.seed+n)%3 == 2 {
 				m.disk = moment.Kill()
@@ -410,7 +413,8 @@ func (w *powerWorld) undecided() string {
 	return ""
 }
 
-// TestConformanceOnDisks crashes machines before each operation of their disks, one after the other and all at once, while clients go on.
+// TestConformanceOnDisks crashes machines before each operation of their disks, one after the other
+// and all at once, while clients go on.
 func TestConformanceOnDisks(t *testing.T) {
 	const gaps, shards = 40, 2
 	first, err := strconv.ParseUint(cmp.Or(os.Getenv("FORESAY_SEED"), "1"), 10, 64)
@@ -449,7 +453,8 @@ func TestConformanceOnDisks(t *testing.T) {
 	}
 }
 
-// TestPowerLossWithoutSyncs is the same crash twice, the second time with disks that say too early that they are done.
+// TestPowerLossWithoutSyncs is the same crash twice, the second time with disks that say too early
+// that they are done.
 func TestPowerLossWithoutSyncs(t *testing.T) {
 	for _, noSync := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,8 @@ type (
 		Reply ReadReply
 	}
 
-	// GateCommit asks the site for its vote. With Recover it asks for the decision. GateCommitDone answers it.
+	// GateCommit asks the site for its vote. With Recover it asks for the decision. GateCommitDone
+	// answers it.
 	GateCommit struct {
 		Ref     uint64
 		Txn     store.Txn
@@ -45,7 +46,8 @@ type (
 	// GateCancel says that nobody waits for an answer any more.
 	GateCancel struct{ Ref uint64 }
 
-	// GateRefused answers GateRead and GateCommit when too many wait, nobody answers, or what is asked makes no sense.
+	// GateRefused answers GateRead and GateCommit when too many wait, nobody answers, or what is
+	// asked makes no sense.
 	GateRefused struct {
 		Ref    uint64
 		Full   bool // nothing was done; later there may be room
@@ -57,10 +59,13 @@ type (
 // Timers of a gate.
 type (
 	gateTimer struct{ ref uint64 } // how long who asked for a decision is left to wait for more than a vote
-	gateEnd   struct{ ref uint64 } // how long the site is left to answer: coordinators and shards say nothing to what they cannot take
+	// how long the site is left to answer: coordinators and shards say nothing to what they cannot
+	// take
+	gateEnd struct{ ref uint64 }
 )
 
-// gatePatience is how many round trips, and times that it takes to send what is asked, a site has to answer, and longer if it is near and busy: more than clients wait, so that they repeat what
+// gatePatience is how many round trips, and times that it takes to send what is asked, a site has
+// to answer, and longer if it is near and busy: more than clients wait, so that they repeat what
 // they ask before.
 const gatePatience = 8
 
@@ -69,8 +74,9 @@ func (g *Gate) patience(bytes int) time.Duration {
 	return max(gatePatience*(g.cfg.RoundTrip+sendTime(bytes)), 2*leastLag)
 }
 
-// Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the site's shards and coordinators, and the answers back. It keeps
-// nothing, and repeats nothing: its clients do.
+// Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the
+// site's shards and coordinators, and the answers back. It keeps nothing, and repeats nothing: its
+// clients do.
 type Gate struct {
 	cfg     Config
 	site    int

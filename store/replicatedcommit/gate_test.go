@@ -122,7 +122,8 @@ func TestGateCommits(t *testing.T) {
 	}
 }
 
-// TestGateEmpty: what has no accesses is nothing that a site could vote on, so no coordinator would answer.
+// TestGateEmpty: what has no accesses is nothing that a site could vote on, so no coordinator would
+// answer.
 func TestGateEmpty(t *testing.T) {
 	b := newGateBench(t, 3)
 	sent := b.give(protocol.App, GateCommit{Ref: 1, Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}})
@@ -132,7 +133,8 @@ func TestGateEmpty(t *testing.T) {
 	}
 }
 
-// TestGateNobodyAnswers: coordinators and shards may ignore what they are asked, and nobody need take it back. Then the gate does.
+// TestGateNobodyAnswers: coordinators and shards may ignore what they are asked, and nobody need
+// take it back. Then the gate does.
 func TestGateNobodyAnswers(t *testing.T) {
 	b := newGateBench(t, 3)
 	txn := store.Txn{ID: store.TxnID{Time: 5, Client: 1}, Writes: []store.Write{{Key: "k"}}}

@@ -21,7 +21,8 @@ func (s *script) otherTraffic(seconds int) {
 	}
 }
 
-// TestAbortOfWhatIsGone: a site that was away aborts for itself what the others have committed and forgotten. Nobody is told that this is the outcome, after a restart of that site either.
+// TestAbortOfWhatIsGone: a site that was away aborts for itself what the others have committed and
+// forgotten. Nobody is told that this is the outcome, after a restart of that site either.
 func TestAbortOfWhatIsGone(t *testing.T) {
 	s := newScript(t, nil)
 	for _, id := range s.nodes() {
@@ -55,8 +56,9 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestNewcomersRefuseNothingThatIsGone: of five sites two are away while a transaction is carried out at the others, and forgotten. Then two of these are replaced. What the third one owes is
-// not for the newcomers to refuse.
+// TestNewcomersRefuseNothingThatIsGone: of five sites two are away while a transaction is carried
+// out at the others, and forgotten. Then two of these are replaced. What the third one owes is not
+// for the newcomers to refuse.
 func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	w, err := newWorldOf(scenario{seed: 1, keys: 1, sites: 5}, nil, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
@@ -167,8 +169,9 @@ func TestPagesOfAnEarlierCopy(t *testing.T) {
 	}
 }
 
-// TestCommitOfWhatWasGone: a server that aborted what others have forgotten, and is told later that it was committed, says what it holds, so that nobody asks for ever. That it holds what the transaction
-// wrote is checked.
+// TestCommitOfWhatWasGone: a server that aborted what others have forgotten, and is told later that
+// it was committed, says what it holds, so that nobody asks for ever. That it holds what the
+// transaction wrote is checked.
 func TestCommitOfWhatWasGone(t *testing.T) {
 	for _, copied := range []bool{true, false} {
 		b := newServerBench(t)
@@ -192,7 +195,8 @@ func TestCommitOfWhatWasGone(t *testing.T) {
 	}
 }
 
-// TestNewcomersCopyAbortsOfWhatIsGone: what a source aborted as others had forgotten it is no abort for the newcomer's clients either, nor does it contradict a source that knows of the commit.
+// TestNewcomersCopyAbortsOfWhatIsGone: what a source aborted as others had forgotten it is no abort
+// for the newcomer's clients either, nor does it contradict a source that knows of the commit.
 func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	b := newServerBench(t)
 	id := store.TxnID{Time: uint64(b.now), Client: 1}
@@ -219,7 +223,8 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestLooksTellOfAbortsOfWhatIsGone: a newcomer that takes over an abort which rests on what is gone, from a shard or from its coordinator, says so: the transaction may have been committed.
+// TestLooksTellOfAbortsOfWhatIsGone: a newcomer that takes over an abort which rests on what is
+// gone, from a shard or from its coordinator, says so: the transaction may have been committed.
 func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
 	b := newServerBench(t)
 	id := store.TxnID{Time: uint64(b.now), Client: 1}
@@ -244,8 +249,10 @@ func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestAbortOfWhatIsGoneWaitsForAll: two of five sites have voted for a transaction that the others carry out and forget while both are away. One of them copies what it missed, a server of the other one
-// cannot yet. Neither takes it for aborted before that has copied too: the abort of the first would be the outcome for the second.
+// TestAbortOfWhatIsGoneWaitsForAll: two of five sites have voted for a transaction that the others
+// carry out and forget while both are away. One of them copies what it missed, a server of the
+// other one cannot yet. Neither takes it for aborted before that has copied too: the abort of the
+// first would be the outcome for the second.
 func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	app := func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) }
@@ -283,7 +290,8 @@ func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 	s.settle()
 }
 
-// TestCommitIsKnown: an abort that rests on forgetting is no outcome where a shard knows of the commit, or of another reason.
+// TestCommitIsKnown: an abort that rests on forgetting is no outcome where a shard knows of the
+// commit, or of another reason.
 func TestCommitIsKnown(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -11,8 +11,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A held is a request for a vote that waits until other transactions leave its keys. To everybody it is a message that is still on its way: it has no locks, nothing of it is on
-// disk, and who asks about its transaction is answered as if it had not come.
+// A held is a request for a vote that waits until other transactions leave its keys. To everybody
+// it is a message that is still on its way: it has no locks, nothing of it is on disk, and who asks
+// about its transaction is answered as if it had not come.
 type held struct {
 	from protocol.ID
 	m    Prepare
@@ -27,11 +28,14 @@ type holding struct {
 	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
 }
 
-// firmHold is how many round trips a firm request waits at most: until news of a decision that has come late is there, as who asks about it asks again by then.
+// firmHold is how many round trips a firm request waits at most: until news of a decision that has
+// come late is there, as who asks about it asks again by then.
 const firmHold = 4
 
-// mayHold tells whether the vote on a transaction waits that would be refused at present. It does not behind one that may be blocked, nor if some other of its keys has changed
-// already: there is nothing to wait for. A firm one does: the first site has its lock, so the decision on the one that it meets here has been carried out there, and is on its way.
+// mayHold tells whether the vote on a transaction waits that would be refused at present. It does
+// not behind one that may be blocked, nor if some other of its keys has changed already: there is
+// nothing to wait for. A firm one does: the first site has its lock, so the decision on the one
+// that it meets here has been carried out there, and is on its way.
 func (s *Server) mayHold(env *protocol.Env[Message], m Prepare, why store.Reason) bool {
 	return (why == store.Locked || why == store.Reserved) && (m.Firm || !s.behindBlocked(m.Txn)) && !stale(env, m.Txn)
 }
@@ -102,8 +106,9 @@ func (s *Server) changed(key store.Key) {
 	}
 }
 
-// goOn answers reads, and then votes on requests, that need wait no longer, now that keys have changed. Of requests that wait for each other's keys the oldest goes first, as the others
-// find them reserved.
+// goOn answers reads, and then votes on requests, that need wait no longer, now that keys have
+// changed. Of requests that wait for each other's keys the oldest goes first, as the others find
+// them reserved.
 func (s *Server) goOn(env *protocol.Env[Message]) {
 	for len(s.freed) > 0 {
 		var all []*held
@@ -121,7 +126,8 @@ func (s *Server) goOn(env *protocol.Env[Message]) {
 	}
 }
 
-// unprepared returns the record of a transaction that the server hears of before it has voted. What it has to do is known if a request waits, which comes to its end.
+// unprepared returns the record of a transaction that the server hears of before it has voted. What
+// it has to do is known if a request waits, which comes to its end.
 func (s *Server) unprepared(env *protocol.Env[Message], id store.TxnID, shards []uint32) *record {
 	r := &record{id: id, state: No, shards: shards}
 	if h := s.letGo(env, id); h != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// request is what has a contest's server vote on an attempt of a transaction that reads and writes keys of no version.
+// request is what has a contest's server vote on an attempt of a transaction that reads and writes
+// keys of no version.
 func (c *contest) request(n int, reads, writes string) Prepare {
 	c.now += time.Millisecond
 	t := store.Txn{ID: store.TxnID{Time: uint64(c.now), Client: store.ClientID(n + 1)}, Priority: c.ages[n]}
@@ -52,7 +53,8 @@ func (c *contest) told() (votes []Vote) {
 	return votes
 }
 
-// wantVotes expects these votes in the last event, and no other. Values that go with refusals do not count.
+// wantVotes expects these votes in the last event, and no other. Values that go with refusals do
+// not count.
 func (c *contest) wantVotes(want ...Vote) {
 	c.Helper()
 	got := c.told()
@@ -75,7 +77,8 @@ func (c *contest) wantValue(key store.Key, want string) {
 	}
 }
 
-// TestHeld: a vote that may wait comes when the keys are free or there is another reason to refuse, with the decision that brought it about.
+// TestHeld: a vote that may wait comes when the keys are free or there is another reason to refuse,
+// with the decision that brought it about.
 func TestHeld(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
@@ -145,7 +148,8 @@ func TestNotHeld(t *testing.T) {
 	c.wantVotes(no(m, store.Locked))
 }
 
-// TestHeldKeepsItsKeys: while a request waits younger ones are refused what it needs, and it waits for older ones to be done, also if they have no vote.
+// TestHeldKeepsItsKeys: while a request waits younger ones are refused what it needs, and it waits
+// for older ones to be done, also if they have no vote.
 func TestHeldKeepsItsKeys(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -170,7 +174,8 @@ func TestHeldKeepsItsKeys(t *testing.T) {
 	c.wantValue("k", "1")
 }
 
-// TestOldestHeldFirst: of those that wait for one key the oldest gets it, and the others go on waiting.
+// TestOldestHeldFirst: of those that wait for one key the oldest gets it, and the others go on
+// waiting.
 func TestOldestHeldFirst(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -195,7 +200,8 @@ func TestHeldEach(t *testing.T) {
 	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(one), yes(other))
 }
 
-// TestHeldIsNext: who has reserved a key may leave it without having had it: it has read what it needs, or is not tried again.
+// TestHeldIsNext: who has reserved a key may leave it without having had it: it has read what it
+// needs, or is not tried again.
 func TestHeldIsNext(t *testing.T) {
 	for _, done := range []bool{true, false} {
 		c := newContest(t)
@@ -211,14 +217,16 @@ func TestHeldIsNext(t *testing.T) {
 			c.give(10, again)
 			c.wantVotes(yes(again), yes(m))
 		} else {
-			c.now += reserveFor*c.server.cfg.RoundTrip - time.Millisecond/2 // the other reservation is younger by a millisecond
+			// the other reservation is younger by a millisecond
+			c.now += reserveFor*c.server.cfg.RoundTrip - time.Millisecond/2
 			c.do(func() { c.server.Expire(c.env, reserveTimer{"l"}) })
 			c.wantVotes(yes(m))
 		}
 	}
 }
 
-// TestHeldWithoutPriority: of those that nobody knows the age of the one with the lowest version goes first, so that it need not be above the others'.
+// TestHeldWithoutPriority: of those that nobody knows the age of the one with the lowest version
+// goes first, so that it need not be above the others'.
 func TestHeldWithoutPriority(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -232,7 +240,8 @@ func TestHeldWithoutPriority(t *testing.T) {
 	c.wantVotes(Vote{ID: first.Txn.ID, State: Committed}, yes(second))
 }
 
-// TestFirmHeld: to who waits although another site has voted yes, reservations are no reason to vote no, when it comes as when the key is free.
+// TestFirmHeld: to who waits although another site has voted yes, reservations are no reason to
+// vote no, when it comes as when the key is free.
 func TestFirmHeld(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")

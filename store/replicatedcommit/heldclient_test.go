@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it was told to. Who has read nothing does not know which one that is.
+// TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it
+// was told to. Who has read nothing does not know which one that is.
 func TestOneSiteHolds(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
 	if err != nil {

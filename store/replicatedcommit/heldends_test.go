@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// holdFor returns how long the server sets out to hold the request back that it was just given; 0: for ever.
+// holdFor returns how long the server sets out to hold the request back that it was just given; 0:
+// for ever.
 func (c *contest) holdFor(id store.TxnID) time.Duration {
 	for _, e := range c.env.Out {
 		if e.Kind == protocol.KindAfter && e.Timer == (holdTimer{id}) {
@@ -19,7 +20,8 @@ func (c *contest) holdFor(id store.TxnID) time.Duration {
 	return 0
 }
 
-// TestHeldNoLonger: a vote waits for a round trip, and is a refusal then. Behind a transaction that nobody could decide it does not wait at all, or no longer than that.
+// TestHeldNoLonger: a vote waits for a round trip, and is a refusal then. Behind a transaction that
+// nobody could decide it does not wait at all, or no longer than that.
 func TestHeldNoLonger(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -39,7 +41,8 @@ func TestHeldNoLonger(t *testing.T) {
 	c.wantVotes(Vote{ID: holder, State: Aborted})
 }
 
-// TestHeldBehindBlocked: when something else of what it needs changes, who waits behind a transaction that may be blocked by now is refused.
+// TestHeldBehindBlocked: when something else of what it needs changes, who waits behind a
+// transaction that may be blocked by now is refused.
 func TestHeldBehindBlocked(t *testing.T) {
 	c := newContest(t)
 	blocked, _ := c.try(5, "", "k")
@@ -50,8 +53,9 @@ func TestHeldBehindBlocked(t *testing.T) {
 	c.wantVotes(Vote{ID: free, State: Aborted}, no(m, store.Locked))
 }
 
-// TestHeldIsStale: others may commit over this site's refusal what the request has read, or is to write. Then it waits no longer, though another of its keys is still locked, and
-// who comes then does not begin to, whichever key is the first.
+// TestHeldIsStale: others may commit over this site's refusal what the request has read, or is to
+// write. Then it waits no longer, though another of its keys is still locked, and who comes then
+// does not begin to, whichever key is the first.
 func TestHeldIsStale(t *testing.T) {
 	for _, tc := range []struct{ name, locked, changed, reads, writes string }{
 		{"a read, and a write is locked", "l", "k", "k", "l"},
@@ -78,7 +82,8 @@ func TestHeldIsStale(t *testing.T) {
 	}
 }
 
-// TestHeldHearsOfChanges: a key that a request waits with may change without anybody's having locked or reserved it here.
+// TestHeldHearsOfChanges: a key that a request waits with may change without anybody's having
+// locked or reserved it here.
 func TestHeldHearsOfChanges(t *testing.T) {
 	c := newContest(t)
 	c.try(5, "", "l")
@@ -91,7 +96,8 @@ func TestHeldHearsOfChanges(t *testing.T) {
 	c.wantVotes(told, told, told, no(m, store.StaleRead))
 }
 
-// TestHeldIsRepeated: a request that comes again, marked or not, is one, and waits no longer for it.
+// TestHeldIsRepeated: a request that comes again, marked or not, is one, and waits no longer for
+// it.
 func TestHeldIsRepeated(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -110,7 +116,8 @@ func TestHeldIsRepeated(t *testing.T) {
 	c.wantVotes(yes(m))
 }
 
-// TestAskEndsHold: who is asked about a request that waits votes no, for good, and what the transaction writes is known if it is committed all the same.
+// TestAskEndsHold: who is asked about a request that waits votes no, for good, and what the
+// transaction writes is known if it is committed all the same.
 func TestAskEndsHold(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -126,7 +133,8 @@ func TestAskEndsHold(t *testing.T) {
 	c.wantValue("k", "1")
 }
 
-// TestDecideEndsHold: the other sites may decide meanwhile. What is committed is applied at once, without asking anybody what it is; what is aborted is next in line for its keys.
+// TestDecideEndsHold: the other sites may decide meanwhile. What is committed is applied at once,
+// without asking anybody what it is; what is aborted is next in line for its keys.
 func TestDecideEndsHold(t *testing.T) {
 	for _, commit := range []bool{true, false} {
 		c := newContest(t)
@@ -206,7 +214,8 @@ func TestOldHeld(t *testing.T) {
 	c.wantVotes(Vote{ID: holder, State: Aborted}, Vote{ID: m.Txn.ID, State: Old, Reason: store.Old})
 }
 
-// TestFullHoldsNothing: a server that takes no more transactions does not take any in order to have them wait.
+// TestFullHoldsNothing: a server that takes no more transactions does not take any in order to have
+// them wait.
 func TestFullHoldsNothing(t *testing.T) {
 	c := newContest(t)
 	c.server.cfg.MaxTxns = 1
@@ -221,7 +230,8 @@ func TestFullHoldsNothing(t *testing.T) {
 	c.wantVotes(Vote{ID: holder, State: Committed})
 }
 
-// TestHoldIsBounded: the requests that wait are bounded, in all and for each key. One more is refused at once.
+// TestHoldIsBounded: the requests that wait are bounded, in all and for each key. One more is
+// refused at once.
 func TestHoldIsBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

@@ -7,8 +7,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestOwnSiteWaits: Oregon knows that a transaction from Ireland is decided, and Ireland is about to hear of it. The next one from there needs the two of them if Ireland waits, and else
-// Seoul, which is far.
+// TestOwnSiteWaits: Oregon knows that a transaction from Ireland is decided, and Ireland is about
+// to hear of it. The next one from there needs the two of them if Ireland waits, and else Seoul,
+// which is far.
 func TestOwnSiteWaits(t *testing.T) {
 	for _, tc := range []struct {
 		hold bool
@@ -33,8 +34,9 @@ func TestOwnSiteWaits(t *testing.T) {
 	}
 }
 
-// TestHoldEnds: with a site gone two transactions block each other, and one that waits for them is refused after a round trip. Without that bound it would wait until its client asks
-// what has become of it.
+// TestHoldEnds: with a site gone two transactions block each other, and one that waits for them is
+// refused after a round trip. Without that bound it would wait until its client asks what has
+// become of it.
 func TestHoldEnds(t *testing.T) {
 	s := newScript(t, nil)
 	s.read(200, "k")

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// FuzzReceive gives nodes of each kind messages from anybody, in pairs: none may panic or come to a state that it finds wrong, but for a server that is told two
-// contrary decisions, which says so.
+// FuzzReceive gives nodes of each kind messages from anybody, in pairs: none may panic or come to a
+// state that it finds wrong, but for a server that is told two contrary decisions, which says so.
 func FuzzReceive(f *testing.F) {
 	codec := Codec()
 	all := messages()
@@ -107,7 +107,8 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	if id == 99 {
 		step(func() { n.Receive(env, protocol.App, GateRead{Ref: 1, Key: "k0"}) })
 		for ref := range uint64(2) {
-			txn := store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 7}, Writes: []store.Write{{Key: "k0"}}} // the name that messages have
+			// the name that messages have
+			txn := store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 7}, Writes: []store.Write{{Key: "k0"}}}
 			step(func() { n.Receive(env, protocol.App, GateCommit{Ref: 2 + ref, Txn: txn, Recover: ref == 1}) })
 		}
 	}

@@ -8,11 +8,14 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A transaction that this server has refused and that has no decision for long may be blocked: another site has voted yes, holds its locks, and a third one is away. Who is voted for here and is
-// refused there would block as well, with all its keys, so its keys are *in question* here: other transactions that need them are refused. A refusal here is the end of them, as this site is asked
-// before the other. Nothing depends on it for safety: a server may refuse whatever it likes.
+// A transaction that this server has refused and that has no decision for long may be blocked:
+// another site has voted yes, holds its locks, and a third one is away. Who is voted for here and
+// is refused there would block as well, with all its keys, so its keys are *in question* here:
+// other transactions that need them are refused. A refusal here is the end of them, as this site is
+// asked before the other. Nothing depends on it for safety: a server may refuse whatever it likes.
 
-// question puts the keys of a transaction that is asked about in question, if this server has refused it.
+// question puts the keys of a transaction that is asked about in question, if this server has
+// refused it.
 func (s *Server) question(r *record) {
 	if r.state != No || !r.known || r.questioned {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A lock is who has voted-for transactions on a key. Locks are held by votes only, from the vote to the decision, and nobody takes them away.
+// A lock is who has voted-for transactions on a key. Locks are held by votes only, from the vote to
+// the decision, and nobody takes them away.
 type lock struct {
 	writer  store.TxnID   // zero: none
 	readers []store.TxnID // Invariant: none other than the writer, if there is one
@@ -59,7 +60,8 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 	}
 }
 
-// refused returns why the server does not vote for a transaction, NoReason if it does, and what the client's next version must be above.
+// refused returns why the server does not vote for a transaction, NoReason if it does, and what the
+// client's next version must be above.
 func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
 	if s.retirement.retired {
 		return store.Fenced, 0
@@ -100,6 +102,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 	return store.NoReason, 0
 }
 
-// aheadStep is how far a version may be above those of its keys when these are too far ahead themselves: their keys can be written, by clients that see them. Votes
-// follow one another more slowly than that, so writes do not drag versions away from the clock.
+// aheadStep is how far a version may be above those of its keys when these are too far ahead
+// themselves: their keys can be written, by clients that see them. Votes follow one another more
+// slowly than that, so writes do not drag versions away from the clock.
 const aheadStep = uint64(time.Microsecond)

@@ -99,7 +99,8 @@ func (b *serverBench) wantReason(v Vote, want store.Reason) {
 	}
 }
 
-// TestVersionsStayNearTheClock: no number of writes makes a key's version much later than the server's clock plus MaxAhead, and a key that has such a version can be written.
+// TestVersionsStayNearTheClock: no number of writes makes a key's version much later than the
+// server's clock plus MaxAhead, and a key that has such a version can be written.
 func TestVersionsStayNearTheClock(t *testing.T) {
 	b := newServerBench(t)
 	limit := b.now + b.server.cfg.MaxAhead
@@ -118,7 +119,8 @@ func TestVersionsStayNearTheClock(t *testing.T) {
 	b.wantReason(b.write("l", last+1, store.Priority{}), store.Ahead)
 }
 
-// TestPrioritiesEnd: nobody goes before others with an age that is none. Who is refused has it for as long as transactions are remembered.
+// TestPrioritiesEnd: nobody goes before others with an age that is none. Who is refused has it for
+// as long as transactions are remembered.
 func TestPrioritiesEnd(t *testing.T) {
 	b := newServerBench(t)
 	other := store.Priority{Began: uint64(b.now - time.Second), Client: 2}
@@ -157,7 +159,8 @@ func TestPrioritiesEnd(t *testing.T) {
 	b.wantReason(b.write("own", b.now, other), store.NoReason)
 }
 
-// TestReadOnlyGivesBack: a transaction that only reads and was tried again has been committed, and nobody wants its key any more.
+// TestReadOnlyGivesBack: a transaction that only reads and was tried again has been committed, and
+// nobody wants its key any more.
 func TestReadOnlyGivesBack(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "a", "k"))

@@ -22,7 +22,8 @@ const (
 
 // What clients and servers say.
 type (
-	// ReadRequest asks a shard for a key. With a priority it reserves the key for an older transaction than those that may come.
+	// ReadRequest asks a shard for a key. With a priority it reserves the key for an older
+	// transaction than those that may come.
 	ReadRequest struct {
 		Ref      uint64
 		Key      store.Key
@@ -35,19 +36,23 @@ type (
 		Value   store.Value
 		Pending bool   // a transaction that is not decided has the key, and has had it for long
 		Hint    uint64 // the client's next version must be above it
-		// Queued says that it is not the transaction's turn: older ones that were refused before are going to change the key. The client had better ask again.
+		// Queued says that it is not the transaction's turn: older ones that were refused before
+		// are going to change the key. The client had better ask again.
 		Queued bool
 	}
 
-	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be repeated. Recover is for one that got no answer: what
-	// is known of a decision is found out then, and sites that have not voted are made to.
+	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be
+	// repeated. Recover is for one that got no answer: what is known of a decision is found out
+	// then, and sites that have not voted are made to.
 	CommitRequest struct {
 		Txn     store.Txn
 		Recover bool
 		// Firm says that another site has voted yes already: reservations are no reason to vote no.
 		Firm bool
-		// Hold says that the vote may wait a round trip for keys that other transactions have or are to have. One site at most is asked so, the nearest, as its vote alone comes before
-		// those of others; while a site is silent, none is. A transaction that only reads is not held back.
+		// Hold says that the vote may wait a round trip for keys that other transactions have or
+		// are to have. One site at most is asked so, the nearest, as its vote alone comes before
+		// those of others; while a site is silent, none is. A transaction that only reads is not
+		// held back.
 		Hold bool
 	}
 
@@ -58,19 +63,22 @@ type (
 		Yes    bool
 		Reason store.Reason
 		Hint   uint64
-		// Current are keys that were read and have changed, or are about to; to clients only, and perhaps not all.
+		// Current are keys that were read and have changed, or are about to; to clients only, and
+		// perhaps not all.
 		Current []Current
 	}
 
-	// Current is what a server that refuses a transaction holds under a key that the transaction read: a later value or, if Locked, one that has to be read, as it is
-	// about to change or too big to be sent along.
+	// Current is what a server that refuses a transaction holds under a key that the transaction
+	// read: a later value or, if Locked, one that has to be read, as it is about to change or too
+	// big to be sent along.
 	Current struct {
 		Key    store.Key
 		Locked bool
 		Value  store.Value
 	}
 
-	// Busy tells a client that a coordinator remembers as many transactions as it may, and has done nothing with a CommitRequest.
+	// Busy tells a client that a coordinator remembers as many transactions as it may, and has done
+	// nothing with a CommitRequest.
 	Busy struct{ ID store.TxnID }
 
 	// Decided tells a client how its transaction ended.
@@ -83,7 +91,8 @@ type (
 
 // What coordinators and servers say.
 type (
-	// Prepare asks a shard for its vote on its part of a transaction. It comes from the site's coordinator, or from the shard's server at a site that voted yes.
+	// Prepare asks a shard for its vote on its part of a transaction. It comes from the site's
+	// coordinator, or from the shard's server at a site that voted yes.
 	Prepare struct {
 		Txn    store.Txn
 		Shards []uint32 // that have a part
@@ -102,14 +111,16 @@ type (
 		Current []Current // as in SiteVote
 	}
 
-	// Ask asks a shard how it voted. If it has not, it votes no with Fence, and otherwise says so: it may still vote.
+	// Ask asks a shard how it voted. If it has not, it votes no with Fence, and otherwise says so:
+	// it may still vote.
 	Ask struct {
 		ID     store.TxnID
 		Shards []uint32
 		Fence  bool
 	}
 
-	// Urge has a shard that voted yes hand its part to the shard's server at another site, which has not voted.
+	// Urge has a shard that voted yes hand its part to the shard's server at another site, which
+	// has not voted.
 	Urge struct {
 		ID   store.TxnID
 		Site uint32
@@ -120,20 +131,23 @@ type (
 		ID     store.TxnID
 		Shards []uint32
 		Commit bool
-		// Old says that an abort rests on sites which may have forgotten a decision: one that is remembered stands.
+		// Old says that an abort rests on sites which may have forgotten a decision: one that is
+		// remembered stands.
 		Old bool
 	}
 
 	// Applied says that all shards of the sender's site have carried out the decision.
 	Applied struct{ ID store.TxnID }
 
-	// Forget says that all servers which have a part have carried out the decision, but for those of which nothing is heard.
+	// Forget says that all servers which have a part have carried out the decision, but for those
+	// of which nothing is heard.
 	Forget struct {
 		ID  store.TxnID
 		But []protocol.ID
 	}
 
-	// Resolve asks the site's coordinator to find out about a transaction that the sender remembers.
+	// Resolve asks the site's coordinator to find out about a transaction that the sender
+	// remembers.
 	Resolve struct {
 		ID     store.TxnID
 		Shards []uint32
@@ -154,10 +168,12 @@ type (
 		Writes []store.Write
 	}
 
-	// Hello tells a peer how far the sender's disk is, and asks whether it may take part under the sender's ID.
+	// Hello tells a peer how far the sender's disk is, and asks whether it may take part under the
+	// sender's ID.
 	Hello struct{ Disk, Mark, Start uint64 }
 
-	// Welcome answers it with the disk that the peer knows under the ID, the highest mark of that, and the start that it is of.
+	// Welcome answers it with the disk that the peer knows under the ID, the highest mark of that,
+	// and the start that it is of.
 	Welcome struct {
 		Asked             uint64 // the start of the Hello
 		Disk, Mark, Start uint64
@@ -171,7 +187,8 @@ type (
 		Ref      uint64 // of the application's choice, as in all its calls
 		Key      store.Key
 		Priority store.Priority // of a transaction that is tried again
-		// Nearest asks the nearest site only, and others if that does not answer. Got is the first answer then, which may be old.
+		// Nearest asks the nearest site only, and others if that does not answer. Got is the first
+		// answer then, which may be old.
 		Nearest bool
 	}
 
@@ -181,13 +198,15 @@ type (
 		OK      bool
 		Value   store.Value
 		Pending bool // somebody is about to change it, or blocks it
-		// Settled says that a majority has answered, and nobody of it is about to change the key: one who reads nothing else needs no validation.
+		// Settled says that a majority has answered, and nobody of it is about to change the key:
+		// one who reads nothing else needs no validation.
 		Settled bool
 		Full    bool // nobody was asked: too many reads wait
 		Site    int  // whose answer was the last that was needed, by its place in the layout
 	}
 
-	// First is the first answer to a Get. It comes before Got, unless that is the same, and is a guess at it.
+	// First is the first answer to a Get. It comes before Got, unless that is the same, and is a
+	// guess at it.
 	First struct {
 		Ref     uint64
 		Value   store.Value
@@ -195,7 +214,8 @@ type (
 		Site    int
 	}
 
-	// Cancel says that nobody waits for the answer to a call any more. A Submit or Query is answered with what is known; a Get is not answered.
+	// Cancel says that nobody waits for the answer to a call any more. A Submit or Query is
+	// answered with what is known; a Get is not answered.
 	Cancel struct{ Ref uint64 }
 
 	// Submit commits a transaction. Done answers it.
@@ -204,13 +224,16 @@ type (
 		Priority store.Priority // of the first attempt; zero: this is the first
 		Reads    []store.Read
 		Writes   []store.Write
-		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before there were reads, as nobody knows which site that is.
+		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before
+		// there were reads, as nobody knows which site that is.
 		Hold bool
-		// Absent are the places of sites that there is no connection to: they are away until they answer.
+		// Absent are the places of sites that there is no connection to: they are away until they
+		// answer.
 		Absent []int
 	}
 
-	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers it.
+	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers
+	// it.
 	Query struct {
 		Ref uint64
 		Txn store.Txn // as Done had it
@@ -225,7 +248,8 @@ type (
 		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
 	}
 
-	// Full tells the application of a server or a coordinator that it takes no new transactions at present, as it has as many as it may remember. It comes now and then while that is so.
+	// Full tells the application of a server or a coordinator that it takes no new transactions at
+	// present, as it has as many as it may remember. It comes now and then while that is so.
 	Full struct{ Transactions int }
 
 	// Refused tells a server's application that its disk may not take part, and why.

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// probeEvery is how many reads from the nearest sites there are to one that asks all, to see who is the nearest by now.
+// probeEvery is how many reads from the nearest sites there are to one that asks all, to see who is
+// the nearest by now.
 const probeEvery = 128
 
-// nearest returns so many sites whose servers of a shard answer soonest, the first one first, by what is known of how long they take; nil if all are to be asked. What more sites than a majority say
-// about a read comes too late to count, and costs them as much as the rest.
+// nearest returns so many sites whose servers of a shard answer soonest, the first one first, by
+// what is known of how long they take; nil if all are to be asked. What more sites than a majority
+// say about a read comes too late to count, and costs them as much as the rest.
 func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 	c.nearGets++
 	if c.nearGets%probeEvery == 0 {
@@ -24,7 +26,8 @@ func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 	return known[:n]
 }
 
-// home returns the site that is the nearest as far as reads have told, whatever the shard; noSite if none has been made.
+// home returns the site that is the nearest as far as reads have told, whatever the shard; noSite
+// if none has been made.
 func (c *Client) home() int {
 	best, least := noSite, time.Duration(0)
 	for _, i := range c.cfg.Layout.unfenced() {
@@ -37,7 +40,8 @@ func (c *Client) home() int {
 	return best
 }
 
-// measured learns how long a read took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
+// measured learns how long a read took. What is sooner counts at once, what is later by and by: it
+// may have waited for something else than the network.
 func (c *Client) measured(p place, took time.Duration) {
 	took = max(took, 1)
 	if usual := &c.usual[p.site][p.index]; *usual == 0 {

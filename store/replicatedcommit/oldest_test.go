@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/sim"
 )
 
-// hotAttempts plays clients of three sites that all want one key, and returns how many attempts the least lucky transaction took.
+// hotAttempts plays clients of three sites that all want one key, and returns how many attempts the
+// least lucky transaction took.
 func hotAttempts(t *testing.T, seed uint64, near bool) (most, committed int) {
 	t.Helper()
 	w, err := newWorld(scenario{seed: seed, clients: 3, keys: 1, shards: 1, hot: true, near: near, faults: sim.NoFaults})
@@ -19,7 +20,8 @@ func hotAttempts(t *testing.T, seed uint64, near bool) (most, committed int) {
 	return w.attempts, w.verdicts[1]
 }
 
-// TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts that a transaction takes (R7), also where the nearest site waits for the key.
+// TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts
+// that a transaction takes (R7), also where the nearest site waits for the key.
 func TestOldestWins(t *testing.T) {
 	for _, near := range []bool{false, true} {
 		most, committed := 0, 0

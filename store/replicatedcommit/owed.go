@@ -12,21 +12,25 @@ import (
 )
 
 type (
-	// Owing tells a server that was away that others have carried out transactions which it has not, and may have forgotten them. It is repeated until Paid says that the server has
-	// copied what they wrote.
+	// Owing tells a server that was away that others have carried out transactions which it has
+	// not, and may have forgotten them. It is repeated until Paid says that the server has copied
+	// what they wrote.
 	Owing struct {
 		Serial uint64 // of the debt: it changes with each transaction
 		Since  uint64 // all of the transactions have later versions
 		To     uint64 // sites whose servers of the receiver's shard the sender owes something, as bits
 	}
 
-	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed. Behind says that the debt is not paid yet, and that the sender is a newcomer which has not voted for anything.
+	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed. Behind says
+	// that the debt is not paid yet, and that the sender is a newcomer which has not voted for
+	// anything.
 	Paid struct {
 		Serial uint64
 		Behind bool
 	}
 
-	// Debt is what a server owes another one: transactions with versions later than Since, and up to Upto.
+	// Debt is what a server owes another one: transactions with versions later than Since, and up
+	// to Upto.
 	Debt struct {
 		Server      protocol.ID
 		Since, Upto uint64
@@ -36,23 +40,28 @@ type (
 // oweTimer has the server tell those that it owes something.
 type oweTimer struct{}
 
-// A debt is what a server that is away has to learn. It is bounded however long the server is away: a range of versions, and then a copy of what was written by them.
+// A debt is what a server that is away has to learn. It is bounded however long the server is away:
+// a range of versions, and then a copy of what was written by them.
 type debt struct {
 	since, upto uint64
 	serial      uint64
 	kept        bool // on disk. Invariant: it is if a transaction of it is forgotten
 	told        int  // how often its time to be told has come
-	behind      bool // the server is a newcomer that has not voted for any transaction of it: it can copy them whenever it likes
+	// the server is a newcomer that has not voted for any transaction of it: it can copy them
+	// whenever it likes
+	behind bool
 }
 
-// oweOthersEvery is how many times the servers of other shards are told less often what they are owed than those of the own: they ask all when they are told first.
+// oweOthersEvery is how many times the servers of other shards are told less often what they are
+// owed than those of the own: they ask all when they are told first.
 const oweOthersEvery = 16
 
 func debtKey(peer protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(debtPrefix), uint32(peer))
 }
 
-// startDebts reads what the server owes. What it owes to servers of sites that are fenced or replaced is void.
+// startDebts reads what the server owes. What it owes to servers of sites that are fenced or
+// replaced is void.
 func (s *Server) startDebts(env *protocol.Env[Message]) {
 	var void []protocol.ID
 	for k, b := range env.Scan([]byte(debtPrefix), afterPrefix(debtPrefix)) {
@@ -67,7 +76,8 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 		r := wirefmt.NewReader(b)
 		s.debts[peer] = &debt{since: r.Uint(), upto: r.Uint(), serial: env.Rand.Uint64(), kept: true}
 		if err := r.Close(); err != nil {
-			panic(fmt.Sprintf("replicatedcommit: what is owed to server %d, on disk: %v", peer, err)) // which runners stop at
+			// which runners stop at
+			panic(fmt.Sprintf("replicatedcommit: what is owed to server %d, on disk: %v", peer, err))
 		}
 	}
 	for _, peer := range void {
@@ -78,7 +88,8 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 	}
 }
 
-// mayOwe tells whether all servers of a list have a part of a transaction, and this one is not among them.
+// mayOwe tells whether all servers of a list have a part of a transaction, and this one is not
+// among them.
 func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
 	return !slices.ContainsFunc(but, func(id protocol.ID) bool {
 		p, ok := s.shards[id]
@@ -86,7 +97,8 @@ func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
 	})
 }
 
-// owe notes that some servers have not carried out a transaction which all others have. They are owed it whatever their shard: see Gone.
+// owe notes that some servers have not carried out a transaction which all others have. They are
+// owed it whatever their shard: see Gone.
 func (s *Server) owe(env *protocol.Env[Message], r *record, but []protocol.ID) {
 	r.but = nil
 	for _, id := range but {
@@ -109,7 +121,8 @@ func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upt
 	return d
 }
 
-// keepDebts writes what is owed to servers to the disk, as transactions that they lack are forgotten with the same write.
+// keepDebts writes what is owed to servers to the disk, as transactions that they lack are
+// forgotten with the same write.
 func (s *Server) keepDebts(env *protocol.Env[Message], servers map[protocol.ID]bool) {
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
 		s.keepDebt(env, id, s.debts[id])
@@ -124,7 +137,8 @@ func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt)
 	env.Put(debtKey(peer), w.Buf)
 }
 
-// forgotten returns what is said of a transaction up to old that is not remembered: Gone if a server may be owed it, which has to copy what it wrote before anybody can take this server's
+// forgotten returns what is said of a transaction up to old that is not remembered: Gone if a
+// server may be owed it, which has to copy what it wrote before anybody can take this server's
 // having forgotten for a refusal.
 func (s *Server) forgotten(id store.TxnID) State {
 	for _, d := range s.debts { //pure:ok one or none is the same in any order
@@ -135,7 +149,8 @@ func (s *Server) forgotten(id store.TxnID) State {
 	return Old
 }
 
-// debtList returns what the server owes, for a newcomer that copies it: what it does not know of may be forgotten here.
+// debtList returns what the server owes, for a newcomer that copies it: what it does not know of
+// may be forgotten here.
 func (s *Server) debtList() []Debt {
 	var all []Debt
 	for _, peer := range slices.Sorted(maps.Keys(s.debts)) {

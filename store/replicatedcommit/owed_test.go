@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// playAway plays clients while sites leave, one of three or two of five at a time, by a crash or cut off, for long enough that others forget what they have missed.
+// playAway plays clients while sites leave, one of three or two of five at a time, by a crash or
+// cut off, for long enough that others forget what they have missed.
 func playAway(seed uint64) (*world, error) {
 	sc := scenario{seed: seed, clients: 5, keys: 6, near: seed%2 == 0, test: "TestSitesAway"}
 	if seed%3 > 0 {
@@ -38,7 +39,8 @@ func playAway(seed uint64) (*world, error) {
 	return w, w.play(lasting)
 }
 
-// leave takes a site away for a while. Some of its servers may come back later than others, and crash in a write then.
+// leave takes a site away for a while. Some of its servers may come back later than others, and
+// crash in a write then.
 func (w *world) leave(site int, at, away time.Duration) { w.leaveNodes(w.siteNodes(site), at, away) }
 
 func (w *world) leaveNodes(gone []protocol.ID, at, away time.Duration) {
@@ -75,7 +77,8 @@ func (w *world) leaveNodes(gone []protocol.ID, at, away time.Duration) {
 	}
 }
 
-// TestSitesAway: sites leave and come back at any time; what is committed stays so, and all sites hold the same in the end.
+// TestSitesAway: sites leave and come back at any time; what is committed stays so, and all sites
+// hold the same in the end.
 func TestSitesAway(t *testing.T) {
 	const seeds = 60
 	first := firstSeed(t)
@@ -97,7 +100,9 @@ func TestSitesAway(t *testing.T) {
 	}
 }
 
-// TestLongAway: what the others remember, and ask, while a site or one of its machines is away for minutes, many times what they remember, is what they do when it is there, and when it is back all is copied.
+// TestLongAway: what the others remember, and ask, while a site or one of its machines is away for
+// minutes, many times what they remember, is what they do when it is there, and when it is back all
+// is copied.
 func TestLongAway(t *testing.T) {
 	const minutes = 2
 	key := store.Key(fmt.Sprint("k", (minutes*60-1)%50))
@@ -139,8 +144,9 @@ func TestLongAway(t *testing.T) {
 	}
 }
 
-// TestReturnIsLittleWork: a site that is back asks about all that it has carried out and does not know to be carried out elsewhere, which others have forgotten. It does so at an even pace, so that these
-// write to their disks little more than before, in the first half second as later.
+// TestReturnIsLittleWork: a site that is back asks about all that it has carried out and does not
+// know to be carried out elsewhere, which others have forgotten. It does so at an even pace, so
+// that these write to their disks little more than before, in the first half second as later.
 func TestReturnIsLittleWork(t *testing.T) {
 	const retain = 6 * time.Second
 	s := newScript(t, func(c *Config) { c.Retain = retain })
@@ -178,8 +184,10 @@ func TestReturnIsLittleWork(t *testing.T) {
 	}
 }
 
-// TestAbsentSiteKeepsItsLocks: c has voted for a transaction that a and b carry out and forget while c is away. When it is back, another one that read what the first replaced, and that b voted for before,
-// must not get c's vote because c takes their having forgotten for an abort. One of c's servers has copied what it lacks before the other one does.
+// TestAbsentSiteKeepsItsLocks: c has voted for a transaction that a and b carry out and forget
+// while c is away. When it is back, another one that read what the first replaced, and that b voted
+// for before, must not get c's vote because c takes their having forgotten for an abort. One of c's
+// servers has copied what it lacks before the other one does.
 func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	s := newScript(t, nil)
 	first, _ := s.done(200, s.submit(200, "first", "k"))
@@ -193,7 +201,8 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	// b alone hears of a transaction that has read k, and locks k there.
 	s.cut([]protocol.ID{201}, append(append(s.siteNodes(0), s.siteNodes(2)...), 200, 202))
 	s.cut(append(s.siteNodes(0), s.siteNodes(1)...), s.siteNodes(2))
-	s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second)) // its clock is ahead, so that c does not find it too old
+	// its clock is ahead, so that c does not find it too old
+	s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.sim.Deliver(201, Submit{
 		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
@@ -210,8 +219,10 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	}
 	s.sim.Heal()
 	s.restartSite(2)
-	s.run(roundTrip * 5 / 4)                                                                                                    // it is admitted
-	s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...)) // it cannot copy yet
+	// it is admitted
+	s.run(roundTrip * 5 / 4)
+	// it cannot copy yet
+	s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...))
 	s.run(10 * time.Second)
 	s.sim.Heal()
 	s.settle()

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestOwedPages: what is owed is found among many keys with few requests, in small pages, and nothing that is owed is left out.
+// TestOwedPages: what is owed is found among many keys with few requests, in small pages, and
+// nothing that is owed is left out.
 func TestOwedPages(t *testing.T) {
 	const since = 1000
 	for _, tc := range []struct {
@@ -76,7 +77,8 @@ func sentPage(t *testing.T, out []protocol.Effect[Message]) Page {
 	return Page{}
 }
 
-// TestScanIsPaced: who copies leaves the source time for others also where it looks at many keys and finds nothing, but does not wait for what cannot be.
+// TestScanIsPaced: who copies leaves the source time for others also where it looks at many keys
+// and finds nothing, but does not wait for what cannot be.
 func TestScanIsPaced(t *testing.T) {
 	const scan = owedScan * maxOwedEntries
 	for _, tc := range []struct {
@@ -115,8 +117,9 @@ func (c *countedKeys) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// TestPagesAreTaken: what a page has is taken where it is newer than what is there, in whatever order it comes. A whole page is compared on one way through the keys; one whose keys lie far apart
-// does not have the server go through all that lie between.
+// TestPagesAreTaken: what a page has is taken where it is newer than what is there, in whatever
+// order it comes. A whole page is compared on one way through the keys; one whose keys lie far
+// apart does not have the server go through all that lie between.
 func TestPagesAreTaken(t *testing.T) {
 	version := func(time uint64) store.Version { return store.Version{Time: time, Client: 1} }
 	const keys = 4000
@@ -141,7 +144,8 @@ func TestPagesAreTaken(t *testing.T) {
 			}
 			b.do(func() {
 				for i := range keys {
-					putValue(b.env, key(i), put(100+uint64(i%3))) // the page has 101: one is older, one the same, one newer
+					// the page has 101: one is older, one the same, one newer
+					putValue(b.env, key(i), put(100+uint64(i%3)))
 				}
 			})
 			counted := &countedKeys{Keys: b.disk}

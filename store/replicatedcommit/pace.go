@@ -2,7 +2,8 @@ package replicatedcommit
 
 import "time"
 
-// A pace is how long sites take to answer a client's reads or commits, or decisions take to follow a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with
+// A pace is how long sites take to answer a client's reads or commits, or decisions take to follow
+// a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with
 // load and with how much is sent.
 type pace struct {
 	mean, deviation time.Duration // averages that forget, of the longest in each round trip; 0: there was none
@@ -13,7 +14,8 @@ type pace struct {
 const (
 	// leastRate is a rate at which transactions surely get to a site, in bytes a second.
 	leastRate = 4 << 20
-	// What is waited for slow answers is at most so many round trips, and on a near network so long: later is a failure.
+	// What is waited for slow answers is at most so many round trips, and on a near network so
+	// long: later is a failure.
 	maxLag   = 16
 	leastLag = time.Second
 )
@@ -23,7 +25,9 @@ func longestLag(roundTrip time.Duration) time.Duration {
 	return max(maxLag*roundTrip, leastLag)
 }
 
-// saw learns from an answer that came after so long. Under load answers come in bursts, as disks write them, with hardly a difference within a burst: so one in each round trip counts, the slowest.
+// saw learns from an answer that came after so long. Under load answers come in bursts, as disks
+// write them, with hardly a difference within a burst: so one in each round trip counts, the
+// slowest.
 func (p *pace) saw(now, took, roundTrip time.Duration) {
 	took = min(max(took, 0), longestLag(roundTrip))
 	if p.mean == 0 {
@@ -51,13 +55,16 @@ func (p *pace) lag(least int, roundTrip time.Duration) time.Duration {
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writes) }
 
-// Patience returns how long the client waits at present until it asks for votes again: two round trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it takes
-// to send all that is on its way. Whoever carries the client's messages may ask, but not concurrently with its other methods.
+// Patience returns how long the client waits at present until it asks for votes again: two round
+// trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it
+// takes to send all that is on its way. Whoever carries the client's messages may ask, but not
+// concurrently with its other methods.
 func (c *Client) Patience() time.Duration {
 	return c.pace.lag(2, c.cfg.RoundTrip) + sendTime(c.pace.bytes)
 }
 
-// ReadPatience returns how long the client waits at present for answers to a read that nothing holds up. Whoever carries the client's messages may ask, as with Patience.
+// ReadPatience returns how long the client waits at present for answers to a read that nothing
+// holds up. Whoever carries the client's messages may ask, as with Patience.
 func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
 
 // sendTime returns how long it takes at most to send so many bytes.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestPaceOfBursts: under load answers come in bursts, as disks write them. Who learns from each would take the last burst for all that there is, and ask again for nearly each answer
-// of a slower one.
+// TestPaceOfBursts: under load answers come in bursts, as disks write them. Who learns from each
+// would take the last burst for all that there is, and ask again for nearly each answer of a slower
+// one.
 func TestPaceOfBursts(t *testing.T) {
 	const roundTrip = 5 * time.Millisecond
 	var p pace
@@ -31,7 +32,8 @@ func TestPaceOfBursts(t *testing.T) {
 	}
 }
 
-// TestPaceAfterIdleTime: the slowest answer of the last burst does not count as that of the first round trip after an idle time.
+// TestPaceAfterIdleTime: the slowest answer of the last burst does not count as that of the first
+// round trip after an idle time.
 func TestPaceAfterIdleTime(t *testing.T) {
 	const roundTrip = 5 * time.Millisecond
 	var p pace

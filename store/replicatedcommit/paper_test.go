@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// newPaperScript is a script on the paper's sites [SpecRPC Table 1], whose clients 200 to 202 are in Oregon, Ireland and Seoul.
+// newPaperScript is a script on the paper's sites [SpecRPC Table 1], whose clients 200 to 202 are
+// in Oregon, Ireland and Seoul.
 func newPaperScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
@@ -34,8 +35,9 @@ func newPaperScript(t *testing.T) *script {
 
 func paperSites() []wan.Site { return []wan.Site{"oregon", "ireland", "seoul"} }
 
-// TestLatencyIsOneRoundTrip: a quorum read takes a round trip to the nearest other site, and so does a commit, with 2PC at each site and consensus among them in one
-// [SpecRPC §4.1], on the paper's sites [Table 1].
+// TestLatencyIsOneRoundTrip: a quorum read takes a round trip to the nearest other site, and so
+// does a commit, with 2PC at each site and consensus among them in one [SpecRPC §4.1], on the
+// paper's sites [Table 1].
 func TestLatencyIsOneRoundTrip(t *testing.T) {
 	s := newPaperScript(t)
 	for i, ms := range []int{122, 140, 122} {

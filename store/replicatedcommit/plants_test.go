@@ -269,7 +269,8 @@ func absencePlants() []plant.Bug {
 // TestPlants plants them: the tests that are named must notice.
 func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
 
-// TestSeedsNotice plays the seeds that notice a bug, each in the world of the test that plays others of them.
+// TestSeedsNotice plays the seeds that notice a bug, each in the world of the test that plays
+// others of them.
 func TestSeedsNotice(t *testing.T) {
 	for name, play := range map[string]func(seed uint64) (*world, error){
 		"swarm":  func(seed uint64) (*world, error) { return playOnce(swarm(seed)) },

@@ -14,10 +14,12 @@ type waiter struct {
 	priority store.Priority
 }
 
-// queueFor is how many round trips a read waits for its turn until its client is told to ask again: fewer than its reservation lasts, with the way to the client and back.
+// queueFor is how many round trips a read waits for its turn until its client is told to ask again:
+// fewer than its reservation lasts, with the way to the client and back.
 const queueFor = 2
 
-// onRead answers at once, or when the key is the transaction's to read, but not later than in a round trip or, behind older ones, in queueFor of them.
+// onRead answers at once, or when the key is the transaction's to read, but not later than in a
+// round trip or, behind older ones, in queueFor of them.
 func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m ReadRequest) {
 	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.shardOf(m.Key) != s.place.index || s.behind() {
 		return
@@ -40,14 +42,16 @@ func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m ReadRequ
 	env.After(wait, waitTimer{m.Key, from, m.Ref})
 }
 
-// mustWait tells whether a read has to wait: for a transaction that is about to change the key or, if the reader was refused before, for its turn. Older ones that are going to change
-// the key would have the reader refused again, whatever it read now.
+// mustWait tells whether a read has to wait: for a transaction that is about to change the key or,
+// if the reader was refused before, for its turn. Older ones that are going to change the key would
+// have the reader refused again, whatever it read now.
 func (s *Server) mustWait(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
 	l := s.locks[key]
 	return l != nil && !l.writer.IsZero() || s.inQueue(env, key, p)
 }
 
-// inQueue tells whether older transactions are going to change a key that one which was refused before reads, and is going to change too. One that only reads the key may be in time.
+// inQueue tells whether older transactions are going to change a key that one which was refused
+// before reads, and is going to change too. One that only reads the key may be in time.
 func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
 	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.priority == p && q.writes }) {
 		return false

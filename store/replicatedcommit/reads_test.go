@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// read has a client's read come to the contest's server, and returns the numbers of the reads that are answered by that event, those whose turn it is not as negative ones.
+// read has a client's read come to the contest's server, and returns the numbers of the reads that
+// are answered by that event, those whose turn it is not as negative ones.
 func (c *contest) read(ref uint64, p store.Priority) []int {
 	c.Helper()
 	c.now += time.Millisecond
@@ -35,7 +36,8 @@ func (c *contest) answered() (refs []int) {
 	return refs
 }
 
-// TestReadsInTurn: what was refused reads a key when all older ones that are to change it are done, one after the other. Reads of others wait for locks only.
+// TestReadsInTurn: what was refused reads a key when all older ones that are to change it are done,
+// one after the other. Reads of others wait for locks only.
 func TestReadsInTurn(t *testing.T) {
 	c := newContest(t)
 	expect := func(what string, got []int, want ...int) {
@@ -67,7 +69,8 @@ func TestReadsInTurn(t *testing.T) {
 	expect("the second does not come back", c.answered(), 5)
 }
 
-// TestQueuedReadGoesOn: a client whose read has to wait for its turn asks again at once and does not give up while sites answer; but it does not do so for ever.
+// TestQueuedReadGoesOn: a client whose read has to wait for its turn asks again at once and does
+// not give up while sites answer; but it does not do so for ever.
 func TestQueuedReadGoesOn(t *testing.T) {
 	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {

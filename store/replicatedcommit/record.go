@@ -33,7 +33,8 @@ type record struct {
 	state  State // Yes, No, Committed or Aborted
 	reason store.Reason
 	hint   uint64
-	// known says that the transaction's part is here. It is not if the server was asked, or told the decision, before it was prepared.
+	// known says that the transaction's part is here. It is not if the server was asked, or told
+	// the decision, before it was prepared.
 	known    bool
 	shards   []uint32
 	priority store.Priority
@@ -48,7 +49,8 @@ type record struct {
 	questioned bool          // its keys are in question
 	shed       bool          // reads and writes are on disk only
 	olds       int           // sites that have forgotten what it writes, as bits
-	// but are servers that have not been heard to have carried out the decision, if done. Invariant: there is a debt to each that covers the transaction.
+	// but are servers that have not been heard to have carried out the decision, if done.
+	// Invariant: there is a debt to each that covers the transaction.
 	but []protocol.ID
 }
 
@@ -57,7 +59,8 @@ func (r *record) settled() bool {
 	return r.state == Aborted || r.state == Committed && r.known
 }
 
-// tookForOld tells whether the transaction was aborted here since it was forgotten elsewhere, so that it may have been committed.
+// tookForOld tells whether the transaction was aborted here since it was forgotten elsewhere, so
+// that it may have been committed.
 func (r *record) tookForOld() bool { return r.state == Aborted && r.reason == store.Old }
 
 // now returns the state as it is told to others.

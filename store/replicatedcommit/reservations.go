@@ -8,8 +8,10 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A reservation keeps a key from transactions that are younger than one that was refused. It is a hint that ends by itself, not a lock: all it does is to have the server
-// vote no. Those of a key are a queue, the oldest first: when it is done, the next one need not have been refused once more to be next.
+// A reservation keeps a key from transactions that are younger than one that was refused. It is a
+// hint that ends by itself, not a lock: all it does is to have the server vote no. Those of a key
+// are a queue, the oldest first: when it is done, the next one need not have been refused once more
+// to be next.
 type reservation struct {
 	priority store.Priority
 	writes   bool // else the transaction only reads the key, and other reads are no harm to it
@@ -21,7 +23,8 @@ const (
 	maxQueue   = 256 // reservations of one key
 )
 
-// fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes before all others, time and again.
+// fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes
+// before all others, time and again.
 func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Priority {
 	now := max(env.Now, 0)
 	if p.Began < uint64(max(now-s.cfg.Retain, 0)) || p.Began > uint64(now)+uint64(s.cfg.MaxAhead) {
@@ -30,7 +33,8 @@ func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Prior
 	return p
 }
 
-// reservedBefore tells whether a transaction that goes before one of a priority wants the key, in a way that does not go together with it.
+// reservedBefore tells whether a transaction that goes before one of a priority wants the key, in a
+// way that does not go together with it.
 func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, write bool, p store.Priority) bool {
 	mine := s.fresh(env, p)
 	for _, q := range s.reservations[key] {
@@ -93,8 +97,9 @@ func (s *Server) keep(env *protocol.Env[Message], key store.Key, stays func(rese
 	s.reservations[key] = left
 }
 
-// reserveRefused reserves what a transaction needs that this server refuses. It does not if a transaction that may be blocked is in its way: others that need the rest of what it
-// needs would wait with it, and others for these.
+// reserveRefused reserves what a transaction needs that this server refuses. It does not if a
+// transaction that may be blocked is in its way: others that need the rest of what it needs would
+// wait with it, and others for these.
 func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
 	if s.behindBlocked(t) {
 		return
@@ -102,7 +107,8 @@ func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
 	s.reserveAll(env, t.Reads, t.Writes, t.Priority)
 }
 
-// behindBlocked tells whether a transaction meets the lock of one that has been asked about, since it was not decided for long, or a key that is in question.
+// behindBlocked tells whether a transaction meets the lock of one that has been asked about, since
+// it was not decided for long, or a key that is in question.
 func (s *Server) behindBlocked(t store.Txn) bool {
 	blocked := func(id store.TxnID) bool {
 		r := s.txns[id]

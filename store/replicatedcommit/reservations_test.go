@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// prepare has the server vote on a transaction that reads and writes keys of no version, and does not decide it.
+// prepare has the server vote on a transaction that reads and writes keys of no version, and does
+// not decide it.
 func (b *serverBench) prepare(id store.TxnID, p store.Priority, reads, writes string) Vote {
 	b.Helper()
 	t := store.Txn{ID: id, Priority: p}
@@ -56,7 +57,8 @@ func (c *contest) decide(id store.TxnID, commit bool) {
 	c.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: commit})
 }
 
-// TestRefusedWait: who is refused comes before all that are younger, at each site, until it is tried again: also if others were refused before it, and where it was voted for.
+// TestRefusedWait: who is refused comes before all that are younger, at each site, until it is
+// tried again: also if others were refused before it, and where it was voted for.
 func TestRefusedWait(t *testing.T) {
 	c := newContest(t)
 	expect := func(what string, v Vote, want store.Reason) {
@@ -90,7 +92,8 @@ func TestRefusedWait(t *testing.T) {
 	expect("a younger one, when the next one does not come back", v, store.NoReason)
 }
 
-// TestBlockedAlone: who waits for a transaction that may be blocked does not keep others from what else it needs.
+// TestBlockedAlone: who waits for a transaction that may be blocked does not keep others from what
+// else it needs.
 func TestBlockedAlone(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
@@ -102,7 +105,8 @@ func TestBlockedAlone(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotReserveFromEachOther: a transaction that waits to read a key keeps writers away from it, not readers.
+// TestReadersDoNotReserveFromEachOther: a transaction that waits to read a key keeps writers away
+// from it, not readers.
 func TestReadersDoNotReserveFromEachOther(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(1, "", "k")
@@ -119,7 +123,8 @@ func TestReadersDoNotReserveFromEachOther(t *testing.T) {
 	c.wantReason(v, store.Reserved)
 }
 
-// TestReservationsAreBounded: a queue is left by the youngest, and what is reserved in all is bounded too.
+// TestReservationsAreBounded: a queue is left by the youngest, and what is reserved in all is
+// bounded too.
 func TestReservationsAreBounded(t *testing.T) {
 	b := newServerBench(t)
 	key := store.Key("k")

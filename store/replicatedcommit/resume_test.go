@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestCopyIsResumed: a server that stops while it copies what it is owed goes on where it was, and pays what the copy was for.
+// TestCopyIsResumed: a server that stops while it copies what it is owed goes on where it was, and
+// pays what the copy was for.
 func TestCopyIsResumed(t *testing.T) {
 	b := newServerBench(t)
 	asked := func(call func()) (m Copy) {
@@ -53,7 +54,8 @@ func TestCopyIsResumed(t *testing.T) {
 	}
 }
 
-// TestSeveralAreCopied: who owes something to servers of all sites cannot say which of them has it all. So one of each majority is copied before that is paid.
+// TestSeveralAreCopied: who owes something to servers of all sites cannot say which of them has it
+// all. So one of each majority is copied before that is paid.
 func TestSeveralAreCopied(t *testing.T) {
 	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {
@@ -93,7 +95,8 @@ func TestSeveralAreCopied(t *testing.T) {
 	}
 }
 
-// TestSourcesAreAskedAgain: where several are to be copied, and after the first one nobody answers for long, those that are left are asked again.
+// TestSourcesAreAskedAgain: where several are to be copied, and after the first one nobody answers
+// for long, those that are left are asked again.
 func TestSourcesAreAskedAgain(t *testing.T) {
 	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {

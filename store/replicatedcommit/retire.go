@@ -9,8 +9,10 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Retire has a server vote for no transaction that it has not voted for: its site is about to leave the store, and when all that rests on its votes is carried out elsewhere nothing is
-// lost with it. It comes from the server's application, and holds until the server is started again. ServerStatus tells how much is left.
+// Retire has a server vote for no transaction that it has not voted for: its site is about to leave
+// the store, and when all that rests on its votes is carried out elsewhere nothing is lost with it.
+// It comes from the server's application, and holds until the server is started again. ServerStatus
+// tells how much is left.
 type Retire struct{}
 
 // retirement is a server's part in its site's leaving.
@@ -19,7 +21,8 @@ type retirement struct {
 	upTo    uint64 // Invariant: no transaction that the server has voted for is later
 }
 
-// askedPerRoundTrip bounds how many transactions a server that retires asks about in a round trip: its operator waits.
+// askedPerRoundTrip bounds how many transactions a server that retires asks about in a round trip:
+// its operator waits.
 const askedPerRoundTrip = 64
 
 func (s *Server) onRetire(env *protocol.Env[Message]) {
@@ -36,7 +39,8 @@ func (s *Server) onRetire(env *protocol.Env[Message]) {
 	}
 }
 
-// unsettled returns how many transactions that the server may have voted for are not known to be carried out by a majority, and owed to the others.
+// unsettled returns how many transactions that the server may have voted for are not known to be
+// carried out by a majority, and owed to the others.
 func (s *Server) unsettled() int {
 	n := 0
 	for id, t := range s.txns { //pure:ok a sum is the same in any order

@@ -13,8 +13,10 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// replaceOnline replaces a site that is there, while clients go on: it retires, and when all that it voted for is settled the other sites and the clients go on in the next epoch, one
-// after the other, in any order. Nodes of different epochs do not hear each other meanwhile. Nothing that clients were told may be lost.
+// replaceOnline replaces a site that is there, while clients go on: it retires, and when all that
+// it voted for is settled the other sites and the clients go on in the next epoch, one after the
+// other, in any order. Nodes of different epochs do not hear each other meanwhile. Nothing that
+// clients were told may be lost.
 func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 	for _, id := range w.layout.Sites[leaving].Shards {
 		w.sim.Deliver(id, Retire{})
@@ -49,7 +51,8 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 
 	var groups [][]protocol.ID
 	for i := range w.layout.Sites {
-		if i != leaving && w.sim.Get(w.layout.Sites[i].Shards[0]) != nil { // else it is away, and hears of the epoch when it is back
+		// else it is away, and hears of the epoch when it is back
+		if i != leaving && w.sim.Get(w.layout.Sites[i].Shards[0]) != nil {
 			groups = append(groups, w.siteNodes(i))
 		}
 	}
@@ -71,7 +74,8 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 	return cmp.Or(w.sim.Run(300*time.Millisecond), w.err) // until all clients go on
 }
 
-// mute has the other sites hear nothing of a site for a while, and clients hear only votes: what rests on its votes is known to clients, and nowhere else.
+// mute has the other sites hear nothing of a site for a while, and clients hear only votes: what
+// rests on its votes is known to clients, and nowhere else.
 func (w *world) mute(site int) error {
 	var mend []func()
 	cut := func(from, to protocol.ID) {
@@ -95,7 +99,8 @@ func (w *world) mute(site int) error {
 	return w.sim.Run(time.Duration(200+w.rand.IntN(600)) * time.Millisecond)
 }
 
-// apart has nodes of different epochs not hear each other, and mends the links to those that have moved.
+// apart has nodes of different epochs not hear each other, and mends the links to those that have
+// moved.
 func (w *world) apart(moved, ids, others []protocol.ID) {
 	for _, id := range ids {
 		for _, other := range moved {
@@ -189,7 +194,8 @@ func playOnline(seed uint64, hasty bool) (*world, error) {
 	if err := w.sim.RunUntil(time.Minute, synced); err != nil {
 		return w, fmt.Errorf("site %d copies: %w", first, err)
 	}
-	if err := w.sim.Run(roundTrip); err != nil { // that it has copied all is on its disks before an operator hears of it
+	// that it has copied all is on its disks before an operator hears of it
+	if err := w.sim.Run(roundTrip); err != nil {
 		return w, err
 	}
 	if seed%2 == 1 {
@@ -200,7 +206,8 @@ func playOnline(seed uint64, hasty bool) (*world, error) {
 	return w, w.play(2 * time.Second)
 }
 
-// TestSiteIsReplacedOnline checks the histories of clients that go on while sites that are there are replaced: unlike with a site that is lost, nothing is.
+// TestSiteIsReplacedOnline checks the histories of clients that go on while sites that are there
+// are replaced: unlike with a site that is lost, nothing is.
 func TestSiteIsReplacedOnline(t *testing.T) {
 	committed := 0
 	first := firstSeed(t)
@@ -217,7 +224,8 @@ func TestSiteIsReplacedOnline(t *testing.T) {
 	}
 }
 
-// TestLeavingEarlyIsNoticed has sites leave before what they voted for is settled, as an operator must not: some seed must notice.
+// TestLeavingEarlyIsNoticed has sites leave before what they voted for is settled, as an operator
+// must not: some seed must notice.
 func TestLeavingEarlyIsNoticed(t *testing.T) {
 	for seed := range uint64(1000) {
 		if _, err := playOnline(1+seed, true); err != nil {
@@ -228,7 +236,8 @@ func TestLeavingEarlyIsNoticed(t *testing.T) {
 	t.Error("nobody noticed")
 }
 
-// TestCopyIsPaced: a newcomer leaves its sources time for others, so its copy takes at least the least time for each value. It fails if pages are asked for at once.
+// TestCopyIsPaced: a newcomer leaves its sources time for others, so its copy takes at least the
+// least time for each value. It fails if pages are asked for at once.
 func TestCopyIsPaced(t *testing.T) {
 	s := newScript(t, nil)
 	const keys, size = 6000, 1000
@@ -247,7 +256,8 @@ func TestCopyIsPaced(t *testing.T) {
 	for s.status(server).Syncing {
 		s.run(roundTrip / 10)
 	}
-	// Half of the keys are the shard's. A page of 256 KiB is sent in a round trip, and then the server waits.
+	// Half of the keys are the shard's. A page of 256 KiB is sent in a round trip, and then the
+	// server waits.
 	pages := time.Duration(keys * size / 2 / maxPageBytes)
 	if took, least := s.sim.Now()-start, pages*roundTrip+sendTime(keys*size/2)*3/4; took < least {
 		t.Errorf("%d pages were copied in %v; want %v at least", pages, took, least)
@@ -256,8 +266,9 @@ func TestCopyIsPaced(t *testing.T) {
 	}
 }
 
-// TestRetiringAsksAgainSoon: what a site that leaves asks the others about, and is not answered, is asked about again at the pace of one that leaves, whatever its number: an operator waits. A site that
-// was started again shortly before knows of nothing that it is carried out elsewhere.
+// TestRetiringAsksAgainSoon: what a site that leaves asks the others about, and is not answered, is
+// asked about again at the pace of one that leaves, whatever its number: an operator waits. A site
+// that was started again shortly before knows of nothing that it is carried out elsewhere.
 func TestRetiringAsksAgainSoon(t *testing.T) {
 	s := newScript(t, func(c *Config) { c.Retain = time.Hour })
 	const n = 400

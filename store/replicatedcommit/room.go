@@ -8,10 +8,12 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// keepFor is how many round trips a transaction that is carried out everywhere is remembered at least, for clients that ask.
+// keepFor is how many round trips a transaction that is carried out everywhere is remembered at
+// least, for clients that ask.
 const keepFor = 8
 
-// makeRoom tells whether there is room for one more transaction. If there are as many as may be, those that are carried out everywhere are forgotten before their time, the oldest first.
+// makeRoom tells whether there is room for one more transaction. If there are as many as may be,
+// those that are carried out everywhere are forgotten before their time, the oldest first.
 func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
 	if len(s.txns) < s.cfg.MaxTxns {
 		return true
@@ -36,7 +38,8 @@ func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
 	return true
 }
 
-// forgetOld forgets what is old and done. What others are owed of it is on disk with the same write.
+// forgetOld forgets what is old and done. What others are owed of it is on disk with the same
+// write.
 func (s *Server) forgetOld(env *protocol.Env[Message]) {
 	owed := map[protocol.ID]bool{}
 	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
@@ -52,7 +55,8 @@ func (s *Server) forgetOld(env *protocol.Env[Message]) {
 	s.keepDebts(env, owed)
 }
 
-// turnAway refuses a transaction for which there is no room, for good and without a record: from now on it is old, and none that is old and not remembered is ever voted for.
+// turnAway refuses a transaction for which there is no room, for good and without a record: from
+// now on it is old, and none that is old and not remembered is ever voted for.
 func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.TxnID) {
 	if s.fullSaid == 0 || env.Now-s.fullSaid > fullEvery {
 		s.fullSaid = env.Now
@@ -67,7 +71,8 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
 }
 
-// turnAway tells a client that there is no room for its transaction. That is no vote: the site's shards may have voted, or may yet.
+// turnAway tells a client that there is no room for its transaction. That is no vote: the site's
+// shards may have voted, or may yet.
 func (c *Coordinator) turnAway(env *protocol.Env[Message], client protocol.ID, id store.TxnID) {
 	if c.fullSaid == 0 || env.Now-c.fullSaid > fullEvery {
 		c.fullSaid = env.Now

@@ -11,8 +11,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestRoom: when a server has as many transactions as it may, it forgets those that are carried out everywhere, if they are not all too young, and refuses new ones if that is not enough. Who
-// is refused is so for good, also when there is room again.
+// TestRoom: when a server has as many transactions as it may, it forgets those that are carried out
+// everywhere, if they are not all too young, and refuses new ones if that is not enough. Who is
+// refused is so for good, also when there is room again.
 func TestRoom(t *testing.T) {
 	b := newServerBench(t)
 	b.server.cfg.MaxTxns = 32
@@ -75,7 +76,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestCoordinatorWithoutRoom: a coordinator that remembers as many transactions as it may says so to clients and to its application, and has done nothing; its gate tells who asked.
+// TestCoordinatorWithoutRoom: a coordinator that remembers as many transactions as it may says so
+// to clients and to its application, and has done nothing; its gate tells who asked.
 func TestCoordinatorWithoutRoom(t *testing.T) {
 	c, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 1), MaxTxns: 2})
 	if err != nil {

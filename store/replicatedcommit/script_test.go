@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// script is a world without random clients. A call of do is one transaction's, or a read's, up to its answer.
+// script is a world without random clients. A call of do is one transaction's, or a read's, up to
+// its answer.
 type script struct {
 	*world
 	t       *testing.T
@@ -129,8 +130,9 @@ func want(t *testing.T, d Done, v store.Verdict) {
 	}
 }
 
-// TestBlockedUntilTheSiteReturns: two transactions, each with a yes and a no, and a third site that is gone. Both block, with a typed outcome; other keys do not. When
-// the site is back both are decided: it votes for one of them at most [R3].
+// TestBlockedUntilTheSiteReturns: two transactions, each with a yes and a no, and a third site that
+// is gone. Both block, with a typed outcome; other keys do not. When the site is back both are
+// decided: it votes for one of them at most [R3].
 func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	s := newScript(t, nil)
 	s.crashSite(2)
@@ -168,8 +170,8 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	}
 }
 
-// TestFencedSite: the site does not come back. With all others stopped it is fenced, and what waits for it is aborted; an old process of the site that turns up is
-// not listened to.
+// TestFencedSite: the site does not come back. With all others stopped it is fenced, and what waits
+// for it is aborted; an old process of the site that turns up is not listened to.
 func TestFencedSite(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(202, s.submit(202, "first", "k", "l"))
@@ -217,7 +219,8 @@ func TestFencedSite(t *testing.T) {
 	}
 }
 
-// TestSilentSiteDecides is the same, but the third site has voted for one of the two and only cannot say so: that one committed.
+// TestSilentSiteDecides is the same, but the third site has voted for one of the two and only
+// cannot say so: that one committed.
 func TestSilentSiteDecides(t *testing.T) {
 	s := newScript(t, nil)
 	for _, from := range s.siteNodes(2) {
@@ -272,7 +275,8 @@ func TestLostAnswer(t *testing.T) {
 	s.settle()
 }
 
-// TestClientIsGone: a transaction that reached one site only is decided without its client, by the merits that it has at the others, and its locks go.
+// TestClientIsGone: a transaction that reached one site only is decided without its client, by the
+// merits that it has at the others, and its locks go.
 func TestClientIsGone(t *testing.T) {
 	s := newScript(t, nil)
 	s.sim.Cut(200, 20)
@@ -290,7 +294,8 @@ func TestClientIsGone(t *testing.T) {
 	}
 }
 
-// TestLostDiskIsRefused: a server with a new disk under an old ID does not take part. The others go on.
+// TestLostDiskIsRefused: a server with a new disk under an old ID does not take part. The others go
+// on.
 func TestLostDiskIsRefused(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
@@ -308,8 +313,9 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
-// TestLostDiskMustBeRefused: a site's yes, which only the client heard, made a commit. With an empty disk that may take part it becomes a no, and what was acknowledged is lost; as
-// it may not, the transaction waits instead.
+// TestLostDiskMustBeRefused: a site's yes, which only the client heard, made a commit. With an
+// empty disk that may take part it becomes a no, and what was acknowledged is lost; as it may not,
+// the transaction waits instead.
 func TestLostDiskMustBeRefused(t *testing.T) {
 	s := newScript(t, nil)
 	for _, from := range s.siteNodes(2) {
@@ -337,7 +343,8 @@ func TestLostDiskMustBeRefused(t *testing.T) {
 	}
 }
 
-// TestBoundOnTransactions: until a site that is gone counts as away, and is owed what it misses, the others remember all that it has to learn, up to a bound. Then they take no more.
+// TestBoundOnTransactions: until a site that is gone counts as away, and is owed what it misses,
+// the others remember all that it has to learn, up to a bound. Then they take no more.
 func TestBoundOnTransactions(t *testing.T) {
 	const bound = 5
 	s := newScript(t, func(c *Config) { c.MaxTxns = bound })
@@ -358,7 +365,8 @@ func TestBoundOnTransactions(t *testing.T) {
 	s.settle()
 }
 
-// TestCrashAtEachWrite crashes each server in each of its first writes, with the write kept or lost, while clients go on.
+// TestCrashAtEachWrite crashes each server in each of its first writes, with the write kept or
+// lost, while clients go on.
 func TestCrashAtEachWrite(t *testing.T) {
 	for _, id := range []protocol.ID{11, 22} {
 		for n := uint64(1); n <= 40; n++ {

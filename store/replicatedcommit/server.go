@@ -33,7 +33,8 @@ type Server struct {
 	admission admission
 	txns      map[store.TxnID]*record
 	done      []store.TxnID // of txns, those to forget when they are old enough
-	// old is the time up to which transactions that are not in txns are never voted for. Invariant: it is on disk before anybody hears of it, and does not fall.
+	// old is the time up to which transactions that are not in txns are never voted for. Invariant:
+	// it is on disk before anybody hears of it, and does not fall.
 	old          uint64
 	locks        map[store.Key]*lock
 	waiting      map[store.Key][]waiter
@@ -222,10 +223,12 @@ func (s *Server) fits(shards []uint32) bool {
 	return s.cfg.Layout.validShards(shards) && slices.Contains(shards, uint32(s.place.index))
 }
 
-// settledPerRoundTrip bounds how many transactions that are carried out here the server asks about in a round trip: nobody waits for the answer.
+// settledPerRoundTrip bounds how many transactions that are carried out here the server asks about
+// in a round trip: nobody waits for the answer.
 const settledPerRoundTrip = 1
 
-// watch has the server ask about a transaction until all sites have carried out the decision, or are owed it.
+// watch has the server ask about a transaction until all sites have carried out the decision, or
+// are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
 	wait, spread := s.pace.lag(4, s.cfg.RoundTrip)<<min(r.waits, 4), s.cfg.RoundTrip
 	wait += sendTime(contentBytes(nil, r.writes)) // the client sends it to other sites, too
@@ -261,7 +264,8 @@ func (s *Server) coordinator(id store.TxnID) protocol.ID {
 	return s.cfg.Layout.coordinator(s.place.site, id)
 }
 
-// onForget is told that all servers have carried out a decision, or all but some that are owed it then. The record stays for clients that ask, until it is old.
+// onForget is told that all servers have carried out a decision, or all but some that are owed it
+// then. The record stays for clients that ask, until it is old.
 func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget) {
 	r := s.txns[m.ID]
 	if _, ok := s.coordinators[from]; !ok || r == nil || !r.settled() || !s.mayOwe(r, m.But) {

@@ -8,7 +8,8 @@ import (
 )
 
 type (
-	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus answers it, also if the server takes no part.
+	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus
+	// answers it, also if the server takes no part.
 	StatusQuery struct{ Ref uint64 }
 
 	// ServerStatus is what a server knows of itself.
@@ -17,9 +18,11 @@ type (
 		Site  int // its place in the layout
 		Shard int
 		Epoch uint64
-		// Admitted says that the others know the server's disk. Before that it says nothing to anybody.
+		// Admitted says that the others know the server's disk. Before that it says nothing to
+		// anybody.
 		Admitted bool
-		// Syncing says that the server takes the place of a lost one and copies what the others have. Until it has, it votes for nothing and answers no reads.
+		// Syncing says that the server takes the place of a lost one and copies what the others
+		// have. Until it has, it votes for nothing and answers no reads.
 		Syncing bool
 		Copied  int    // how many servers it has copied since
 		Needed  int    // how many it has to; 0 unless Syncing
@@ -38,9 +41,10 @@ type (
 		OldestUndecided store.TxnID   // zero: none
 		OldestBlocked   []store.TxnID // at most maxBlockedShown, the oldest first
 		Counts          Counts
-		Retired         bool   // see Retire
-		Unsettled       int    // if so: transactions that it may have voted for and that others may not have carried out
-		Old             uint64 // the time up to which transactions are forgotten once they are carried out everywhere
+		Retired         bool // see Retire
+		// if so: transactions that it may have voted for and that others may not have carried out
+		Unsettled int
+		Old       uint64 // the time up to which transactions are forgotten once they are carried out everywhere
 	}
 )
 

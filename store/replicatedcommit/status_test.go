@@ -28,7 +28,8 @@ func (s *script) status(server protocol.ID) ServerStatus {
 	return st
 }
 
-// TestStatus: what waits for a site that is gone is told by those that remain, and is over when the site is back.
+// TestStatus: what waits for a site that is gone is told by those that remain, and is over when the
+// site is back.
 func TestStatus(t *testing.T) {
 	s := newScript(t, nil)
 	shard := s.layout.shardOf("k")
@@ -71,7 +72,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusOfACopy: a server that takes the place of a lost one tells how much it has copied: here a value of 5 bytes under a key of one, of two servers each.
+// TestStatusOfACopy: a server that takes the place of a lost one tells how much it has copied: here
+// a value of 5 bytes under a key of one, of two servers each.
 func TestStatusOfACopy(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "value", "k"))

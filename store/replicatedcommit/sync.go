@@ -13,7 +13,8 @@ import (
 
 // What a server that takes a lost one's place, and those that it copies from, say to each other.
 type (
-	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page when all is decided that was undecided when the epoch began. With Since it asks for values
+	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page
+	// when all is decided that was undecided when the epoch began. With Since it asks for values
 	// that were written by later transactions, and is answered at once.
 	Copy struct {
 		Stage Stage
@@ -71,15 +72,17 @@ type source struct {
 	pace  copyPace
 }
 
-// newcomer is a server's part in taking a lost one's place: its site is of a later epoch than the store. Until it has what enough others have it votes for nothing and answers
-// no reads. Its refusals stand for votes of the lost one that nobody knows.
+// newcomer is a server's part in taking a lost one's place: its site is of a later epoch than the
+// store. Until it has what enough others have it votes for nothing and answers no reads. Its
+// refusals stand for votes of the lost one that nobody knows.
 type newcomer struct {
 	syncing bool
 	sources map[protocol.ID]*source
 	looks   map[store.TxnID]*look
 }
 
-// neededSources returns how many servers a newcomer copies. What the lost one was needed to commit was voted for by majority-1 others at least, one of which is among them.
+// neededSources returns how many servers a newcomer copies. What the lost one was needed to commit
+// was voted for by majority-1 others at least, one of which is among them.
 func neededSources(l Layout) int { return len(l.Sites) - l.majority() + 1 }
 
 // behind tells whether the server may not vote yes or answer reads yet.
@@ -130,7 +133,8 @@ func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
 	env.After(2*s.cfg.RoundTrip, copyTimer{peer})
 }
 
-// onPage takes a page. Values and transactions come in any order, from several sources: the versions decide.
+// onPage takes a page. Values and transactions come in any order, from several sources: the
+// versions decide.
 func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	src := s.newcomer.sources[from]
 	if !s.newcomer.syncing {
@@ -165,7 +169,8 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
 }
 
-// takeValues puts values that another server holds into the key space, if they are newer than what is there.
+// takeValues puts values that another server holds into the key space, if they are newer than what
+// is there.
 func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
 	held, from, upto := heldVersions(env, all)
 	for _, kv := range all {
@@ -186,11 +191,14 @@ func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
 	}
 }
 
-// heldScan is how many keys are gone through for each one that is looked for: to look one up costs about as much.
+// heldScan is how many keys are gone through for each one that is looked for: to look one up costs
+// about as much.
 const heldScan = 8
 
-// heldVersions returns the versions of a page's keys from one key up to another one. Pages are in order, so that all of one are found on one way through the key space, unless many others lie
-// between: what comes then is not looked for. A server that has just started would read a block of the disk for each key that it looks up.
+// heldVersions returns the versions of a page's keys from one key up to another one. Pages are in
+// order, so that all of one are found on one way through the key space, unless many others lie
+// between: what comes then is not looked for. A server that has just started would read a block of
+// the disk for each key that it looks up.
 func heldVersions(env *protocol.Env[Message], all []KeyValue) (held map[store.Key]store.Version, from, upto store.Key) {
 	held = make(map[store.Key]store.Version, len(all))
 	if len(all) == 0 {
@@ -221,7 +229,8 @@ func (s *Server) validPage(m Page) bool {
 	})
 }
 
-// takeSettled notes a transaction that another server has carried out. There are at most as many as the sources together remember, so MaxTxns is not asked.
+// takeSettled notes a transaction that another server has carried out. There are at most as many as
+// the sources together remember, so MaxTxns is not asked.
 func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 	r := s.txns[m.Txn.ID]
 	state := Aborted

@@ -14,7 +14,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// stop ends what a driver waits for, as its node is about to stop, and returns the transaction whose outcome it has to ask for.
+// stop ends what a driver waits for, as its node is about to stop, and returns the transaction
+// whose outcome it has to ask for.
 func (d *driver) stop() (t store.Txn, pending bool) {
 	d.ref++ // nothing that comes is an answer
 	if !d.busy {
@@ -35,13 +36,15 @@ func (d *driver) stop() (t store.Txn, pending bool) {
 	return t, false
 }
 
-// change is a new epoch: sites are lost, and fenced or replaced. One that was fenced can be replaced later.
+// change is a new epoch: sites are lost, and fenced or replaced. One that was fenced can be
+// replaced later.
 type change struct {
 	sites []int
 	fence bool
 }
 
-// replace stops all nodes, and starts those that are not of the lost sites with a layout of the next epoch.
+// replace stops all nodes, and starts those that are not of the lost sites with a layout of the
+// next epoch.
 func (w *world) replace(c change) error {
 	w.layout.Sites = slices.Clone(w.layout.Sites)
 	w.epoch++
@@ -105,7 +108,8 @@ func (w *world) replace(c change) error {
 	return w.err
 }
 
-// unapply forgets versions that were applied in memory, or on disks that are lost: no disk that is left knows that they were committed, and no client.
+// unapply forgets versions that were applied in memory, or on disks that are lost: no disk that is
+// left knows that they were committed, and no client.
 func (w *world) unapply() error {
 	committed := map[store.Version]bool{}
 	for _, site := range w.layout.Sites {
@@ -142,8 +146,9 @@ func (w *world) inject() error {
 	return w.sim.Inject(sim.Profile{Faults: w.sc.faults, Nodes: w.nodes(), MaxDown: 3, Every: 300 * time.Millisecond, Lasting: 600 * time.Millisecond})
 }
 
-// playLoss has clients go on while sites are lost and replaced. What clients were told before is settled by then, but for transactions whose clients are told nothing: these
-// are in any state, with decisions that stand on votes of a site that is lost, and that any one disk may have.
+// playLoss has clients go on while sites are lost and replaced. What clients were told before is
+// settled by then, but for transactions whose clients are told nothing: these are in any state,
+// with decisions that stand on votes of a site that is lost, and that any one disk may have.
 func (w *world) playLoss(d time.Duration, changes []change) error {
 	for _, c := range changes {
 		if err := w.inject(); err != nil {
@@ -183,7 +188,8 @@ func (w *world) playLoss(d time.Duration, changes []change) error {
 	return w.play(d)
 }
 
-// silence has coordinators tell clients nothing, nor servers of sites that will be lost, and cuts some of the links among sites and from clients.
+// silence has coordinators tell clients nothing, nor servers of sites that will be lost, and cuts
+// some of the links among sites and from clients.
 func (w *world) silence(lost []int) {
 	for _, i := range lost {
 		for _, s := range w.layout.Sites[i].Shards {
@@ -267,7 +273,8 @@ func TestLostSitesAreReplaced(t *testing.T) {
 	}
 }
 
-// TestNewcomerCrashesAtEachWrite crashes a newcomer in each of its first writes, with the write kept or lost, while clients go on.
+// TestNewcomerCrashesAtEachWrite crashes a newcomer in each of its first writes, with the write
+// kept or lost, while clients go on.
 func TestNewcomerCrashesAtEachWrite(t *testing.T) {
 	for n := uint64(1); n <= 25; n++ {
 		for keep := range sim.Keep(3) {

@@ -8,7 +8,8 @@ import (
 )
 
 type (
-	// Look asks a shard of another site what it knows of a transaction. Other than Ask it changes nothing.
+	// Look asks a shard of another site what it knows of a transaction. Other than Ask it changes
+	// nothing.
 	Look struct{ ID store.TxnID }
 
 	// Seen answers it: Undecided if the shard has not heard of the transaction.
@@ -25,8 +26,10 @@ type lookTimer struct{ id store.TxnID }
 // lookTries is how often a newcomer looks for a decision before it waits until it is asked again.
 const lookTries = 5
 
-// A look is a newcomer's search for a decision that stood on the vote of the one whose place it takes. It refuses a transaction only when all other shards that have a part
-// of it, at all sites, know of no decision. If one does, that stands, and whoever counted the refusal might decide otherwise.
+// A look is a newcomer's search for a decision that stood on the vote of the one whose place it
+// takes. It refuses a transaction only when all other shards that have a part of it, at all sites,
+// know of no decision. If one does, that stands, and whoever counted the refusal might decide
+// otherwise.
 type look struct {
 	shards []uint32
 	askers []protocol.ID // coordinators that want the vote, one of each site at most

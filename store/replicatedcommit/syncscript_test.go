@@ -37,7 +37,8 @@ func (s *script) newEpoch(fence bool) {
 	}
 }
 
-// TestCopiesOfEnoughSites: what the lost site and one other committed is known to that one only. Whoever copies the third would not have it.
+// TestCopiesOfEnoughSites: what the lost site and one other committed is known to that one only.
+// Whoever copies the third would not have it.
 func TestCopiesOfEnoughSites(t *testing.T) {
 	s := newScript(t, nil)
 	a, b := s.siteNodes(0), s.siteNodes(1)
@@ -62,7 +63,8 @@ func TestCopiesOfEnoughSites(t *testing.T) {
 	}
 }
 
-// TestCopiesOfWhatIsDecided: the lost site and a committed, which only b has heard, as b lacks the content, which a has. Who copies both before a hears of it has it from neither.
+// TestCopiesOfWhatIsDecided: the lost site and a committed, which only b has heard, as b lacks the
+// content, which a has. Who copies both before a hears of it has it from neither.
 func TestCopiesOfWhatIsDecided(t *testing.T) {
 	s := newScript(t, nil)
 	a, b := s.layout.Sites[0], s.layout.Sites[1]
@@ -94,8 +96,9 @@ func TestCopiesOfWhatIsDecided(t *testing.T) {
 	}
 }
 
-// TestNewcomersRemember: a and the lost site refused a transaction, as another had its key reserved, and b never heard of it. Its client asks again, where a cannot be reached: b would vote for it
-// by now, and so would a newcomer that does not know that it was aborted.
+// TestNewcomersRemember: a and the lost site refused a transaction, as another had its key
+// reserved, and b never heard of it. Its client asks again, where a cannot be reached: b would vote
+// for it by now, and so would a newcomer that does not know that it was aborted.
 func TestNewcomersRemember(t *testing.T) {
 	s := newScript(t, nil)
 	s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
@@ -122,7 +125,8 @@ func TestNewcomersRemember(t *testing.T) {
 	}
 }
 
-// TestDecisionsThatStandOnLostVotes: site a has decided by the lost site's yes, and b has refused. What b hears first must not be that the lost vote counts as a no.
+// TestDecisionsThatStandOnLostVotes: site a has decided by the lost site's yes, and b has refused.
+// What b hears first must not be that the lost vote counts as a no.
 func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 	for _, fence := range []bool{true, false} {
 		s := newScript(t, nil)
@@ -157,8 +161,9 @@ func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 	}
 }
 
-// TestForgottenWhileANewcomerCopies: a server is told again of a transaction that everybody has carried out and forgotten. It wants the content, which a newcomer cannot speak of before
-// it has copied this server, which has to be done with the transaction first.
+// TestForgottenWhileANewcomerCopies: a server is told again of a transaction that everybody has
+// carried out and forgotten. It wants the content, which a newcomer cannot speak of before it has
+// copied this server, which has to be done with the transaction first.
 func TestForgottenWhileANewcomerCopies(t *testing.T) {
 	for _, isNew := range []bool{false, true} {
 		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
@@ -186,7 +191,8 @@ func TestForgottenWhileANewcomerCopies(t *testing.T) {
 	}
 }
 
-// TestCopyInPages: a newcomer that crashes goes on where it was, and copies deletions too. Meanwhile the store goes on.
+// TestCopyInPages: a newcomer that crashes goes on where it was, and copies deletions too.
+// Meanwhile the store goes on.
 func TestCopyInPages(t *testing.T) {
 	s := newScript(t, nil)
 	const keys, size = 6000, 1000
@@ -232,7 +238,8 @@ func TestCopyInPages(t *testing.T) {
 	}
 }
 
-// TestLostDiskOfANewcomer: what it refused is forgotten with its disk, so it is refused as others are.
+// TestLostDiskOfANewcomer: what it refused is forgotten with its disk, so it is refused as others
+// are.
 func TestLostDiskOfANewcomer(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
@@ -251,7 +258,8 @@ func TestLostDiskOfANewcomer(t *testing.T) {
 	}
 }
 
-// TestEpochWhileANewcomerCopies: what it still has to copy is on its disk, whatever the layout says of it by then.
+// TestEpochWhileANewcomerCopies: what it still has to copy is on its disk, whatever the layout says
+// of it by then.
 func TestEpochWhileANewcomerCopies(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))

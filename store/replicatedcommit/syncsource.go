@@ -15,12 +15,14 @@ const (
 	maxPageEntries = 2048
 	maxOwedBytes   = 64 << 10 // of a page for a server that was away: nobody waits for it
 	maxOwedEntries = 512
-	// What is looked through for such a page is bounded apart from what is in it: often nearly everything is older than what is owed.
+	// What is looked through for such a page is bounded apart from what is in it: often nearly
+	// everything is older than what is owed.
 	owedScan      = 8 // as many keys for each that there is room for
 	owedScanBytes = 1 << 20
 )
 
-// startEpoch notes the epoch that the server is started with, and up to which version transactions of earlier ones can be here.
+// startEpoch notes the epoch that the server is started with, and up to which version transactions
+// of earlier ones can be here.
 func (s *Server) startEpoch(env *protocol.Env[Message]) {
 	last, floor, ok := readEpoch(env)
 	if s.floor = floor; ok && last == s.cfg.Epoch {
@@ -49,7 +51,8 @@ func readEpoch(env *protocol.Env[Message]) (epoch, floor uint64, ok bool) {
 	return epoch, floor, true
 }
 
-// oldSettled tells whether all transactions of earlier epochs that are remembered here are carried out. Once they are, they stay so.
+// oldSettled tells whether all transactions of earlier epochs that are remembered here are carried
+// out. Once they are, they stay so.
 func (s *Server) oldSettled() bool {
 	if s.settled {
 		return true
@@ -63,7 +66,8 @@ func (s *Server) oldSettled() bool {
 	return true
 }
 
-// onCopy gives a newcomer a page. Who has not copied enough itself, or waits for old decisions, does not answer: the newcomer asks again.
+// onCopy gives a newcomer a page. Who has not copied enough itself, or waits for old decisions,
+// does not answer: the newcomer asks again.
 func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || m.Since == 0 && !s.oldSettled() {
 		return
@@ -90,7 +94,8 @@ func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
 	}
 }
 
-// addValues fills a page with values that were written by transactions later than since, of which there may be few among many.
+// addValues fills a page with values that were written by transactions later than since, of which
+// there may be few among many.
 func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
 	most, count, scan, scanBytes := maxPageBytes, s.cfg.page, s.cfg.page, math.MaxInt
 	if since > 0 {
@@ -115,7 +120,8 @@ func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
 	}
 }
 
-// addTxn adds a transaction from the disk to a page if it is carried out, and returns how many bytes that is.
+// addTxn adds a transaction from the disk to a page if it is carried out, and returns how many
+// bytes that is.
 func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 	r, err := readRecord(env, b)
 	if err != nil {

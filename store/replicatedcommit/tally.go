@@ -85,7 +85,8 @@ func (r *row) takeSite(m SiteVote) {
 	}
 }
 
-// refuse keeps the first reason, but for Old, which says that the transaction may have had another end.
+// refuse keeps the first reason, but for Old, which says that the transaction may have had another
+// end.
 func (r *row) refuse(reason store.Reason, hint uint64) {
 	if r.reason == store.NoReason || reason == store.Old {
 		r.reason = reason
@@ -93,7 +94,8 @@ func (r *row) refuse(reason store.Reason, hint uint64) {
 	r.hint = max(r.hint, hint)
 }
 
-// vote returns the site's vote: Yes if all its shards say so, No if one does not, Undecided if that is not known.
+// vote returns the site's vote: Yes if all its shards say so, No if one does not, Undecided if that
+// is not known.
 func (r *row) vote() State {
 	if r.whole != Undecided {
 		return r.whole
@@ -114,10 +116,12 @@ func (r *row) allSettled() bool {
 	return !slices.ContainsFunc(r.cells, func(s State) bool { return !settled(s) })
 }
 
-// tally returns the decision that is known by now: another's, or what the votes add up to. An abort of a site that took the transaction for forgotten counts as long as nobody knows better: all
+// tally returns the decision that is known by now: another's, or what the votes add up to. An abort
+// of a site that took the transaction for forgotten counts as long as nobody knows better: all
 // sites have what it wrote by then, and only its clients are not told whether it was committed.
 //
-// A fenced site's vote is a no once all shards of all others have said themselves that they know of no decision, which may have stood on a yes.
+// A fenced site's vote is a no once all shards of all others have said themselves that they know of
+// no decision, which may have stood on a yes.
 func (e *entry) tally(majority int) (State, store.Reason) {
 	yes, no, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason
@@ -162,7 +166,8 @@ func (e *entry) tally(majority int) (State, store.Reason) {
 	return Undecided, reason
 }
 
-// lost tells whether too many votes are no or a fenced site's to commit, so that it commits only if somebody has decided that before the site was fenced.
+// lost tells whether too many votes are no or a fenced site's to commit, so that it commits only if
+// somebody has decided that before the site was fenced.
 func (e *entry) lost(majority int) bool {
 	n := 0
 	for i := range e.rows {

@@ -7,9 +7,11 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Topology is a store as its operators see it: sites with machines that share the site's shards. IDs follow from it.
+// A Topology is a store as its operators see it: sites with machines that share the site's shards.
+// IDs follow from it.
 type Topology struct {
-	// Epoch rises with every change of the rest. Machines of different epochs do not talk to each other.
+	// Epoch rises with every change of the rest. Machines of different epochs do not talk to each
+	// other.
 	Epoch  uint64
 	Shards int
 	Sites  []TopologySite
@@ -18,7 +20,8 @@ type Topology struct {
 // A TopologySite is a datacentre.
 type TopologySite struct {
 	Name string
-	// Number is the site's for good, 1 to MaxSiteNumber: a site that replaces a lost one has a number of its own.
+	// Number is the site's for good, 1 to MaxSiteNumber: a site that replaces a lost one has a
+	// number of its own.
 	Number   int
 	Fenced   bool   // see Site.Fenced
 	Since    uint64 // the epoch in which it took a lost one's place: see Site.Since

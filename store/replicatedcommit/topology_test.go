@@ -106,7 +106,8 @@ func TestTopologyErrors(t *testing.T) {
 	}
 }
 
-// TestTopologyAddresses: a machine may have the address of one that is lost for good, and tests with connections of their own need none.
+// TestTopologyAddresses: a machine may have the address of one that is lost for good, and tests
+// with connections of their own need none.
 func TestTopologyAddresses(t *testing.T) {
 	for _, change := range []func(*Topology){
 		func(t *Topology) { t.Sites[0].Fenced, t.Sites[1].Machines[0].Peers = true, "a0:1" },

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// commitAndDie has two of three sites vote for a transaction, lose their power after a while, and one of them go on with the third. It returns an error if that one commits what contradicts a
+// commitAndDie has two of three sites vote for a transaction, lose their power after a while, and
+// one of them go on with the third. It returns an error if that one commits what contradicts a
 // transaction whose client was told that it is committed.
 func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err error) {
 	s := newScript(t, nil)
@@ -58,7 +59,8 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 	return acknowledged, nil
 }
 
-// TestTwoSitesCommitAndDie: what two sites committed in their last moment stands when one of them goes on with the third, at whatever time they died: votes and their locks are on the disk.
+// TestTwoSitesCommitAndDie: what two sites committed in their last moment stands when one of them
+// goes on with the third, at whatever time they died: votes and their locks are on the disk.
 func TestTwoSitesCommitAndDie(t *testing.T) {
 	acknowledged := 0
 	for after := time.Millisecond; after < 2*roundTrip; after += 4 * time.Millisecond {
@@ -75,7 +77,8 @@ func TestTwoSitesCommitAndDie(t *testing.T) {
 	}
 }
 
-// TestRingOfClients: each of three clients reads what the one before it writes. What keeps them from all committing on old values are read locks.
+// TestRingOfClients: each of three clients reads what the one before it writes. What keeps them
+// from all committing on old values are read locks.
 func TestRingOfClients(t *testing.T) {
 	committed := 0
 	for seed := uint64(1); seed <= 5; seed++ {
@@ -93,7 +96,8 @@ func TestRingOfClients(t *testing.T) {
 	}
 }
 
-// TestAppends: what was added to keys, and acknowledged, is there in the end, once, whatever failed meanwhile.
+// TestAppends: what was added to keys, and acknowledged, is there in the end, once, whatever failed
+// meanwhile.
 func TestAppends(t *testing.T) {
 	added := 0
 	for seed := uint64(1); seed <= 10; seed++ {

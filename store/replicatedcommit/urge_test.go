@@ -17,8 +17,9 @@ func downScript(t *testing.T) *script {
 	return s
 }
 
-// TestLateRequestBlocksNothing: a site is down, one that is left has voted yes, and the client's request to the other is lost, or later than the first one's question. Nobody else wants
-// the key, so that question must not be what refuses.
+// TestLateRequestBlocksNothing: a site is down, one that is left has voted yes, and the client's
+// request to the other is lost, or later than the first one's question. Nobody else wants the key,
+// so that question must not be what refuses.
 func TestLateRequestBlocksNothing(t *testing.T) {
 	s := downScript(t)
 	s.sim.Cut(200, 20)
@@ -32,7 +33,8 @@ func TestLateRequestBlocksNothing(t *testing.T) {
 	s.settle()
 }
 
-// TestRefusedIsNotUrged: the first site that is asked while another is down refuses, which is the end of it to the client. Recovery must not bring it about at others.
+// TestRefusedIsNotUrged: the first site that is asked while another is down refuses, which is the
+// end of it to the client. Recovery must not bring it about at others.
 func TestRefusedIsNotUrged(t *testing.T) {
 	s := downScript(t)
 	s.sim.Cut(201, 20)

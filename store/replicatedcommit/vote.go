@@ -7,8 +7,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// onPrepare votes on the server's part of a transaction, at once or, if that is asked for, when other transactions have left its keys. A vote is one write, with its locks, and is
-// never changed.
+// onPrepare votes on the server's part of a transaction, at once or, if that is asked for, when
+// other transactions have left its keys. A vote is one write, with its locks, and is never changed.
 func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	t := m.Txn
 	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
@@ -67,7 +67,8 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 // maxCurrentBytes bounds the values that go with a refusal.
 const maxCurrentBytes = 64 << 10
 
-// current returns what a transaction that is refused should have read, so that its client need not ask.
+// current returns what a transaction that is refused should have read, so that its client need not
+// ask.
 func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 	var all []Current
 	bytes := 0
@@ -96,7 +97,8 @@ func (s *Server) mine(t store.Txn) bool {
 		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.shardOf(w.Key) != s.place.index })
 }
 
-// validate votes on a transaction that only reads: it is serialized here and now, and nothing need be remembered of it.
+// validate votes on a transaction that only reads: it is serialized here and now, and nothing need
+// be remembered of it.
 func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.Txn) {
 	v := Vote{ID: t.ID, State: Yes}
 	if s.behind() {
@@ -125,8 +127,9 @@ func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
 // vote returns what is told to others.
 func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
 
-// onUrge hands the server's part of a transaction on to a site that has not voted. Only who voted yes does: of a transaction that its first site refused, the client has been
-// told that it is aborted because no other site would hear of it.
+// onUrge hands the server's part of a transaction on to a site that has not voted. Only who voted
+// yes does: of a transaction that its first site refused, the client has been told that it is
+// aborted because no other site would hear of it.
 func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 	p, ok := s.coordinators[from]
 	r := s.txns[m.ID]
@@ -170,8 +173,9 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	s.tell(env, from, r)
 }
 
-// onDecide carries out a decision, whatever the server voted. One that rests on forgetting is the own coordinator's to make: others may have been told that there is nothing to copy any more,
-// when this site has not copied it.
+// onDecide carries out a decision, whatever the server voted. One that rests on forgetting is the
+// own coordinator's to make: others may have been told that there is nothing to copy any more, when
+// this site has not copied it.
 func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide) {
 	p, ok := s.coordinators[from]
 	if !ok || !s.fits(m.Shards) || m.ID.IsZero() {

@@ -13,7 +13,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestRefusalOfMuch: what a refusal has no room for is named all the same, so that the client reads it again.
+// TestRefusalOfMuch: what a refusal has no room for is named all the same, so that the client reads
+// it again.
 func TestRefusalOfMuch(t *testing.T) {
 	s := newScript(t, nil)
 	var keys []store.Key // of one shard, in order
@@ -40,7 +41,8 @@ func TestRefusalOfMuch(t *testing.T) {
 	}
 }
 
-// TestRefusalIsToldOnce: a site's refusal has what the first of its shards that refuses has said. Nothing of it is kept, nor what other shards say later.
+// TestRefusalIsToldOnce: a site's refusal has what the first of its shards that refuses has said.
+// Nothing of it is kept, nor what other shards say later.
 func TestRefusalIsToldOnce(t *testing.T) {
 	co, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 2)})
 	if err != nil {

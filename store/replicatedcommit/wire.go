@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Codec returns the codec of the messages between nodes. There are no records: all that is durable is in the key space.
+// Codec returns the codec of the messages between nodes. There are no records: all that is durable
+// is in the key space.
 func Codec() protocol.Codec[Message] {
 	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(clientKinds(), serverKinds(), admissionKinds(), syncKinds())...)
 }

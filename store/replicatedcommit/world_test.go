@@ -21,7 +21,8 @@ import (
 
 const roundTrip = 100 * time.Millisecond
 
-// layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those that follow.
+// layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those
+// that follow.
 func layout(sites, shards int) Layout {
 	var l Layout
 	for i := range sites {
@@ -83,7 +84,8 @@ type world struct {
 
 func newWorld(sc scenario) (*world, error) { return newWorldOf(sc, nil, nil) }
 
-// newWorldOf is newWorld with other configurations, and somebody else who gets what nodes say to their applications.
+// newWorldOf is newWorld with other configurations, and somebody else who gets what nodes say to
+// their applications.
 func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Message)) (*world, error) {
 	if sc.sites == 0 {
 		sc.sites = 3
@@ -212,7 +214,8 @@ func (w *world) siteNodes(i int) []protocol.ID {
 	return append(slices.Clone(s.Coordinators), s.Shards...)
 }
 
-// play runs the clients under faults for a while, heals everything, waits until nothing is left to do, and judges.
+// play runs the clients under faults for a while, heals everything, waits until nothing is left to
+// do, and judges.
 func (w *world) play(d time.Duration) error {
 	if w.sc.faults != 0 {
 		if err := w.inject(); err != nil {
@@ -320,7 +323,8 @@ func (w *world) judge() error {
 	return w.equalSites()
 }
 
-// lostAppends returns an error unless what committed transactions have added to keys is there, once.
+// lostAppends returns an error unless what committed transactions have added to keys is there,
+// once.
 func (w *world) lostAppends() error {
 	for _, key := range slices.Sorted(maps.Keys(w.appended)) {
 		id := w.layout.Sites[w.layout.unfenced()[0]].Shards[w.layout.shardOf(key)]

@@ -25,8 +25,8 @@ type ClientConfig struct {
 	Store *Store `json:"-"` // what StoreFile holds, or the view that was asked for
 }
 
-// ReadClient reads the file of clients, and the store's that it names: at a site the one for clients there, if the name is not empty. Its errors name the file, the
-// line and the field.
+// ReadClient reads the file of clients, and the store's that it names: at a site the one for
+// clients there, if the name is not empty. Its errors name the file, the line and the field.
 func ReadClient(name, site string) (*ClientConfig, error) {
 	c := &ClientConfig{File: name}
 	err := configfile.Read(name, c, func() error { return c.check(name, site) })
@@ -59,7 +59,8 @@ func (c *ClientConfig) StorePath() string {
 	return filepath.Clean(configfile.Beside(c.File, c.StoreFile))
 }
 
-// SetViews has a clients' file name files of the store for clients at sites, of which one is for all who do not say where they are.
+// SetViews has a clients' file name files of the store for clients at sites, of which one is for
+// all who do not say where they are.
 func SetViews(name string, views map[string]string, usual string) error {
 	c := &ClientConfig{} // as it is: names of files stay relative
 	if err := configfile.Read(name, c, func() error { return nil }); err != nil {

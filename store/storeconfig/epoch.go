@@ -27,7 +27,8 @@ func (s *Store) Fenced(site string) (*Store, error) {
 	return next, next.check()
 }
 
-// Replaced returns the store's next epoch, in which another site is in the place of one, which may be fenced. It gets a number that no site had.
+// Replaced returns the store's next epoch, in which another site is in the place of one, which may
+// be fenced. It gets a number that no site had.
 func (s *Store) Replaced(site string, by Site) (*Store, error) {
 	next := s.next()
 	lost := next.Site(site)
@@ -61,8 +62,8 @@ func (s *Store) next() *Store {
 	return &next
 }
 
-// SeenAs returns the store with its machines where a client knows them from an earlier file, which may be one for clients at a certain site. Those that are new are where the store's
-// own file says.
+// SeenAs returns the store with its machines where a client knows them from an earlier file, which
+// may be one for clients at a certain site. Those that are new are where the store's own file says.
 func (s *Store) SeenAs(known *Store) *Store {
 	out := *s
 	out.Sites = nil
@@ -78,7 +79,8 @@ func (s *Store) SeenAs(known *Store) *Store {
 	return &out
 }
 
-// CheckAdvance looks for all that Advance needs, and that a new machine has a name which none has had: once the machines have agreed on an epoch there is no way back.
+// CheckAdvance looks for all that Advance needs, and that a new machine has a name which none has
+// had: once the machines have agreed on an epoch there is no way back.
 func CheckAdvance(dir string, next *Store) error {
 	fail := func(err error) error { return fmt.Errorf("next epoch of %s: %w", dir, err) }
 	old, err := readBefore(dir, next)
@@ -112,8 +114,8 @@ func CheckAdvance(dir string, next *Store) error {
 	return nil
 }
 
-// NameMachines names the machines of a site that is new after an epoch of the store in a directory: after the site, as Init does, unless a machine has had that name; then with a
-// number behind it.
+// NameMachines names the machines of a site that is new after an epoch of the store in a directory:
+// after the site, as Init does, unless a machine has had that name; then with a number behind it.
 func NameMachines(dir string, epoch uint64, site *Site) error {
 	used, err := usedNames(dir, epoch)
 	if err != nil {
@@ -136,7 +138,8 @@ func NameMachines(dir string, epoch uint64, site *Site) error {
 	return nil
 }
 
-// usedNames returns the names of the machines of all epochs up to one whose files are in a directory, and of those that have left.
+// usedNames returns the names of the machines of all epochs up to one whose files are in a
+// directory, and of those that have left.
 func usedNames(dir string, last uint64) (map[string]bool, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -185,8 +188,9 @@ func readBefore(dir string, next *Store) (*Store, error) {
 	return old, err
 }
 
-// Advance writes the next epoch of the store in a directory that Init made: its file, of which it keeps the one of the epoch before, and the files of machines that are new. It
-// returns the name of the old epoch's file. It may be interrupted, and called again.
+// Advance writes the next epoch of the store in a directory that Init made: its file, of which it
+// keeps the one of the epoch before, and the files of machines that are new. It returns the name of
+// the old epoch's file. It may be interrupted, and called again.
 func Advance(dir string, next *Store) (kept string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("next epoch of %s: %w", dir, err) }
 	name := filepath.Join(dir, StoreFile)

@@ -95,7 +95,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestInterruptedAdvance: what an interruption leaves, or another attempt, keeps nobody from writing the next epoch; what would is known before the machines agree.
+// TestInterruptedAdvance: what an interruption leaves, or another attempt, keeps nobody from
+// writing the next epoch; what would is known before the machines agree.
 func TestInterruptedAdvance(t *testing.T) {
 	dir, c := newStore(t)
 	replaced := func(s *Store, site, by string) *Store {
@@ -131,7 +132,8 @@ func TestInterruptedAdvance(t *testing.T) {
 		t.Errorf("kept is %+v, %s, %v", before, name, err)
 	}
 
-	// The name of a site that is gone is free, that of its machine is not, also where the file of its epoch is missing.
+	// The name of a site that is gone is free, that of its machine is not, also where the file of
+	// its epoch is missing.
 	if err := os.Remove(filepath.Join(dir, "store-epoch-1.json")); err != nil {
 		t.Fatal(err)
 	}

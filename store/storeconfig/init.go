@@ -34,8 +34,9 @@ type InitOptions struct {
 	RoundTrip string
 }
 
-// ParseSite reads a site: NAME=PEERS/CLIENT[,PEERS/CLIENT...], with the addresses of each of its machines for other machines and for clients. A client's address without a
-// host has that of the other one. A name alone is a site whose machines have no addresses yet.
+// ParseSite reads a site: NAME=PEERS/CLIENT[,PEERS/CLIENT...], with the addresses of each of its
+// machines for other machines and for clients. A client's address without a host has that of the
+// other one. A name alone is a site whose machines have no addresses yet.
 func ParseSite(text string) (Site, error) {
 	name, machines, given := strings.Cut(text, "=")
 	s := Site{Name: name}
@@ -78,7 +79,8 @@ func (s *Site) nameMachines() {
 	}
 }
 
-// Place gives addresses to sites without machines: n each, on a host, with ports in a row from first on or, if that is 0, with ports that are free now.
+// Place gives addresses to sites without machines: n each, on a host, with ports in a row from
+// first on or, if that is 0, with ports that are free now.
 func Place(sites []Site, n int, host string, first int) error {
 	missing := 0
 	for _, s := range sites {
@@ -106,8 +108,9 @@ func Place(sites []Site, n int, host string, first int) error {
 	return nil
 }
 
-// Init makes the files of a new store: one that says what it consists of, one for each machine, one for clients, and certificates for all of them. It overwrites nothing: a directory that
-// has a store is an error. It returns the clients' file.
+// Init makes the files of a new store: one that says what it consists of, one for each machine, one
+// for clients, and certificates for all of them. It overwrites nothing: a directory that has a
+// store is an error. It returns the clients' file.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	s := &Store{Cluster: o.Cluster, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip}

@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/internal/cli/configfile"
 )
 
-// A MachineConfig is the file of one machine. Names of files in it are relative to its own directory.
+// A MachineConfig is the file of one machine. Names of files in it are relative to its own
+// directory.
 type MachineConfig struct {
 	StoreFile string    `json:"store"`
 	Machine   string    `json:"machine"`
@@ -32,7 +33,8 @@ type Listen struct {
 	Client string `json:"client,omitempty"`
 }
 
-// ReadMachine reads a machine's file, and the store's that it names. Its errors name the file, the line and the field.
+// ReadMachine reads a machine's file, and the store's that it names. Its errors name the file, the
+// line and the field.
 func ReadMachine(name string) (*MachineConfig, error) {
 	c := &MachineConfig{File: name}
 	err := configfile.Read(name, c, func() error { return c.check(name) })

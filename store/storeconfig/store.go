@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/store/replicatedcommit"
 )
 
-// A Store is the file that all machines and clients of a store have in common: what it consists of, and where that is.
+// A Store is the file that all machines and clients of a store have in common: what it consists of,
+// and where that is.
 type Store struct {
 	Cluster   string `json:"cluster"`
 	Epoch     uint64 `json:"epoch"`
@@ -20,7 +21,8 @@ type Store struct {
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
 	MaxTxns   int    `json:"max_txns,omitempty"`
-	// Left are the names of machines whose sites were replaced. None is used again: what is on the disk of an old one would be taken for the new one's.
+	// Left are the names of machines whose sites were replaced. None is used again: what is on the
+	// disk of an old one would be taken for the new one's.
 	Left []string `json:"left,omitempty"`
 
 	times times

@@ -25,12 +25,14 @@ type ballotState struct {
 	Epoch   uint64      `json:"epoch"` // the one to be made
 	State   epoch.State `json:"state"`
 	Retired bool        `json:"retired,omitempty"` // the machine's site leaves with that epoch
-	// Together is the latest epoch of which all machines of the site are, or were: none of them is in an earlier one again.
+	// Together is the latest epoch of which all machines of the site are, or were: none of them is
+	// in an earlier one again.
 	Together uint64          `json:"together,omitempty"`
 	Store    json.RawMessage `json:"store,omitempty"` // the newest file of the store that the machine has learned
 }
 
-// changes is a machine's part in the agreement on the next epoch. Its state is on disk before anybody hears of it.
+// changes is a machine's part in the agreement on the next epoch. Its state is on disk before
+// anybody hears of it.
 type changes struct {
 	name string
 	own  *storeconfig.Store // what the machine runs with
@@ -43,7 +45,8 @@ type changes struct {
 	refuse  func(next *storeconfig.Store) (why string) // why the machine has no part in an epoch; empty: it has
 }
 
-// openChanges reads a machine's state, and has it go on in the newest epoch that it has learned of, if the store's file is of an earlier one.
+// openChanges reads a machine's state, and has it go on in the newest epoch that it has learned of,
+// if the store's file is of an earlier one.
 func openChanges(cfg *storeconfig.MachineConfig) (*changes, error) {
 	c := &changes{name: filepath.Join(cfg.Data, "epoch.json"), learned: make(chan struct{})}
 	c.refuse = func(next *storeconfig.Store) string { return leaves(next, cfg.Machine) }

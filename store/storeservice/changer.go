@@ -16,16 +16,19 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one, and changePatience how long a machine
-// that leaves may say nothing, and more than it takes to end.
+// changePoll is how often machines are asked how far they are, changeTries how many ballots an
+// operator makes before it gives way to another one, and changePatience how long a machine that
+// leaves may say nothing, and more than it takes to end.
 const (
 	changePoll     = 200 * time.Millisecond
 	changeTries    = 8
 	changePatience = 5 * time.Second
 )
 
-// Change has the machines, which run, agree on a next epoch and go on in it. If another change is under way, it completes that one: what was chosen is returned. say gets a line for each
-// thing that is done. lost is the site that is gone for good: those of its machines that still answer are ended. All machines of another one that leaves have to answer. An interrupted change is completed
+// Change has the machines, which run, agree on a next epoch and go on in it. If another change is
+// under way, it completes that one: what was chosen is returned. say gets a line for each thing
+// that is done. lost is the site that is gone for good: those of its machines that still answer are
+// ended. All machines of another one that leaves have to answer. An interrupted change is completed
 // by calling Change again.
 func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any)) (*storeconfig.Store, error) {
 	own := c.newest().store
@@ -94,7 +97,8 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 	return s, nil
 }
 
-// copying returns a machine that has not copied all that the others have, empty if there is none. Two such machines of three would wait for each other.
+// copying returns a machine that has not copied all that the others have, empty if there is none.
+// Two such machines of three would wait for each other.
 func (c *Client) copying(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, max(8*c.newest().store.RoundTripTime(), 2*time.Second))
 	defer cancel()
@@ -131,7 +135,8 @@ func (c *Client) askAll(ctx context.Context, machines []string, r *pb.ChangeRequ
 	return out
 }
 
-// choose returns the file of an epoch that the sites agree on: the wanted one, unless another one may have been chosen before.
+// choose returns the file of an epoch that the sites agree on: the wanted one, unless another one
+// may have been chosen before.
 func (c *Client) choose(ctx context.Context, sites epoch.Sites, number uint64, want []byte) ([]byte, error) {
 	var all []string
 	for _, names := range sites {
@@ -196,7 +201,8 @@ func stateOf(r *pb.ChangeResponse) epoch.State {
 	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()), Value: bytes.Clone(r.GetAcceptedStore())}
 }
 
-// end ends a machine of a site that is lost, if it runs: in the next epoch the site's missing votes count as no, so none of its machines may go on by them then.
+// end ends a machine of a site that is lost, if it runs: in the next epoch the site's missing votes
+// count as no, so none of its machines may go on by them then.
 func (c *Client) end(ctx context.Context, machine string, learn *pb.ChangeRequest, say func(string, ...any)) error {
 	var told time.Time
 	for {
@@ -219,8 +225,9 @@ func (c *Client) end(ctx context.Context, machine string, learn *pb.ChangeReques
 	}
 }
 
-// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. One that does not answer has left when
-// somebody made the same change: those that stay are told of an epoch only after that.
+// retire has a machine of the site that leaves vote for nothing new, and waits until what it has
+// voted for is carried out elsewhere. One that does not answer has left when somebody made the same
+// change: those that stay are told of an epoch only after that.
 func (c *Client) retire(ctx context.Context, machine string, number uint64, staying []string, say func(string, ...any)) error {
 	last := uint64(0)
 	asked := time.Now()

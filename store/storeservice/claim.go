@@ -18,8 +18,9 @@ type tenant struct {
 	Epoch   uint64 `json:"epoch"`
 }
 
-// claim makes sure that a data directory is the machine's, and that the machine does not go back to an earlier epoch, in which a fenced site may still count. It
-// notes a new epoch durably before it returns.
+// claim makes sure that a data directory is the machine's, and that the machine does not go back to
+// an earlier epoch, in which a fenced site may still count. It notes a new epoch durably before it
+// returns.
 func claim(cfg *storeconfig.MachineConfig) error {
 	name := filepath.Join(cfg.Data, "machine.json")
 	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch}

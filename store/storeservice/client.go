@@ -14,17 +14,20 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// ClientOptions are what a client takes beside its file. The zero value is right for a process of its own.
+// ClientOptions are what a client takes beside its file. The zero value is right for a process of
+// its own.
 type ClientOptions struct {
 	// Dial connects to a machine. nil is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// RoundTrip is what the client's patience with a machine follows from, if it is longer than the store's: for large transactions, say.
+	// RoundTrip is what the client's patience with a machine follows from, if it is longer than the
+	// store's: for large transactions, say.
 	RoundTrip time.Duration
 	// Logger is told when the client goes on in a later epoch than that of its file. nil: none.
 	Logger *slog.Logger
 }
 
-// A Client is connected to a store, and follows it into later epochs. It is the backend of clients of package store/client. Its methods may be called concurrently.
+// A Client is connected to a store, and follows it into later epochs. It is the backend of clients
+// of package store/client. Its methods may be called concurrently.
 type Client struct {
 	cfg *storeconfig.ClientConfig
 	o   ClientOptions
@@ -68,7 +71,8 @@ func (c *Client) Close() {
 	c.background.Wait()
 }
 
-// Transactions returns what makes transactions in a mode. attempts bounds how often each is tried; 0 is until its context ends.
+// Transactions returns what makes transactions in a mode. attempts bounds how often each is tried;
+// 0 is until its context ends.
 func (c *Client) Transactions(mode client.Mode, attempts int) (*client.Client, error) {
 	return client.New(client.Config{Backend: c, Mode: mode, MaxAttempts: attempts})
 }
@@ -82,7 +86,8 @@ type Distance struct {
 // probes is how many round trips are measured of each site; the shortest counts.
 const probes = 3
 
-// Distances measures how far the sites are, in the order of the round trips; sites that do not answer before ctx is done are missing.
+// Distances measures how far the sites are, in the order of the round trips; sites that do not
+// answer before ctx is done are missing.
 func (c *Client) Distances(ctx context.Context) []Distance {
 	var mu sync.Mutex
 	var out []Distance
@@ -113,7 +118,8 @@ func (c *Client) Distances(ctx context.Context) []Distance {
 	return out
 }
 
-// Floor returns the least time that a transaction of several reads takes for a client at these distances: one round trip to the nearest majority of a number of sites. ok is false if too few
+// Floor returns the least time that a transaction of several reads takes for a client at these
+// distances: one round trip to the nearest majority of a number of sites. ok is false if too few
 // answered.
 func Floor(distances []Distance, sites int) (floor time.Duration, ok bool) {
 	majority := sites/2 + 1

@@ -29,8 +29,9 @@ type ClusterOptions struct {
 	Logger *slog.Logger // nil: none
 }
 
-// A Cluster is a store in one process, for development: real machines, disks, certificates and connections, over a network that has the delays of another. Its
-// methods may be called concurrently.
+// A Cluster is a store in one process, for development: real machines, disks, certificates and
+// connections, over a network that has the delays of another. Its methods may be called
+// concurrently.
 type Cluster struct {
 	o       ClusterOptions
 	net     *shape.Network
@@ -172,13 +173,15 @@ func (c *Cluster) listenAgain(p *placed) (l pair, err error) {
 	return l, nil
 }
 
-// placesTried is at how many places of a site a machine looks for its own: others may have been there, or are.
+// placesTried is at how many places of a site a machine looks for its own: others may have been
+// there, or are.
 const placesTried = 16
 
 // roundTrip is what timeouts follow from.
 func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
 
-// writeViews makes files for clients at each site of the network: to a process elsewhere, machines are at proxies that have the delays between that site and the machines.
+// writeViews makes files for clients at each site of the network: to a process elsewhere, machines
+// are at proxies that have the delays between that site and the machines.
 func (c *Cluster) writeViews() error {
 	s, err := storeconfig.ReadStore(filepath.Join(c.o.Dir, storeconfig.StoreFile))
 	if err != nil {
@@ -205,7 +208,8 @@ func (c *Cluster) writeViews() error {
 	return storeconfig.SetViews(filepath.Join(c.o.Dir, storeconfig.ClientFile), views, views[string(c.o.Sites[0])])
 }
 
-// start runs a machine at its listeners, which it owns from now on, through the epochs of the store. c.mu is held, or nobody else has c.
+// start runs a machine at its listeners, which it owns from now on, through the epochs of the
+// store. c.mu is held, or nobody else has c.
 func (c *Cluster) start(p *placed, l pair) error {
 	m, err := c.open(p, l, nil)
 	if err != nil {
@@ -224,7 +228,8 @@ func (c *Cluster) start(p *placed, l pair) error {
 	return nil
 }
 
-// open opens a machine at its listeners. next is the epoch that it goes on in; nil: that of the store's file.
+// open opens a machine at its listeners. next is the epoch that it goes on in; nil: that of the
+// store's file.
 func (c *Cluster) open(p *placed, l pair, next *storeconfig.Store) (*Machine, error) {
 	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
 	if err != nil {

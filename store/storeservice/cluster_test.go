@@ -10,7 +10,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestClusterChangesWhileItRuns: the sites of a store in one process change under its clients, none of whose transactions fails: one leaves by itself, another one is lost.
+// TestClusterChangesWhileItRuns: the sites of a store in one process change under its clients, none
+// of whose transactions fails: one leaves by itself, another one is lost.
 func TestClusterChangesWhileItRuns(t *testing.T) {
 	sites := []wan.Site{"a", "b", "c"}
 	c, err := OpenCluster(ClusterOptions{Dir: t.TempDir(), Shards: 1, WAN: wan.Uniform(0, sites...), Sites: sites})

@@ -9,14 +9,15 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Fence has a site leave the store while the others go on. If its machine runs, it leaves when all that it voted for is carried out; if it does not, or is cut off, it is lost, and is
-// stopped. An error that is due to other machines that are away may be tried again.
+// Fence has a site leave the store while the others go on. If its machine runs, it leaves when all
+// that it voted for is carried out; if it does not, or is cut off, it is lost, and is stopped. An
+// error that is due to other machines that are away may be tried again.
 func (c *Cluster) Fence(ctx context.Context, site string) error {
 	return c.advance(ctx, site, nil, func(s *storeconfig.Store) (*storeconfig.Store, error) { return s.Fenced(site) })
 }
 
-// Replace is Fence with a new site in the place of that which leaves: at a site of the network where there is none, or else at its own. The new machine starts, and copies what the
-// others have.
+// Replace is Fence with a new site in the place of that which leaves: at a site of the network
+// where there is none, or else at its own. The new machine starts, and copies what the others have.
 func (c *Cluster) Replace(ctx context.Context, site, by string) error {
 	c.mu.Lock()
 	p := c.machines[by] // of a change that was not completed

@@ -14,7 +14,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// A program reads the clients' file, connects, and makes transactions. Here it brings a store of its own along; usually "foresay store serve" runs it.
+// A program reads the clients' file, connects, and makes transactions. Here it brings a store of
+// its own along; usually "foresay store serve" runs it.
 func Example() {
 	if err := useStore(); err != nil {
 		fmt.Println(err)

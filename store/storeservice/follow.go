@@ -12,16 +12,21 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// A client follows the store into later epochs. A machine that refuses a call because it is of a later epoch is asked for the store's file of that epoch, which is what a majority of the
-// sites has agreed on, and the client goes on with a connection that is made from it. What was under way on the old connection ends with that, and is taken up on the new one: reads
-// are made again, and so are commits that no machine has taken. Of one that a machine may have taken the outcome is asked for, since sites keep their votes from epoch to epoch. A client that
-// makes no calls asks a machine now and then.
+// A client follows the store into later epochs. A machine that refuses a call because it is of a
+// later epoch is asked for the store's file of that epoch, which is what a majority of the sites
+// has agreed on, and the client goes on with a connection that is made from it. What was under way
+// on the old connection ends with that, and is taken up on the new one: reads are made again, and
+// so are commits that no machine has taken. Of one that a machine may have taken the outcome is
+// asked for, since sites keep their votes from epoch to epoch. A client that makes no calls asks a
+// machine now and then.
 
 // link is a client's connection as of one epoch.
 type link struct {
-	conn     *rcgrpc.Conn
-	store    *storeconfig.Store
-	learning chan struct{} // closed when a machine that was asked for a later epoch has answered; nil: none is asked. Guarded by Client.mu
+	conn  *rcgrpc.Conn
+	store *storeconfig.Store
+	// closed when a machine that was asked for a later epoch has answered; nil: none is asked.
+	// Guarded by Client.mu
+	learning chan struct{}
 }
 
 var _ client.Backend = (*Client)(nil)
@@ -47,7 +52,8 @@ func (c *Client) newest() *link {
 	return c.link
 }
 
-// outdated has a machine that is of another epoch than a link be asked for its file, unless one is being asked.
+// outdated has a machine that is of another epoch than a link be asked for its file, unless one is
+// being asked.
 func (c *Client) outdated(l *link, machine string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +106,8 @@ func (c *Client) learn(l *link, machine string) {
 // followEvery is how often a client or a machine asks for a later epoch.
 const followEvery = 5 * time.Second
 
-// watch has a client learn of later epochs that makes no calls, which nobody can refuse: it asks one machine now and then. Otherwise it would be left alone once no machine of its epoch is there.
+// watch has a client learn of later epochs that makes no calls, which nobody can refuse: it asks
+// one machine now and then. Otherwise it would be left alone once no machine of its epoch is there.
 func (c *Client) watch() {
 	for asked := 0; ; {
 		select {
@@ -110,7 +117,9 @@ func (c *Client) watch() {
 		}
 		l := c.newest()
 		machines := members(l.store)
-		for range machines { // until one answers; the next time another one is asked, lest one that is behind be believed for good
+		// until one answers; the next time another one is asked, lest one that is behind be
+		// believed for good
+		for range machines {
 			m := machines[asked%len(machines)]
 			asked++
 			ctx, cancel := context.WithTimeout(context.Background(), followEvery)
@@ -138,7 +147,8 @@ func members(s *storeconfig.Store) (names []string) {
 	return names
 }
 
-// askLater asks a machine for the store's file, and returns it if it is of a later epoch than the one that is known; nil if it is not. Clients and machines follow the store by this.
+// askLater asks a machine for the store's file, and returns it if it is of a later epoch than the
+// one that is known; nil if it is not. Clients and machines follow the store by this.
 func askLater(ctx context.Context, conn *rcgrpc.Conn, known *storeconfig.Store, machine string) (*storeconfig.Store, error) {
 	answer, err := conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
 	if err != nil || answer.GetEpoch() <= known.Epoch {

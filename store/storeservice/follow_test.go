@@ -72,7 +72,8 @@ func (w *world) online(name string) (stop func()) {
 	}
 }
 
-// TestClientsFollow: clients with the file of an earlier epoch go on in a later one, with what they have under way: none of their transactions fails, and each counts once.
+// TestClientsFollow: clients with the file of an earlier epoch go on in a later one, with what they
+// have under way: none of their transactions fails, and each counts once.
 func TestClientsFollow(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -141,7 +142,8 @@ func TestClientsFollow(t *testing.T) {
 	})
 }
 
-// TestIdleClientsFollow: a client that makes no calls while all sites are replaced one after the other goes on when no machine of its file is there any more, whether it has made some before or
+// TestIdleClientsFollow: a client that makes no calls while all sites are replaced one after the
+// other goes on when no machine of its file is there any more, whether it has made some before or
 // not. One that is closed asks nobody.
 func TestIdleClientsFollow(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -195,7 +197,8 @@ func TestIdleClientsFollow(t *testing.T) {
 	})
 }
 
-// count counts in a key until ctx ends, and returns how far it came. What its end interrupts is found out; and so is what is blocked by sites that are away, if that may happen.
+// count counts in a key until ctx ends, and returns how far it came. What its end interrupts is
+// found out; and so is what is blocked by sites that are away, if that may happen.
 func (w *world) count(ctx context.Context, conn *Client, key string, mayBlock bool) int {
 	c, err := conn.Transactions(client.Spec, 0)
 	if err != nil {
@@ -239,7 +242,8 @@ func (w *world) committed(conn *Client, txn store.Txn) bool {
 	}
 }
 
-// TestOperatorIsKilled: the process that has a site leave may end after each thing that it does. Whoever runs it again completes what was begun.
+// TestOperatorIsKilled: the process that has a site leave may end after each thing that it does.
+// Whoever runs it again completes what was begun.
 func TestOperatorIsKilled(t *testing.T) {
 	steps := 1
 	for killed := 0; killed < steps; killed++ {

@@ -11,7 +11,8 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// TestAnotherStoreAnswers: a client without certificates whose addresses are another store's by now, of the same epoch, gets nothing from it, and is told why.
+// TestAnotherStoreAnswers: a client without certificates whose addresses are another store's by
+// now, of the same epoch, gets nothing from it, and is told why.
 func TestAnotherStoreAnswers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.alter = func(c *storeconfig.MachineConfig) { c.TLS, c.Insecure = nil, true }

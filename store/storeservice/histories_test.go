@@ -21,7 +21,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestRandomReplacements: clients read and append to lists while a site leaves, or is lost, and another one takes its place. What they saw is strictly serializable, and no acknowledged append
+// TestRandomReplacements: clients read and append to lists while a site leaves, or is lost, and
+// another one takes its place. What they saw is strictly serializable, and no acknowledged append
 // is lost.
 func TestRandomReplacements(t *testing.T) {
 	lost := false
@@ -35,7 +36,8 @@ func TestRandomReplacements(t *testing.T) {
 	}
 }
 
-// TestReplacementsAreJudged plants bugs in what clients are told while a site leaves: the judge of TestRandomReplacements notices each.
+// TestReplacementsAreJudged plants bugs in what clients are told while a site leaves: the judge of
+// TestRandomReplacements notices each.
 func TestReplacementsAreJudged(t *testing.T) {
 	for _, tc := range []struct {
 		name, want string
@@ -68,7 +70,8 @@ func (f *forgetful) Commit(ctx context.Context, s client.Submission) client.Deci
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 }
 
-// unvalidated commits what writes, once the site has begun to leave, whether or not what it read is still there.
+// unvalidated commits what writes, once the site has begun to leave, whether or not what it read is
+// still there.
 type unvalidated struct {
 	client.Backend
 	leaving *atomic.Bool
@@ -81,7 +84,8 @@ func (u *unvalidated) Commit(ctx context.Context, s client.Submission) client.De
 	return u.Backend.Commit(ctx, s)
 }
 
-// replaceUnderLoad returns what is wrong with what the clients saw. plant is what stands between them and the store, and is told when the site begins to leave; nil: nothing does.
+// replaceUnderLoad returns what is wrong with what the clients saw. plant is what stands between
+// them and the store, and is told when the site begins to leave; nil: nothing does.
 func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backend, *atomic.Bool) client.Backend) (found []error) {
 	w.Helper()
 	stop := map[string]func(){}
@@ -121,7 +125,8 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backe
 	return found
 }
 
-// replace has a site of a new machine take another one's place, which is gone for good or leaves, and waits until it has copied. It returns what stops the machine.
+// replace has a site of a new machine take another one's place, which is gone for good or leaves,
+// and waits until it has copied. It returns what stops the machine.
 func (w *world) replace(site, gone, by string) (stop func()) {
 	w.Helper()
 	w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
@@ -195,7 +200,8 @@ func (l *lists) run(ctx context.Context, from wan.Site, number int) {
 	}
 }
 
-// txn reads keys, and appends to some of them. What its end interrupts, or a site that is away blocks, is found out.
+// txn reads keys, and appends to some of them. What its end interrupts, or a site that is away
+// blocks, is found out.
 func (l *lists) txn(ctx context.Context, conn *Client, c *client.Client, number int, keys []string, appends []bool) error {
 	id := l.last.Add(1)
 	log := l.rec.Begin(history.TxnID(id), history.Client(number), time.Since(l.began))

@@ -23,12 +23,15 @@ import (
 	"github.com/foresay/foresay/wal"
 )
 
-// MachineOptions are what a machine takes beside its file. The zero value is right for a process of its own.
+// MachineOptions are what a machine takes beside its file. The zero value is right for a process of
+// its own.
 type MachineOptions struct {
 	Logger *slog.Logger // nil: none
-	// Peers and Client are where it listens. nil: at the addresses of the file. The machine closes them.
+	// Peers and Client are where it listens. nil: at the addresses of the file. The machine closes
+	// them.
 	Peers, Client net.Listener
-	// Online says that whoever opens the machine opens it again in a later epoch, with new listeners: see Next. It is so without listeners.
+	// Online says that whoever opens the machine opens it again in a later epoch, with new
+	// listeners: see Next. It is so without listeners.
 	Online bool
 	// Dial connects to another machine. nil is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -47,7 +50,8 @@ type Machine struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be called.
+// OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be
+// called.
 func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
 	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Online || o.Peers == nil && o.Client == nil, dial: o.Dial}
 	if m.log == nil {
@@ -92,7 +96,8 @@ func (m *Machine) open(o *MachineOptions) error {
 	}
 	// The log's lock also keeps a second process from the directory.
 	if m.store, err = wal.Open(filepath.Join(m.cfg.Data, "log"), wal.Options{
-		Logger: m.log, CacheBytes: int64(m.cfg.CacheBytes / 2), ReadCacheBytes: m.cfg.CacheBytes / 2, // of blocks, and of single keys
+		// of blocks, and of single keys
+		Logger: m.log, CacheBytes: int64(m.cfg.CacheBytes / 2), ReadCacheBytes: m.cfg.CacheBytes / 2,
 	}); err != nil {
 		return fail(err)
 	}
@@ -132,8 +137,8 @@ func (m *Machine) close() error {
 	return nil
 }
 
-// Run runs the machine until ctx ends; it then lets clients' calls end, makes durable what was written, and returns nil. The error is a *rcnode.RefusedError if it must not take
-// part.
+// Run runs the machine until ctx ends; it then lets clients' calls end, makes durable what was
+// written, and returns nil. The error is a *rcnode.RefusedError if it must not take part.
 func (m *Machine) Run(ctx context.Context) error {
 	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk", m.store.Identity().String())
 	stopping := ctx
@@ -164,8 +169,8 @@ func (m *Machine) Run(ctx context.Context) error {
 	return errors.Join(group.Wait(), m.close())
 }
 
-// Next returns what the machine is to be opened with when Run has returned nil because the store is of another epoch; nil: it was stopped. The error says that the machine has no part in
-// that epoch.
+// Next returns what the machine is to be opened with when Run has returned nil because the store is
+// of another epoch; nil: it was stopped. The error says that the machine has no part in that epoch.
 func (m *Machine) Next() (*storeconfig.Store, error) {
 	m.changes.mu.Lock()
 	defer m.changes.mu.Unlock()
@@ -178,7 +183,8 @@ func (m *Machine) Next() (*storeconfig.Store, error) {
 	return nil, nil
 }
 
-// follow asks the other machines whether the store is of a later epoch: a machine that was away when the store went on learns of it so.
+// follow asks the other machines whether the store is of a later epoch: a machine that was away
+// when the store went on learns of it so.
 func (m *Machine) follow(ctx context.Context) error {
 	conn, err := m.dialOthers()
 	if err != nil {

@@ -66,7 +66,8 @@ func (m *Machine) page() http.Handler {
 	return mux
 }
 
-// readiness is how the machine is, in lines: its state, what keeps it from taking part, the machines that it does not reach, what waits, and what ends that.
+// readiness is how the machine is, in lines: its state, what keeps it from taking part, the
+// machines that it does not reach, what waits, and what ends that.
 func (m *Machine) readiness(s Status) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.State)
@@ -87,7 +88,8 @@ func (m *Machine) readiness(s Status) string {
 	for _, site := range m.cfg.Store.Sites {
 		for _, other := range site.Machines {
 			if site.Since == m.cfg.Store.Epoch && !site.Fenced && site.Name != s.Site {
-				all = append(all, Status{Site: site.Name, Machine: other.Name, State: Unreachable, New: true}) // unless the machine reaches it
+				// unless the machine reaches it
+				all = append(all, Status{Site: site.Name, Machine: other.Name, State: Unreachable, New: true})
 			}
 		}
 	}
@@ -212,7 +214,8 @@ func tellStatus(p *metrics.Page, s Status) {
 // elsewhere is the cause of an abort that this shard has not refused.
 const elsewhere = "refused elsewhere"
 
-// tellCounts adds what a shard's server has done: each count by reason from the start on, so that the first of a kind is seen as a growth.
+// tellCounts adds what a shard's server has done: each count by reason from the start on, so that
+// the first of a kind is seen as a growth.
 func tellCounts(p *metrics.Page, shard string, c replicatedcommit.Counts) {
 	p.Counter("foresay_store_committed_transactions_total", "Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
 	p.Counter("foresay_store_accepting_votes_total", "Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)

@@ -17,8 +17,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestWhatKeepsAStoreFromStarting: within five seconds a machine says in its log, at /ready and in its status why the store does not start, and so do the errors of clients that cannot
-// reach it.
+// TestWhatKeepsAStoreFromStarting: within five seconds a machine says in its log, at /ready and in
+// its status why the store does not start, and so do the errors of clients that cannot reach it.
 func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 	stray := func(change func(*storeconfig.Store)) func(*world) {
 		return func(w *world) {
@@ -101,7 +101,8 @@ func grpcsWords(t *testing.T, where, text string) {
 	}
 }
 
-// TestBlockedTransactionsAreTold: a transaction that waits for a site which is away is told with its age and the command that ends that, by the machines that are there and in the status.
+// TestBlockedTransactionsAreTold: a transaction that waits for a site which is away is told with
+// its age and the command that ends that, by the machines that are there and in the status.
 func TestBlockedTransactionsAreTold(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a", "b", "c")
@@ -134,7 +135,8 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 	})
 }
 
-// TestNewSiteThatHasNotStarted: what is blocked while a new site has not started waits for that: the command that ends it starts the machine, and replaces nothing.
+// TestNewSiteThatHasNotStarted: what is blocked while a new site has not started waits for that:
+// the command that ends it starts the machine, and replaces nothing.
 func TestNewSiteThatHasNotStarted(t *testing.T) {
 	a := Status{Site: "a", Machine: "a", State: Admitted, Shards: []ShardStatus{{Blocked: 1}}, Peers: []PeerStatus{{Machine: "b", Site: "b", Reachable: true}, {Machine: "d", Site: "d"}}}
 	b := Status{Site: "b", Machine: "b", State: Admitted, Peers: []PeerStatus{{Machine: "a", Site: "a", Reachable: true}, {Machine: "d", Site: "d"}}}
@@ -149,8 +151,9 @@ func TestNewSiteThatHasNotStarted(t *testing.T) {
 	}
 }
 
-// block has a client at each of a and b write a key at the moment a third site is cut off, before they can know: each site votes for the one that is near. Then it is
-// stopped. It returns when they began.
+// block has a client at each of a and b write a key at the moment a third site is cut off, before
+// they can know: each site votes for the one that is near. Then it is stopped. It returns when they
+// began.
 func (w *world) block(ctx context.Context, third string) (began time.Time) {
 	w.Helper()
 	cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")

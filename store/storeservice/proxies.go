@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/wan/shape"
 )
 
-// proxies let processes elsewhere use a network in this one: who connects to a proxy is connected to a machine as from a site of the network.
+// proxies let processes elsewhere use a network in this one: who connects to a proxy is connected
+// to a machine as from a site of the network.
 type proxies struct {
 	net  *shape.Network
 	ctx  context.Context

@@ -24,7 +24,8 @@ import (
 	"github.com/foresay/foresay/wan/shape"
 )
 
-// world is a store in a bubble, with real disks and certificates, over a network in memory. Sites a, b and c have a machine each; z has clients.
+// world is a store in a bubble, with real disks and certificates, over a network in memory. Sites
+// a, b and c have a machine each; z has clients.
 type world struct {
 	*testing.T
 	dir     string
@@ -215,7 +216,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// figures looks at the figures of a store, in which "k" was written and read, after a write that is refused.
+// figures looks at the figures of a store, in which "k" was written and read, after a write that is
+// refused.
 func (w *world) figures() {
 	w.Helper()
 	w.client(func(ctx context.Context, conn *Client, _ *client.Client) {
@@ -297,7 +299,8 @@ func TestLostDiskIsRefused(t *testing.T) {
 	})
 }
 
-// TestDirectoriesHaveOneTenant: a machine takes no other's directory, and does not go back to an earlier epoch.
+// TestDirectoriesHaveOneTenant: a machine takes no other's directory, and does not go back to an
+// earlier epoch.
 func TestDirectoriesHaveOneTenant(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")
@@ -358,7 +361,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 	inWorld(t, func(w *world) {
 		w.start("a")
-		// It does not believe a; neither does a believe a client without a certificate of its authority.
+		// It does not believe a; neither does a believe a client without a certificate of its
+		// authority.
 		mine, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
 		if err != nil {
 			t.Fatal(err)
@@ -381,7 +385,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	})
 }
 
-// A machine that has another one's certificate says so at the start: others would refuse each message of its.
+// A machine that has another one's certificate says so at the start: others would refuse each
+// message of its.
 func TestCertificateOfAnother(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, name := range []string{".pem", "-key.pem"} {

@@ -17,10 +17,11 @@ import (
 
 // Status is how a machine is, for people and programs.
 type Status struct {
-	Site          string        `json:"site"`
-	Machine       string        `json:"machine"`
-	Address       string        `json:"address"` // where it was asked
-	State         string        `json:"state"`   // the worst of its shards', or one of OtherEpoch, Fenced and Unreachable
+	Site    string `json:"site"`
+	Machine string `json:"machine"`
+	Address string `json:"address"` // where it was asked
+	// the worst of its shards', or one of OtherEpoch, Fenced and Unreachable
+	State         string        `json:"state"`
 	Epoch         uint64        `json:"epoch"`
 	UptimeSeconds int64         `json:"uptime_seconds"`
 	Shards        []ShardStatus `json:"shards"`
@@ -60,7 +61,8 @@ type ShardStatus struct {
 	Held         uint64 `json:"held"` // requests for a vote that wait for keys
 	// TransactionBytes is what keys and values of remembered transactions take in memory.
 	TransactionBytes uint64 `json:"transaction_bytes"`
-	// CopiedValues and CopiedBytes are what the shard has copied from other sites since its machine started: as it took the place of another one, or after it was away.
+	// CopiedValues and CopiedBytes are what the shard has copied from other sites since its machine
+	// started: as it took the place of another one, or after it was away.
 	CopiedValues uint64 `json:"copied_values"`
 	CopiedBytes  uint64 `json:"copied_bytes"`
 	// CopiedServers is how many of NeededServers are copied whole, if the shard is Syncing.
@@ -68,7 +70,8 @@ type ShardStatus struct {
 	NeededServers uint32 `json:"needed_servers,omitempty"`
 	// BlockedTransactions are the oldest of the blocked ones.
 	BlockedTransactions []BlockedTxn `json:"blocked_transactions,omitempty"`
-	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there is none.
+	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there
+	// is none.
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
 }
 
@@ -128,8 +131,9 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 	return s
 }
 
-// Status asks all machines how they are, and returns when all have answered, cannot be reached, or ctx is done. The statuses are in the order of the store's file.
-// If one is of a later epoch than the client, the client goes on in that, and asks all again.
+// Status asks all machines how they are, and returns when all have answered, cannot be reached, or
+// ctx is done. The statuses are in the order of the store's file. If one is of a later epoch than
+// the client, the client goes on in that, and asks all again.
 func (c *Client) Status(ctx context.Context) []Status {
 	for {
 		l := c.newest()
@@ -194,7 +198,8 @@ func Ready(statuses []Status) bool {
 	return n > 0
 }
 
-// Complaints says what is wrong with the machines that do not take part, and why as far as they know; empty if all do.
+// Complaints says what is wrong with the machines that do not take part, and why as far as they
+// know; empty if all do.
 func Complaints(statuses []Status) string {
 	var out []string
 	for _, s := range statuses {
@@ -258,8 +263,9 @@ type Remedy struct {
 	Starts  bool   `json:"-"`       // the command starts a machine
 }
 
-// Remedies says which sites are in trouble that ends by a command, with the store's files in a directory: those that are gone while transactions are blocked, and those whose disks must
-// not take part.
+// Remedies says which sites are in trouble that ends by a command, with the store's files in a
+// directory: those that are gone while transactions are blocked, and those whose disks must not
+// take part.
 func Remedies(statuses []Status, dir string) []Remedy {
 	var out []Remedy
 	blocked, oldest := 0, BlockedTxn{}
@@ -333,7 +339,8 @@ func refusedAt(statuses []Status, site string) string {
 	return ""
 }
 
-// gone tells whether nobody reaches a site: neither who asks for statuses, nor any machine of another site that answers.
+// gone tells whether nobody reaches a site: neither who asks for statuses, nor any machine of
+// another site that answers.
 func gone(statuses []Status, site string) bool {
 	for _, s := range statuses {
 		if s.Site == site && s.State != Unreachable {

@@ -12,8 +12,10 @@ import (
 	"github.com/foresay/foresay/internal/plainerr"
 )
 
-// together returns when no other machine of the same site can be in an earlier epoch any more. A site's shards say in an epoch what they know of decisions, and no coordinator of the
-// site may make another one in the epoch before: see replicatedcommit/DESIGN.md, "Changes of the epoch while the store runs".
+// together returns when no other machine of the same site can be in an earlier epoch any more. A
+// site's shards say in an epoch what they know of decisions, and no coordinator of the site may
+// make another one in the epoch before: see replicatedcommit/DESIGN.md, "Changes of the epoch while
+// the store runs".
 func (m *Machine) together(ctx context.Context, say func(what string)) error {
 	c := m.changes
 	waits := m.siblings()
@@ -75,7 +77,8 @@ func (c *changes) together() uint64 {
 	return c.disk.Together
 }
 
-// arrived notes that all machines of the site are of the machine's epoch, for good: none of them waits for another one that is away when it starts again.
+// arrived notes that all machines of the site are of the machine's epoch, for good: none of them
+// waits for another one that is away when it starts again.
 func (c *changes) arrived() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

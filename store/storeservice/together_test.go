@@ -12,8 +12,9 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// TestMachinesOfASiteMoveTogether has a site leave while a machine of another one, which has two, is away: the one that is there takes no part in the next epoch before the other one is of
-// that epoch too. A machine that has done so once waits for nobody when it starts again.
+// TestMachinesOfASiteMoveTogether has a site leave while a machine of another one, which has two,
+// is away: the one that is there takes no part in the next epoch before the other one is of that
+// epoch too. A machine that has done so once waits for nobody when it starts again.
 func TestMachinesOfASiteMoveTogether(t *testing.T) {
 	inWorldOf(t, []string{"a a2", "b b2", "c", "d", "e"}, func(w *world) {
 		stop := map[string]func(){}
@@ -82,7 +83,8 @@ func TestMachinesOfASiteMoveTogether(t *testing.T) {
 	})
 }
 
-// TestSiteWithALostMachineLeaves: a machine waits for another one of its site whose disk is gone. The site leaves as one that is lost; the machine ends first, and says before how.
+// TestSiteWithALostMachineLeaves: a machine waits for another one of its site whose disk is gone.
+// The site leaves as one that is lost; the machine ends first, and says before how.
 func TestSiteWithALostMachineLeaves(t *testing.T) {
 	inWorldOf(t, []string{"a", "b b2", "c", "d", "e"}, func(w *world) {
 		stop := map[string]func(){}

@@ -26,12 +26,11 @@ import (
 	"github.com/foresay/foresay/telemetry"
 )
 
-// BenchmarkSampled compares tasks with telemetry, of which 1 % are sampled, with
-// tasks without: in a program without traces otherwise, and in one that has a span
-// for each request and otelgrpc's for its calls anyhow. A round of one is followed by a round of the other; "ratio",
-// "cpu-ratio" and "allocs-ratio" are what a round with takes to one
-// without. "noise" is otelgrpc without telemetry against itself: what the machine's
-// other work makes of 1.
+// BenchmarkSampled compares tasks with telemetry, of which 1 % are sampled, with tasks without: in
+// a program without traces otherwise, and in one that has a span for each request and otelgrpc's
+// for its calls anyhow. A round of one is followed by a round of the other; "ratio", "cpu-ratio"
+// and "allocs-ratio" are what a round with takes to one without. "noise" is otelgrpc without
+// telemetry against itself: what the machine's other work makes of 1.
 func BenchmarkSampled(b *testing.B) {
 	for _, size := range []int{64, 4096} {
 		for _, name := range []string{"noise", "bare", "otelgrpc"} {

@@ -360,8 +360,8 @@ caller 0-32
 	})
 }
 
-// TestCancelled: a task that its caller gave up on a guess. Its code sees its call fail, as plain code does, in a
-// second run.
+// TestCancelled: a task that its caller gave up on a guess. Its code sees its call fail, as plain
+// code does, in a second run.
 func TestCancelled(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.dial(w.serve("a", kv{slow: "one"}))

@@ -12,7 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A Disk is a file system. Its methods may be called concurrently. Paths are those of package path; relative ones begin at the root.
+// A Disk is a file system. Its methods may be called concurrently. Paths are those of package path;
+// relative ones begin at the root.
 type Disk struct {
 	mu      sync.Mutex
 	state   *state
@@ -34,7 +35,8 @@ var ErrCrashed = fmt.Errorf("faultfs: the machine has crashed: %w", fs.ErrInvali
 // New returns an empty disk.
 func New() *Disk { return &Disk{state: newState(), locked: make(map[string]bool)} }
 
-// Trace begins to keep all operations for [Disk.Moments], and what they write. It forgets an earlier trace and counts from 0.
+// Trace begins to keep all operations for [Disk.Moments], and what they write. It forgets an
+// earlier trace and counts from 0.
 func (d *Disk) Trace() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,8 +58,8 @@ func (d *Disk) Inject(f Fault) {
 	d.fault = f
 }
 
-// Crash ends the disk, whose operations return [ErrCrashed] from now on, and returns the one that the machine finds after it. The same
-// history and the same seed give the same disk.
+// Crash ends the disk, whose operations return [ErrCrashed] from now on, and returns the one that
+// the machine finds after it. The same history and the same seed give the same disk.
 func (d *Disk) Crash(seed uint64) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,18 +73,20 @@ type Moment struct {
 	state *state
 }
 
-// Crash returns what the machine finds if its power fails at this moment. Another seed gives another disk.
+// Crash returns what the machine finds if its power fails at this moment. Another seed gives
+// another disk.
 func (m Moment) Crash(seed uint64) *Disk { return crashedDisk(m.state, m.Ops, seed) }
 
-// Kill returns what the next process finds if only the process ends at this moment: all that was written is there, and what was not synced can still be
-// lost.
+// Kill returns what the next process finds if only the process ends at this moment: all that was
+// written is there, and what was not synced can still be lost.
 func (m Moment) Kill() *Disk {
 	after := New()
 	after.state = m.state.clone()
 	return after
 }
 
-// Moments goes through the points of the trace, as it is when Moments is called. A moment is for the turn of the loop only.
+// Moments goes through the points of the trace, as it is when Moments is called. A moment is for
+// the turn of the loop only.
 func (d *Disk) Moments() iter.Seq[Moment] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,7 +194,8 @@ func (d *Disk) findParent(name string) (int, string, error) {
 	return id, base, err
 }
 
-// Kill returns what the next process finds if this one ends now: see [Moment.Kill]. The disk itself goes on.
+// Kill returns what the next process finds if this one ends now: see [Moment.Kill]. The disk itself
+// goes on.
 func (d *Disk) Kill() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -221,7 +221,8 @@ func TestShortReads(t *testing.T) {
 	}
 }
 
-// The moments of a trace are the disks of the crashes that a run would have had, and the same seed gives the same disk.
+// The moments of a trace are the disks of the crashes that a run would have had, and the same seed
+// gives the same disk.
 func TestMomentsAreCrashes(t *testing.T) {
 	script := func(d *Disk, steps int) {
 		f := create(t, d, "f", "", false)

@@ -19,8 +19,8 @@ func FailNth(kind Kind, nth int, err error) Fault {
 	}
 }
 
-// Full returns a fault that lets so many more bytes be written. Then the disk is full, and only frees nothing: no file is made
-// and no byte written.
+// Full returns a fault that lets so many more bytes be written. Then the disk is full, and only
+// frees nothing: no file is made and no byte written.
 func Full(roomBytes int) Fault {
 	return func(op Op) error {
 		switch op.Kind {
@@ -42,8 +42,8 @@ func Full(roomBytes int) Fault {
 	}
 }
 
-// ShortReads returns a fault with which half of the reads that go through a file in turn give less than they were asked for, which is no
-// error. Reads at an offset must give all, and do.
+// ShortReads returns a fault with which half of the reads that go through a file in turn give less
+// than they were asked for, which is no error. Reads at an offset must give all, and do.
 func ShortReads(seed uint64) Fault {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	return func(op Op) error {

@@ -155,7 +155,8 @@ func (d *Disk) rename(from, to string) error {
 	return d.do(to, change{kind: KindRename, node: id, dir: dir, name: base, toDir: toDir, toName: toBase})
 }
 
-// ReuseForWrite renames a file and opens it for writing from its beginning. Its old content stays until it is written over.
+// ReuseForWrite renames a file and opens it for writing from its beginning. Its old content stays
+// until it is written over.
 func (d *Disk) ReuseForWrite(from, to string, _ vfs.DiskWriteCategory) (vfs.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -36,12 +36,12 @@ type Op struct {
 	SizeBytes int    // of a write, a read
 }
 
-// A Fault decides about each operation: nil lets it pass, an error is returned in its place. It is called with the disk's lock held
-// and must not call the disk.
+// A Fault decides about each operation: nil lets it pass, an error is returned in its place. It is
+// called with the disk's lock held and must not call the disk.
 type Fault func(Op) error
 
-// A ShortError, returned by a fault for a write or a read, lets the first bytes of it happen. Of a read, the caller gets them without an error, as a
-// kernel may do; of a write, with Err.
+// A ShortError, returned by a fault for a write or a read, lets the first bytes of it happen. Of a
+// read, the caller gets them without an error, as a kernel may do; of a write, with Err.
 type ShortError struct {
 	SizeBytes int
 	Err       error

@@ -11,7 +11,8 @@ const sectorBytes = 512
 
 const rootNode = 0
 
-// state is what is on the disk, and what is only in the machine's memory. It changes through apply only, so that a trace can be replayed.
+// state is what is on the disk, and what is only in the machine's memory. It changes through apply
+// only, so that a trace can be replayed.
 type state struct {
 	nodes []*node
 }
@@ -35,7 +36,8 @@ type dirtyWrite struct {
 	data   []byte
 }
 
-// nameChange gives a name to a node, or takes one away, or both: a rename within a directory is atomic.
+// nameChange gives a name to a node, or takes one away, or both: a rename within a directory is
+// atomic.
 type nameChange struct {
 	add    string
 	node   int
@@ -48,7 +50,8 @@ func newDir() *node {
 	return &node{isDir: true, names: make(map[string]int), viewNames: make(map[string]int)}
 }
 
-// clone returns a copy. It costs as much as there are files; what they hold is copied when it is changed.
+// clone returns a copy. It costs as much as there are files; what they hold is copied when it is
+// changed.
 func (s *state) clone() *state {
 	for _, n := range s.nodes {
 		n.shared = true

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockAlarm is a timerfd. Unlike a time.Timer, whose resolution is epoll's millisecond, it expires on time, and it needs
-// no thread of its own, for the runtime's poller waits on it. What remains, some 0.03 to 0.15 ms to wake up an idle
-// machine, it learns and starts so much earlier; the few microseconds that it is then too early are spent spinning.
+// clockAlarm is a timerfd. Unlike a time.Timer, whose resolution is epoll's millisecond, it expires
+// on time, and it needs no thread of its own, for the runtime's poller waits on it. What remains,
+// some 0.03 to 0.15 ms to wake up an idle machine, it learns and starts so much earlier; the few
+// microseconds that it is then too early are spent spinning.
 type clockAlarm struct {
 	fd   int // of file
 	file *os.File
@@ -57,7 +58,8 @@ func (a *clockAlarm) woken(now time.Time) time.Time {
 	if late < 0 || a.due.Sub(now) > maxLead {
 		return now // it was set anew after it had expired
 	}
-	// Down fast and up slowly: lead stays near the least, for being late by the rest costs less than spinning.
+	// Down fast and up slowly: lead stays near the least, for being late by the rest costs less
+	// than spinning.
 	if late < a.lead {
 		a.lead -= (a.lead - late) / 2
 	} else {

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// BenchmarkMessage is the cost of a message of 128 bytes, with a thousand under way: written, delayed, read.
+// BenchmarkMessage is the cost of a message of 128 bytes, with a thousand under way: written,
+// delayed, read.
 func BenchmarkMessage(b *testing.B) {
 	for name, newNetwork := range backEnds() {
 		b.Run(name, func(b *testing.B) {

@@ -21,7 +21,8 @@ import (
 // rtt is the round trip of the networks of onBoth.
 const rtt = 20 * time.Millisecond
 
-// onBoth runs a test on a network in memory in a bubble, where times are exact, and on one of sockets.
+// onBoth runs a test on a network in memory in a bubble, where times are exact, and on one of
+// sockets.
 func onBoth(t *testing.T, test func(t *testing.T, n *shape.Network, exact bool)) {
 	sites := wan.Uniform(rtt, "a", "b", "c")
 	t.Run("memory", func(t *testing.T) {

@@ -18,8 +18,9 @@ func (n *Network) DialContext(from wan.Site) func(ctx context.Context, address s
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.Dial(ctx, from, address) }
 }
 
-// Dial connects a site to the address of a listener of this network. As with TCP it returns after one round trip, with
-// an error that is syscall.ECONNREFUSED if nobody listens there, and the listener accepts half a round trip later.
+// Dial connects a site to the address of a listener of this network. As with TCP it returns after
+// one round trip, with an error that is syscall.ECONNREFUSED if nobody listens there, and the
+// listener accepts half a round trip later.
 func (n *Network) Dial(ctx context.Context, from wan.Site, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, from, address)
 	if err != nil {

@@ -72,7 +72,8 @@ func (e *end) stopped() error {
 	return e.err
 }
 
-// Write queues p for departure. It waits only while 4 MiB are written that the other end has not read.
+// Write queues p for departure. It waits only while 4 MiB are written that the other end has not
+// read.
 func (e *end) Write(p []byte) (int, error) {
 	n, err := e.write(p)
 	if err != nil {

@@ -9,15 +9,16 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// SetDown makes the direction from one site to another a black hole, or ends that. What has left already arrives. What
-// is written meanwhile waits, as TCP keeps it for retransmission, and leaves at the moment when the link is up again;
-// dials wait likewise. Nobody is told: deadlines and keepalives have to notice.
+// SetDown makes the direction from one site to another a black hole, or ends that. What has left
+// already arrives. What is written meanwhile waits, as TCP keeps it for retransmission, and leaves
+// at the moment when the link is up again; dials wait likewise. Nobody is told: deadlines and
+// keepalives have to notice.
 func (n *Network) SetDown(from, to wan.Site, down bool) {
 	n.change(wan.Path{From: from, To: to}, func(l *wan.Link) { l.Down = down })
 }
 
-// SetLink replaces the link from one site to another for what leaves from now on. It never lets bytes of a connection
-// overtake each other. It panics if a value of l is out of range.
+// SetLink replaces the link from one site to another for what leaves from now on. It never lets
+// bytes of a connection overtake each other. It panics if a value of l is out of range.
 func (n *Network) SetLink(from, to wan.Site, l wan.Link) {
 	if err := l.Validate(); err != nil {
 		panic("shape: " + err.Error())
@@ -31,8 +32,8 @@ func (n *Network) Link(from, to wan.Site) wan.Link {
 	return l
 }
 
-// Bytes returns how many bytes have left from one site to another, lost ones included. These are the bytes that
-// connections carry, without the headers of TCP and IP.
+// Bytes returns how many bytes have left from one site to another, lost ones included. These are
+// the bytes that connections carry, without the headers of TCP and IP.
 func (n *Network) Bytes(from, to wan.Site) int64 {
 	_, b := n.link(wan.Path{From: from, To: to}).state()
 	return b
@@ -48,8 +49,9 @@ func (n *Network) TotalBytes() int64 {
 	return sum
 }
 
-// Reset resets all connections between two sites, whichever of them dialed: at both ends, reads and writes fail at once
-// with syscall.ECONNRESET, and bytes that are under way or not yet read are lost.
+// Reset resets all connections between two sites, whichever of them dialed: at both ends, reads and
+// writes fail at once with syscall.ECONNRESET, and bytes that are under way or not yet read are
+// lost.
 func (n *Network) Reset(a, b wan.Site) {
 	p := wan.Path{From: a, To: b}
 	n.link(p)
@@ -66,10 +68,10 @@ func fail(cs []conn, err error) {
 	}
 }
 
-// Crash does to a site's connections and listeners what the death of its processes does: all of them are closed, dials
-// from it fail, bytes that have left still arrive and behind them a reset, so that the other ends notice one delay
-// later. A machine that vanishes silently is a Crash after SetDown of its links. The site can listen again at once, and
-// gets its addresses back.
+// Crash does to a site's connections and listeners what the death of its processes does: all of
+// them are closed, dials from it fail, bytes that have left still arrive and behind them a reset,
+// so that the other ends notice one delay later. A machine that vanishes silently is a Crash after
+// SetDown of its links. The site can listen again at once, and gets its addresses back.
 func (n *Network) Crash(site wan.Site) {
 	n.link(wan.Path{From: site, To: site})
 	n.mu.Lock()
@@ -106,7 +108,8 @@ func (n *Network) link(p wan.Path) *link {
 	return l
 }
 
-// connected returns the ends of connections that send along certain paths, in the order in which they were made.
+// connected returns the ends of connections that send along certain paths, in the order in which
+// they were made.
 func (n *Network) connected(match func(wan.Path) bool) []conn {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// windowBytes is how much of one direction of a connection may be written and not yet read; then Write waits.
+// windowBytes is how much of one direction of a connection may be written and not yet read; then
+// Write waits.
 const windowBytes = 4 << 20
 
 // keepBytes is the largest buffer that an idle line keeps.
@@ -28,15 +29,18 @@ type mark struct {
 	signs sign
 }
 
-// A line carries bytes of one direction of a connection, in order: they are written, leave, arrive, and are taken.
+// A line carries bytes of one direction of a connection, in order: they are written, leave, arrive,
+// and are taken.
 type line struct {
 	link *link
 	when *schedule
-	// arrive is told, without locks, that bytes or signs have arrived. Calls may overlap: what arrived first may be told last.
+	// arrive is told, without locks, that bytes or signs have arrived. Calls may overlap: what
+	// arrived first may be told last.
 	arrive func(signs sign)
 
 	mu sync.Mutex
-	// Invariant: taken <= arrived <= left <= written, and buf holds the bytes from taken to written.
+	// Invariant: taken <= arrived <= left <= written, and buf holds the bytes from taken to
+	// written.
 	taken, arrived, left, written int64
 	buf                           bytes.Buffer
 	flying                        []mark // of what left and has not arrived, by due
@@ -74,8 +78,8 @@ func (l *line) write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// signal lets s leave after all bytes that were written; further writes return err, unless it is nil. It does nothing on
-// a line that was dropped.
+// signal lets s leave after all bytes that were written; further writes return err, unless it is
+// nil. It does nothing on a line that was dropped.
 func (l *line) signal(s sign, err error) {
 	l.mu.Lock()
 	if !l.dropped {
@@ -107,7 +111,8 @@ func (l *line) cut(err error) {
 	l.leaveAndUnlock()
 }
 
-// leaveAndUnlock puts on the way what waits, unless the link is down. What takes no time arrives before it returns.
+// leaveAndUnlock puts on the way what waits, unless the link is down. What takes no time arrives
+// before it returns.
 func (l *line) leaveAndUnlock() {
 	now := l.when.now()
 	idle := len(l.flying) == 0
@@ -173,7 +178,8 @@ func (l *line) fire(now time.Duration) {
 	}
 }
 
-// take calls f with bytes that have arrived, which may be none; f returns how many of them it has used.
+// take calls f with bytes that have arrived, which may be none; f returns how many of them it has
+// used.
 func (l *line) take(f func(p []byte) int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,9 +24,9 @@ func newLink(p wan.Path, l wan.Link, seed uint64) *link {
 	return &link{path: p, seed: seed, value: l, healed: make(chan struct{})}
 }
 
-// send lets up to sizeBytes leave, and returns how many did and when they arrive. Bytes leave in pieces that take the
-// link a tenth of a millisecond, or all at once if it has no limit. If the link is down, nothing leaves and ok is false;
-// healed then closes when it is up.
+// send lets up to sizeBytes leave, and returns how many did and when they arrive. Bytes leave in
+// pieces that take the link a tenth of a millisecond, or all at once if it has no limit. If the
+// link is down, nothing leaves and ok is false; healed then closes when it is up.
 func (l *link) send(now time.Duration, sizeBytes int) (left int, arrive time.Duration, healed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

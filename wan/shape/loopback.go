@@ -11,12 +11,13 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// acceptPause is how long a listener whose Accept failed, for want of descriptors say, waits until it tries again.
+// acceptPause is how long a listener whose Accept failed, for want of descriptors say, waits until
+// it tries again.
 const acceptPause = 5 * time.Millisecond
 
-// NewLoopback returns a network of real TCP connections over the loopback interface, on the wall clock, with the methods
-// and the behaviour of one in memory. Addresses of listeners are real ones; a program that dials such an address without
-// this network is taken to be at the listener's site.
+// NewLoopback returns a network of real TCP connections over the loopback interface, on the wall
+// clock, with the methods and the behaviour of one in memory. Addresses of listeners are real ones;
+// a program that dials such an address without this network is taken to be at the listener's site.
 //
 // Bytes arrive late by what the machine needs to wake up, see the package documentation.
 func NewLoopback(m wan.Matrix, seed uint64) *Network {
@@ -25,9 +26,9 @@ func NewLoopback(m wan.Matrix, seed uint64) *Network {
 	return n
 }
 
-// Wrap makes c, one end of a connection that was made elsewhere, delay what it sends as the link of p does. If the other
-// end is wrapped likewise, in another process perhaps, both directions are delayed. It fails only if the network is
-// closed, and c is then the caller's as before.
+// Wrap makes c, one end of a connection that was made elsewhere, delay what it sends as the link of
+// p does. If the other end is wrapped likewise, in another process perhaps, both directions are
+// delayed. It fails only if the network is closed, and c is then the caller's as before.
 func (n *Network) Wrap(c net.Conn, p wan.Path) (net.Conn, error) {
 	n.link(p)
 	s := n.newSocket(p, c)
@@ -37,8 +38,8 @@ func (n *Network) Wrap(c net.Conn, p wan.Path) (net.Conn, error) {
 	return s, nil
 }
 
-// WrapDialer returns a function that dials TCP addresses outside of the network, takes a round trip of p for it, and
-// wraps the connection.
+// WrapDialer returns a function that dials TCP addresses outside of the network, takes a round trip
+// of p for it, and wraps the connection.
 func (n *Network) WrapDialer(p wan.Path) func(ctx context.Context, address string) (net.Conn, error) {
 	n.link(p)
 	return func(ctx context.Context, address string) (net.Conn, error) {
@@ -61,8 +62,8 @@ func (n *Network) WrapDialer(p wan.Path) func(ctx context.Context, address strin
 	}
 }
 
-// WrapListener makes l accept connections a round trip later and wrapped; what it sends takes the link of p. The network
-// owns l from now on.
+// WrapListener makes l accept connections a round trip later and wrapped; what it sends takes the
+// link of p. The network owns l from now on.
 func (n *Network) WrapListener(l net.Listener, p wan.Path) (net.Listener, error) {
 	n.link(p)
 	n.mu.Lock()
@@ -106,8 +107,8 @@ func (d *doorstep) expect() {
 	d.dials++
 }
 
-// claim returns the channel on which the other end of a dialed connection comes. Each expect is followed by one claim
-// and one settle.
+// claim returns the channel on which the other end of a dialed connection comes. Each expect is
+// followed by one claim and one settle.
 func (d *doorstep) claim(local net.Addr) <-chan net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +122,8 @@ func (d *doorstep) claim(local net.Addr) <-chan net.Conn {
 	return claim
 }
 
-// settle ends a dial; local is nil if it failed. It returns the connections that are now known to come from elsewhere.
+// settle ends a dial; local is nil if it failed. It returns the connections that are now known to
+// come from elsewhere.
 func (d *doorstep) settle(local net.Addr) (strangers []net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -27,7 +27,8 @@ func TestCallsOverLoopback(t *testing.T) {
 	}
 }
 
-// TestLateness prints how much later than configured bytes arrive, and wants it to be of the right order.
+// TestLateness prints how much later than configured bytes arrive, and wants it to be of the right
+// order.
 func TestLateness(t *testing.T) {
 	if testing.Short() || raceDetector {
 		t.Skip("a measurement")
@@ -157,7 +158,8 @@ func TestStrangersAreAtTheListenersSite(t *testing.T) {
 	wantNoGoroutines(t)
 }
 
-// TestDialersAndStrangersAreNotMixedUp dials both ways at once: what goes to dialers crosses the network.
+// TestDialersAndStrangersAreNotMixedUp dials both ways at once: what goes to dialers crosses the
+// network.
 func TestDialersAndStrangersAreNotMixedUp(t *testing.T) {
 	n := shape.NewLoopback(wan.Uniform(rtt, "a", "b"), 1)
 	l, err := n.Listen("b")

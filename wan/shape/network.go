@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// A Network connects the sites of a matrix. Its methods may be called concurrently. A site that the matrix does not have
-// is an error of Listen and Dial, and a panic of the methods that inject faults.
+// A Network connects the sites of a matrix. Its methods may be called concurrently. A site that the
+// matrix does not have is an error of Listen and Dial, and a panic of the methods that inject
+// faults.
 type Network struct {
 	schedule *schedule
 	sites    []wan.Site
@@ -30,8 +31,9 @@ type Network struct {
 	running sync.WaitGroup
 }
 
-// NewNetwork returns a network in memory. In a testing/synctest bubble, in which it has to be made then, its delays are
-// exact. It needs no Close for the bubble to end, only its connections and listeners do.
+// NewNetwork returns a network in memory. In a testing/synctest bubble, in which it has to be made
+// then, its delays are exact. It needs no Close for the bubble to end, only its connections and
+// listeners do.
 func NewNetwork(m wan.Matrix, seed uint64) *Network {
 	return newNetwork(m, seed, newTimerAlarm)
 }
@@ -58,8 +60,8 @@ func newNetwork(m wan.Matrix, seed uint64, newAlarm func(func()) alarm) *Network
 	return n
 }
 
-// Listen returns a listener at a site. The first one of a site has the address "site:1" in memory; an address whose
-// listener is closed is used again.
+// Listen returns a listener at a site. The first one of a site has the address "site:1" in memory;
+// an address whose listener is closed is used again.
 func (n *Network) Listen(site wan.Site) (net.Listener, error) {
 	l, err := n.listen(site)
 	if err != nil {
@@ -117,8 +119,8 @@ func (n *Network) start(f func()) bool {
 	return true
 }
 
-// Close ends everything at once: connections fail with net.ErrClosed, and so do listeners and dials. It waits until no
-// goroutine of the network is left.
+// Close ends everything at once: connections fail with net.ErrClosed, and so do listeners and
+// dials. It waits until no goroutine of the network is left.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	if n.closed {

@@ -18,8 +18,8 @@ type event struct {
 	fire  func(now time.Duration)
 }
 
-// A schedule fires events in the order of their times, one after the other, on one alarm: whatever is due together
-// costs one wake-up.
+// A schedule fires events in the order of their times, one after the other, on one alarm: whatever
+// is due together costs one wake-up.
 type schedule struct {
 	start time.Time
 
@@ -79,8 +79,8 @@ func (s *schedule) cancel(e *event) {
 	}
 }
 
-// arm sets the alarm to the first event, if that is earlier than what it is set to. An alarm that rings too early finds
-// nothing to do and is set again.
+// arm sets the alarm to the first event, if that is earlier than what it is set to. An alarm that
+// rings too early finds nothing to do and is set again.
 func (s *schedule) arm() {
 	if s.running || s.closed || len(s.events) == 0 || s.events[0].due >= s.armed {
 		return
@@ -124,7 +124,8 @@ func (s *schedule) close() {
 	s.alarm.close()
 }
 
-// timerAlarm is a time.Timer: exact in virtual time, and up to a millisecond late on the wall clock.
+// timerAlarm is a time.Timer: exact in virtual time, and up to a millisecond late on the wall
+// clock.
 type timerAlarm struct{ timer *time.Timer }
 
 func newTimerAlarm(ring func()) alarm {

@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// A socket is this process's end of a real connection: it delays what it sends. What arrives was delayed by the other
-// end.
+// A socket is this process's end of a real connection: it delays what it sends. What arrives was
+// delayed by the other end.
 type socket struct {
 	*end
 	raw    net.Conn
@@ -43,7 +43,8 @@ func (s *socket) deliver(signs sign) {
 		s.mu.Unlock()
 		return
 	}
-	// Written without waiting as a rule: a goroutine per connection would cost a switch per message.
+	// Written without waiting as a rule: a goroutine per connection would cost a switch per
+	// message.
 	rest, err := s.push()
 	if err == nil && rest {
 		s.pumping = s.net.start(s.pump)
@@ -59,7 +60,8 @@ func (s *socket) open() {
 	s.accept.offer(s.peer)
 }
 
-// push writes to raw what has arrived, without waiting; rest tells that raw takes no more. s.mu is held.
+// push writes to raw what has arrived, without waiting; rest tells that raw takes no more. s.mu is
+// held.
 func (s *socket) push() (rest bool, err error) {
 	s.out.take(func(p []byte) (n int) {
 		if len(p) > 0 && s.direct != nil {
@@ -97,7 +99,8 @@ func (s *socket) pump() {
 	}
 }
 
-// settle closes raw if all that had to be written is, or cannot be; err is why raw takes no more, or nil.
+// settle closes raw if all that had to be written is, or cannot be; err is why raw takes no more,
+// or nil.
 func (s *socket) settle(err error) {
 	if err != nil {
 		s.out.drop(err)

@@ -14,7 +14,8 @@ import (
 	"github.com/foresay/foresay/wan/shape"
 )
 
-// stream sends random bytes both ways in writes of random sizes, while the links change, and compares what arrives.
+// stream sends random bytes both ways in writes of random sizes, while the links change, and
+// compares what arrives.
 func stream(t *testing.T, n *shape.Network, seed uint64, sizeBytes int) {
 	a, b := pair(t, n)
 	failed := make(chan error)

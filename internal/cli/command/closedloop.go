@@ -26,7 +26,8 @@ type ClosedLoop struct {
 	every    time.Duration // of intervals that are shown apart; 0 for none
 	Timeout  time.Duration // of a call
 
-	// Call makes one call for a client. It returns the call's kind, when it began and how it failed.
+	// Call makes one call for a client. It returns the call's kind, when it began and how it
+	// failed.
 	Call func(ctx context.Context, client int, random *rand.Rand) (kind int, began time.Time, err error)
 }
 
@@ -79,8 +80,8 @@ type loadInterval struct {
 	FromS  float64 `json:"from_s"`
 	Ops    int64   `json:"ops"`
 	Failed int64   `json:"failed"`
-	// OpsPerSecond is nil for the last interval if the measurement ended within it, and for what ended after that: a few
-	// calls in a millisecond are no rate.
+	// OpsPerSecond is nil for the last interval if the measurement ended within it, and for what
+	// ended after that: a few calls in a millisecond are no rate.
 	OpsPerSecond *float64 `json:"ops_per_s,omitempty"`
 	MaxMs        float64  `json:"max_ms"`
 }

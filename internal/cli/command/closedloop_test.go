@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// TestIntervalsOfALoop: whole intervals have their rates. What ended within the last one, if that is shorter, or when the
-// time was over has none: eight calls in a millisecond are not 8,000 a second.
+// TestIntervalsOfALoop: whole intervals have their rates. What ended within the last one, if that
+// is shorter, or when the time was over has none: eight calls in a millisecond are not 8,000 a
+// second.
 func TestIntervalsOfALoop(t *testing.T) {
 	for _, test := range []struct {
 		lasts time.Duration

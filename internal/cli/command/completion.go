@@ -14,7 +14,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Choices returns the values that a flag can have, if these are names. A flag of one name is the same in all commands.
+// Choices returns the values that a flag can have, if these are names. A flag of one name is the
+// same in all commands.
 func Choices(flag string) []string {
 	switch flag {
 	case "protocol":
@@ -51,8 +52,8 @@ func Presets() (names []string) {
 	return names
 }
 
-// Complete has shells complete the values of flags, of c and of the commands below it: names, files and directories;
-// nothing where any value would do.
+// Complete has shells complete the values of flags, of c and of the commands below it: names, files
+// and directories; nothing where any value would do.
 func Complete(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, known := c.GetFlagCompletionFunc(f.Name); known {

@@ -35,13 +35,14 @@ type DevRun struct {
 	// Where names dir, and says if it will be removed.
 	Where  string
 	Logger *slog.Logger // writes to a file in dir
-	// Commands are what to carry out, nil if nobody gives any; person says that somebody types them.
+	// Commands are what to carry out, nil if nobody gives any; person says that somebody types
+	// them.
 	Commands io.Reader
 	Person   bool
 }
 
-// RunDev makes what a cluster in this process runs with, and removes it when run has returned. The command's name
-// stands before all errors.
+// RunDev makes what a cluster in this process runs with, and removes it when run has returned. The
+// command's name stands before all errors.
 func (p *Program) RunDev(ctx context.Context, name string, f DevFlags, run func(context.Context, DevRun) error) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
 	if f.duration < 0 {

@@ -1,2 +1,3 @@
-// Package command is what all commands share: how they are run, what they say of wrong usage, progress, load and prompts.
+// Package command is what all commands share: how they are run, what they say of wrong usage,
+// progress, load and prompts.
 package command

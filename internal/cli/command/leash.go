@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/bench/replicated"
 )
 
-// EndWithParent has the process end when its standard input does: with its parent, however that ends.
+// EndWithParent has the process end when its standard input does: with its parent, however that
+// ends.
 func (p *Program) EndWithParent() {
 	go func() {
 		io.Copy(io.Discard, p.In)

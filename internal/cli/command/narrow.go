@@ -26,12 +26,12 @@ func Narrow(c *cobra.Command) {
 	})
 }
 
-// described is a line of a list: a name and what is said of it, between which are two spaces, or one after a name as
-// long as the column.
+// described is a line of a list: a name and what is said of it, between which are two spaces, or
+// one after a name as long as the column.
 var described = regexp.MustCompile(`^ +\S.*?  +`)
 
-// Wrapped breaks long lines: in a list so that what is said of a name stays in its column, in a paragraph with the lines
-// that follow.
+// Wrapped breaks long lines: in a list so that what is said of a name stays in its column, in a
+// paragraph with the lines that follow.
 func Wrapped(text string) string {
 	var out strings.Builder
 	column := 0 // of the list

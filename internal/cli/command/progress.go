@@ -44,7 +44,8 @@ func (p *Progress) Report(b bench.Progress) {
 	}
 }
 
-// Note tells what a command waits for whose end nobody knows: over the last note on a terminal, in a line of its own elsewhere.
+// Note tells what a command waits for whose end nobody knows: over the last note on a terminal, in
+// a line of its own elsewhere.
 func (p *Progress) Note(text string) {
 	if !p.Terminal {
 		fmt.Fprintln(p.w, text)

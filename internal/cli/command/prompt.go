@@ -11,8 +11,8 @@ import (
 // A Prompt carries out commands, one a line.
 type Prompt struct {
 	Out io.Writer
-	// Person says that somebody types the commands, who is shown a sign before each, and its error. Otherwise each
-	// command is shown, and the first error ends it.
+	// Person says that somebody types the commands, who is shown a sign before each, and its error.
+	// Otherwise each command is shown, and the first error ends it.
 	Person bool
 	Sign   func() string
 	Do     func(ctx context.Context, line string) (more bool, err error)

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// A Throttle bounds how many transactions are under way at a time: few at first, more while all is well, half as many when one failed. What a store and its network take differs by
-// orders of magnitude, and one that gets too much at once refuses what it could have done.
+// A Throttle bounds how many transactions are under way at a time: few at first, more while all is
+// well, half as many when one failed. What a store and its network take differs by orders of
+// magnitude, and one that gets too much at once refuses what it could have done.
 type Throttle struct {
 	most int
 

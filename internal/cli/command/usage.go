@@ -19,8 +19,9 @@ func (e UsageError) Unwrap() error { return e.error }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Group makes c a command that only holds others. With none of them it shows its help if it is the root, and else is an
-// error that says what to do; with a name that none has it says which one may have been meant.
+// Group makes c a command that only holds others. With none of them it shows its help if it is the
+// root, and else is an error that says what to do; with a name that none has it says which one may
+// have been meant.
 func Group(c *cobra.Command) {
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -44,7 +45,8 @@ func Group(c *cobra.Command) {
 	}
 }
 
-// Helpful has the command help say that there is no such command, where cobra shows the help of another one.
+// Helpful has the command help say that there is no such command, where cobra shows the help of
+// another one.
 func Helpful(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -67,7 +69,8 @@ func Helpful(root *cobra.Command) {
 	}
 }
 
-// commandName is a command's path without the program's name, and prefix what its errors begin with.
+// commandName is a command's path without the program's name, and prefix what its errors begin
+// with.
 func commandName(c *cobra.Command) string {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	return name
@@ -80,8 +83,8 @@ func prefix(c *cobra.Command) string {
 	return ""
 }
 
-// Complaint says what is wrong, beginning with the name of the command that was run: what several commands share
-// does not know which of them it works for.
+// Complaint says what is wrong, beginning with the name of the command that was run: what several
+// commands share does not know which of them it works for.
 func Complaint(c *cobra.Command, err error) string {
 	name, said := commandName(c), err.Error()
 	if name == "" || strings.HasPrefix(said, name+": ") {
@@ -93,8 +96,8 @@ func Complaint(c *cobra.Command, err error) string {
 	return name + ": " + said
 }
 
-// OneStyle has all of a command's complaints about its flags and arguments, and those of the commands below it, read
-// alike: what is wrong, then what is wanted.
+// OneStyle has all of a command's complaints about its flags and arguments, and those of the
+// commands below it, read alike: what is wrong, then what is wanted.
 func OneStyle(c *cobra.Command) {
 	c.SetFlagErrorFunc(flagError)
 	if check := c.Args; check != nil {

@@ -35,7 +35,8 @@ const (
 	portTries = 200
 )
 
-// FreeAddresses returns addresses of a host, with ports in a row from first on, or if that is 0, with ports that nobody listens at now.
+// FreeAddresses returns addresses of a host, with ports in a row from first on, or if that is 0,
+// with ports that nobody listens at now.
 func FreeAddresses(host string, first, n int) ([]string, error) {
 	at := func(port int) []string {
 		out := make([]string, n)

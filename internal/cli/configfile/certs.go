@@ -75,7 +75,9 @@ func ReadAuthority(dir string) (*Authority, error) {
 	return &Authority{pair.Leaf, key}, nil
 }
 
-// Issue writes a certificate, and its key, into a directory. It is for a name, which the files have too, and for other names and IP addresses. It returns the names of the files within the directory.
+// Issue writes a certificate, and its key, into a directory. It is for a name, which the files have
+// too, and for other names and IP addresses. It returns the names of the files within the
+// directory.
 func (a *Authority) Issue(dir, name string, others ...string) (*TLSFiles, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -46,7 +46,8 @@ func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-// Field is for functions that check what was read: it says what is wrong with a field, such as members[1].address.
+// Field is for functions that check what was read: it says what is wrong with a field, such as
+// members[1].address.
 func Field(field string, err error) error { return &fieldError{field, err} }
 
 // Fieldf is Field with a text.
@@ -54,7 +55,8 @@ func Fieldf(field, format string, args ...any) error {
 	return Field(field, fmt.Errorf(format, args...))
 }
 
-// Read reads a file of JSON into v and has it checked. Lines that begin with // are comments. A field that v does not have is an error, as is one that is there twice.
+// Read reads a file of JSON into v and has it checked. Lines that begin with // are comments. A
+// field that v does not have is an error, as is one that is there twice.
 func Read(name string, v any, check func() error) error {
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -34,7 +34,8 @@ func (t *TLSFiles) Load() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ClientCAs: pool, Certificates: []tls.Certificate{cert}}, nil
 }
 
-// Beside returns the files of a TLSFiles that stands in a file, whose directory their names are relative to.
+// Beside returns the files of a TLSFiles that stands in a file, whose directory their names are
+// relative to.
 func (t *TLSFiles) Beside(file string) *TLSFiles {
 	if t == nil {
 		return nil

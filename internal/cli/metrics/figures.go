@@ -15,19 +15,22 @@ import (
 // StatusTimeout bounds the wait for the figures of a request.
 const StatusTimeout = time.Second
 
-// NewRegistry returns a registry that has what every process shows of itself: its memory, processor time, files, goroutines and build.
+// NewRegistry returns a registry that has what every process shows of itself: its memory, processor
+// time, files, goroutines and build.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	return r
 }
 
-// bounds are those of classic histograms of durations, in seconds: ten for each power of ten, from 100 µs to 100 s. A quantile read from them is at most an eighth wrong.
+// bounds are those of classic histograms of durations, in seconds: ten for each power of ten, from
+// 100 µs to 100 s. A quantile read from them is at most an eighth wrong.
 func bounds() []float64 {
 	var out []float64
 	for power := -4; power < 2; power++ {
 		for _, digits := range []string{"1", "1.26", "1.58", "2", "2.51", "3.16", "3.98", "5.01", "6.31", "7.94"} {
-			b, err := strconv.ParseFloat(fmt.Sprintf("%se%d", digits, power), 64) // of all floats, the one with the shortest label
+			// of all floats, the one with the shortest label
+			b, err := strconv.ParseFloat(fmt.Sprintf("%se%d", digits, power), 64)
 			if err != nil {
 				panic(err)
 			}
@@ -37,7 +40,8 @@ func bounds() []float64 {
 	return append(out, 100)
 }
 
-// Durations describes a histogram of durations in seconds, native to those who scrape native histograms, with fine classic buckets for others.
+// Durations describes a histogram of durations in seconds, native to those who scrape native
+// histograms, with fine classic buckets for others.
 func Durations(name, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: bounds(),
@@ -45,7 +49,8 @@ func Durations(name, help string) prometheus.HistogramOpts {
 	}
 }
 
-// Handler answers with what a registry has and with the figures of the moment. An error of figures is answered as such, with status 503.
+// Handler answers with what a registry has and with the figures of the moment. An error of figures
+// is answered as such, with status 503.
 func Handler(registry *prometheus.Registry, figures func(context.Context, *Page) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), StatusTimeout)

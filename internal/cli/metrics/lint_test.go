@@ -21,7 +21,8 @@ func scrape(t *testing.T, h http.Handler) (code int, page string) {
 	return got.Code, got.Body.String()
 }
 
-// TestBounds: a classic histogram tells a median of 18 ms from one of 21 ms, and has no bucket that is much wider than others.
+// TestBounds: a classic histogram tells a median of 18 ms from one of 21 ms, and has no bucket that
+// is much wider than others.
 func TestBounds(t *testing.T) {
 	b := bounds()
 	if b[0] != 1e-4 || b[len(b)-1] != 100 {
@@ -43,7 +44,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHandler: what a registry has and what is asked for at the moment are one page, which Prometheus' linter finds nothing in; an error is no page.
+// TestHandler: what a registry has and what is asked for at the moment are one page, which
+// Prometheus' linter finds nothing in; an error is no page.
 func TestHandler(t *testing.T) {
 	r := NewRegistry()
 	took := prometheus.NewHistogram(Durations("foresay_test_duration_seconds", "How long."))

@@ -84,7 +84,8 @@ func (f *simFlags) scenario(proto smr.Protocol, seed uint64) (smrtest.Scenario, 
 	return sc, nil
 }
 
-// replayCommand returns the command that plays the same again. What a seed of the swarm chooses beside the faults has no flag.
+// replayCommand returns the command that plays the same again. What a seed of the swarm chooses
+// beside the faults has no flag.
 func (f *simFlags) replayCommand(sc smrtest.Scenario) string {
 	s := fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", sc.Protocol.Name, sc.Seed)
 	if f.faults != command.SwarmName {
@@ -133,7 +134,8 @@ func (p *program) runSim(ctx context.Context, f simFlags) error {
 	return p.playSeeds(ctx, f, proto)
 }
 
-// playSeeds plays all seeds, as many at once as there are processors, and reports in the order of the seeds.
+// playSeeds plays all seeds, as many at once as there are processors, and reports in the order of
+// the seeds.
 func (p *program) playSeeds(ctx context.Context, f simFlags, proto smr.Protocol) error {
 	if _, err := f.scenario(proto, f.seed); err != nil {
 		return err

@@ -152,7 +152,8 @@ func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func
 	})
 }
 
-// outcome makes what became of a call an error of the command. How the members stand is told beside it.
+// outcome makes what became of a call an error of the command. How the members stand is told beside
+// it.
 func outcome(err error, c *service.Client) error {
 	unknown, isUnknown := errors.AsType[*client.UnknownError](err)
 	if _, unsent := errors.AsType[*client.RejectedError](err); !isUnknown && !unsent {

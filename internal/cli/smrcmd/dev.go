@@ -111,7 +111,8 @@ func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
 	})
 }
 
-// useCluster runs the clients, and commands or the table, until ctx ends or there are no more commands.
+// useCluster runs the clients, and commands or the table, until ctx ends or there are no more
+// commands.
 func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *service.Cluster, run command.DevRun) error {
 	places := cluster.Places()
 	err := service.WithClient(ctx, cluster.Client(), cluster.At(places[0].Site), func(ctx context.Context, c *service.Client) error {

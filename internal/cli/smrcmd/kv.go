@@ -40,7 +40,8 @@ func (p *program) kvCommand(use, short, long string, args int, do func(context.C
 	return c
 }
 
-// kvAnswer is what a call came to. A value that is no text is in Base64, a key that is none in both ways.
+// kvAnswer is what a call came to. A value that is no text is in Base64, a key that is none in both
+// ways.
 type kvAnswer struct {
 	Key         string     `json:"key"`
 	KeyBase64   []byte     `json:"key_base64,omitempty"`
@@ -81,7 +82,8 @@ func (a kvAnswer) withValue(v []byte) kvAnswer {
 	return a
 }
 
-// value returns the value that an argument means: itself, or what is on standard input if it is a dash.
+// value returns the value that an argument means: itself, or what is on standard input if it is a
+// dash.
 func (p *program) value(arg string) ([]byte, error) {
 	b := []byte(arg)
 	if arg == "-" {

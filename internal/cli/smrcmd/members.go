@@ -66,7 +66,8 @@ func (p *program) addReplica(ctx context.Context, client *service.Client, f *cli
 // errMember says that a replica to be added is a member.
 var errMember = errors.New("it is a member already")
 
-// awaitLearner waits until a replica has the state: as long as it answers, and for the time limit if it does not.
+// awaitLearner waits until a replica has the state: as long as it answers, and for the time limit
+// if it does not.
 func (p *program) awaitLearner(ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID) (service.Learning, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

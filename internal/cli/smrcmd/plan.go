@@ -116,7 +116,8 @@ func (p *program) runPlan(ctx context.Context, f planFlags) error {
 	return r.verdict()
 }
 
-// longestPlanned is the longest slack and jitter, as of the delays in a network's file. Sums of them are far from what a Duration can hold.
+// longestPlanned is the longest slack and jitter, as of the delays in a network's file. Sums of
+// them are far from what a Duration can hold.
 const longestPlanned = 24 * time.Hour
 
 // question understands the flags.

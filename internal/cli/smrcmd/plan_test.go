@@ -45,7 +45,8 @@ func network(t *testing.T, extra string) string {
 	return file
 }
 
-// TestPlanTables has tables of a paper's placement, of searched ones, and of a file's network with weights and jitter.
+// TestPlanTables has tables of a paper's placement, of searched ones, and of a file's network with
+// weights and jitter.
 func TestPlanTables(t *testing.T) {
 	t.Chdir(filepath.Dir(network(t, `, "links": [{"from": "left", "to": "right", "jitter_ms": 5, "loss": 0.01}]`)))
 	for _, c := range []struct {

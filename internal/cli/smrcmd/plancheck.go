@@ -66,7 +66,8 @@ func (r *planned) verdict() error {
 	return fmt.Errorf("smr plan: --check: what was measured is not what the model says: %s", strings.Join(bad, "; "))
 }
 
-// measured returns rows with what was measured in place of what the model says, and how far the worst client is from that.
+// measured returns rows with what was measured in place of what the model says, and how far the
+// worst client is from that.
 func (s *plannedSystem) measured(ack smr.Ack) (rows []plan.Row, off string) {
 	worst, claimed := 0.0, true
 	for _, c := range s.check {

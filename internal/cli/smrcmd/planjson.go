@@ -56,7 +56,8 @@ type planClient struct {
 // planOffset is what was measured, and how far it is from what the model expects.
 type planOffset struct {
 	MeasuredMS float64 `json:"measured_ms"`
-	// Between these the model expects it: of executions by Mencius and Domino, which depend on what else goes on, it expects a range.
+	// Between these the model expects it: of executions by Mencius and Domino, which depend on what
+	// else goes on, it expects a range.
 	FromMS  float64 `json:"from_ms"`
 	ToMS    float64 `json:"to_ms"`
 	Off     float64 `json:"off"` // how far it is from there, as a share of the latency

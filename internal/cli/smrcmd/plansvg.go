@@ -24,7 +24,8 @@ const (
 	planRow   = 40
 )
 
-// svg draws a row for each system, on an axis of milliseconds: a dot for each client, above the line for durable and below it for executed, and a stroke at the median.
+// svg draws a row for each system, on an axis of milliseconds: a dot for each client, above the
+// line for durable and below it for executed, and a stroke at the median.
 func (r *planned) svg() []byte {
 	var out bytes.Buffer
 	add := func(format string, args ...any) {

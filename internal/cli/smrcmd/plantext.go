@@ -228,7 +228,8 @@ func (r *planned) checks() *table {
 	return t
 }
 
-// ranging returns the protocols that were measured elsewhere than the tables of the model say, but within the range that it expects.
+// ranging returns the protocols that were measured elsewhere than the tables of the model say, but
+// within the range that it expects.
 func (r *planned) ranging() []string {
 	var names []string
 	for _, s := range r.systems {

@@ -122,7 +122,8 @@ func leaderName(s service.Status) string {
 	return strconv.FormatUint(uint64(s.Leader), 10)
 }
 
-// termName returns a term for a cell. Ballots of Multi-Paxos are a number and, in the lower half, whose it is.
+// termName returns a term for a cell. Ballots of Multi-Paxos are a number and, in the lower half,
+// whose it is.
 func termName(term uint64) string {
 	if term < 1<<32 {
 		return strconv.FormatUint(term, 10)

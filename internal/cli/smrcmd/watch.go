@@ -83,7 +83,8 @@ func afterPrefix(prefix string) string {
 	return ""
 }
 
-// watch shows changes until ctx ends, or enough were shown. Falling behind is said, and it begins again with what is there.
+// watch shows changes until ctx ends, or enough were shown. Falling behind is said, and it begins
+// again with what is there.
 func (p *program) watch(ctx context.Context, c *service.Client, f *watchFlags) error {
 	shown, failing := 0, false
 	for o := f.WatchOptions; ctx.Err() == nil; o.After = 0 {

@@ -217,7 +217,8 @@ func (a *inputs) close() {
 }
 
 const (
-	// reportEvery is how many spans are read between two looks at how far reading is, and at the context.
+	// reportEvery is how many spans are read between two looks at how far reading is, and at the
+	// context.
 	reportEvery = 4096
 	// quiet is how many bytes are read without a word about how far.
 	quiet = 64 << 20
@@ -225,8 +226,8 @@ const (
 	maxTold = 5
 )
 
-// collect reads all files side by side, always from the one that is furthest behind by its spans' times: traces that
-// lie in several files are whole early, and few are held.
+// collect reads all files side by side, always from the one that is furthest behind by its spans'
+// times: traces that lie in several files are whole early, and few are held.
 func (a *inputs) collect(ctx context.Context, c *traceanalysis.Collector) error {
 	open := slices.Clone(a.files)
 	for n := 0; len(open) > 0; n++ {

@@ -25,7 +25,8 @@ func analyze(t *testing.T, in string, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// TestAnalyzePage: the tables and the picture on the page are what the command makes of the committed traces.
+// TestAnalyzePage: the tables and the picture on the page are what the command makes of the
+// committed traces.
 func TestAnalyzePage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/analyze.md")
 	if err != nil {
@@ -54,8 +55,8 @@ func TestAnalyzePage(t *testing.T) {
 	}
 }
 
-// TestAnalyzeFilesSideBySide: a file for each service, and room for few spans, make no difference, for files are read
-// side by side.
+// TestAnalyzeFilesSideBySide: a file for each service, and room for few spans, make no difference,
+// for files are read side by side.
 func TestAnalyzeFilesSideBySide(t *testing.T) {
 	f, err := os.Open(shopTraces)
 	if err != nil {

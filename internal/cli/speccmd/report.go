@@ -89,7 +89,8 @@ func (p *program) showReport(f reportFlags, data []byte, r *observe.Report) erro
 	return r.WriteText(p.Out)
 }
 
-// watchReport shows the report time and again. A service that is away for a while is said to be, and asked again.
+// watchReport shows the report time and again. A service that is away for a while is said to be,
+// and asked again.
 func (p *program) watchReport(ctx context.Context, f reportFlags, s *reportSource) error {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()

@@ -118,7 +118,8 @@ func TestReportSavedAndReadAgain(t *testing.T) {
 	}
 }
 
-// TestReportWatched: a service that is away for a while is asked again, and an interrupt ends it without an error.
+// TestReportWatched: a service that is away for a while is asked again, and an interrupt ends it
+// without an error.
 func TestReportWatched(t *testing.T) {
 	report := aReport(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,7 +21,8 @@ import (
 const (
 	// debugPath is where services have their debug page.
 	debugPath = "/debug/foresay/"
-	// maxReportBytes bounds what is read of a report: of the most that a Collector keeps it is a tenth.
+	// maxReportBytes bounds what is read of a report: of the most that a Collector keeps it is a
+	// tenth.
 	maxReportBytes = 16 << 20
 )
 
@@ -81,7 +82,8 @@ func jsonProblem(data []byte, err error) string {
 	return fmt.Sprintf("line %d: %s", 1+bytes.Count(data[:at], []byte("\n")), problem)
 }
 
-// reportURL returns where a service's report is: at the URL itself if that names it, else below its debug page.
+// reportURL returns where a service's report is: at the URL itself if that names it, else below its
+// debug page.
 func reportURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	switch {

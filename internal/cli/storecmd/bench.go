@@ -136,7 +136,8 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 	return p.LoadTest(ctx, &f.loop, f.json)
 }
 
-// storeFailure returns what a transaction came to if it is not committed, without its name: what is alike is counted together.
+// storeFailure returns what a transaction came to if it is not committed, without its name: what is
+// alike is counted together.
 func storeFailure(err error) error {
 	if err == nil {
 		return nil

@@ -78,7 +78,8 @@ func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do fu
 	return do(c)
 }
 
-// storeVerdict returns in a word what a transaction's error, or none, says of it, and the exit code.
+// storeVerdict returns in a word what a transaction's error, or none, says of it, and the exit
+// code.
 func storeVerdict(err error) (word string, code int) {
 	switch {
 	case err == nil:

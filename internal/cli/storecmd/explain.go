@@ -10,11 +10,13 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-// An explanation says what a transaction waited for, and what it would have had to wait for at least. Times are in milliseconds since the transaction began.
+// An explanation says what a transaction waited for, and what it would have had to wait for at
+// least. Times are in milliseconds since the transaction began.
 type explanation struct {
 	Attempts []attemptExplained `json:"attempts"`
 	TookMS   float64            `json:"took_ms"`
-	// FloorMS is one round trip to the nearest majority of sites, 0 if too few were measured. FloorSite is the farthest of these.
+	// FloorMS is one round trip to the nearest majority of sites, 0 if too few were measured.
+	// FloorSite is the farthest of these.
 	FloorMS   float64             `json:"floor_ms,omitempty"`
 	FloorSite string              `json:"floor_site,omitempty"`
 	Ratio     float64             `json:"ratio,omitempty"` // of what it took to the floor
@@ -42,7 +44,8 @@ type attemptExplained struct {
 	Path []hop `json:"critical_path"`
 }
 
-// A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody waited for the quorum.
+// A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
+// waited for the quorum.
 type readExplained struct {
 	Key       string   `json:"key"`
 	AskedMS   float64  `json:"asked_ms"`
@@ -73,7 +76,8 @@ func msOrNone(d time.Duration) *float64 {
 	return &x
 }
 
-// nearFraction is how near a site is, compared with the majority's farthest, for a wait for it not to be wide-area.
+// nearFraction is how near a site is, compared with the majority's farthest, for a wait for it not
+// to be wide-area.
 const nearFraction = 0.1
 
 // explain makes an explanation of the traces of a transaction's attempts.
@@ -128,8 +132,9 @@ type arrival struct {
 	site      string
 }
 
-// path finds what an attempt waited for, from its end backwards: whatever was asked at a moment had waited for the last answer before. The program's own time is not told apart from
-// that of the wait behind it.
+// path finds what an attempt waited for, from its end backwards: whatever was asked at a moment had
+// waited for the last answer before. The program's own time is not told apart from that of the wait
+// behind it.
 func (x *explanation) path(t *client.Trace) []hop {
 	var arrivals []arrival
 	for _, r := range t.Reads {

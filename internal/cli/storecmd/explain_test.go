@@ -18,7 +18,8 @@ func nearSites() []storeservice.Distance {
 	return []storeservice.Distance{{Site: "oregon", RoundTrip: msec}, {Site: "seoul", RoundTrip: 122 * msec}, {Site: "ireland", RoundTrip: 140 * msec}}
 }
 
-// chain is a transaction of two reads, of which the second follows from the first, guessed rightly or not.
+// chain is a transaction of two reads, of which the second follows from the first, guessed rightly
+// or not.
 func chain(right bool) *client.Trace {
 	t := &client.Trace{
 		Attempt: 1, Reads: []client.ReadTrace{

@@ -84,7 +84,8 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	}
 }
 
-// bar is solid from one column to another, where somebody waits, and shaded up to a third, where nobody does. What has happened has a column.
+// bar is solid from one column to another, where somebody waits, and shaded up to a third, where
+// nobody does. What has happened has a column.
 func bar(from, waited, to int) string {
 	from = min(from, timelineWidth-1)
 	waited = min(max(waited, from+1), timelineWidth)

@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// A liveTxn is a transaction whose commands come one by one, from somebody who sees each answer before the next. What was shown cannot be taken back, so nothing is guessed, and it
-// is tried once.
+// A liveTxn is a transaction whose commands come one by one, from somebody who sees each answer
+// before the next. What was shown cannot be taken back, so nothing is guessed, and it is tried
+// once.
 type liveTxn struct {
 	steps   chan liveStep
 	done    chan error // what became of it; has room for one

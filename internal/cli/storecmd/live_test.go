@@ -224,7 +224,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestStoreFailures: what 'store bench' counts is told as what it is, and what is alike is counted together.
+// TestStoreFailures: what 'store bench' counts is told as what it is, and what is alike is counted
+// together.
 func TestStoreFailures(t *testing.T) {
 	txn := func(n uint64) store.Txn { return store.Txn{ID: store.TxnID{Time: n, Client: 1}} }
 	for _, tc := range []struct {

@@ -53,7 +53,8 @@ func (p *program) loadCommand() *cobra.Command {
 	return c
 }
 
-// loadPatience is the round-trip time that a load reckons with: a machine that has much to write is not asked again for nothing.
+// loadPatience is the round-trip time that a load reckons with: a machine that has much to write is
+// not asked again for nothing.
 const loadPatience = 2 * time.Second
 
 // maxBatchBytes keeps a load's transactions well below their limit, and messages short.
@@ -182,7 +183,8 @@ func (l *loading) run(ctx context.Context) error {
 	}
 }
 
-// write writes one batch. It is tried again also if nobody knows whether it was written: twice is the same as once.
+// write writes one batch. It is tried again also if nobody knows whether it was written: twice is
+// the same as once.
 func (l *loading) write(ctx context.Context, first, end uint64) error {
 	deadline := time.Now().Add(l.f.timeout)
 	for {

@@ -20,15 +20,16 @@ import (
 
 // resolved is what 'store resolve' has come to, as JSON.
 type resolved struct {
-	Epoch    uint64   `json:"epoch"`
-	Site     string   `json:"site"` // that was fenced or replaced
-	Replaced bool     `json:"replaced"`
-	Done     bool     `json:"done_before"`     // an earlier run did all this: Lost is not known any more
-	Lost     bool     `json:"lost"`            // it did not answer, so that what it alone knew is lost; else it left in order
-	Online   bool     `json:"online"`          // the machines that run know of the epoch; else only files were written
-	File     string   `json:"file"`            // of the epoch
-	Before   string   `json:"before"`          // of the epoch before
-	Serve    []string `json:"serve,omitempty"` // the commands that start the machines which do not run
+	Epoch    uint64 `json:"epoch"`
+	Site     string `json:"site"` // that was fenced or replaced
+	Replaced bool   `json:"replaced"`
+	Done     bool   `json:"done_before"` // an earlier run did all this: Lost is not known any more
+	// it did not answer, so that what it alone knew is lost; else it left in order
+	Lost   bool     `json:"lost"`
+	Online bool     `json:"online"`          // the machines that run know of the epoch; else only files were written
+	File   string   `json:"file"`            // of the epoch
+	Before string   `json:"before"`          // of the epoch before
+	Serve  []string `json:"serve,omitempty"` // the commands that start the machines which do not run
 }
 
 type resolveFlags struct {
@@ -161,7 +162,8 @@ func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch
 	return r
 }
 
-// lost tells whether the site is gone for good: none of its machines answers, or the operator says so of those that do not.
+// lost tells whether the site is gone for good: none of its machines answers, or the operator says
+// so of those that do not.
 func (r whatAnswers) lost(f resolveFlags) (bool, error) {
 	switch {
 	case f.lost && len(r.there) > 0 && len(r.away) == 0:
@@ -173,7 +175,8 @@ func (r whatAnswers) lost(f resolveFlags) (bool, error) {
 	return len(r.there) == 0 || f.lost, nil
 }
 
-// changeOnline has the machines agree, and returns what they agree on. If that is another change, which this one has completed, it is written, and an error says so.
+// changeOnline has the machines agree, and returns what they agree on. If that is another change,
+// which this one has completed, it is written, and an error says so.
 func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
@@ -240,7 +243,8 @@ func (p *program) tellResolved(say io.Writer, f resolveFlags, next *storeconfig.
 	return nil
 }
 
-// doneBefore returns the file of the epoch before a store's own if that is what the command would make of it: the command was interrupted at its end. Otherwise it is empty.
+// doneBefore returns the file of the epoch before a store's own if that is what the command would
+// make of it: the command was interrupted at its end. Otherwise it is empty.
 func doneBefore(s *storeconfig.Store, f resolveFlags) string {
 	before, name, err := storeconfig.ReadKept(f.dir, s.Epoch-1)
 	if err != nil {
@@ -286,7 +290,8 @@ func nextEpoch(s *storeconfig.Store, f resolveFlags) (*storeconfig.Store, error)
 	return nil, fmt.Errorf("store resolve: %w", err)
 }
 
-// resolveWarning says what it means to fence a site. See store/replicatedcommit/DESIGN.md, "Blocking".
+// resolveWarning says what it means to fence a site. See store/replicatedcommit/DESIGN.md,
+// "Blocking".
 func resolveWarning(site string, there []string) string {
 	answered := "No machine of " + site + " answered."
 	if len(there) > 0 {

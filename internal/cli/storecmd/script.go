@@ -44,7 +44,8 @@ func parseOp(words []string) (storeOp, error) {
 	return op, nil
 }
 
-// parseOps reads the commands of one transaction, with commas between. A key or a value may be a comma.
+// parseOps reads the commands of one transaction, with commas between. A key or a value may be a
+// comma.
 func parseOps(words []string) ([]storeOp, error) {
 	var ops []storeOp
 	for {
@@ -71,7 +72,8 @@ func parseOps(words []string) ([]storeOp, error) {
 	}
 }
 
-// splitWords splits a line at spaces. Words between double quotes are as in Go; what follows a # is a comment.
+// splitWords splits a line at spaces. Words between double quotes are as in Go; what follows a # is
+// a comment.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	for {
@@ -104,7 +106,8 @@ func splitWords(line string) ([]string, error) {
 	}
 }
 
-// A storeScript makes transactions of lines: each line is one, unless it stands between begin and commit.
+// A storeScript makes transactions of lines: each line is one, unless it stands between begin and
+// commit.
 type storeScript struct {
 	open bool // begin was read
 	ops  []storeOp

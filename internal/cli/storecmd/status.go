@@ -92,7 +92,8 @@ type copyShown struct {
 	bytes uint64    // copied until then
 }
 
-// How often what was copied is said: on a terminal over the last line, elsewhere in a line of its own.
+// How often what was copied is said: on a terminal over the last line, elsewhere in a line of its
+// own.
 const (
 	copyRedrawn = time.Second
 	copyLines   = 10 * time.Second

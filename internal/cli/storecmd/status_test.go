@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-// TestWhatIsCopiedIsShown: who waits for a site that copies is told how much that is and how fast it goes, in a line every ten seconds.
+// TestWhatIsCopiedIsShown: who waits for a site that copies is told how much that is and how fast
+// it goes, in a line every ten seconds.
 func TestWhatIsCopiedIsShown(t *testing.T) {
 	status := func(bytes uint64) []storeservice.Status {
 		shard := func(state string) storeservice.ShardStatus {

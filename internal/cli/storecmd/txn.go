@@ -153,11 +153,12 @@ func (r storeRead) String() string {
 
 // A storeOutcome is what a transaction came to, for programs.
 type storeOutcome struct {
-	Outcome     string       `json:"outcome"`
-	Reason      string       `json:"reason,omitempty"`             // of an abort
-	MayCommit   bool         `json:"may_have_committed,omitempty"` // whether it may have taken effect, or may yet, for all that is known
-	Sites       []string     `json:"sites,omitempty"`              // that were waited for in vain
-	Key         string       `json:"key,omitempty"`                // that was being read
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"` // of an abort
+	// whether it may have taken effect, or may yet, for all that is known
+	MayCommit   bool         `json:"may_have_committed,omitempty"`
+	Sites       []string     `json:"sites,omitempty"` // that were waited for in vain
+	Key         string       `json:"key,omitempty"`   // that was being read
 	Error       string       `json:"error,omitempty"`
 	Transaction string       `json:"transaction,omitempty"` // its name, if it is not known what became of it
 	Reads       []storeRead  `json:"reads"`
@@ -226,7 +227,8 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 	return fail
 }
 
-// failure is the command's error. Of a transaction whose outcome is unknown it also says which machines do not take part.
+// failure is the command's error. Of a transaction whose outcome is unknown it also says which
+// machines do not take part.
 func (t *storeTxns) failure(err error) error {
 	if _, code := storeVerdict(err); code == command.CodeUnknown {
 		ctx, cancel := context.WithTimeout(context.Background(), storeStatusWithin)
@@ -271,7 +273,8 @@ func (op storeOp) run(ctx context.Context, tx *client.Tx) (*storeRead, error) {
 	return &r, nil
 }
 
-// measure finds out how far the sites are, once. It also makes the connections, so that what follows does not wait for that.
+// measure finds out how far the sites are, once. It also makes the connections, so that what
+// follows does not wait for that.
 func (t *storeTxns) measure(ctx context.Context) {
 	if t.near != nil {
 		return

@@ -1,5 +1,6 @@
-// Package treebugs has the bugs that tests plant in the rules of package spectree: one for each rule, with the tests of
-// spectree that catch it. Package randtest looks which of them random programs catch over real connections.
+// Package treebugs has the bugs that tests plant in the rules of package spectree: one for each
+// rule, with the tests of spectree that catch it. Package randtest looks which of them random
+// programs catch over real connections.
 package treebugs
 
 import (

@@ -1,5 +1,6 @@
-// Package epoch is the agreement of a store's machines on what its next epoch is: single-decree Paxos, with an instance for each epoch, whose acceptors are the machines of
-// the epoch before. It is pure: whoever runs it makes states durable and carries messages.
+// Package epoch is the agreement of a store's machines on what its next epoch is: single-decree
+// Paxos, with an instance for each epoch, whose acceptors are the machines of the epoch before. It
+// is pure: whoever runs it makes states durable and carries messages.
 package epoch
 
 import (
@@ -26,7 +27,8 @@ type State struct {
 	Value    []byte // what was accepted
 }
 
-// Prepare promises to accept nothing below a ballot. It returns false if the acceptor has promised that to a higher one.
+// Prepare promises to accept nothing below a ballot. It returns false if the acceptor has promised
+// that to a higher one.
 func (s *State) Prepare(b Ballot) bool {
 	if b == (Ballot{}) || b.Less(s.Promised) {
 		return false
@@ -44,7 +46,8 @@ func (s *State) Accept(b Ballot, value []byte) bool {
 	return true
 }
 
-// Sites are the names of the machines of each site, fenced sites included, which have none. A majority of the sites is a quorum. A site counts when all its machines do.
+// Sites are the names of the machines of each site, fenced sites included, which have none. A
+// majority of the sites is a quorum. A site counts when all its machines do.
 type Sites [][]string
 
 // Quorum tells whether enough machines are in a set.
@@ -62,7 +65,8 @@ func (s Sites) Quorum(in func(machine string) bool) bool {
 type Proposal struct {
 	Ballot Ballot
 	sites  Sites
-	// Invariant: value is the wanted one, or that of the highest ballot in which a machine of promised has accepted one.
+	// Invariant: value is the wanted one, or that of the highest ballot in which a machine of
+	// promised has accepted one.
 	value    []byte
 	highest  Ballot
 	promised map[string]bool

@@ -25,7 +25,8 @@ func right() acceptor {
 	}
 }
 
-// proposer makes ballots for its own change, one after the other, until one is chosen. It may crash at any step, and begins anew.
+// proposer makes ballots for its own change, one after the other, until one is chosen. It may crash
+// at any step, and begins anew.
 type proposer struct {
 	id       uint64
 	round    uint64
@@ -40,8 +41,9 @@ type message struct {
 	value   []byte // nil: a prepare
 }
 
-// play has proposers, which want different things, race in any order, with losses, repeats, machines that restart and proposers that crash at each step. It returns how often a value
-// was chosen, or an error when two different ones were.
+// play has proposers, which want different things, race in any order, with losses, repeats,
+// machines that restart and proposers that crash at each step. It returns how often a value was
+// chosen, or an error when two different ones were.
 func play(seed uint64, a acceptor) (int, error) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	sites := [...]epoch.Sites{

@@ -18,9 +18,10 @@ import (
 // Golden is where a package has the bytes of its messages written down.
 const Golden = "testdata/wire.golden"
 
-// Codec tests a codec on samples of all its kinds whose tags are at least first: a sample is what it was when it has been encoded and decoded; nothing
-// that is cut off is decoded; nothing else is encoded; and the bytes are those of the package's file [Golden], so that a
-// review shows when a layout changes. FORESAY_UPDATE=1 writes that file. The options say how samples are compared.
+// Codec tests a codec on samples of all its kinds whose tags are at least first: a sample is what
+// it was when it has been encoded and decoded; nothing that is cut off is decoded; nothing else is
+// encoded; and the bytes are those of the package's file [Golden], so that a review shows when a
+// layout changes. FORESAY_UPDATE=1 writes that file. The options say how samples are compared.
 func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M, options ...cmp.Option) {
 	t.Helper()
 	var golden strings.Builder
@@ -83,7 +84,8 @@ func compare(t *testing.T, got string) {
 	}
 }
 
-// Fuzz decodes anything, beginning with the samples. What can be decoded has no other bytes than those that were decoded.
+// Fuzz decodes anything, beginning with the samples. What can be decoded has no other bytes than
+// those that were decoded.
 func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
 	f.Helper()
 	for _, m := range samples {

@@ -13,7 +13,8 @@ import (
 
 var _ client.Backend = (*Conn)(nil)
 
-// ask gives the node a message that is made with a number. The function that it returns forgets the answer.
+// ask gives the node a message that is made with a number. The function that it returns forgets the
+// answer.
 func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) rc.Message) (w *waiter, forget func()) {
 	w = &waiter{first: first, answer: make(chan rc.Message, 1), request: &request{}}
 	c.mu.Lock()
@@ -106,7 +107,8 @@ func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 	return d
 }
 
-// decide waits for an outcome, and returns what was sent for it: nil if the connection was closed before.
+// decide waits for an outcome, and returns what was sent for it: nil if the connection was closed
+// before.
 func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) (d client.Decision, sent *request) {
 	w, forget := c.ask(nil, msg)
 	var m rc.Message
@@ -133,7 +135,8 @@ func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) r
 	return d, w.request
 }
 
-// Stale implements client.Backend: the sites validate the reads as those of a transaction that writes nothing.
+// Stale implements client.Backend: the sites validate the reads as those of a transaction that
+// writes nothing.
 func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
 	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead

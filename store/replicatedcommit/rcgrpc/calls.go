@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	// maxOpen is how many calls of a stream may be without an answer that has left: no more are read, or sent, until there are fewer.
+	// maxOpen is how many calls of a stream may be without an answer that has left: no more are
+	// read, or sent, until there are fewer.
 	maxOpen = 2048
-	// batchBytes is about how much goes into a batch of calls or answers, unless a single one is larger. gRPC refuses messages of more than 4 MiB.
+	// batchBytes is about how much goes into a batch of calls or answers, unless a single one is
+	// larger. gRPC refuses messages of more than 4 MiB.
 	batchBytes = 256 << 10
 )
 
@@ -133,7 +135,8 @@ func signal(wake chan struct{}) {
 	}
 }
 
-// send sends answers until the client has ended the stream, or the machine stops and all calls are answered.
+// send sends answers until the client has ended the stream, or the machine stops and all calls are
+// answered.
 func (c *callStream) send(read <-chan error) error {
 	stopping, ending := c.server.Stopping, false
 	for {
@@ -174,7 +177,8 @@ func (c *callStream) take() (batch []*pb.Answer, left int) {
 	return batch, len(c.waiting)
 }
 
-// cancel takes back what nobody waits for any more: else the gate would have it for some time, and answer nobody.
+// cancel takes back what nobody waits for any more: else the gate would have it for some time, and
+// answer nobody.
 func (c *callStream) cancel() {
 	c.mu.Lock()
 	waiting := c.waiting

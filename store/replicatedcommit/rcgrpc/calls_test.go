@@ -32,7 +32,8 @@ type site struct {
 	limit    int64        // each stream breaks after so many; 0: none does
 }
 
-// newSite serves. gate is called with what the site's gate is asked, and says what the gate answers, nil if it says nothing.
+// newSite serves. gate is called with what the site's gate is asked, and says what the gate
+// answers, nil if it says nothing.
 func newSite(t *testing.T, gate func(rc.Message) rc.Message) *site {
 	s := &site{listener: bufconn.Listen(1 << 16), done: make(chan error, 1)}
 	s.Epoch = 1
@@ -93,7 +94,9 @@ func sites(t *testing.T, all ...*site) *Conn {
 	return threeSites(t, func(ctx context.Context, address string) (net.Conn, error) { return all[address[0]-'a'].dial(ctx) })
 }
 
-// TestCallsShareAStream: all small calls to a machine are on one stream, in fewer messages than there are calls, and each has its own answer; answers as large as a message may be do not break it.
+// TestCallsShareAStream: all small calls to a machine are on one stream, in fewer messages than
+// there are calls, and each has its own answer; answers as large as a message may be do not break
+// it.
 func TestCallsShareAStream(t *testing.T) {
 	for _, bytes := range []int{10, 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
@@ -158,7 +161,8 @@ func TestStreamsBreak(t *testing.T) {
 	})
 }
 
-// TestSilentMachine: a machine that takes calls and says nothing, as one that is stopped does, gets no more than a number of them, and they are taken back when nobody waits for them any more, so
+// TestSilentMachine: a machine that takes calls and says nothing, as one that is stopped does, gets
+// no more than a number of them, and they are taken back when nobody waits for them any more, so
 // that it has little to do when it goes on.
 func TestSilentMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

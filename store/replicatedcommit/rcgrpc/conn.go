@@ -38,13 +38,16 @@ type Config struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Options are for all connections: credentials per call, say, or interceptors.
 	Options []grpc.DialOption
-	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
+	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are
+	// multiples of it.
 	RoundTrip time.Duration
-	// Outdated is called when a machine refuses a call because it is of another epoch, before that call ends. It must not wait. nil: nobody is told.
+	// Outdated is called when a machine refuses a call because it is of another epoch, before that
+	// call ends. It must not wait. nil: nobody is told.
 	Outdated func(machine string)
 	// Clock is the client's clock, since 1970. nil is the machine's.
 	Clock func() time.Duration
-	// Seed is for the client's name and its chances: no two clients may have the same. 0 is a new one.
+	// Seed is for the client's name and its chances: no two clients may have the same. 0 is a new
+	// one.
 	Seed uint64
 }
 
@@ -77,7 +80,8 @@ type machine struct {
 	conn *grpc.ClientConn
 	stub pb.StoreClient
 	line line
-	// waited says that a commit has waited for a connection that did not come. It is guarded by Conn.mu.
+	// waited says that a commit has waited for a connection that did not come. It is guarded by
+	// Conn.mu.
 	waited bool
 }
 
@@ -91,7 +95,8 @@ type waiter struct {
 // clientID is that of the node, which nobody else sees.
 const clientID = protocol.ID(1 << 16)
 
-// Dial returns a connection; machines are connected to when they are needed. The error names the field of the configuration that is wrong.
+// Dial returns a connection; machines are connected to when they are needed. The error names the
+// field of the configuration that is wrong.
 func Dial(cfg Config) (*Conn, error) {
 	layout, err := cfg.Topology.Layout()
 	if err != nil {
@@ -109,7 +114,8 @@ func Dial(cfg Config) (*Conn, error) {
 	}
 	if cfg.Clock == nil {
 		start, at := time.Now(), time.Duration(time.Now().UnixNano())
-		cfg.Clock = func() time.Duration { return at + time.Since(start) } // does not jump when the machine's time is set
+		// does not jump when the machine's time is set
+		cfg.Clock = func() time.Duration { return at + time.Since(start) }
 	}
 	if cfg.Seed == 0 {
 		cfg.Seed = rand.Uint64()
@@ -187,7 +193,8 @@ func (c *Conn) nameStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc
 	return open(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), desc, conn, method, opts...)
 }
 
-// Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.
+// Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection
+// is left.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	var guesses []func()
@@ -232,7 +239,8 @@ func (c *Conn) run(call func(env *protocol.Env[rc.Message])) {
 	}
 }
 
-// step is run with mu held, of a Conn that is not closed. It returns what is to be called without mu.
+// step is run with mu held, of a Conn that is not closed. It returns what is to be called without
+// mu.
 func (c *Conn) step(call func(env *protocol.Env[rc.Message])) (guesses []func()) {
 	c.env.Begin(c.cfg.Clock())
 	call(c.env)
@@ -279,7 +287,8 @@ func (c *Conn) stop(t protocol.Timer) {
 	}
 }
 
-// tell gives an answer to who waits for it, and returns what is to be called if it is only a guess. It is called with mu held.
+// tell gives an answer to who waits for it, and returns what is to be called if it is only a guess.
+// It is called with mu held.
 func (c *Conn) tell(msg rc.Message) (guess func()) {
 	var ref uint64
 	switch m := msg.(type) {
@@ -316,8 +325,9 @@ func (c *Conn) site(i int) string {
 	return c.sites[i]
 }
 
-// largeBytes is above how much a request has a stream of its own, lest others wait behind it, and is not sent again while it is on its way: the connection loses nothing, and a second one would only
-// be in the way of the first.
+// largeBytes is above how much a request has a stream of its own, lest others wait behind it, and
+// is not sent again while it is on its way: the connection loses nothing, and a second one would
+// only be in the way of the first.
 const largeBytes = 32 << 10
 
 // flight is a large request that is on its way to a node.
@@ -326,7 +336,8 @@ type flight struct {
 	txn store.TxnID
 }
 
-// begin sends a message, unless it is a large one that is on its way already. It is called with mu held.
+// begin sends a message, unless it is a large one that is on its way already. It is called with mu
+// held.
 func (c *Conn) begin(to *machine, id protocol.ID, msg rc.Message) {
 	m, commit := msg.(rc.CommitRequest)
 	switch {

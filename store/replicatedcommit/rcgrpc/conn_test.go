@@ -14,7 +14,8 @@ import (
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
-// TestHoldArrives: a commit that the nearest site may hold back says so to that site's gate, over gRPC, and no other does.
+// TestHoldArrives: a commit that the nearest site may hold back says so to that site's gate, over
+// gRPC, and no other does.
 func TestHoldArrives(t *testing.T) {
 	var site Server
 	commits := make(chan rc.GateCommit, 1)
@@ -49,7 +50,8 @@ func TestHoldArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.ReadNearest(t.Context(), "k", store.Priority{}); err != nil { // so that it knows which site is near
+	// so that it knows which site is near
+	if _, err := conn.ReadNearest(t.Context(), "k", store.Priority{}); err != nil {
 		t.Fatal(err)
 	}
 	commit := func(hold bool) func() {

@@ -31,7 +31,8 @@ func commitToWire(m rc.CommitRequest, epoch uint64) *pb.CommitRequest {
 	return out
 }
 
-// txnToWire returns what is the same for all sites that are asked to commit a transaction, and however often.
+// txnToWire returns what is the same for all sites that are asked to commit a transaction, and
+// however often.
 func txnToWire(t store.Txn) *pb.CommitRequest {
 	out := &pb.CommitRequest{
 		Id: versionToWire(t.ID), Priority: priorityToWire(t.Priority), Reads: make([]*pb.Read, 0, len(t.Reads)), Writes: make([]*pb.Write, 0, len(t.Writes)),
@@ -45,7 +46,8 @@ func txnToWire(t store.Txn) *pb.CommitRequest {
 	return out
 }
 
-// encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded again: a message has fields that it does not know as such.
+// encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded
+// again: a message has fields that it does not know as such.
 func encodedToWire(m rc.CommitRequest, txn []byte, epoch uint64) *pb.CommitRequest {
 	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch}
 	out.ProtoReflect().SetUnknown(txn)
@@ -141,7 +143,8 @@ func doneToWire(m rc.GateCommitDone) *pb.CommitResponse {
 	return &pb.CommitResponse{Result: &pb.CommitResponse_Decision{Decision: d}}
 }
 
-// doneFromWire returns the message that the coordinator would have sent to a node, or nil if the answer says nothing.
+// doneFromWire returns the message that the coordinator would have sent to a node, or nil if the
+// answer says nothing.
 func doneFromWire(id store.TxnID, m *pb.CommitResponse) rc.Message {
 	switch r := m.GetResult().(type) {
 	case *pb.CommitResponse_Vote:

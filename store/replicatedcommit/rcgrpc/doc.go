@@ -1,6 +1,10 @@
-// Package rcgrpc connects clients of Replicated Commit to its sites over gRPC: both ends of the service foresay.store.v1.Store.
+// Package rcgrpc connects clients of Replicated Commit to its sites over gRPC: both ends of the
+// service foresay.store.v1.Store.
 //
-// A machine of a site offers the service with a [Server], which hands calls to the machine's gate. A client has a [Conn], which runs the protocol's client node with
-// calls for messages: reads go to the nearest machines of a majority of the sites, commits to a coordinator of each. Small messages to a machine share a stream, as a stream for each costs several
-// times as much. All that counts votes and answers is the node's, which the simulator proves; this package only carries. A Conn is a client.Backend: package store/client makes transactions of it.
+// A machine of a site offers the service with a [Server], which hands calls to the machine's gate.
+// A client has a [Conn], which runs the protocol's client node with calls for messages: reads go to
+// the nearest machines of a majority of the sites, commits to a coordinator of each. Small messages
+// to a machine share a stream, as a stream for each costs several times as much. All that counts
+// votes and answers is the node's, which the simulator proves; this package only carries. A Conn is
+// a client.Backend: package store/client makes transactions of it.
 package rcgrpc

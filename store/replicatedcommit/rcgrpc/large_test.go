@@ -17,7 +17,8 @@ import (
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
-// TestLargeRequestIsSentOnce: a client that hears nothing asks again, but does not send a large request a second time while it is on its way.
+// TestLargeRequestIsSentOnce: a client that hears nothing asks again, but does not send a large
+// request a second time while it is on its way.
 func TestLargeRequestIsSentOnce(t *testing.T) {
 	for _, tc := range []struct {
 		bytes int

@@ -16,8 +16,10 @@ import (
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
-// A line carries a Conn's small messages to a machine, and the answers. It is a stream, which is opened when there is something to send, and again after it broke. What was sent on a stream that
-// breaks is not sent again: the node repeats what it still wants to know. Its fields are guarded by Conn.mu.
+// A line carries a Conn's small messages to a machine, and the answers. It is a stream, which is
+// opened when there is something to send, and again after it broke. What was sent on a stream that
+// breaks is not sent again: the node repeats what it still wants to know. Its fields are guarded by
+// Conn.mu.
 type line struct {
 	c       *Conn
 	to      *machine
@@ -60,7 +62,8 @@ func (l *line) push(k *call, id protocol.ID, msg rc.Message, timeout time.Durati
 	signal(l.wake)
 }
 
-// prune forgets what it is too late to send, and ends a stream from which nothing is heard: its machine, when it goes on, is not to do all that nobody waits for any more.
+// prune forgets what it is too late to send, and ends a stream from which nothing is heard: its
+// machine, when it goes on, is not to do all that nobody waits for any more.
 func (l *line) prune(now time.Time) {
 	for len(l.queue) > 0 && l.queue[0].until.Before(now) {
 		l.queue[0].request.wg.Done()
@@ -71,7 +74,8 @@ func (l *line) prune(now time.Time) {
 	}
 }
 
-// A machine answers all calls within some round trips, if it is only to say that its site does not: see Gate.
+// A machine answers all calls within some round trips, if it is only to say that its site does not:
+// see Gate.
 const (
 	stuckAfter = 12
 	leastStuck = 4 * time.Second
@@ -93,7 +97,8 @@ func (l *line) run() {
 	}
 }
 
-// connect opens a stream. While that fails, requests are told so at once, and their messages wait all the same.
+// connect opens a stream. While that fails, requests are told so at once, and their messages wait
+// all the same.
 func (l *line) connect(ctx context.Context) pb.Store_CallsClient {
 	stream, err := l.to.stub.Calls(ctx, grpc.WaitForReady(false))
 	for wait := 100 * time.Millisecond; err != nil; wait = min(2*wait, 2*time.Second) {
@@ -171,7 +176,8 @@ func (l *line) carry(ctx context.Context, cancel context.CancelFunc, stream pb.S
 	}
 }
 
-// send sends what waits. It returns nil when the stream broke, and receive will tell why, or else why.
+// send sends what waits. It returns nil when the stream broke, and receive will tell why, or else
+// why.
 func (l *line) send(ctx context.Context, stream pb.Store_CallsClient, broken chan error) error {
 	for {
 		if batch := l.take(); batch != nil {
@@ -274,7 +280,8 @@ func fromAnswer(a *pb.Answer) (proto.Message, error) {
 	return nil, status.Error(codes.Internal, "an answer that says nothing")
 }
 
-// fromWire returns the message that a node would have got for one of its own, or nil if the response is to something else.
+// fromWire returns the message that a node would have got for one of its own, or nil if the
+// response is to something else.
 func fromWire(msg rc.Message, resp proto.Message) rc.Message {
 	switch m := msg.(type) {
 	case rc.ReadRequest:

@@ -8,12 +8,16 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// leastLook is for how long at least a machine that is being connected to is waited for, once a majority of the sites is connected.
+// leastLook is for how long at least a machine that is being connected to is waited for, once a
+// majority of the sites is connected.
 const leastLook = 10 * time.Millisecond
 
-// absent returns the places of the sites that have a machine without a connection. A client that runs on finds out which sites are away by their silence; one that has just started, or was idle, looks
-// before it writes. It waits until each machine is connected or has failed to be, but once a majority of the sites is connected no longer than that took again, so that a site which is cut off and
-// refuses nothing does not hold it up; and not a second time for a machine that it has waited for.
+// absent returns the places of the sites that have a machine without a connection. A client that
+// runs on finds out which sites are away by their silence; one that has just started, or was idle,
+// looks before it writes. It waits until each machine is connected or has failed to be, but once a
+// majority of the sites is connected no longer than that took again, so that a site which is cut
+// off and refuses nothing does not hold it up; and not a second time for a machine that it has
+// waited for.
 func (c *Conn) absent(ctx context.Context) (out []int) {
 	if c.connected() {
 		return nil

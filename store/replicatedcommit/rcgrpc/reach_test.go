@@ -23,7 +23,8 @@ type agreeing struct {
 	listener *bufconn.Listener
 }
 
-// TestAbsentSites checks that a client which has just started, or was idle, knows before it writes which sites it has no connection to: it asks those that are left one after the other then, as two
+// TestAbsentSites checks that a client which has just started, or was idle, knows before it writes
+// which sites it has no connection to: it asks those that are left one after the other then, as two
 // that voted differently could not decide.
 func TestAbsentSites(t *testing.T) {
 	for _, tc := range []struct {

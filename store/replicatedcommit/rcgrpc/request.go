@@ -19,7 +19,8 @@ import (
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
-// A request is all that the node sends to machines for one call of the application. It knows whether any machine may have taken it: an outcome that is not known is no riddle if nothing was
+// A request is all that the node sends to machines for one call of the application. It knows
+// whether any machine may have taken it: an outcome that is not known is no riddle if nothing was
 // sent. Its fields are guarded by Conn.mu.
 type request struct {
 	key   requestKey
@@ -34,7 +35,8 @@ func (r *request) encode(t store.Txn) []byte {
 	if r.txn == nil {
 		var err error
 		if r.txn, err = proto.Marshal(txnToWire(t)); err != nil {
-			panic(fmt.Sprintf("rcgrpc: a transaction cannot be encoded: %v", err)) // it has no field that could be invalid
+			// it has no field that could be invalid
+			panic(fmt.Sprintf("rcgrpc: a transaction cannot be encoded: %v", err))
 		}
 	}
 	return r.txn
@@ -45,7 +47,8 @@ func (r *request) taken() bool {
 	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.taken })
 }
 
-// requestKey is what a request's messages have in common: the node's number of a read, or a transaction's name.
+// requestKey is what a request's messages have in common: the node's number of a read, or a
+// transaction's name.
 type requestKey struct {
 	read uint64
 	txn  store.TxnID
@@ -127,13 +130,18 @@ func (c *Conn) try(ctx context.Context, k *call, m rc.CommitRequest, wait grpc.C
 	return answer, err
 }
 
-// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could. Those are of a majority of
-// the sites, or of the one that is asked before others: if that has no room, the others are not asked. A call may have ended because nobody waits for it any more. It is called with mu held.
+// note keeps what a call came to, and tells whether there is no hope for its request: all machines
+// that were asked have refused it, or cannot be connected to and never could. Those are of a
+// majority of the sites, or of the one that is asked before others: if that has no room, the others
+// are not asked. A call may have ended because nobody waits for it any more. It is called with mu
+// held.
 func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	code := status.Code(err)
 	c.reached = c.reached || connected
-	k.full = code == codes.ResourceExhausted && k.request.key.read == 0                   // a read waits until there is room
-	k.final = k.full || code == codes.FailedPrecondition || code == codes.InvalidArgument // which the service says before it does anything
+	// a read waits until there is room
+	k.full = code == codes.ResourceExhausted && k.request.key.read == 0
+	// which the service says before it does anything
+	k.final = k.full || code == codes.FailedPrecondition || code == codes.InvalidArgument
 	k.answered = err == nil
 	k.failed = k.final || err != nil && !connected && !ended
 	k.taken = connected && !k.final && code != notTaken
@@ -173,7 +181,8 @@ func (c *Conn) over(r *request) {
 	}
 }
 
-// unsent tells whether no machine has got a request, which is over, and none will: calls that wait for a connection are ended.
+// unsent tells whether no machine has got a request, which is over, and none will: calls that wait
+// for a connection are ended.
 func (c *Conn) unsent(r *request) bool {
 	c.mu.Lock()
 	taken, calls := r.taken(), r.calls
@@ -190,7 +199,8 @@ func (c *Conn) unsent(r *request) bool {
 	return !r.taken()
 }
 
-// refused returns the outcome of a transaction that no machine has taken, from one that is not known.
+// refused returns the outcome of a transaction that no machine has taken, from one that is not
+// known.
 func (c *Conn) refused(r *request, o store.Outcome) store.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()

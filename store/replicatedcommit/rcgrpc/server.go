@@ -19,11 +19,14 @@ import (
 type Server struct {
 	pb.UnimplementedStoreServer
 
-	// Cluster is the store's name. Calls of clients that name another store are refused: without certificates nothing else tells that an address is of another one. Empty: all are taken.
+	// Cluster is the store's name. Calls of clients that name another store are refused: without
+	// certificates nothing else tells that an address is of another one. Empty: all are taken.
 	Cluster string
-	// Epoch is that of the machine's topology. Clients that have another one are refused: they count other sites' votes.
+	// Epoch is that of the machine's topology. Clients that have another one are refused: they
+	// count other sites' votes.
 	Epoch uint64
-	// Deliver hands a message to the gate, as from its application. It may wait until ctx is done for the gate to have room.
+	// Deliver hands a message to the gate, as from its application. It may wait until ctx is done
+	// for the gate to have room.
 	Deliver func(ctx context.Context, msg rc.Message) error
 	// Describe answers calls of Status. nil: they are not answered.
 	Describe func(ctx context.Context) (*pb.StatusResponse, error)
@@ -31,9 +34,11 @@ type Server struct {
 	// Alter answers calls of Change. nil: they are not answered.
 	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
 
-	// Observe is told of each Read and Commit that a stream of calls brings when it begins. What it returns is called with the answer, or the error. nil: nobody is told.
+	// Observe is told of each Read and Commit that a stream of calls brings when it begins. What it
+	// returns is called with the answer, or the error. nil: nobody is told.
 	Observe func(method string) (end func(resp any, err error))
-	// Stopping is closed when the machine is about to stop: streams of calls end when all calls are answered. nil: it never is.
+	// Stopping is closed when the machine is about to stop: streams of calls end when all calls are
+	// answered. nil: it never is.
 	Stopping <-chan struct{}
 
 	mu      sync.Mutex
@@ -59,7 +64,8 @@ func (s *Server) Receive(msg rc.Message) {
 	}
 }
 
-// expect returns a number for what the gate is asked. answer is called once with what it says, unless that is taken back before; it must not wait.
+// expect returns a number for what the gate is asked. answer is called once with what it says,
+// unless that is taken back before; it must not wait.
 func (s *Server) expect(answer func(rc.Message)) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +115,8 @@ func response(m rc.Message) (proto.Message, error) {
 	return nil, status.Errorf(codes.Internal, "the gate's answer is a %T", m)
 }
 
-// notTaken is the code of calls with which a machine has done nothing, and may do something later. gRPC itself never uses it.
+// notTaken is the code of calls with which a machine has done nothing, and may do something later.
+// gRPC itself never uses it.
 const notTaken = codes.Aborted
 
 func noGate(err error) error {

@@ -24,7 +24,8 @@ import (
 
 var errRefused = errors.New("connection refused")
 
-// threeSites is a store with a machine at each of three sites. The ports of those that dial has no answer for refuse.
+// threeSites is a store with a machine at each of three sites. The ports of those that dial has no
+// answer for refuse.
 func threeSites(t *testing.T, dial func(ctx context.Context, address string) (net.Conn, error)) *Conn {
 	t.Helper()
 	topology := rc.Topology{Epoch: 1, Shards: 1}
@@ -40,7 +41,8 @@ func threeSites(t *testing.T, dial func(ctx context.Context, address string) (ne
 
 var write = client.Submission{Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
 
-// TestEveryPortRefuses: what was never sent is said to be so, at once, and a read says where it failed.
+// TestEveryPortRefuses: what was never sent is said to be so, at once, and a read says where it
+// failed.
 func TestEveryPortRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := threeSites(t, func(context.Context, string) (net.Conn, error) { return nil, errRefused })
@@ -63,7 +65,8 @@ func TestEveryPortRefuses(t *testing.T) {
 	})
 }
 
-// TestNobodyAnswers: machines that were reached once may be back soon, so that a client is patient. If its time is up before anything was sent, that is known too.
+// TestNobodyAnswers: machines that were reached once may be back soon, so that a client is patient.
+// If its time is up before anything was sent, that is known too.
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := threeSites(t, func(ctx context.Context, _ string) (net.Conn, error) {
@@ -83,7 +86,8 @@ func TestNobodyAnswers(t *testing.T) {
 	})
 }
 
-// TestOneMachineMayHaveIt: a commit that has left for a machine which does not answer is unknown, though all others refuse connections.
+// TestOneMachineMayHaveIt: a commit that has left for a machine which does not answer is unknown,
+// though all others refuse connections.
 func TestOneMachineMayHaveIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got atomic.Int64
@@ -114,7 +118,8 @@ func TestOneMachineMayHaveIt(t *testing.T) {
 	})
 }
 
-// TestEveryMachineRefuses: machines of another epoch do nothing with a commit, so that nothing came of it.
+// TestEveryMachineRefuses: machines of another epoch do nothing with a commit, so that nothing came
+// of it.
 func TestEveryMachineRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := Server{Epoch: 7}
@@ -137,7 +142,8 @@ func TestEveryMachineRefuses(t *testing.T) {
 	})
 }
 
-// TestNoMachineTakesIt: machines that have no room, or whose nodes have not begun, have done nothing with a commit: the client knows so, and may try again.
+// TestNoMachineTakesIt: machines that have no room, or whose nodes have not begun, have done
+// nothing with a commit: the client knows so, and may try again.
 func TestNoMachineTakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := &Server{Epoch: 1}

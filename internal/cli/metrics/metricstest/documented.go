@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// Documented fails if a page has a metric of the prefix that the tables of a file of the docs do not name, or if these name one
-// that none of the pages has, unless its name is among those that may be absent. Tables name metrics in code spans: a whole name
-// first, then those of the same prefix as "_" and the rest.
+// Documented fails if a page has a metric of the prefix that the tables of a file of the docs do
+// not name, or if these name one that none of the pages has, unless its name is among those that
+// may be absent. Tables name metrics in code spans: a whole name first, then those of the same
+// prefix as "_" and the rest.
 func Documented(t testing.TB, pages []string, prefix, file string, mayBeAbsent ...string) {
 	t.Helper()
 	b, err := os.ReadFile(file)

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
-// Check fails if Prometheus' own linter, that of promtool check metrics, finds anything in a page, or if a figure of Foresay's does not begin with the family's prefix.
+// Check fails if Prometheus' own linter, that of promtool check metrics, finds anything in a page,
+// or if a figure of Foresay's does not begin with the family's prefix.
 func Check(t testing.TB, page, prefix string) {
 	t.Helper()
 	problems, err := promlint.New(strings.NewReader(page)).Lint()
