@@ -39,6 +39,7 @@ func rules() []rule {
 		{"registration", checkRegistration},
 		{"globals", checkGlobals},
 		{"length", checkLength},
+		{"columns", checkColumns},
 		{"names", checkNames},
 		{"public", checkPublic},
 		{"sleep", checkSleep},

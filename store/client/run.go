@@ -33,7 +33,8 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 		t.decided(a, d)
 		v := d.Outcome.Verdict
 		switch {
-		case out.panicked != nil && v != store.Aborted && v != store.Rejected: // of a rejected one nobody has looked at what it read
+		case out.panicked != nil && v != store.Aborted && v != store.Rejected:
+			// Of a rejected one nobody has looked at what it read.
 			panic(out.panicked) // what it rests on is right or, if nobody knows, all there is to tell
 		case v == store.Committed:
 			return out.value, out.err

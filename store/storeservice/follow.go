@@ -228,7 +228,8 @@ func (c *Client) Commit(ctx context.Context, s client.Submission) client.Decisio
 				return d
 			}
 			return c.Resolve(ctx, d.Txn)
-		case o.Verdict == store.Rejected, o.Verdict == store.Aborted && o.Reason == store.NoReason && len(s.Writes) == 0: // nobody has taken it, or it has no effect
+		case o.Verdict == store.Rejected, o.Verdict == store.Aborted && o.Reason == store.NoReason && len(s.Writes) == 0:
+			// Nobody has taken it, or it has no effect.
 			if !c.moved(ctx, l) {
 				return d
 			}

@@ -1,0 +1,21 @@
+// Package a has comments.
+package a
+
+// Wide says more than fits in a line of a hundred columns, which is what anybody reads without moving.
+func Wide() {}
+
+// Fits does.
+//
+//	what is set apart by a tab is code, or a table, and is as wide as it is, be it beyond a hundred columns
+func Fits() int { return 1 } // a short remark
+
+// https://example.com/an/address/that/has/no/space/in/it/and/is/longer/than/a/hundred/columns/which/nobody/breaks
+var address = ""
+
+func remarks() bool {
+	return true // a remark may reach to the end of the line of code, in a hundred and twenty columns
+}
+
+func wideRemarks() bool {
+	return true // a remark that does not even end in the column in which the widest line of code may, of all lines of code there are
+}
