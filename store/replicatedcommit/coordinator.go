@@ -253,8 +253,8 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
 				c.ask(env, to, e.decide())
 			case e.outcome == Undecided:
+				// Also who has voted: it may know the decision by now.
 				fence := own == No || i == c.place.site
-				// also who has voted: it may know the decision by now
 				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence})
 			}
 		}
