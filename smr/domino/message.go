@@ -90,7 +90,7 @@ type Name struct {
 	Sum     uint32
 }
 
-// What replicas say to each other. From is the sender's disk.
+// What replicas say to each other, in letters.
 type (
 	// News is what a replica's stream has in addition, and how far it is with everything. The
 	// stream is the sequence of its votes in the shared lane and its proposals in its own, numbered

@@ -19,6 +19,9 @@ type Letter struct {
 // String returns what is said, for traces.
 func (l Letter) String() string { return fmt.Sprintf("%T%+v", l.Msg, l.Msg) }
 
+// Removed tells a replica that it is no member any more: the sender has executed its removal.
+type Removed struct{}
+
 // Inside returns what a message says: what is in it, of a Letter.
 func Inside(msg smr.Message) smr.Message {
 	if l, ok := msg.(Letter); ok {

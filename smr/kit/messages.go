@@ -77,9 +77,6 @@ type (
 	// does not know.
 	Redirect struct{ Leader smr.Member }
 
-	// Removed tells a replica that it is no member any more: the sender has executed its removal.
-	Removed struct{}
-
 	// Busy says that the replica took neither the commands nor the queries: it has too much to do.
 	// They can be asked for again, later.
 	Busy struct {
