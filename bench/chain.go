@@ -12,57 +12,57 @@ const (
 )
 
 // chainLoad is the load of SpecRPC's microbenchmark [SpecRPC §5.1].
-func chainLoad(s scale) load {
+func chainLoad(o Options) load {
 	return load{
 		callers:   clients,
 		calls:     chainCalls,
 		ask:       ask{work: chainWork},
 		guessing:  true,
-		perCaller: pick(s, 5, perMode(s, 50, 10)),
+		perCaller: pick(o, 5, perMode(o, 50, 10)),
 		period:    clientPeriod,
 	}
 }
 
-func perMode[T any](s scale, virtual, real T) T {
-	if s.mode == Real {
+func perMode[T any](o Options, virtual, real T) T {
+	if o.Mode == Real {
 		return real
 	}
 	return virtual
 }
 
 // rounds is how often real mode repeats each trial of an open loop.
-func rounds(s scale) int { return pick(s, 1, 5) }
+func rounds(o Options) int { return pick(o, 1, 5) }
 
-func chain() Experiment {
-	return Experiment{
+func chain() studied {
+	return studied{
 		Name:    "chain",
 		Summary: "4 dependent calls of 10 ms; 0 to 100 % of predictions right (SpecRPC figure 8a)",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: chainServers}, rounds: rounds(s), ratios: []ratio{cpuRatio}}
-			for _, percent := range pick(s, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
-				l := chainLoad(s)
+		study: func(o Options) study {
+			st := study{top: topology{servers: chainServers}, rounds: rounds(o), ratios: []ratio{cpuRatio}}
+			for _, percent := range pick(o, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
+				l := chainLoad(o)
 				l.percent = percent
 				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
 			}
 			return st
 		},
-		figures: []figure{{
+		Figures: []spec{{
 			title: "A chain of 4 calls of 10 ms each", x: "correct_percent", xLabel: "right predictions per call (%)",
 			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"},
 		}},
 	}
 }
 
-func chainLength() Experiment {
-	return Experiment{
+func chainLength() studied {
+	return studied{
 		Name:    "chain-length",
 		Summary: "1 to 10 dependent calls of 10 ms, 90 % of predictions right (SpecRPC figure 8b)",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: longestChain}, rounds: rounds(s)}
-			for _, calls := range pick(s, []int{1, 4, longestChain}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, longestChain}) {
-				l := chainLoad(s)
+		study: func(o Options) study {
+			st := study{top: topology{servers: longestChain}, rounds: rounds(o)}
+			for _, calls := range pick(o, []int{1, 4, longestChain}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, longestChain}) {
+				l := chainLoad(o)
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
 				l.period *= 2
@@ -70,50 +70,50 @@ func chainLength() Experiment {
 			}
 			return st
 		},
-		figures: []figure{{
+		Figures: []spec{{
 			title: "Chains of calls of 10 ms, 90 % of predictions right", x: "calls", xLabel: "dependent calls per request",
 			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"},
 		}},
 	}
 }
 
-func chainRTT() Experiment {
+func chainRTT() studied {
 	const rtt = 10 * time.Millisecond
-	return Experiment{
+	return studied{
 		Name:    "chain-rtt",
 		Summary: "4 dependent calls without work, 10 ms round trip (what promise pipelining hides)",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: chainServers, rtt: rtt}, rounds: rounds(s)}
-			for _, percent := range pick(s, []int{0, 100}, []int{0, 50, 90, 100}) {
-				l := chainLoad(s)
+		study: func(o Options) study {
+			st := study{top: topology{servers: chainServers, rtt: rtt}, rounds: rounds(o)}
+			for _, percent := range pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
+				l := chainLoad(o)
 				l.ask.work, l.percent = 0, percent
 				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"rtt_ms", 10}, {"correct_percent", percent}}, l))
 			}
 			return st
 		},
-		figures: []figure{{
+		Figures: []spec{{
 			title: "A chain of 4 calls over a round trip of 10 ms", x: "correct_percent", xLabel: "right predictions per call (%)",
 			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"}, bars: true,
 		}},
 	}
 }
 
-func bandwidth() Experiment {
-	return Experiment{
+func bandwidth() studied {
+	return studied{
 		Name:    "bandwidth",
 		Summary: "bytes on the wire for 4 dependent calls of 64 bytes (SpecRPC figure 8c)",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: chainServers}, rounds: rounds(s), ratios: []ratio{bytesRatio}}
-			for _, percent := range pick(s, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
-				l := chainLoad(s)
+		study: func(o Options) study {
+			st := study{top: topology{servers: chainServers}, rounds: rounds(o), ratios: []ratio{bytesRatio}}
+			for _, percent := range pick(o, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
+				l := chainLoad(o)
 				l.percent = percent
 				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
 			}
 			return st
 		},
-		figures: []figure{{
+		Figures: []spec{{
 			title: "Bytes on the wire for a chain of 4 calls of 64 bytes", x: "correct_percent", xLabel: "right predictions per call (%)",
 			y: "bytes_per_op", yLabel: "bytes per request, both directions", series: []string{"system"}, bars: true,
 		}},

@@ -298,17 +298,17 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
 }
 
 // dominoExperiment makes the points of an experiment.
-func dominoExperiment(o Options, lasting time.Duration, points []dominoPoint) []point {
-	var out []point
+func dominoExperiment(o Options, lasting time.Duration, points []dominoPoint) []Point {
+	var out []Point
 	for _, p := range points {
-		out = append(out, point{doing: p.doing(), run: func(ctx context.Context) ([]Row, error) { return p.run(ctx, o.Seed, lasting) }})
+		out = append(out, Point{Doing: p.doing(), Run: func(ctx context.Context) ([]Row, error) { return p.run(ctx, o.Seed, lasting) }})
 	}
 	return out
 }
 
 // dominoFloor is the floor's distribution as a point.
-func dominoFloor(network, curve string, ack smr.Ack) point {
-	return point{doing: "floor of " + network, run: func(context.Context) ([]Row, error) { return dominoFloorRows(network, curve, ack) }}
+func dominoFloor(network, curve string, ack smr.Ack) Point {
+	return Point{Doing: "floor of " + network, Run: func(context.Context) ([]Row, error) { return dominoFloorRows(network, curve, ack) }}
 }
 
 // catalogOf returns the catalog's protocols of some names, or all.

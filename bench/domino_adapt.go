@@ -23,16 +23,16 @@ func dominoAdapt() Experiment {
 		Name:    "domino-adapt",
 		Summary: "one client's writes while delays change, from it to a replica or between replicas (thesis figure 4.13)",
 		Modes:   []Mode{Virtual},
-		points:  adaptPoints,
-		figures: []figure{
+		Measure: Points(adaptPoints),
+		Figures: []spec{
 			adaptFigure(adaptClient, "delays from the client change"),
 			adaptFigure(adaptReplicas, "delays between replicas change"),
 		},
 	}
 }
 
-func adaptFigure(part, what string) figure {
-	return figure{
+func adaptFigure(part, what string) spec {
+	return spec{
 		suffix: part, title: "Writes until they are durable while " + what, x: "at_s", xLabel: "time (s)",
 		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: Cell{"figure", part}, scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
 	}
@@ -99,13 +99,13 @@ func adaptChanges(part string) wan.Schedule {
 	return s
 }
 
-func adaptPoints(s scale, o Options) []point {
-	var points []point
-	for _, part := range pick(s, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
+func adaptPoints(o Options) []Point {
+	var points []Point
+	for _, part := range pick(o, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
 		for _, protocol := range catalogOf("domino", "domino-direct", "mencius") {
-			points = append(points, point{
-				doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),
-				run:   func(context.Context) ([]Row, error) { return adaptRows(o, part, protocol) },
+			points = append(points, Point{
+				Doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),
+				Run:   func(context.Context) ([]Row, error) { return adaptRows(o, part, protocol) },
 			})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
-func dominoLasting(s scale) time.Duration { return pick(s, time.Second, 10*time.Second) }
+func dominoLasting(o Options) time.Duration { return pick(o, time.Second, 10*time.Second) }
 
 // commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write
 // is durable it costs nothing.
@@ -20,8 +20,8 @@ func dominoCommit() Experiment {
 		Name:    "domino-commit",
 		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",
 		Modes:   []Mode{Virtual},
-		points:  commitPoints,
-		figures: []figure{
+		Measure: Points(commitPoints),
+		Figures: []spec{
 			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
 			{
 				suffix: "na3-sites", title: "Writes until they are durable, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
@@ -35,49 +35,49 @@ func dominoCommit() Experiment {
 	}
 }
 
-func commitFigure(network, replicas string) figure {
-	return figure{
+func commitFigure(network, replicas string) spec {
+	return spec{
 		suffix: network, title: "Writes until they are durable, " + replicas, x: "latency_ms", xLabel: "latency (ms)",
 		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system"}, where: Cell{"figure", network}, scattered: true,
 		marks: thesisCommits(network),
 	}
 }
 
-func commitPoints(s scale, o Options) []point {
-	var points []point
-	for _, network := range pick(s, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
+func commitPoints(o Options) []Point {
+	var points []Point
+	for _, network := range pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
 		points = append(points, dominoFloor(network, network, smr.AckDurable))
 		noisy := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
 		if network == "na3" {
 			noisy.sites = "na3-sites"
 		}
-		points = append(points, commitSystems(s, o, noisy)...)
-		if !s.quick {
+		points = append(points, commitSystems(o, noisy)...)
+		if !o.Quick {
 			plain := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre()}
 			direct := domino.DirectOptions()
 			direct.Slack = commitSlack
-			points = append(points, dominoExperiment(o, dominoLasting(s), []dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
+			points = append(points, dominoExperiment(o, dominoLasting(o), []dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
 		}
-		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckDurable})...)
-		if s.quick {
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckDurable})...)
+		if o.Quick {
 			continue
 		}
-		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckOrdered, noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
-		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre()})...)
-		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckExecuted})...)
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckOrdered, noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre()})...)
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted})...)
 	}
 	for _, clients := range [][]wan.Site{{"IA"}, {"IA", "WA"}} {
 		p := dominoPoint{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients, figure: "few-clients"}
-		points = append(points, commitSystems(s, o, p, "fastpaxos", "multipaxos")...)
+		points = append(points, commitSystems(o, p, "fastpaxos", "multipaxos")...)
 	}
 	return points
 }
 
 // commitSystems returns a point with each of some systems, or with all.
-func commitSystems(s scale, o Options, p dominoPoint, names ...string) []point {
+func commitSystems(o Options, p dominoPoint, names ...string) []Point {
 	var points []dominoPoint
 	for _, protocol := range catalogOf(names...) {
 		points = append(points, p.dominoSystem(protocol))
 	}
-	return dominoExperiment(o, dominoLasting(s), points)
+	return dominoExperiment(o, dominoLasting(o), points)
 }

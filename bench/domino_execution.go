@@ -14,23 +14,23 @@ func dominoPercentile() Experiment {
 		Name:    "domino-percentile",
 		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and what is added (thesis figure 4.10)",
 		Modes:   []Mode{Virtual},
-		points:  percentilePoints,
-		figures: []figure{{
+		Measure: Points(percentilePoints),
+		Figures: []spec{{
 			title: "Domino's writes until they are durable, replicas at WA, PR and NSW", x: "percentile", xLabel: "percentile of delays by which arrivals are predicted",
 			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: Cell{"site", "all"}, floor: "floor_p95_ms",
 		}},
 	}
 }
 
-func percentilePoints(s scale, o Options) []point {
+func percentilePoints(o Options) []Point {
 	var points []dominoPoint
-	for _, slack := range pick(s, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
-		for _, percentile := range pick(s, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
+	for _, slack := range pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
+		for _, percentile := range pick(o, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
 			p := dominoPoint{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
 			points = append(points, p.dominoVariant(domino.Options{Slack: slack, Percentile: percentile}))
 		}
 	}
-	return dominoExperiment(o, dominoLasting(s), points)
+	return dominoExperiment(o, dominoLasting(o), points)
 }
 
 func dominoExecution() Experiment {
@@ -38,8 +38,8 @@ func dominoExecution() Experiment {
 		Name:    "domino-execution",
 		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond the thesis (figures 4.11 and 4.12)",
 		Modes:   []Mode{Virtual},
-		points:  executionPoints,
-		figures: []figure{
+		Measure: Points(executionPoints),
+		Figures: []spec{
 			slackFigure("na3", "WA, VA and QC", "median", "p50_ms"), slackFigure("na3", "WA, VA and QC", "95th percentile", "p95_ms"),
 			slackFigure("globe3", "WA, PR and NSW", "median", "p50_ms"),
 			executionFigure("na3", "WA, VA and QC", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.95"),
@@ -47,8 +47,8 @@ func dominoExecution() Experiment {
 	}
 }
 
-func slackFigure(network, sites, what, column string) figure {
-	return figure{
+func slackFigure(network, sites, what, column string) spec {
+	return spec{
 		suffix: "slack-" + network + "-" + column[:3], title: "Domino's writes until they are executed, replicas at " + sites, x: "slack_ms", xLabel: "added to predicted arrivals (ms)",
 		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: Cell{"figure", "slack-" + network},
 		floor: "floor_" + column,
@@ -58,8 +58,8 @@ func slackFigure(network, sites, what, column string) figure {
 // executionCurve names the figure with the distributions at a contention.
 func executionCurve(network, alpha string) string { return "systems-" + network + "-" + alpha }
 
-func executionFigure(network, sites, alpha string) figure {
-	f := figure{
+func executionFigure(network, sites, alpha string) spec {
+	f := spec{
 		suffix: executionCurve(network, alpha), title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, x: "latency_ms", xLabel: "latency (ms)",
 		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system", "options"}, where: Cell{"figure", executionCurve(network, alpha)}, scattered: true,
 	}
@@ -74,36 +74,36 @@ func executionVariants() []domino.Options {
 	return []domino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true}, {Direct: true, AllLearn: true, Arrival: true}}
 }
 
-func executionPoints(s scale, o Options) []point {
-	points := executionSystems(s, o)
-	for _, network := range pick(s, []string{"na3"}, []string{"na3", "globe3"}) {
+func executionPoints(o Options) []Point {
+	points := executionSystems(o)
+	for _, network := range pick(o, []string{"na3"}, []string{"na3", "globe3"}) {
 		p := dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
 		var swept []dominoPoint
-		for _, variant := range pick(s, executionVariants()[1:3], executionVariants()) {
-			for _, slack := range pick(s, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
+		for _, variant := range pick(o, executionVariants()[1:3], executionVariants()) {
+			for _, slack := range pick(o, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
 				variant.Slack = time.Duration(slack) * time.Millisecond
 				swept = append(swept, p.dominoVariant(variant))
 			}
 		}
-		points = append(points, dominoExperiment(o, dominoLasting(s), swept)...)
+		points = append(points, dominoExperiment(o, dominoLasting(o), swept)...)
 	}
 	return points
 }
 
 // executionSystems are the points of Figure 4.11, where Domino adds 8 ms; and beside it what it
 // does with all options and 2 ms.
-func executionSystems(s scale, o Options) []point {
-	if s.quick {
+func executionSystems(o Options) []Point {
+	if o.Quick {
 		return nil
 	}
-	var points []point
+	var points []Point
 	for _, c := range []struct {
 		network, name string
 		alpha         float64
 	}{{"na3", "0.75", 0.75}, {"globe3", "0.75", 0.75}, {"globe3", "0.95", 0.95}} {
 		curve := executionCurve(c.network, c.name)
 		all := executionSystemsOf(dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), alpha: c.alpha, curve: curve})
-		points = slices.Concat(points, []point{dominoFloor(c.network, curve, smr.AckExecuted)}, dominoExperiment(o, dominoLasting(s), all))
+		points = slices.Concat(points, []Point{dominoFloor(c.network, curve, smr.AckExecuted)}, dominoExperiment(o, dominoLasting(o), all))
 	}
 	return points
 }

@@ -19,7 +19,7 @@ func quickRows(t *testing.T, e Experiment) []Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Figures(); err != nil {
+	if _, err := e.Draw(r); err != nil {
 		t.Error(err)
 	}
 	fits(t, r)
@@ -258,7 +258,7 @@ func TestModelsOfOptions(t *testing.T) {
 // TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment
 // draws; one that does not is not drawn.
 func TestMarksHaveLines(t *testing.T) {
-	drawn := func(f figure, points []dominoPoint) map[string]bool {
+	drawn := func(f spec, points []dominoPoint) map[string]bool {
 		names := map[string]bool{}
 		for _, p := range points {
 			names[f.label(p.base("all", ""), f.series)] = true
@@ -274,7 +274,7 @@ func TestMarksHaveLines(t *testing.T) {
 		e      Experiment
 		points []dominoPoint
 	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
-		for _, f := range c.e.figures {
+		for _, f := range c.e.Figures {
 			names := drawn(f, c.points)
 			for _, m := range f.marks {
 				if marks++; !names[m.line] {
@@ -295,7 +295,7 @@ func TestVariantCells(t *testing.T) {
 		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
 	}
 	say := func(cells []Cell) string { return Row(cells).Text("slack_ms") + " " + Row(cells).Text("options") }
-	for _, d := range deaths(scale{quick: true}) {
+	for _, d := range deaths(Options{Quick: true}) {
 		name := d.system.Name
 		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
 			t.Errorf("smr-failover of %s: %q, want %q", name, got, want[name])

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A figure says how rows become a picture.
-type figure struct {
+// A spec says how rows become a picture.
+type spec struct {
 	suffix string // of the file's name; empty for an experiment's only figure
 	title  string
 	// x and y are columns of numbers.
@@ -43,40 +43,36 @@ type figure struct {
 	ratio  bool
 }
 
-// A Figure is a picture of a result.
-type Figure struct {
+// A Picture is a picture of a result.
+type Picture struct {
 	// Name begins with the experiment's and has no extension.
 	Name string
 	SVG  []byte
 }
 
-// Figures draws the result of one of this package's experiments. What a quick run leaves out has no
-// figure.
-func (r *Result) Figures() ([]Figure, error) {
-	e, ok := Lookup(r.Experiment)
-	if !ok {
-		return nil, fmt.Errorf("bench: figures: no experiment %q", r.Experiment)
-	}
-	var out []Figure
-	for i, f := range e.figures {
-		name := e.Name
+// drawAll draws the figures of an experiment, whose name their names begin with. time is the kind of time that it
+// ran in. What has no rows, as after a quick run, is left out, but an error if nothing else is left.
+func drawAll(name, time string, figures []spec, rows []Row) ([]Picture, error) {
+	var out []Picture
+	for i, f := range figures {
+		name := name
 		if f.suffix != "" {
 			name += "-" + f.suffix
 		}
-		if last := i == len(e.figures)-1; !f.wanted(r.Rows) && (len(out) > 0 || !last) {
+		if last := i == len(figures)-1; !f.wanted(rows) && (len(out) > 0 || !last) {
 			continue
 		}
-		svg, err := f.draw(r)
+		svg, err := f.draw(time, rows)
 		if err != nil {
-			return nil, fmt.Errorf("bench: figure %s: %w", name, err)
+			return nil, fmt.Errorf("figure %s: %w", name, err)
 		}
-		out = append(out, Figure{Name: name, SVG: svg})
+		out = append(out, Picture{Name: name, SVG: svg})
 	}
 	return out, nil
 }
 
 // wanted tells whether some of the rows are meant for the figure.
-func (f figure) wanted(rows []Row) bool {
+func (f spec) wanted(rows []Row) bool {
 	return f.where.Name == "" || slices.ContainsFunc(rows, func(r Row) bool { return r.Value(f.where.Name) == f.where.Value })
 }
 
@@ -88,7 +84,7 @@ type line struct {
 
 // lines returns the figure's series in the order in which the rows have them, and the
 // names of the places on an axis that has no numbers.
-func (f figure) lines(rows []Row) (lines []line, categories []string) {
+func (f spec) lines(rows []Row) (lines []line, categories []string) {
 	floor := line{name: "floor"}
 	for _, row := range rows {
 		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
@@ -126,7 +122,7 @@ func (f figure) lines(rows []Row) (lines []line, categories []string) {
 }
 
 // place returns where on the axis of x the row belongs.
-func (f figure) place(row Row, categories *[]string) (x float64, ok bool) {
+func (f spec) place(row Row, categories *[]string) (x float64, ok bool) {
 	if len(f.across) == 0 {
 		return row.Number(f.x)
 	}
@@ -140,7 +136,7 @@ func (f figure) place(row Row, categories *[]string) (x float64, ok bool) {
 }
 
 // label names what tells the row from others; numbers need their column's name.
-func (f figure) label(row Row, columns []string) string {
+func (f spec) label(row Row, columns []string) string {
 	var names []string
 	for _, c := range columns {
 		name := row.Text(c)
@@ -164,13 +160,13 @@ const (
 	leastPlotWidth = 5.2 * vg.Inch
 )
 
-func (f figure) draw(r *Result) ([]byte, error) {
-	lines, categories := f.lines(r.Rows)
+func (f spec) draw(time string, rows []Row) ([]byte, error) {
+	lines, categories := f.lines(rows)
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("no row has %s to show", f.y)
 	}
 	p := plot.New()
-	words := wording{title: fmt.Sprintf("%s (%s time)", f.title, r.Mode)}
+	words := wording{title: fmt.Sprintf("%s (%s time)", f.title, time)}
 	legend := plot.NewLegend()
 	style(p, &legend)
 	height := figureHeight
@@ -207,7 +203,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 }
 
 // addNumbered draws lines or bars over an axis of numbers.
-func (f figure) addNumbered(p *plot.Plot, legend *plot.Legend, lines []line) error {
+func (f spec) addNumbered(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
 	p.Y.Min = 0
 	p.Y.Tick.Marker = steps{}
@@ -339,7 +335,7 @@ func style(p *plot.Plot, legend *plot.Legend) {
 	legend.ThumbnailWidth = vg.Points(24)
 }
 
-func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
+func (f spec) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	var ticks []plot.Tick
 	style := looks(lines)
 	for i, l := range lines {

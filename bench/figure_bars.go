@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-func (f figure) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
+func (f spec) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	var xs []float64
 	for _, l := range lines {
 		for _, xy := range l.points {
@@ -61,7 +61,7 @@ func offsetAcross(i, n int) vg.Length {
 	return -widthAcross(n) * vg.Length(float64(i)-float64(n-1)/2)
 }
 
-func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) error {
+func (f spec) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) error {
 	n := len(categories)
 	names := slices.Clone(categories)
 	slices.Reverse(names) // the axis grows upwards; the first row belongs on top

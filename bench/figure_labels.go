@@ -11,7 +11,7 @@ import (
 
 // labels returns the lines that can be named where they end, in place of a legend: all of them, or
 // none. They must end at the plot's right side, and a paper's marks need a legend anyway.
-func (f figure) labels(lines []line, marked bool) []line {
+func (f spec) labels(lines []line, marked bool) []line {
 	if f.bars || f.scattered || marked || len(f.across) > 0 || len(lines) < 2 {
 		return nil
 	}

@@ -40,7 +40,7 @@ const othersNote = "circles: other implementations, measured"
 
 // nameOf says in the legend what a mark is. Those on bars show by their place to which series they
 // belong.
-func (f figure) nameOf(m mark) string {
+func (f spec) nameOf(m mark) string {
 	name := cmp.Or(m.source, "paper")
 	if len(f.across) == 0 {
 		name = m.line + ", " + name
@@ -53,7 +53,7 @@ func (f figure) nameOf(m mark) string {
 
 // note explains the marks of a paper, "" if there are none. Those of others have a note of their
 // own.
-func (f figure) note() string {
+func (f spec) note() string {
 	var kinds []string
 	paper := func(m mark) bool { return m.source == "" }
 	switch {
@@ -74,12 +74,12 @@ func (f figure) note() string {
 }
 
 // others tells whether some are of others.
-func (f figure) others() bool {
+func (f spec) others() bool {
 	return slices.ContainsFunc(f.marks, func(m mark) bool { return m.source != "" })
 }
 
 // addMarks draws the marks whose series is drawn, and returns their names.
-func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) (names []string, err error) {
+func (f spec) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) (names []string, err error) {
 	for _, m := range f.marks {
 		i := slices.IndexFunc(lines, func(l line) bool { return l.name == m.line })
 		if i < 0 {
@@ -107,7 +107,7 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 }
 
 // addPoint draws a mark at its place, or so much above it. The first of a name is in the legend.
-func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Color, at plotter.XY, up vg.Length, first bool) error {
+func (f spec) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Color, at plotter.XY, up vg.Length, first bool) error {
 	points, err := plotter.NewScatter(plotter.XYs{at})
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r raised) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 }
 
 // addLevel draws a line at the mark's value from one side to the other.
-func (f figure) addLevel(p *plot.Plot, legend *plot.Legend, m mark, c color.Color) error {
+func (f spec) addLevel(p *plot.Plot, legend *plot.Legend, m mark, c color.Color) error {
 	level, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: m.y}, {X: p.X.Max, Y: m.y}})
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (f figure) addLevel(p *plot.Plot, legend *plot.Legend, m mark, c color.Colo
 	return nil
 }
 
-func (f figure) markColour(lines []line, series int) color.Color {
+func (f spec) markColour(lines []line, series int) color.Color {
 	if len(f.across) > 0 {
 		return color.Gray{Y: 0x33} // it stands on a bar of its series' colour
 	}

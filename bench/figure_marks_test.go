@@ -13,11 +13,11 @@ func TestMarksOfAPaper(t *testing.T) {
 		{{"system", "spec"}, {"site", "all"}, {"ops", 50}, {"ms", 20.0}},
 		{{"system", "spec"}, {"site", "nothing to show"}},
 	}
-	lines := figure{
+	lines := spec{
 		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},
 		marks: []mark{{line: "spec", x: 50, y: 23}, {line: "spec", x: nowhere(), y: 95, bound: "over"}, {line: "other", x: 50, y: 1}},
 	}
-	across := figure{
+	across := spec{
 		title: "Bars", y: "share", yLabel: "share", across: []string{"site"}, series: []string{"system"},
 		marks: []mark{{line: "spec", category: "all", y: 0.42}, {line: "spec", category: "elsewhere", y: 0.42}},
 	}
@@ -28,7 +28,7 @@ func TestMarksOfAPaper(t *testing.T) {
 	plain := lines
 	plain.marks = nil
 	for _, c := range []struct {
-		f        figure
+		f        spec
 		has, not []string
 	}{
 		{lines, []string{"spec, paper<", "spec, paper (over)<", "triangles, dotted lines" + marksNote}, []string{"other, paper"}},
@@ -36,7 +36,7 @@ func TestMarksOfAPaper(t *testing.T) {
 		{others, []string{">another one<", ">paper<", marksNote, othersNote}, nil},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
-		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})
+		svg, err := c.f.draw("virtual", rows)
 		if err != nil {
 			t.Fatal(err)
 		}

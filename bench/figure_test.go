@@ -7,28 +7,15 @@ import (
 	"testing"
 )
 
-// plausible makes a result that has all the rows of the experiment's study, without running it.
-func plausible(t *testing.T, e Experiment) *Result {
-	t.Helper()
-	if e.study == nil {
-		return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: samples(e)}
-	}
-	s := newSession(e.Name, e.study(scale{mode: e.Modes[0], quick: true}), e.Modes[0], 1, nil)
-	for g, group := range s.groups {
-		for i := range group {
-			r := repeated(1000000 * (1 + 3*4))
-			r.total.bytes, r.total.cpu = 100, 50000
-			r.rounds[0].cpuUsPerOp = 50
-			s.tally[g][i] = r
-		}
-	}
-	return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()}
+// plausible makes a result of an experiment, without running it.
+func plausible(e Experiment) *Result {
+	return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: samples(e)}
 }
 
 // samples makes rows that have something for each figure.
 func samples(e Experiment) []Row {
 	var rows []Row
-	for _, f := range e.figures {
+	for _, f := range e.Figures {
 		for i, system := range []string{"raft", "multipaxos"} {
 			row := Row{{"system", system}}
 			switch f.where.Name {
@@ -55,21 +42,21 @@ func samples(e Experiment) []Row {
 func TestEveryExperimentDrawsItsFigures(t *testing.T) {
 	for _, e := range Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
-			figures, err := plausible(t, e).Figures()
+			figures, err := e.Draw(plausible(e))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(figures) != len(e.figures) || len(figures) == 0 {
-				t.Fatalf("%d figures were drawn, want %d and at least one", len(figures), len(e.figures))
+			if len(figures) != len(e.Figures) || len(figures) == 0 {
+				t.Fatalf("%d figures were drawn, want %d and at least one", len(figures), len(e.Figures))
 			}
 			for i, f := range figures {
-				checkSVG(t, f, e.figures[i])
+				checkSVG(t, f, e.Figures[i])
 			}
 		})
 	}
 }
 
-func checkSVG(t *testing.T, got Figure, want figure) {
+func checkSVG(t *testing.T, got Picture, want spec) {
 	t.Helper()
 	var text strings.Builder
 	d := xml.NewDecoder(strings.NewReader(string(got.SVG)))
@@ -94,7 +81,7 @@ func checkSVG(t *testing.T, got Figure, want figure) {
 
 // TestFloorOfAFigure: the floor is a line of its own, with one point at each place, in order.
 func TestFloorOfAFigure(t *testing.T) {
-	f := figure{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
+	f := spec{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
 	lines, _ := f.lines([]Row{
 		{{"system", "a"}, {"x", 2}, {"y", 5}, {"least", 3}}, {{"system", "a"}, {"x", 1}, {"y", 4}, {"least", 2}}, {{"system", "b"}, {"x", 2}, {"y", 6}, {"least", 3}}, {{"system", "b"}, {"x", 3}, {"y", 6}},
 	})
@@ -111,22 +98,19 @@ func TestFiguresOfAPart(t *testing.T) {
 	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []Row{
 		{{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 2}, {"latency_ms", 30.0}}, {{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 6}, {"latency_ms", 31.0}},
 	}}
-	figures, err := r.Figures()
+	figures, err := dominoCommit().Draw(r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {
 		t.Errorf("%d figures, %v", len(figures), err)
 	}
 	r.Rows = r.Rows[:0]
-	if _, err := r.Figures(); err == nil || !strings.Contains(err.Error(), "no row") {
+	if _, err := dominoCommit().Draw(r); err == nil || !strings.Contains(err.Error(), "no row") {
 		t.Errorf("got error %v, want one that says that there are no rows", err)
 	}
 }
 
 func TestFigureWithoutRowsIsAnError(t *testing.T) {
 	r := &Result{Experiment: "chain", Mode: Virtual}
-	if _, err := r.Figures(); err == nil || !strings.Contains(err.Error(), "figure chain") {
+	if _, err := chain().experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
 		t.Errorf("got error %v, want one that names the figure", err)
-	}
-	if _, err := (&Result{Experiment: "nothing"}).Figures(); err == nil {
-		t.Error("figures of an unknown experiment were drawn")
 	}
 }

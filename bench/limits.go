@@ -20,33 +20,33 @@ type limit struct {
 }
 
 // limits asks what speculation costs and gains where a limit on concurrent streams is near.
-func limits() Experiment {
-	return Experiment{
+func limits() studied {
+	return studied{
 		Name:    "limits",
 		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of half-open calls",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
+		study: func(o Options) study {
+			st := study{top: topology{servers: 1, shared: true}, rounds: pick(o, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
 			for _, streams := range []int{16, 100, 0} {
-				for _, callers := range pick(s, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
-					st.groups = append(st.groups, limitedTrials(s, limit{streams: streams}, callers))
+				for _, callers := range pick(o, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
+					st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
 				}
 			}
 			for _, l := range []limit{{streams: 100, staged: true}, {halfOpen: 32}, {halfOpen: 32, staged: true}} {
 				for _, callers := range []int{16, 200} {
-					st.groups = append(st.groups, limitedTrials(s, l, callers))
+					st.groups = append(st.groups, limitedTrials(o, l, callers))
 				}
 			}
 			for _, staged := range []bool{false, true} { // what nobody has learnt
 				for _, callers := range []int{16, 64, 400} {
 					for _, streams := range []int{16, 100, 0} {
-						st.groups = append(st.groups, coldTrials(limitedTrials(s, limit{streams: streams, staged: staged}, callers)))
+						st.groups = append(st.groups, coldTrials(limitedTrials(o, limit{streams: streams, staged: staged}, callers)))
 					}
 				}
 			}
 			return st
 		},
-		figures: []figure{{
+		Figures: []spec{{
 			title: "Chains of 3 calls of 50 ms over one connection", x: "callers", xLabel: "callers",
 			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams", "half_open", "calls", "connection"},
 		}},
@@ -54,10 +54,10 @@ func limits() Experiment {
 }
 
 // limitedTrials are a closed loop of callers over a connection with a limit.
-func limitedTrials(s scale, lim limit, callers int) []trial {
+func limitedTrials(o Options, lim limit, callers int) []trial {
 	l := load{
 		callers: callers, calls: limitedCalls, ask: ask{work: limitedWork},
-		guessing: true, percent: 100, perCaller: pick(s, 10, 20),
+		guessing: true, percent: 100, perCaller: pick(o, 10, 20),
 	}
 	orAny := func(n int) any {
 		if n == 0 {

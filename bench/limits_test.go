@@ -8,8 +8,8 @@ import (
 // there are, speculation costs at most 5 % of the mean and of the throughput. A call may now and
 // then be behind one that tries whether the limit still holds.
 func TestNeverSlowerAtALimit(t *testing.T) {
-	st := limits().study(scale{mode: Virtual, quick: true})
-	s := newSession("limits", st, Virtual, 7, nil)
+	st := limits().study(Options{Mode: Virtual, Quick: true})
+	s := newSession(st, Run{Options{Mode: Virtual, Seed: 7}, "limits"})
 	if err := s.virtual(t.Context(), bubbles(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -2,18 +2,18 @@ package bench
 
 import "time"
 
-func multilevel() Experiment {
+func multilevel() studied {
 	const rtt = 2 * time.Millisecond
 	const servers = 4
-	return Experiment{
+	return studied{
 		Name:    "multilevel",
 		Summary: "a call passed on through 1 to 4 servers of 10 ms each, which predict right or wrong",
 		Modes:   []Mode{Virtual, Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: servers, rtt: rtt, forward: true}, rounds: rounds(s)}
+		study: func(o Options) study {
+			st := study{top: topology{servers: servers, rtt: rtt, forward: true}, rounds: rounds(o)}
 			for _, predict := range []guess{rightGuess, wrongGuess} {
-				for _, n := range pick(s, []int{1, 4}, []int{1, 2, 3, 4}) {
-					l := chainLoad(s)
+				for _, n := range pick(o, []int{1, 4}, []int{1, 2, 3, 4}) {
+					l := chainLoad(o)
 					l.calls, l.guessing = 1, false
 					l.ask.hops, l.ask.predict = n-1, predict
 					params := []Cell{{"servers", n}, {"server_prediction", predict.String()}}
@@ -22,7 +22,7 @@ func multilevel() Experiment {
 			}
 			return st
 		},
-		figures: []figure{
+		Figures: []spec{
 			{
 				suffix: "right", title: "A call through several servers, which predict right",
 				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",

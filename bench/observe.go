@@ -29,8 +29,8 @@ func observeOverhead() Experiment {
 		Name:    "observe-overhead",
 		Summary: "echoes of 64 bytes and 4 KB, no work, 16 callers: what it costs to observe, and to group calls by request (real mode)",
 		Modes:   []Mode{Real},
-		whole:   measureObservers,
-		figures: observeFigures(),
+		Measure: measureObservers,
+		Figures: observeFigures(),
 	}
 }
 
@@ -156,16 +156,16 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 }
 
 // measureObservers plays the trials in turns.
-func measureObservers(ctx context.Context, w wholeRun) ([]Row, error) {
-	st := study{top: topology{servers: 1, shared: true}, rounds: pick(w.scale, 2, 25), ratios: []ratio{cpuRatio}}
+func measureObservers(ctx context.Context, w Run) ([]Row, error) {
+	st := study{top: topology{servers: 1, shared: true}, rounds: pick(w.Options, 2, 25), ratios: []ratio{cpuRatio}}
 	for _, size := range []int{payloadBytes, 4096} {
-		groups, err := observerTrials(size, pick(w.scale, 30*time.Millisecond, 100*time.Millisecond))
+		groups, err := observerTrials(size, pick(w.Options, 30*time.Millisecond, 100*time.Millisecond))
 		if err != nil {
 			return nil, err
 		}
 		st.groups = append(st.groups, groups...)
 	}
-	s := newSession(w.name, st, w.mode, w.Seed, w.Progress)
+	s := newSession(st, w)
 	if err := s.real(ctx); err != nil {
 		return nil, err
 	}
@@ -185,13 +185,13 @@ func measureObservers(ctx context.Context, w wholeRun) ([]Row, error) {
 	return rows, nil
 }
 
-func observeFigures() []figure {
-	var figures []figure
+func observeFigures() []spec {
+	var figures []spec
 	for _, y := range []struct{ suffix, title, column string }{
 		{"latency", "Mean latency", offLatencyRatio},
 		{"cpu", "Processor time", offCPURatio},
 	} {
-		figures = append(figures, figure{
+		figures = append(figures, spec{
 			suffix: y.suffix, title: y.title + " of a chain of 4 echoes, observed",
 			y: y.column, yLabel: "times that of Foresay switched off", where: Cell{"calls", chainCalls},
 			across: []string{"system", "predictor", "grouped"}, ratio: true, series: []string{"bytes"},

@@ -2,22 +2,22 @@ package bench
 
 import "time"
 
-func overhead() Experiment {
-	return Experiment{
+func overhead() studied {
+	return studied{
 		Name:    "overhead",
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []Mode{Real},
-		study: func(s scale) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
+		study: func(o Options) study {
+			st := study{top: topology{servers: 1, shared: true}, rounds: pick(o, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 15*time.Millisecond, 60*time.Millisecond)}
+					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(o, 15*time.Millisecond, 60*time.Millisecond)}
 					st.groups = append(st.groups, overheadTrials(l))
 				}
 			}
 			return st
 		},
-		figures: overheadFigures(),
+		Figures: overheadFigures(),
 	}
 }
 
@@ -67,8 +67,8 @@ func overheadTrials(l load) []trial {
 	return group
 }
 
-func overheadFigures() []figure {
-	var figures []figure
+func overheadFigures() []spec {
+	var figures []spec
 	for _, y := range []struct {
 		suffix, title string
 		column        ratio
@@ -81,7 +81,7 @@ func overheadFigures() []figure {
 			n            int
 			suffix, what string
 		}{{1, "echo", "a 64-byte echo"}, {chainCalls, "chain", "a chain of 4 echoes"}} {
-			figures = append(figures, figure{
+			figures = append(figures, spec{
 				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
 				y: string(y.column), yLabel: "times plain gRPC's", where: Cell{"calls", calls.n},
 				across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, ratio: true, series: []string{"callers"},

@@ -34,7 +34,7 @@ func TestLooks(t *testing.T) {
 	seen := 0
 	for _, r := range realResults(t) {
 		e, _ := Lookup(r.Experiment)
-		for _, f := range e.figures {
+		for _, f := range e.Figures {
 			lines, _ := f.lines(r.Rows)
 			for i, l := range looks(lines) {
 				if l.glyph == nil && lines[i].name != "floor" {
@@ -141,7 +141,7 @@ func texts(t *testing.T, svg []byte) (boxes []box) {
 // of the picture.
 func TestTextsDoNotOverlap(t *testing.T) {
 	n := 0
-	check := func(f Figure) {
+	check := func(f Picture) {
 		all := texts(t, f.SVG)
 		_, rest, _ := strings.Cut(string(f.SVG), `width="`)
 		rest, _, _ = strings.Cut(rest, "pt")
@@ -163,7 +163,12 @@ func TestTextsDoNotOverlap(t *testing.T) {
 		}
 	}
 	for _, r := range realResults(t) {
-		figures, err := r.Figures()
+		e, ok := Lookup(r.Experiment)
+		if !ok {
+			t.Errorf("no experiment %s", r.Experiment)
+			continue
+		}
+		figures, err := e.Draw(&r)
 		if err != nil && !strings.Contains(err.Error(), "no row") {
 			t.Error(err)
 		}
@@ -172,7 +177,7 @@ func TestTextsDoNotOverlap(t *testing.T) {
 		}
 	}
 	for _, e := range Experiments() {
-		figures, err := plausible(t, e).Figures()
+		figures, err := e.Draw(plausible(e))
 		if err != nil {
 			t.Fatal(err)
 		}

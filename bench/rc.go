@@ -45,7 +45,7 @@ type rcPoint struct {
 
 // rcStudy is an experiment on latencies of the geo-replicated store.
 type rcStudy struct {
-	points func(scale) ([]rcPoint, error)
+	points func(Options) ([]rcPoint, error)
 	rows   func(rcMeasure) []Row // nil: rcRows
 	growth bool                  // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
@@ -54,8 +54,8 @@ type rcStudy struct {
 
 // run puts each system under each point. All play the same transactions: those of a client depend
 // on its number and the seed.
-func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
-	points, err := st.points(w.scale)
+func (st rcStudy) run(ctx context.Context, w Run) ([]Row, error) {
+	points, err := st.points(w.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +63,13 @@ func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 	var rows, quantiles []Row
 	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error {
 		p := points[i]
-		w.step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
+		w.Step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
 		played, err := play(p, mode)
 		if err != nil {
 			return fmt.Errorf("%v%s: %w", mode, cellsText(p.params), err)
 		}
 		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
-		if w.mode == Virtual {
+		if w.Mode == Virtual {
 			m.params = append(slices.Clone(p.params), Cell{"sync_ms", int(syncTime / time.Millisecond)})
 		}
 		if st.rows != nil {
@@ -82,7 +82,7 @@ func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 		}
 		return nil
 	}
-	if w.mode == Virtual {
+	if w.Mode == Virtual {
 		err = st.virtual(ctx, w, len(points), measure)
 	} else {
 		err = st.real(ctx, w, len(points), measure)
@@ -111,7 +111,7 @@ func cellsText(cells []Cell) string {
 type rcMeasuring func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error
 
 // virtual gives each measurement a bubble and a new store.
-func (st rcStudy) virtual(ctx context.Context, w wholeRun, points int, measure rcMeasuring) error {
+func (st rcStudy) virtual(ctx context.Context, w Run, points int, measure rcMeasuring) error {
 	for i := range points {
 		for _, mode := range rcSystems() {
 			if err := ctx.Err(); err != nil {
@@ -172,7 +172,7 @@ func (p rcPoint) play(ctx context.Context, store *geostore.Store, mode client.Mo
 }
 
 // real loads a store once and puts the systems under the points one after the other.
-func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMeasuring) error {
+func (st rcStudy) real(ctx context.Context, w Run, points int, measure rcMeasuring) error {
 	return withRealStore(ctx, w, wan.SpecRPC(), func(store *geostore.Store) error {
 		for i := range points {
 			for _, mode := range rcSystems() {
@@ -189,11 +189,11 @@ func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMe
 }
 
 // withRealStore runs a store on disks in a temporary directory, with its keys loaded.
-func withRealStore(ctx context.Context, w wholeRun, m wan.Matrix, f func(*geostore.Store) error) error {
+func withRealStore(ctx context.Context, w Run, m wan.Matrix, f func(*geostore.Store) error) error {
 	return withTempDir(func(dir string) error {
 		store, err := geostore.Open(ctx, geostore.Config{
-			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
-			Loading: func(done, all uint64) { w.step(int(done), int(all), "loading keys") },
+			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.Options), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
+			Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
 		})
 		if err != nil {
 			return err
@@ -212,8 +212,8 @@ func withTempDir(f func(dir string) error) error {
 }
 
 // rcKeysOf is how many keys there are. In virtual mode they cost nothing.
-func rcKeysOf(s scale) uint64 {
-	if s.mode == Real && s.quick {
+func rcKeysOf(o Options) uint64 {
+	if o.Mode == Real && o.Quick {
 		return rcQuickKeys
 	}
 	return rcKeys

@@ -29,8 +29,9 @@ func awayExperiment(name string, share float64, summary string) Experiment {
 		Summary: summary,
 		Modes:   []Mode{Real},
 		Away:    true,
-		whole:   func(ctx context.Context, w wholeRun) ([]Row, error) { return away(ctx, w, share) },
-		figures: []figure{
+		Bubbles: true,
+		Measure: func(ctx context.Context, w Run) ([]Row, error) { return away(ctx, w, share) },
+		Figures: []spec{
 			{
 				suffix: "commits", title: "A site leaves and comes back: commits", x: "second", xLabel: "seconds",
 				y: "commits_per_s", yLabel: "commits per second", series: []string{"run", "phase"},
@@ -66,7 +67,7 @@ type awayPhase struct {
 	begin   func() error
 }
 
-func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error) {
+func away(ctx context.Context, w Run, share float64) (rows []Row, err error) {
 	if w.Program == "" {
 		return nil, errNoProgram
 	}
@@ -91,7 +92,7 @@ func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error
 
 // awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is
 // a share of what the store takes at first.
-func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows []Row, err error) {
+func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []Row, err error) {
 	nothing := func(*replicated.Processes) error { return nil }
 	run, killed, restarted := "undisturbed", nothing, nothing
 	if kill {
@@ -104,20 +105,20 @@ func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows [
 			return err
 		}
 		defer store.close()
-		w.step(0, 1, "waiting for the store")
+		w.Step(0, 1, "waiting for the store")
 		if err := store.load(ctx, peersClients); err != nil {
 			return err
 		}
-		m := &awayRun{name: run, store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
-		gone := pick(w.scale, 25, 600)
+		m := &awayRun{name: run, store: store, Run: w, keys: pick(w.Options, awayQuickKeys, awayKeys)}
+		gone := pick(w.Options, 25, 600)
 		if w.Away > 0 {
 			gone = max(int(w.Away/time.Second), 1)
 		}
 		rows, err = m.run(ctx, []awayPhase{
 			{"warm", awayWarm, func() error { return nil }},
-			{"up", pick(w.scale, 8, 20), func() error { m.pace(share); return nil }},
+			{"up", pick(w.Options, 8, 20), func() error { m.pace(share); return nil }},
 			{"away", gone, func() error { return killed(store.servers) }},
-			{"back", pick(w.scale, 25, 120), func() error { return restarted(store.servers) }},
+			{"back", pick(w.Options, 25, 120), func() error { return restarted(store.servers) }},
 		})
 		return err
 	})
@@ -126,7 +127,7 @@ func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows [
 
 // awayRun drives clients and counts by second.
 type awayRun struct {
-	wholeRun
+	Run
 	name  string
 	store rival
 	keys  int
@@ -201,7 +202,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 	var rows []Row
 	var up awaySecond // of the second phase, all seconds together
 	for i, p := range phases {
-		m.step(i, len(phases), p.name)
+		m.Step(i, len(phases), p.name)
 		begin := make(chan error, 1)
 		go func() { begin <- p.begin() }() // while seconds are counted
 		for range p.seconds {

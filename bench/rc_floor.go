@@ -42,8 +42,8 @@ func (w floorWorkload) Next(r *rand.Rand) workload.Txn {
 // All keys are as popular as each other: hardly ever do two transactions meet. Auto gets time to
 // try both of its modes before anything is measured, but for a quick run on the wall clock, which
 // shows it trying.
-func floorPoint(s scale) ([]rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(s), 0)
+func floorPoint(o Options) ([]rcPoint, error) {
+	keys, err := workload.Zipfian(rcKeysOf(o), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func floorPoint(s scale) ([]rcPoint, error) {
 		}
 		mix = append(mix, workload.Part{Workload: floorWorkload{c, y}, Weight: 1})
 	}
-	p := rcPoint{workload: mix, clients: 1, txns: pick(s, 360, 3600), lasting: pick(s, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
-	if s.mode == Real && s.quick {
+	p := rcPoint{workload: mix, clients: 1, txns: pick(o, 360, 3600), lasting: pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
+	if o.Mode == Real && o.Quick {
 		p.warm = rcWarmUp
 	}
 	return []rcPoint{p}, nil
@@ -70,8 +70,9 @@ func rcFloors() Experiment {
 		Name:    "rc-floor",
 		Summary: "geo-replicated transactions that nobody contends with, against the round trip to the nearest other site; virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
-		whole:   rcStudy{rows: floorRows, points: floorPoint}.run,
-		figures: []figure{
+		Bubbles: true,
+		Measure: rcStudy{rows: floorRows, points: floorPoint}.run,
+		Figures: []spec{
 			{
 				title: "Transactions without contention, against one round trip", y: "ratio_to_floor", yLabel: "times the round trip to the nearest other site",
 				across: []string{"class"}, ratio: true, series: []string{"system"}, where: Cell{"site", "all"},

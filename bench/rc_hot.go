@@ -21,8 +21,9 @@ func rcHot() Experiment {
 		Name:    "rc-hot",
 		Summary: "clients of three sites 0.5 ms apart, all of which add to one key: commits per second, attempts per commit; virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Real, Virtual},
-		whole:   hotKey,
-		figures: []figure{
+		Bubbles: true,
+		Measure: hotKey,
+		Figures: []spec{
 			{
 				suffix: "commits", title: "Clients that all add to one key", x: "clients", xLabel: "clients",
 				y: "commits_per_s", yLabel: "commits per second", series: []string{"system"},
@@ -51,15 +52,15 @@ func (hotWorkload) Next(*rand.Rand) workload.Txn {
 func hotModes() []client.Mode { return []client.Mode{client.Spec, client.Predicated} }
 
 // hotKey gives each measurement a store of its own, on disks or in a bubble.
-func hotKey(ctx context.Context, w wholeRun) ([]Row, error) {
-	perSite := pick(w.scale, []int{3, 16}, []int{3, 16, 67})
+func hotKey(ctx context.Context, w Run) ([]Row, error) {
+	perSite := pick(w.Options, []int{3, 16}, []int{3, 16, 67})
 	var rows []Row
 	for i, n := range perSite {
 		for j, mode := range hotModes() {
-			w.step(i*len(hotModes())+j, len(perSite)*len(hotModes()), fmt.Sprintf("%v clients=%d", mode, 3*n))
+			w.Step(i*len(hotModes())+j, len(perSite)*len(hotModes()), fmt.Sprintf("%v clients=%d", mode, 3*n))
 			var played geostore.Played
 			var err error
-			if w.mode == Virtual {
+			if w.Mode == Virtual {
 				w.Bubble(func() { played, err = hotPlay(ctx, w, mode, n, "") })
 			} else {
 				err = withTempDir(func(dir string) error {
@@ -76,15 +77,15 @@ func hotKey(ctx context.Context, w wholeRun) ([]Row, error) {
 	return rows, nil
 }
 
-func hotPlay(outer context.Context, w wholeRun, mode client.Mode, perSite int, dir string) (played geostore.Played, err error) {
+func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir string) (played geostore.Played, err error) {
 	ctx := outer
-	if w.mode == Virtual {
+	if w.Mode == Virtual {
 		ctx = context.WithoutCancel(outer) // its channel belongs to no bubble
 	}
 	cfg := geostore.Config{
 		Matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), Shards: rcShards, Keys: 1, ValueBytes: rcValueBytes, Seed: w.Seed, Dir: dir, Loopback: dir != "",
 	}
-	if w.mode == Virtual {
+	if w.Mode == Virtual {
 		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, rcJitter), syncTime
 	}
 	store, err := geostore.Open(ctx, cfg)
@@ -97,7 +98,7 @@ func hotPlay(outer context.Context, w wholeRun, mode client.Mode, perSite int, d
 		return played, err
 	}
 	defer clients.Close()
-	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: pick(w.scale, 2*time.Second, 8*time.Second)})
+	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: pick(w.Options, 2*time.Second, 8*time.Second)})
 }
 
 func hotRow(mode client.Mode, clients int, p geostore.Played) Row {

@@ -27,8 +27,8 @@ func rcLarge() Experiment {
 		Name:    "rc-large",
 		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, memory, bytes written to disks",
 		Modes:   []Mode{Real},
-		whole:   largeValues,
-		figures: []figure{{
+		Measure: largeValues,
+		Figures: []spec{{
 			title: "Values of 1 MiB, sites 50 ms apart", x: "clients", xLabel: "clients",
 			y: "commits_per_s", yLabel: "commits per second", series: []string{"system"},
 		}},
@@ -37,11 +37,11 @@ func rcLarge() Experiment {
 
 // largeValues gives each number of clients a store of its own. Machines and clients share this
 // process and its memory.
-func largeValues(ctx context.Context, w wholeRun) ([]Row, error) {
-	counts := pick(w.scale, []int{1, 8}, []int{1, 8, 16})
+func largeValues(ctx context.Context, w Run) ([]Row, error) {
+	counts := pick(w.Options, []int{1, 8}, []int{1, 8, 16})
 	var rows []Row
 	for i, n := range counts {
-		w.step(i, len(counts), fmt.Sprintf("clients=%d", n))
+		w.Step(i, len(counts), fmt.Sprintf("clients=%d", n))
 		err := withTempDir(func(dir string) error {
 			row, err := largeRow(ctx, w, dir, n)
 			rows = append(rows, row)
@@ -54,7 +54,7 @@ func largeValues(ctx context.Context, w wholeRun) ([]Row, error) {
 	return rows, nil
 }
 
-func largeRow(ctx context.Context, w wholeRun, dir string, n int) (row Row, err error) {
+func largeRow(ctx context.Context, w Run, dir string, n int) (row Row, err error) {
 	matrix := wan.Uniform(rcLargeTrip, wan.SpecRPC().Sites()...)
 	store, err := geostore.Open(ctx, geostore.Config{
 		Matrix: matrix, Shards: rcShards, Keys: 1, ValueBytes: rcLargeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
@@ -70,7 +70,7 @@ func largeRow(ctx context.Context, w wholeRun, dir string, n int) (row Row, err 
 	defer clients.Close()
 	written := writtenBytes()
 	p, err := clients.Play(ctx, geostore.Load{
-		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: pick(w.scale, 5*time.Second, 15*time.Second), Failures: true,
+		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
 	})
 	if err != nil {
 		return nil, err

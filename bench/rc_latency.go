@@ -10,25 +10,25 @@ import (
 const rcAlpha = 0.75
 
 // rcLasting is how long a system is measured on the wall clock.
-func rcLasting(s scale) time.Duration { return pick(s, 2*time.Second, 12*time.Second) }
+func rcLasting(o Options) time.Duration { return pick(o, 2*time.Second, 12*time.Second) }
 
 // ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as
 // another one.
-func ycsbPoint(s scale, ops, readPercent int) (rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(s), rcAlpha)
+func ycsbPoint(o Options, ops, readPercent int) (rcPoint, error) {
+	keys, err := workload.Zipfian(rcKeysOf(o), rcAlpha)
 	if err != nil {
 		return rcPoint{}, err
 	}
 	w, err := workload.NewYCSBT(workload.YCSBT{Keys: keys, Ops: ops, ReadPercent: readPercent})
 	return rcPoint{
 		params:   []Cell{{"ops", ops}, {"read_percent", readPercent}, {"alpha", rcAlpha}},
-		workload: w, txns: pick(s, 400, 8000) / ops, lasting: rcLasting(s),
+		workload: w, txns: pick(o, 400, 8000) / ops, lasting: rcLasting(o),
 	}, err
 }
 
-func retwisPoint(s scale, alpha float64, txns int) (rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(s), alpha)
-	return rcPoint{params: []Cell{{"alpha", alpha}}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(s)}, err
+func retwisPoint(o Options, alpha float64, txns int) (rcPoint, error) {
+	keys, err := workload.Zipfian(rcKeysOf(o), alpha)
+	return rcPoint{params: []Cell{{"alpha", alpha}}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(o)}, err
 }
 
 // collect makes the points of some values of a parameter.
@@ -45,11 +45,11 @@ func collect[T any](values []T, point func(T) (rcPoint, error)) ([]rcPoint, erro
 }
 
 // perTime returns the values for virtual time, quick or not, or those for the wall clock.
-func perTime[T any](s scale, quick, virtual, real []T) []T {
-	if s.mode == Real {
+func perTime[T any](o Options, quick, virtual, real []T) []T {
+	if o.Mode == Real {
 		return real
 	}
-	return pick(s, quick, virtual)
+	return pick(o, quick, virtual)
 }
 
 func rcYCSBOps() Experiment {
@@ -58,10 +58,11 @@ func rcYCSBOps() Experiment {
 		Name:    "rc-ycsb-ops",
 		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
-		whole: rcStudy{growth: true, points: func(s scale) ([]rcPoint, error) {
-			return collect(perTime(s, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(s, ops, 50) })
+		Bubbles: true,
+		Measure: rcStudy{growth: true, points: func(o Options) ([]rcPoint, error) {
+			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(o, ops, 50) })
 		}}.run,
-		figures: []figure{
+		Figures: []spec{
 			{
 				suffix: "attempts", title: "YCSB+T: attempts that committed", x: "ops", xLabel: "operations per transaction",
 				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, where: all,
@@ -90,10 +91,11 @@ func rcYCSBReads() Experiment {
 		Name:    "rc-ycsb-reads",
 		Summary: "geo-replicated transactions of 5 operations, 0 to 100 % of them reads (SpecRPC figure 10); virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
-		whole: rcStudy{points: func(s scale) ([]rcPoint, error) {
-			return collect(perTime(s, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}), func(reads int) (rcPoint, error) { return ycsbPoint(s, 5, reads) })
+		Bubbles: true,
+		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
+			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}), func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
-		figures: []figure{
+		Figures: []spec{
 			{
 				suffix: "median", title: "YCSB+T of 5 operations: attempts that committed", x: "read_percent", xLabel: "operations that are reads (%)",
 				y: "attempt_p50_ms", yLabel: "median latency (ms)", series: []string{"system"}, where: all,
@@ -116,10 +118,11 @@ func rcRetwis() Experiment {
 		Name:    "rc-retwis",
 		Summary: "geo-replicated transactions of a service like Twitter (SpecRPC figure 11); virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
-		whole: rcStudy{distribution: true, points: func(s scale) ([]rcPoint, error) {
-			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(s, alpha, pick(s, 200, 5000)) })
+		Bubbles: true,
+		Measure: rcStudy{distribution: true, points: func(o Options) ([]rcPoint, error) {
+			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, pick(o, 200, 5000)) })
 		}}.run,
-		figures: []figure{
+		Figures: []spec{
 			{
 				suffix: "distribution", title: "Retwis: attempts that committed", x: "attempt_ms", xLabel: "latency (ms)",
 				y: "percentile", yLabel: "cumulative share (%)", series: []string{"system"}, where: Cell{"site", ofAll}, scattered: true,
@@ -139,12 +142,13 @@ func rcContention() Experiment {
 		Name:    "rc-contention",
 		Summary: "Retwis with skews of 0.5 to 0.95 (SpecRPC figure 12); virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
-		whole: rcStudy{points: func(s scale) ([]rcPoint, error) {
-			return collect(perTime(s, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
-				return retwisPoint(s, alpha, pick(s, 100, 4000))
+		Bubbles: true,
+		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
+			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
+				return retwisPoint(o, alpha, pick(o, 100, 4000))
 			})
 		}}.run,
-		figures: []figure{
+		Figures: []spec{
 			{
 				suffix: "aborts", title: "Retwis: attempts that were aborted", x: "alpha", xLabel: "skew (alpha)",
 				y: "abort_percent", yLabel: "aborted (%)", series: []string{"system"}, where: all,

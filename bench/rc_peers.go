@@ -26,8 +26,8 @@ func rcPeers() Experiment {
 		Name:    "rc-peers",
 		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per second, latency, the servers' processor time",
 		Modes:   []Mode{Real},
-		whole:   besideEtcd,
-		figures: []figure{
+		Measure: besideEtcd,
+		Figures: []spec{
 			{
 				suffix: "ops", title: "The store beside etcd, 48 clients, three processes on one machine", y: "ops_per_s", yLabel: "operations per second",
 				across: []string{"op"}, series: []string{"system"},
@@ -61,7 +61,7 @@ type rivalRound struct {
 // errNoEtcd says how to get what the experiment compares with.
 var errNoEtcd = errors.New("there is no program etcd on the PATH; Debian's package etcd-server has it: apt-get install etcd-server")
 
-func besideEtcd(ctx context.Context, w wholeRun) (rows []Row, err error) {
+func besideEtcd(ctx context.Context, w Run) (rows []Row, err error) {
 	etcd := replicated.Etcd()
 	if etcd == "" {
 		return nil, errNoEtcd
@@ -87,19 +87,19 @@ func besideEtcd(ctx context.Context, w wholeRun) (rows []Row, err error) {
 }
 
 // takeTurns measures each operation. The first rival is what the others are compared with.
-func (w wholeRun) takeTurns(ctx context.Context, rivals []rival) ([]Row, error) {
+func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]Row, error) {
 	for _, r := range rivals {
-		w.step(0, 3, "loading "+r.name)
-		if err := r.load(ctx, pick(w.scale, peersQuickKeys, peersKeys)); err != nil {
+		w.Step(0, 3, "loading "+r.name)
+		if err := r.load(ctx, pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
 			return nil, fmt.Errorf("%s: load: %w", r.name, err)
 		}
 	}
 	var rows []Row
 	for i, op := range []string{"put", "change", "get"} {
 		rounds := make([][]rivalRound, len(rivals))
-		for n := range pick(w.scale, 2, 9) {
+		for n := range pick(w.Options, 2, 9) {
 			for _, j := range random(w.Seed, uint64(i), uint64(n)).Perm(len(rivals)) {
-				w.step(i, 3, fmt.Sprintf("%s %s round=%d", op, rivals[j].name, n+1))
+				w.Step(i, 3, fmt.Sprintf("%s %s round=%d", op, rivals[j].name, n+1))
 				r, err := rivals[j].turn(ctx, w, op, w.Seed+uint64(n))
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s: %w", rivals[j].name, op, err)
@@ -189,8 +189,8 @@ func (r rival) all(f func(client int) error) error {
 
 // turn has the clients make one operation after the other. Those on their way at the end are part
 // of it.
-func (r rival) turn(ctx context.Context, w wholeRun, op string, seed uint64) (rivalRound, error) {
-	keys, lasting := pick(w.scale, peersQuickKeys, peersKeys), pick(w.scale, 300*time.Millisecond, 2*time.Second)
+func (r rival) turn(ctx context.Context, w Run, op string, seed uint64) (rivalRound, error) {
+	keys, lasting := pick(w.Options, peersQuickKeys, peersKeys), pick(w.Options, 300*time.Millisecond, 2*time.Second)
 	began, cpu := time.Now(), r.servers.CPU()
 	took := make([][]time.Duration, peersClients)
 	err := r.all(func(client int) error {

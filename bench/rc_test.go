@@ -101,7 +101,7 @@ func TestBestOfTheOthers(t *testing.T) {
 
 // smallRetwis is a study that is over in a second.
 func smallRetwis() rcStudy {
-	return rcStudy{distribution: true, growth: true, points: func(s scale) ([]rcPoint, error) {
+	return rcStudy{distribution: true, growth: true, points: func(o Options) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
 		return []rcPoint{{params: []Cell{{"alpha", 0.5}}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
 	}}
@@ -112,7 +112,7 @@ func smallRetwis() rcStudy {
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
 	run := func() []Row {
-		rows, err := smallRetwis().run(t.Context(), wholeRun{scale{Virtual, true}, Options{Seed: 3, Bubble: bubbles(t)}, "small"})
+		rows, err := smallRetwis().run(t.Context(), Run{Options{Mode: Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, "small"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ func rcThroughput() Experiment {
 		Name:    "rc-throughput",
 		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit (SpecRPC figure 13)",
 		Modes:   []Mode{Real},
-		whole:   throughputOfStore,
-		figures: []figure{
+		Measure: throughputOfStore,
+		Figures: []spec{
 			{
 				suffix: "latency", title: "Retwis on sites 5 ms apart: attempts that committed", x: "commits_per_s", xLabel: "commits per second",
 				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, scattered: true,
@@ -36,22 +36,22 @@ func rcThroughput() Experiment {
 	}
 }
 
-func throughputOfStore(ctx context.Context, w wholeRun) (rows []Row, err error) {
+func throughputOfStore(ctx context.Context, w Run) (rows []Row, err error) {
 	matrix := wan.Uniform(rcNear, wan.SpecRPC().Sites()...)
-	keys, err := workload.Zipfian(rcKeysOf(w.scale), rcAlpha)
+	keys, err := workload.Zipfian(rcKeysOf(w.Options), rcAlpha)
 	if err != nil {
 		return nil, err
 	}
 	err = withRealStore(ctx, w, matrix, func(store *geostore.Store) error {
-		perSite := pick(w.scale, []int{2, 8}, []int{1, 2, 4, 8, 16})
+		perSite := pick(w.Options, []int{2, 8}, []int{1, 2, 4, 8, 16})
 		for i, n := range perSite {
 			t := storeThroughput{
 				store: store, matrix: matrix, perSite: n,
 				load: geostore.Load{
-					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: pick(w.scale, 500*time.Millisecond, 1500*time.Millisecond),
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
 				},
-				rounds: pick(w.scale, 2, 5), seed: w.Seed,
-				step: func(doing string) { w.step(i, len(perSite), doing) },
+				rounds: pick(w.Options, 2, 5), seed: w.Seed,
+				step: func(doing string) { w.Step(i, len(perSite), doing) },
 			}
 			more, err := t.run(ctx)
 			if err != nil {

@@ -20,8 +20,8 @@ func smrFailover() Experiment {
 		Name:    "smr-failover",
 		Summary: "how long nobody is answered when any of three replicas in North America is killed",
 		Modes:   []Mode{Virtual},
-		points:  failoverPoints,
-		figures: []figure{
+		Measure: Points(failoverPoints),
+		Figures: []spec{
 			{
 				title: "Time without an answer after a replica's death, longest of all kills", y: "gap_max_ms", yLabel: "gap (ms)",
 				across: []string{"system", "killed", "options"}, series: []string{"ack"},
@@ -45,8 +45,8 @@ type death struct {
 
 // deaths returns the cases: in protocols with a leader it is killed, or another replica; in the
 // others any replica is, in turn.
-func deaths(s scale) []death {
-	leaders, others := pick(s, 4, 1000), pick(s, 2, 200)
+func deaths(o Options) []death {
+	leaders, others := pick(o, 4, 1000), pick(o, 2, 200)
 	var all []death
 	for _, p := range catalog.Protocols() {
 		d := death{system: p, victim: replicated.Other, cells: variantCells(p, dominoOptions(p), "")}
@@ -80,13 +80,13 @@ func conflicting(p smr.Protocol) smr.Protocol {
 	return p
 }
 
-func failoverPoints(s scale, o Options) []point {
-	var points []point
-	for _, d := range deaths(s) {
+func failoverPoints(o Options) []Point {
+	var points []Point
+	for _, d := range deaths(o) {
 		for _, ack := range acks() {
-			points = append(points, point{
-				doing: fmt.Sprintf("%s %s, %s killed %d times", d.system.Name, ack, d.killed, d.kills),
-				run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, d, ack) },
+			points = append(points, Point{
+				Doing: fmt.Sprintf("%s %s, %s killed %d times", d.system.Name, ack, d.killed, d.kills),
+				Run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, d, ack) },
 			})
 		}
 	}

@@ -17,8 +17,8 @@ func smrIdle() Experiment {
 		Name:    "smr-idle",
 		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
 		Modes:   []Mode{Real},
-		points:  idlePoints,
-		figures: []figure{{
+		Measure: Points(idlePoints),
+		Figures: []spec{{
 			suffix: "cpu", title: "Three processes whose groups have nothing to do", y: "cpu_ms_per_s", yLabel: "milliseconds of processor time per second",
 			across: []string{"system"}, series: []string{"groups"},
 		}},
@@ -27,30 +27,30 @@ func smrIdle() Experiment {
 
 // idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as
 // well.
-func idlePoints(s scale, o Options) []point {
-	var points []point
+func idlePoints(o Options) []Point {
+	var points []Point
 	protocols := catalog.Protocols()
-	if s.quick {
+	if o.Quick {
 		protocols = protocols[:1]
 	}
 	for _, p := range protocols {
 		groups := []int{64}
 		if p.Name == "raft" || p.Name == "multipaxos" {
-			groups = pick(s, []int{1, 512}, []int{1, 64, 512})
+			groups = pick(o, []int{1, 512}, []int{1, 64, 512})
 		}
 		for _, n := range groups {
-			points = append(points, point{doing: fmt.Sprintf("%s, %d groups", p.Name, n), run: func(ctx context.Context) ([]Row, error) {
+			points = append(points, Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]Row, error) {
 				if o.Program == "" {
 					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 				}
-				return idleRow(ctx, s, o, p, n)
+				return idleRow(ctx, o, p, n)
 			}})
 		}
 	}
 	return points
 }
 
-func idleRow(ctx context.Context, s scale, o Options, p smr.Protocol, groups int) (rows []Row, err error) {
+func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows []Row, err error) {
 	err = withTempDir(func(dir string) error {
 		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
 		if err != nil {
@@ -60,11 +60,11 @@ func idleRow(ctx context.Context, s scale, o Options, p smr.Protocol, groups int
 		if err := g.ready(ctx); err != nil {
 			return err
 		}
-		if err := g.wait(ctx, pick(s, 2*time.Second, 8*time.Second)); err != nil {
+		if err := g.wait(ctx, pick(o, 2*time.Second, 8*time.Second)); err != nil {
 			return err
 		}
 		began, used := time.Now(), g.servers.CPU()
-		if err := g.wait(ctx, pick(s, 3*time.Second, 10*time.Second)); err != nil {
+		if err := g.wait(ctx, pick(o, 3*time.Second, 10*time.Second)); err != nil {
 			return err
 		}
 		spent := g.servers.CPU() - used

@@ -28,8 +28,8 @@ func smrLarge() Experiment {
 		Summary:     "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
 		Modes:       []Mode{Real},
 		PerProtocol: true,
-		points:      bulkPoints,
-		figures: []figure{{
+		Measure:     Points(bulkPoints),
+		Figures: []spec{{
 			suffix: "ops", title: "Values of 64 KiB, 64 clients, three processes on one machine", y: "ops_per_s", yLabel: "puts per second",
 			across: []string{"system"}, series: []string{"round_trip"},
 		}},
@@ -37,14 +37,14 @@ func smrLarge() Experiment {
 }
 
 // bulkPoints are the protocols, each with an etcd of its own beside it.
-func bulkPoints(s scale, o Options) []point {
-	var points []point
-	for _, p := range protocols(s, o) {
-		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
+func bulkPoints(o Options) []Point {
+	var points []Point
+	for _, p := range protocols(o) {
+		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
-			return bulkRows(ctx, s, o, p)
+			return bulkRows(ctx, o, p)
 		}})
 	}
 	return points
@@ -60,7 +60,7 @@ type bulk struct {
 	turns        []rivalRound
 }
 
-func bulkRows(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []Row, err error) {
+func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []Row, err error) {
 	err = withTempDir(func(dir string) error {
 		var all []*bulk
 		defer func() {
@@ -75,7 +75,7 @@ func bulkRows(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []R
 			}
 			all = append(all, b)
 		}
-		for _, trip := range pick(s, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
+		for _, trip := range pick(o, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
 			b, err := startBulkService(ctx, o.Program, filepath.Join(dir, trip), p, trip)
 			if err != nil {
 				return err
@@ -87,9 +87,9 @@ func bulkRows(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []R
 				return fmt.Errorf("%s %s: %w", b.system, b.trip, err)
 			}
 		}
-		for n := range pick(s, 1, 4) {
+		for n := range pick(o, 1, 4) {
 			for _, i := range random(o.Seed, uint64(n)).Perm(len(all)) {
-				if err := all[i].turn(ctx, pick(s, 300*time.Millisecond, 3*time.Second)); err != nil {
+				if err := all[i].turn(ctx, pick(o, 300*time.Millisecond, 3*time.Second)); err != nil {
 					return fmt.Errorf("%s %s: turn %d: %w", all[i].system, all[i].trip, n+1, err)
 				}
 			}

@@ -29,8 +29,8 @@ func smrSnapshots() Experiment {
 		Summary:     "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
 		Modes:       []Mode{Real},
 		PerProtocol: true,
-		points:      snapshotsPoints,
-		figures: []figure{
+		Measure:     Points(snapshotsPoints),
+		Figures: []spec{
 			{
 				suffix: "ops", title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", y: "ops_ratio", yLabel: "times that without snapshots",
 				across: []string{"system"}, ratio: true,
@@ -47,14 +47,14 @@ func smrSnapshots() Experiment {
 	}
 }
 
-func snapshotsPoints(s scale, o Options) []point {
-	var points []point
-	for _, p := range protocols(s, o) {
-		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
+func snapshotsPoints(o Options) []Point {
+	var points []Point
+	for _, p := range protocols(o) {
+		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
-			return snapshotsRow(ctx, s, o, p)
+			return snapshotsRow(ctx, o, p)
 		}})
 	}
 	return points
@@ -69,8 +69,8 @@ type snapshotsTurn struct {
 	back      time.Duration // that a replica took to come back, 0 if it did not
 }
 
-func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []Row, err error) {
-	every := pick(s, 500, 20_000)
+func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []Row, err error) {
+	every := pick(o, 500, 20_000)
 	err = withTempDir(func(dir string) error {
 		var groups []*snapshotsGroup // with snapshots, and without
 		for i, every := range []int{every, snapshotsNever} {
@@ -79,15 +79,15 @@ func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows
 				return err
 			}
 			defer g.close()
-			if err := g.load(ctx, pick(s, 200, 60_000)); err != nil {
+			if err := g.load(ctx, pick(o, 200, 60_000)); err != nil {
 				return fmt.Errorf("load: %w", err)
 			}
 			groups = append(groups, g)
 		}
 		turns := make([][]snapshotsTurn, len(groups))
-		for n := range pick(s, 1, 4) {
+		for n := range pick(o, 1, 4) {
 			for _, i := range random(o.Seed, uint64(n)).Perm(len(groups)) {
-				turn, err := groups[i].turn(ctx, pick(s, 500*time.Millisecond, 8*time.Second))
+				turn, err := groups[i].turn(ctx, pick(o, 500*time.Millisecond, 8*time.Second))
 				if err != nil {
 					return fmt.Errorf("turn %d: %w", n+1, err)
 				}
@@ -102,7 +102,7 @@ func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows
 		with, without := memory(groups[0]), memory(groups[1])
 		var back []snapshotsTurn
 		for _, g := range groups {
-			turn, err := g.back(ctx, pick(s, 1000, 50_000), pick(s, 500*time.Millisecond, 8*time.Second))
+			turn, err := g.back(ctx, pick(o, 1000, 50_000), pick(o, 500*time.Millisecond, 8*time.Second))
 			if err != nil {
 				return fmt.Errorf("return of a replica: %w", err)
 			}

@@ -15,17 +15,20 @@ func TestSnapshotsWithoutProgram(t *testing.T) {
 // TestProtocolOption: an experiment that measures protocols measures the one that is asked for, and
 // says so if it cannot.
 func TestProtocolOption(t *testing.T) {
-	for _, e := range []Experiment{smrSnapshots(), smrLarge()} {
+	for _, c := range []struct {
+		e      Experiment
+		points func(Options) []Point
+	}{{smrSnapshots(), snapshotsPoints}, {smrLarge(), bulkPoints}} {
 		for _, o := range []Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
-			if points := e.points(scale{Real, o.Quick}, o); len(points) != 1 || points[0].doing != "mencius" {
-				t.Errorf("%s, quick %v: %v, want one point, mencius", e.Name, o.Quick, points)
+			if points := c.points(o); len(points) != 1 || points[0].Doing != "mencius" {
+				t.Errorf("%s, quick %v: %v, want one point, mencius", c.e.Name, o.Quick, points)
 			}
 		}
-		if n := len(e.points(scale{mode: Real}, Options{})); n != 7 {
-			t.Errorf("%s measures %d protocols, want 7", e.Name, n)
+		if n := len(c.points(Options{})); n != 7 {
+			t.Errorf("%s measures %d protocols, want 7", c.e.Name, n)
 		}
-		if _, err := e.Run(t.Context(), Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
-			t.Errorf("%s: an unknown protocol: %v", e.Name, err)
+		if _, err := c.e.Run(t.Context(), Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
+			t.Errorf("%s: an unknown protocol: %v", c.e.Name, err)
 		}
 	}
 	if _, err := smrFailover().Run(t.Context(), Options{Protocol: "raft"}); err == nil || !strings.Contains(err.Error(), "none can be chosen") {

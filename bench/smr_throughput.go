@@ -15,9 +15,9 @@ import (
 )
 
 func smrThroughput() Experiment {
-	draw := func(durable bool, ack smr.Ack, title string, marks []mark) figure {
+	draw := func(durable bool, ack smr.Ack, title string, marks []mark) spec {
 		part := throughputFigure(durable, ack)
-		return figure{
+		return spec{
 			suffix: part, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
 			across: []string{"system"}, series: []string{"batch"}, where: Cell{"figure", part}, marks: marks,
 		}
@@ -26,8 +26,8 @@ func smrThroughput() Experiment {
 		Name:    "smr-throughput",
 		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
 		Modes:   []Mode{Real},
-		points:  throughputPoints,
-		figures: []figure{
+		Measure: Points(throughputPoints),
+		Figures: []spec{
 			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory", throughputMarks()),
 			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []mark{
 				{line: batchName(0), category: "epaxos", y: 125e3, source: "upstream"},
@@ -67,18 +67,18 @@ func throughputFigure(durable bool, ack smr.Ack) string {
 	return part
 }
 
-func throughputPoints(s scale, _ Options) []point {
-	var points []point
+func throughputPoints(o Options) []Point {
+	var points []Point
 	add := func(system string, variant []Cell, l replicated.Load, run throughput) {
-		points = append(points, point{
-			doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
-			run: func(ctx context.Context) ([]Row, error) {
-				return throughputRow(ctx, s, system, variant, run, l)
+		points = append(points, Point{
+			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
+			Run: func(ctx context.Context) ([]Row, error) {
+				return throughputRow(ctx, o, system, variant, run, l)
 			},
 		})
 	}
 	for _, durable := range []bool{false, true} {
-		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
+		for _, batch := range pick(o, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
 				p, variant := inBatches(p, batch)
 				run := func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
@@ -122,14 +122,14 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, s scale, system string, variant []Cell, run throughput, l replicated.Load) ([]Row, error) {
+func throughputRow(ctx context.Context, o Options, system string, variant []Cell, run throughput, l replicated.Load) ([]Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	l.Replicas, l.Clients, l.Window, l.Dir = 3, 4, 1024, dir
-	l.For = pick(s, 500*time.Millisecond, 4*time.Second)
+	l.For = pick(o, 500*time.Millisecond, 4*time.Second)
 	before := cpuTime()
 	r, err := run(ctx, l)
 	if err != nil {

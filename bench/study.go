@@ -82,36 +82,60 @@ func (r ratio) of(f figures) float64 {
 	return f.meanMs
 }
 
+// studied is an experiment that is a study.
+type studied struct {
+	Name, Summary string
+	Modes         []Mode
+	study         func(Options) study
+	Figures       []spec
+}
+
+// studies are all experiments that are studies.
+func studies() []studied {
+	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
+}
+
+func (e studied) experiment() Experiment {
+	return Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
+}
+
+func (e studied) measure(ctx context.Context, r Run) (rows []Row, err error) {
+	s := newSession(e.study(r.Options), r)
+	if r.Mode == Virtual {
+		err = s.virtual(ctx, r.Bubble)
+	} else {
+		err = s.real(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.rows(), nil
+}
+
 // A session is a study being run.
 type session struct {
 	study
-	mode   Mode
-	seed   uint64
-	report func(Progress)
-	name   string
-	done   int
-	total  int
-	tally  [][]*tally // of each group's trials
+	run   Run
+	done  int
+	total int
+	tally [][]*tally // of each group's trials
 }
 
-func newSession(name string, s study, mode Mode, seed uint64, report func(Progress)) *session {
-	ses := &session{study: s, mode: mode, seed: seed, report: report, name: name}
-	if report == nil {
-		ses.report = func(Progress) {}
-	}
+func newSession(s study, r Run) *session {
+	ses := &session{study: s, run: r}
 	repeats := 1
-	if mode == Real {
+	if r.Mode == Real {
 		repeats = s.rounds
 	}
 	for _, group := range s.groups {
 		each := len(group)
-		if s.paired && mode == Real {
+		if s.paired && r.Mode == Real {
 			each = 2 * (len(group) - 1)
 		}
 		var tallies []*tally
 		for range group {
 			t := &tally{dist: &exactDistribution{}}
-			if mode == Real {
+			if r.Mode == Real {
 				t.dist = newHistogram()
 			}
 			tallies = append(tallies, t)
@@ -123,7 +147,7 @@ func newSession(name string, s study, mode Mode, seed uint64, report func(Progre
 }
 
 func (s *session) step(t trial) {
-	s.report(Progress{Experiment: s.name, Done: s.done, Total: s.total, Doing: t.String()})
+	s.run.Step(s.done, s.total, t.String())
 	s.done++
 }
 
@@ -196,7 +220,7 @@ func (s *session) real(ctx context.Context) (err error) {
 	}
 	for r := range s.rounds {
 		for g, group := range s.groups {
-			for _, i := range random(s.seed, uint64(g), uint64(r), 1).Perm(len(group)) {
+			for _, i := range random(s.run.Seed, uint64(g), uint64(r), 1).Perm(len(group)) {
 				switch {
 				case !s.paired:
 					err = s.turn(ctx, systems, g, i, r)
@@ -250,12 +274,12 @@ func (s *session) warm(ctx context.Context, sys *system, t trial, group uint64) 
 	l := t.load
 	l.period = 0
 	l.perCaller = min(l.perCaller, 3)
-	if s.mode == Real && l.span > 0 {
+	if s.run.Mode == Real && l.span > 0 {
 		l.span /= 4
 	} else {
 		l.span = 0
 	}
-	if _, err := play(ctx, sys, l, l.requests(s.seed, group, warmUp)); err != nil {
+	if _, err := play(ctx, sys, l, l.requests(s.run.Seed, group, warmUp)); err != nil {
 		return err
 	}
 	return sys.settle(ctx)
@@ -276,8 +300,8 @@ func (s *session) measureCold(ctx context.Context, t trial, into *tally, group, 
 // measure plays one round. All trials of a group get the same requests in the same round.
 func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally, group, n uint64) error {
 	l := t.load
-	requests := l.requests(s.seed, group, n)
-	if s.mode == Real {
+	requests := l.requests(s.run.Seed, group, n)
+	if s.run.Mode == Real {
 		runtime.GC() // the garbage of the trial before is not this one's
 	} else {
 		l.span = 0
@@ -297,7 +321,7 @@ func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally
 		calls:     sys.begun() - calls,
 		bytes:     sys.net.bytes.Load() - bytes,
 	}
-	if s.mode == Real {
+	if s.run.Mode == Real {
 		r.cpu = cpuTime() - cpu
 	}
 	into.add(r)
@@ -318,7 +342,7 @@ func (s *session) rows() []Row {
 // precision is what latencies are rounded to: in virtual time to a microsecond, which
 // hides the nanoseconds by which servers are apart.
 func (s *session) precision() time.Duration {
-	if s.mode == Virtual {
+	if s.run.Mode == Virtual {
 		return time.Microsecond
 	}
 	return time.Nanosecond

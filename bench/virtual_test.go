@@ -43,7 +43,7 @@ func latencies(t *testing.T, top topology, l load) []time.Duration {
 }
 
 func TestPlainChainTakesExactlyItsWork(t *testing.T) {
-	l := chainLoad(scale{mode: Virtual, quick: true})
+	l := chainLoad(Options{Mode: Virtual, Quick: true})
 	got := latencies(t, topology{servers: chainServers}, l)
 	if want := clients * l.perCaller; len(got) != want {
 		t.Errorf("%d requests were measured, want %d", len(got), want)
@@ -66,17 +66,17 @@ func TestRoundTripsTakeTheirTime(t *testing.T) {
 }
 
 func TestSeedsReproduce(t *testing.T) {
-	for _, e := range Experiments() {
-		if e.Modes[0] == Virtual && e.study != nil {
+	for _, e := range studies() {
+		if e.Modes[0] == Virtual {
 			t.Run(e.Name, func(t *testing.T) { checkReproduces(t, e) })
 		}
 	}
 }
 
-func checkReproduces(t *testing.T, e Experiment) {
+func checkReproduces(t *testing.T, e studied) {
 	t.Helper()
 	run := func() []Row {
-		st := e.study(scale{mode: Virtual, quick: true})
+		st := e.study(Options{Mode: Virtual, Quick: true})
 		// On a new connection the order of the first calls, and so some microseconds, depend on the
 		// scheduler.
 		st.groups = slices.DeleteFunc(st.groups, func(group []trial) bool { return group[0].cold })
@@ -85,7 +85,7 @@ func checkReproduces(t *testing.T, e Experiment) {
 				group[i].load.callers = 3 // is enough, and soon done
 			}
 		}
-		s := newSession(e.Name, st, Virtual, 7, nil)
+		s := newSession(st, Run{Options{Mode: Virtual, Seed: 7}, e.Name})
 		if err := s.virtual(t.Context(), bubbles(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -107,5 +107,24 @@ func checkReproduces(t *testing.T, e Experiment) {
 	})
 	if diff := cmp.Diff(run(), run(), almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
+	}
+}
+
+// TestStudiesDrawTheirFigures: the rows that a study gives have the columns that its figures show.
+func TestStudiesDrawTheirFigures(t *testing.T) {
+	for _, e := range studies() {
+		s := newSession(e.study(Options{Mode: e.Modes[0], Quick: true}), Run{Options{Mode: e.Modes[0]}, e.Name})
+		for g, group := range s.groups {
+			for i := range group {
+				r := repeated(13 * time.Millisecond)
+				r.total.bytes, r.total.cpu = 100, 50*time.Microsecond
+				r.rounds[0].cpuUsPerOp = 50
+				s.tally[g][i] = r
+			}
+		}
+		pictures, err := e.experiment().Draw(&Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
+		if err != nil || len(pictures) != len(e.Figures) {
+			t.Errorf("%s: %d of %d figures, %v", e.Name, len(pictures), len(e.Figures), err)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 		return err
 	}
 	if f.out != "" {
-		files, err := dir.write(result)
+		files, err := dir.write(e, result)
 		if err != nil {
 			return err
 		}
