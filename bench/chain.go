@@ -43,7 +43,7 @@ func chain() studied {
 			for _, percent := range pick(o, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("correct_percent", percent)}, l))
 			}
 			return st
 		},
@@ -66,7 +66,7 @@ func chainLength() studied {
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
 				l.period *= 2
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"calls", calls}, {"correct_percent", 90}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("calls", calls), is("correct_percent", 90)}, l))
 			}
 			return st
 		},
@@ -88,7 +88,7 @@ func chainRTT() studied {
 			for _, percent := range pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.ask.work, l.percent = 0, percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"rtt_ms", 10}, {"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("rtt_ms", 10), is("correct_percent", percent)}, l))
 			}
 			return st
 		},
@@ -109,7 +109,7 @@ func bandwidth() studied {
 			for _, percent := range pick(o, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("correct_percent", percent)}, l))
 			}
 			return st
 		},

@@ -135,9 +135,9 @@ func (p dominoPoint) variant() string {
 func variantCells(protocol smr.Protocol, o domino.Options, others string) []Cell {
 	p := dominoPoint{protocol: protocol, options: o}
 	if !p.isDomino() {
-		return []Cell{{"slack_ms", ""}, {"options", cmp.Or(others, p.variant())}}
+		return []Cell{is("slack_ms", ""), is("options", cmp.Or(others, p.variant()))}
 	}
-	return []Cell{measure("slack_ms", ms(o.Slack)), {"options", p.variant()}}
+	return []Cell{measure("slack_ms", ms(o.Slack)), is("options", p.variant())}
 }
 
 // bounds are what the model and physics say of a point.
@@ -222,14 +222,14 @@ type dominoCounts struct{ calls, tried, taken int }
 func (p dominoPoint) base(site, figure string) Row {
 	variant := variantCells(p.protocol, p.options, "")
 	row := Row{
-		{"wan", p.network}, {"system", p.protocol.Name}, {"site", site}, {"ack", p.ack.String()}, variant[0], {"jitter", p.noise.String()}, measure("skew_ms", ms(dominoSkew)),
-		variant[1], measure("alpha", cmp.Or(p.alpha, dominoAlpha)), {"clients", dominoClients(p.clients)},
+		is("wan", p.network), is("system", p.protocol.Name), is("site", site), is("ack", p.ack.String()), variant[0], is("jitter", p.noise.String()), measure("skew_ms", ms(dominoSkew)),
+		variant[1], measure("alpha", cmp.Or(p.alpha, dominoAlpha)), is("clients", dominoClients(p.clients)),
 	}
 	if p.options.Percentile > 0 {
 		row = append(row, measure("percentile", 100*p.options.Percentile))
 	}
 	if figure != "" {
-		row = append(row, Cell{"figure", figure})
+		row = append(row, is("figure", figure))
 	}
 	return row
 }
@@ -256,7 +256,7 @@ func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCoun
 	}
 	add("model", b.model)
 	add("floor", b.floor)
-	row = append(row, Cell{"calls", len(took)})
+	row = append(row, is("calls", len(took)))
 	if p.isDomino() {
 		row = append(row, measure("dfp_pct", percent(n.tried, n.calls)))
 		if n.tried > 0 {
@@ -274,7 +274,7 @@ func dominoCurve(base Row, took []time.Duration) []Row {
 	slices.Sort(took)
 	var rows []Row
 	for p := 2; p <= 98 && len(took) > 0; p += 4 {
-		rows = append(rows, slices.Concat(base, Row{{"percent_of_calls", p}, measure("latency_ms", ms(quantile(took, float64(p)/100)))}))
+		rows = append(rows, slices.Concat(base, Row{is("percent_of_calls", p), measure("latency_ms", ms(quantile(took, float64(p)/100)))}))
 	}
 	return rows
 }
@@ -293,7 +293,7 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
 	for _, r := range plan.Of(rows, plan.Floor, ack) {
 		took = append(took, r.Latency)
 	}
-	base := Row{{"wan", network}, {"system", string(plan.Floor)}, {"site", ofAll}, {"ack", ack.String()}, {"figure", curve}}
+	base := Row{is("wan", network), is("system", string(plan.Floor)), is("site", ofAll), is("ack", ack.String()), is("figure", curve)}
 	return dominoCurve(base, took), nil
 }
 

@@ -34,7 +34,7 @@ func dominoAdapt() Experiment {
 func adaptFigure(part, what string) spec {
 	return spec{
 		suffix: part, title: "Writes until they are durable while " + what, x: "at_s", xLabel: "time (s)",
-		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: Cell{"figure", part}, scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
+		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: is("figure", part), scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
 	}
 }
 

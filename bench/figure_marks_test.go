@@ -9,9 +9,9 @@ import (
 // and a note, and only then.
 func TestMarksOfAPaper(t *testing.T) {
 	rows := []Row{
-		{{"system", "spec"}, {"site", "all"}, {"ops", 5}, {"ms", 10.0}, {"share", 0.5}},
-		{{"system", "spec"}, {"site", "all"}, {"ops", 50}, {"ms", 20.0}},
-		{{"system", "spec"}, {"site", "nothing to show"}},
+		{is("system", "spec"), is("site", "all"), is("ops", 5), is("ms", 10.0), is("share", 0.5)},
+		{is("system", "spec"), is("site", "all"), is("ops", 50), is("ms", 20.0)},
+		{is("system", "spec"), is("site", "nothing to show")},
 	}
 	lines := spec{
 		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},

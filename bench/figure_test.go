@@ -17,7 +17,7 @@ func samples(e Experiment) []Row {
 	var rows []Row
 	for _, f := range e.Figures {
 		for i, system := range []string{"raft", "multipaxos"} {
-			row := Row{{"system", system}}
+			row := Row{is("system", system)}
 			switch f.where.Name {
 			case "":
 			case "system":
@@ -26,14 +26,14 @@ func samples(e Experiment) []Row {
 				row = append(row, f.where)
 			}
 			if f.x != "" {
-				row = append(row, Cell{f.x, 5.0})
+				row = append(row, is(f.x, 5.0))
 			}
 			for _, c := range f.across {
 				if row.Value(c) == nil {
-					row = append(row, Cell{c, "some"})
+					row = append(row, is(c, "some"))
 				}
 			}
-			rows = append(rows, append(row, Cell{f.y, 10.0 * float64(i+1)}))
+			rows = append(rows, append(row, is(f.y, 10.0*float64(i+1))))
 		}
 	}
 	return rows
@@ -83,7 +83,7 @@ func checkSVG(t *testing.T, got Picture, want spec) {
 func TestFloorOfAFigure(t *testing.T) {
 	f := spec{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
 	lines, _ := f.lines([]Row{
-		{{"system", "a"}, {"x", 2}, {"y", 5}, {"least", 3}}, {{"system", "a"}, {"x", 1}, {"y", 4}, {"least", 2}}, {{"system", "b"}, {"x", 2}, {"y", 6}, {"least", 3}}, {{"system", "b"}, {"x", 3}, {"y", 6}},
+		{is("system", "a"), is("x", 2), is("y", 5), is("least", 3)}, {is("system", "a"), is("x", 1), is("y", 4), is("least", 2)}, {is("system", "b"), is("x", 2), is("y", 6), is("least", 3)}, {is("system", "b"), is("x", 3), is("y", 6)},
 	})
 	if len(lines) != 3 || lines[2].name != "floor" {
 		t.Fatalf("%d lines, %v", len(lines), lines)
@@ -96,7 +96,7 @@ func TestFloorOfAFigure(t *testing.T) {
 // TestFiguresOfAPart: a run that leaves out a network has no figure of it.
 func TestFiguresOfAPart(t *testing.T) {
 	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []Row{
-		{{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 2}, {"latency_ms", 30.0}}, {{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 6}, {"latency_ms", 31.0}},
+		{is("system", "domino"), is("figure", "na5"), is("percent_of_calls", 2), is("latency_ms", 30.0)}, {is("system", "domino"), is("figure", "na5"), is("percent_of_calls", 6), is("latency_ms", 31.0)},
 	}}
 	figures, err := dominoCommit().Draw(r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {

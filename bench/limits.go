@@ -70,7 +70,7 @@ func limitedTrials(o Options, lim limit, callers int) []trial {
 		calls = "staged"
 	}
 	params := []Cell{
-		{"max_streams", orAny(lim.streams)}, {"half_open", orAny(lim.halfOpen)}, {"calls", calls}, {"connection", "used"}, {"callers", callers},
+		is("max_streams", orAny(lim.streams)), is("half_open", orAny(lim.halfOpen)), is("calls", calls), is("connection", "used"), is("callers", callers),
 	}
 	v := variant{streams: lim.streams, halfOpen: lim.halfOpen, staged: lim.staged}
 	plain := grpcStack()

@@ -16,7 +16,7 @@ func multilevel() studied {
 					l := chainLoad(o)
 					l.calls, l.guessing = 1, false
 					l.ask.hops, l.ask.predict = n-1, predict
-					params := []Cell{{"servers", n}, {"server_prediction", predict.String()}}
+					params := []Cell{is("servers", n), is("server_prediction", predict.String())}
 					st.groups = append(st.groups, sideBySide(variant{asking: true, replayable: true}, params, l))
 				}
 			}
@@ -26,12 +26,12 @@ func multilevel() studied {
 			{
 				suffix: "right", title: "A call through several servers, which predict right",
 				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: Cell{"server_prediction", "right"},
+				series: []string{"system"}, where: is("server_prediction", "right"),
 			},
 			{
 				suffix: "wrong", title: "A call through several servers, which predict wrong",
 				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: Cell{"server_prediction", "wrong"},
+				series: []string{"system"}, where: is("server_prediction", "wrong"),
 			},
 		},
 	}

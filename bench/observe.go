@@ -146,7 +146,7 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 				// again and again: most answers are known
 				load: load{callers: clients, calls: calls, perCaller: 2, span: span},
 				params: []Cell{
-					{"bytes", size}, {"calls", calls}, {"callers", clients}, {"predictor", w.predictor}, {"grouped", w.grouped},
+					is("bytes", size), is("calls", calls), is("callers", clients), is("predictor", w.predictor), is("grouped", w.grouped),
 				},
 			})
 		}
@@ -193,7 +193,7 @@ func observeFigures() []spec {
 	} {
 		figures = append(figures, spec{
 			suffix: y.suffix, title: y.title + " of a chain of 4 echoes, observed",
-			y: y.column, yLabel: "times that of Foresay switched off", where: Cell{"calls", chainCalls},
+			y: y.column, yLabel: "times that of Foresay switched off", where: is("calls", chainCalls),
 			across: []string{"system", "predictor", "grouped"}, ratio: true, series: []string{"bytes"},
 		})
 	}

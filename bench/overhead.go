@@ -41,7 +41,7 @@ func overheadTrials(l load) []trial {
 			made = "by default"
 		}
 		*group = append(*group, trial{stack: s, load: own, params: []Cell{
-			{"calls", l.calls}, {"callers", l.callers}, {"prediction", prediction}, {"predicted_by", by}, {"guesses", made}, {"path", path},
+			is("calls", l.calls), is("callers", l.callers), is("prediction", prediction), is("predicted_by", by), is("guesses", made), is("path", path),
 		}})
 	}
 	var group []trial
@@ -83,7 +83,7 @@ func overheadFigures() []spec {
 		}{{1, "echo", "a 64-byte echo"}, {chainCalls, "chain", "a chain of 4 echoes"}} {
 			figures = append(figures, spec{
 				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
-				y: string(y.column), yLabel: "times plain gRPC's", where: Cell{"calls", calls.n},
+				y: string(y.column), yLabel: "times plain gRPC's", where: is("calls", calls.n),
 				across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, ratio: true, series: []string{"callers"},
 			})
 		}

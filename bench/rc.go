@@ -70,7 +70,7 @@ func (st rcStudy) run(ctx context.Context, w Run) ([]Row, error) {
 		}
 		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
 		if w.Mode == Virtual {
-			m.params = append(slices.Clone(p.params), Cell{"sync_ms", int(syncTime / time.Millisecond)})
+			m.params = append(slices.Clone(p.params), is("sync_ms", int(syncTime/time.Millisecond)))
 		}
 		if st.rows != nil {
 			rows = append(rows, st.rows(m)...)

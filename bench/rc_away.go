@@ -213,7 +213,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 			if p.name == "up" {
 				up.add(s)
 			}
-			rows = append(rows, append(Row{{"run", m.name}, {"phase", p.name}, {"second", len(rows)}}, s.cells(up, i > 1)...))
+			rows = append(rows, append(Row{is("run", m.name), is("phase", p.name), is("second", len(rows))}, s.cells(up, i > 1)...))
 		}
 		if err := <-begin; err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -251,12 +251,12 @@ func (s awaySecond) perProcessor() float64 {
 // cells returns the second beside what there was with all sites up.
 func (s awaySecond) cells(up awaySecond, compare bool) Row {
 	row := Row{
-		measure("commits_per_s", s.rate()), {"errors", int(s.failed)}, measure("max_ms", ms(s.longest)), measure("memory_mb", float64(s.memory)/(1<<20)),
+		measure("commits_per_s", s.rate()), is("errors", int(s.failed)), measure("max_ms", ms(s.longest)), measure("memory_mb", float64(s.memory)/(1<<20)),
 	}
 	if s.known {
 		row = append(row, measure("processors", s.used.Seconds()/s.lasting.Seconds()), measure("commits_per_processor_s", s.perProcessor()))
 	} else {
-		row = append(row, Cell{"processors", "unknown"})
+		row = append(row, is("processors", "unknown"))
 	}
 	if compare {
 		row = append(row, measure("of_up", s.rate()/up.rate()))
@@ -265,7 +265,7 @@ func (s awaySecond) cells(up awaySecond, compare bool) Row {
 		}
 	}
 	if row = append(row, s.parts...); s.failure != nil {
-		row = append(row, Cell{"last_error", s.failure.Error()})
+		row = append(row, is("last_error", s.failure.Error()))
 	}
 	return row
 }
@@ -344,7 +344,7 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 				failed += n
 			}
 			row := Row{
-				{"run", rows[0].Text("run")}, {"phase", phase + ", worst second"}, {"errors", int(failed)}, measure("of_up", least), {"seconds_below_0.7", below},
+				is("run", rows[0].Text("run")), is("phase", phase+", worst second"), is("errors", int(failed)), measure("of_up", least), is("seconds_below_0.7", below),
 				measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
 			}
 			if all := numbersOf(rows[from:to], "per_processor_of_up"); len(all) > 0 {

@@ -17,7 +17,7 @@ import (
 func TestAwayIsCompared(t *testing.T) {
 	run := func(rates ...float64) (rows []Row) {
 		for _, r := range rates {
-			rows = append(rows, Row{{"commits_per_s", r}, {"commits_per_processor_s", 2 * r}})
+			rows = append(rows, Row{is("commits_per_s", r), is("commits_per_processor_s", 2*r)})
 		}
 		return rows
 	}
@@ -37,22 +37,22 @@ func TestAwayIsCompared(t *testing.T) {
 // and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
 	second := func(phase string, of float64, failed int) Row {
-		row := Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
+		row := Row{is("run", "killed"), is("phase", phase), is("errors", failed), is("of_up", of)}
 		if phase == "back" && of > 0.5 {
-			row = append(row, Cell{"per_processor_of_up", 2 * of})
+			row = append(row, is("per_processor_of_up", 2*of))
 		}
 		return row
 	}
 	rows := []Row{
-		{{"run", "killed"}, {"phase", "up"}, {"errors", 9}}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
+		{is("run", "killed"), is("phase", "up"), is("errors", 9)}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
 		second("back", 1, 0), second("back", 1, 0), second("back", 1.5, 0),
 	}
 	want := []Row{
 		{
-			{"run", "killed"}, {"phase", "away, worst second"}, {"errors", 3}, {"of_up", 0.7}, {"seconds_below_0.7", 0}, {"of_up_window", 0.8},
+			is("run", "killed"), is("phase", "away, worst second"), is("errors", 3), is("of_up", 0.7), is("seconds_below_0.7", 0), is("of_up_window", 0.8),
 		},
 		{
-			{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}, {"of_up_window", 0.9}, {"per_processor_of_up", 2.276},
+			is("run", "killed"), is("phase", "back, worst second"), is("errors", 0), is("of_up", 0.31), is("seconds_below_0.7", 2), is("of_up_window", 0.9), is("per_processor_of_up", 2.276),
 		},
 	}
 	if diff := cmp.Diff(want, awayWorst(rows, nil)); diff != "" {
@@ -60,12 +60,12 @@ func TestAwayWorst(t *testing.T) {
 	}
 	var beside []Row
 	for i, rate := range []float64{100, 50, 100, 100, 100, 40, 100, 100, 100} {
-		beside = append(beside, Row{{"commits_per_s", rate}})
+		beside = append(beside, Row{is("commits_per_s", rate)})
 		of, _ := rows[i].Number("of_up")
-		rows[i] = append(rows[i], Cell{"commits_per_s", 100 * of})
+		rows[i] = append(rows[i], is("commits_per_s", 100*of))
 	}
-	want[0] = append(want[0], Cell{"of_worst_undisturbed", 1.4}, Cell{"of_worst_undisturbed_window", 1.066667})
-	want[1] = append(want[1], Cell{"of_worst_undisturbed", 0.775}, Cell{"of_worst_undisturbed_window", 1.022727})
+	want[0] = append(want[0], is("of_worst_undisturbed", 1.4), is("of_worst_undisturbed_window", 1.066667))
+	want[1] = append(want[1], is("of_worst_undisturbed", 0.775), is("of_worst_undisturbed_window", 1.022727))
 	if diff := cmp.Diff(want, awayWorst(rows, beside)); diff != "" {
 		t.Errorf("worst seconds beside a run in which nothing is killed (-want +got):\n%s", diff)
 	}
@@ -82,7 +82,7 @@ func TestAwayUnknown(t *testing.T) {
 		if _, is := tc.now.own(tc.since); is {
 			t.Errorf("from %v to %v the processor time is known", tc.since.machines, tc.now.machines)
 		}
-		if diff := cmp.Diff(Row{{"processors_clients", 1.0}}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
+		if diff := cmp.Diff(Row{is("processors_clients", 1.0)}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
 			t.Errorf("cells (-want +got):\n%s", diff)
 		}
 	}
@@ -154,7 +154,7 @@ func TestAwayDisk(t *testing.T) {
 	now := awayUsed{
 		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{true, 300, 0.9}, {true, 1, 0.1}, {true, 70000, 30}},
 	}
-	want := Row{{"processors_elsewhere", 0.75}, {"processors_clients", 0.5}, {"processors_1", 0.25}, {"processors_2", 0.0}, {"disk_commits_1", 100.0}, {"disk_ms_1", 2.0}}
+	want := Row{is("processors_elsewhere", 0.75), is("processors_clients", 0.5), is("processors_1", 0.25), is("processors_2", 0.0), is("disk_commits_1", 100.0), is("disk_ms_1", 2.0)}
 	if diff := cmp.Diff(want, now.cells(before)); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}

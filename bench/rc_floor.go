@@ -75,7 +75,7 @@ func rcFloors() Experiment {
 		Figures: []spec{
 			{
 				title: "Transactions without contention, against one round trip", y: "ratio_to_floor", yLabel: "times the round trip to the nearest other site",
-				across: []string{"class"}, ratio: true, series: []string{"system"}, where: Cell{"site", "all"},
+				across: []string{"class"}, ratio: true, series: []string{"system"}, where: is("site", "all"),
 			},
 		},
 	}
@@ -96,8 +96,8 @@ func floorRows(m rcMeasure) []Row {
 }
 
 func (m rcMeasure) floorRow(site wan.Site, class string, txns []geostore.Txn) Row {
-	row := slices.Concat(Row{{"system", m.system}, {"site", string(site)}, {"class", class}}, Row(m.params))
-	row = append(row, Cell{"txns", len(txns)})
+	row := slices.Concat(Row{is("system", m.system), is("site", string(site)), is("class", class)}, Row(m.params))
+	row = append(row, is("txns", len(txns)))
 	if len(txns) == 0 {
 		return row
 	}

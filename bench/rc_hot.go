@@ -102,7 +102,7 @@ func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir st
 }
 
 func hotRow(mode client.Mode, clients int, p geostore.Played) Row {
-	m := rcMeasure{system: mode.String(), params: []Cell{{"clients", clients}}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
+	m := rcMeasure{system: mode.String(), params: []Cell{is("clients", clients)}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
 	row := m.row("all", p.Txns, total(p.Commits))
 	attempts := 0
 	for _, t := range p.Txns {

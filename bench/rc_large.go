@@ -79,7 +79,7 @@ func largeRow(ctx context.Context, w Run, dir string, n int) (row Row, err error
 	var heap runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&heap)
-	row = Row{{"system", client.Spec.String()}, {"clients", n}, {"txns", len(p.Txns)}, {"failed", p.Failed}, measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
+	row = Row{is("system", client.Spec.String()), is("clients", n), is("txns", len(p.Txns)), is("failed", p.Failed), measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
 	if len(p.Txns) > 0 {
 		var took []time.Duration
 		for _, t := range p.Txns {

@@ -128,7 +128,7 @@ func rivalRow(op, name string, own, base []rivalRound) Row {
 	}
 	slices.Sort(took)
 	row := Row{
-		{"op", op}, {"system", name}, {"clients", peersClients}, {"value_bytes", peersValueBytes}, measure("ops_per_s", median(rates)),
+		is("op", op), is("system", name), is("clients", peersClients), is("value_bytes", peersValueBytes), measure("ops_per_s", median(rates)),
 		measure("p50_ms", ms(quantile(took, 0.5))), measure("p99_ms", ms(quantile(took, 0.99))), measure("ops_ratio_to_etcd", median(rateRatio)),
 	}
 	if len(cpuRatio) > 0 {

@@ -43,7 +43,7 @@ func total(commits map[wan.Site]int) int {
 }
 
 func (m rcMeasure) row(site string, txns []geostore.Txn, commits int) Row {
-	row := slices.Concat(Row{{"system", m.system}, {"site", site}}, Row(m.params))
+	row := slices.Concat(Row{is("system", m.system), is("site", site)}, Row(m.params))
 	var committed, whole []time.Duration
 	attempts, reads, right := 0, 0, 0
 	var floor time.Duration
@@ -59,13 +59,13 @@ func (m rcMeasure) row(site string, txns []geostore.Txn, commits int) Row {
 		}
 	}
 	if len(committed) == 0 {
-		return append(row, Cell{"txns", len(txns)})
+		return append(row, is("txns", len(txns)))
 	}
 	floor /= time.Duration(len(txns))
 	slices.Sort(committed)
 	slices.Sort(whole)
 	row = append(row,
-		Cell{"txns", len(txns)},
+		is("txns", len(txns)),
 		measure("attempt_mean_ms", ms(meanOf(committed))),
 		measure("attempt_p50_ms", ms(quantile(committed, 0.5))),
 		measure("attempt_p95_ms", ms(quantile(committed, 0.95))),
@@ -196,8 +196,8 @@ func rcDistribution(m rcMeasure) []Row {
 	slices.Sort(committed)
 	var rows []Row
 	for p := 2; p <= 100 && len(committed) > 0; p += 2 {
-		row := slices.Concat(Row{{"system", m.system}, {"site", ofAll}}, Row(m.params))
-		rows = append(rows, append(row, Cell{"percentile", p}, measure("attempt_ms", ms(quantile(committed, float64(p)/100)))))
+		row := slices.Concat(Row{is("system", m.system), is("site", ofAll)}, Row(m.params))
+		rows = append(rows, append(row, is("percentile", p), measure("attempt_ms", ms(quantile(committed, float64(p)/100)))))
 	}
 	return rows
 }

@@ -21,7 +21,7 @@ func TestRowsOfTheStore(t *testing.T) {
 		return geostore.Attempt{Took: time.Duration(ms) * time.Millisecond, Committed: committed, Reads: reads, Right: right}
 	}
 	m := rcMeasure{
-		system: "spec", params: []Cell{{"ops", 5}}, matrix: wan.SpecRPC(),
+		system: "spec", params: []Cell{is("ops", 5)}, matrix: wan.SpecRPC(),
 		played: geostore.Played{
 			Lasting: 2 * time.Second, Commits: map[wan.Site]int{"oregon": 3, "ireland": 1},
 			Txns: []geostore.Txn{
@@ -58,7 +58,7 @@ func TestRowsOfTheStore(t *testing.T) {
 
 func TestComparedRows(t *testing.T) {
 	row := func(system, site string, ops int, mean, aborts float64) Row {
-		return Row{{"system", system}, {"site", site}, {"ops", ops}, {"attempt_mean_ms", mean}, {"abort_percent", aborts}}
+		return Row{is("system", system), is("site", site), is("ops", ops), is("attempt_mean_ms", mean), is("abort_percent", aborts)}
 	}
 	rows := []Row{
 		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60), row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
@@ -83,11 +83,11 @@ func TestComparedRows(t *testing.T) {
 // else is.
 func TestBestOfTheOthers(t *testing.T) {
 	row := func(system, site string, mean float64) Row {
-		return Row{{"system", system}, {"site", site}, {"alpha", 0.9}, {"end_to_end_mean_ms", mean}}
+		return Row{is("system", system), is("site", site), is("alpha", 0.9), is("end_to_end_mean_ms", mean)}
 	}
 	rows := []Row{
 		row("spec", "all", 250), row("predicated", "all", 200), row("auto", "all", 210), row("spec", "seoul", 100), row("auto", "seoul", 150), row("auto", "oregon", 1),
-		{{"system", "auto"}, {"site", "all"}, {"alpha", 0.9}, {"txns", 0}},
+		{is("system", "auto"), is("site", "all"), is("alpha", 0.9), is("txns", 0)},
 	}
 	rcBest(rows, "auto")
 	var got []any
@@ -103,7 +103,7 @@ func TestBestOfTheOthers(t *testing.T) {
 func smallRetwis() rcStudy {
 	return rcStudy{distribution: true, growth: true, points: func(o Options) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
-		return []rcPoint{{params: []Cell{{"alpha", 0.5}}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
+		return []rcPoint{{params: []Cell{is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
 	}}
 }
 

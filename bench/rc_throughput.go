@@ -116,7 +116,7 @@ func (t storeThroughput) run(ctx context.Context) ([]Row, error) {
 	off := rounds[slices.Index(modes, client.Off)]
 	var rows []Row
 	for i, mode := range modes {
-		m := rcMeasure{system: mode.String(), params: []Cell{{"clients", t.perSite}, {"alpha", rcAlpha}}, matrix: t.matrix, played: played[i]}
+		m := rcMeasure{system: mode.String(), params: []Cell{is("clients", t.perSite), is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
 		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
 			row = append(row, measure("cpu_us_per_commit", cpu),

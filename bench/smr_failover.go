@@ -122,19 +122,19 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, e
 	slices.Sort(all)
 	slices.Sort(one)
 	slices.Sort(roles)
-	named := Row{{"system", d.system.Name}, {"wan", "na3"}, {"site", "all"}, {"ack", ack.String()}, {"jitter", noise.String()}}
+	named := Row{is("system", d.system.Name), is("wan", "na3"), is("site", "all"), is("ack", ack.String()), is("jitter", noise.String())}
 	return []Row{slices.Concat(named, d.cells, Row{
-		{"durable", "yes"},
-		{"batch", "default"},
-		{"killed", d.killed},
-		{"role", strings.Join(roles, ", ")},
-		{"kills", d.kills},
+		is("durable", "yes"),
+		is("batch", "default"),
+		is("killed", d.killed),
+		is("role", strings.Join(roles, ", ")),
+		is("kills", d.kills),
 		measure("gap_p50_ms", ms(quantile(all, 0.5))),
 		measure("gap_p99_ms", ms(quantile(all, 0.99))),
 		measure("gap_max_ms", ms(quantile(all, 1))),
 		measure("one_client_gap_p50_ms", ms(quantile(one, 0.5))),
 		measure("one_client_gap_max_ms", ms(quantile(one, 1))),
-		{"acknowledged", acknowledged},
-		{"lost", lost},
+		is("acknowledged", acknowledged),
+		is("lost", lost),
 	})}, nil
 }

@@ -68,7 +68,7 @@ func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows [
 			return err
 		}
 		spent := g.servers.CPU() - used
-		rows = []Row{{{"system", p.Name}, {"groups", groups}, measure("cpu_ms_per_s", ms(spent)/time.Since(began).Seconds())}}
+		rows = []Row{{is("system", p.Name), is("groups", groups), measure("cpu_ms_per_s", ms(spent)/time.Since(began).Seconds())}}
 		return nil
 	})
 	return rows, err

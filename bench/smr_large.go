@@ -112,7 +112,7 @@ func (b *bulk) row(first *bulk) Row {
 	}
 	slices.Sort(took)
 	row := Row{
-		{"system", b.system}, {"round_trip", b.trip}, {"clients", bulkClients}, {"value_bytes", bulkValueBytes}, measure("ops_per_s", median(rates)),
+		is("system", b.system), is("round_trip", b.trip), is("clients", bulkClients), is("value_bytes", bulkValueBytes), measure("ops_per_s", median(rates)),
 		measure("p50_ms", ms(quantile(took, 0.5))), measure("p99_ms", ms(quantile(took, 0.99))), measure("server_us_per_op", median(cpu)),
 	}
 	if first.system == "etcd" {

@@ -109,7 +109,7 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []Row, e
 			back = append(back, turn)
 		}
 		rows = []Row{slices.Concat(
-			Row{{"system", p.Name}, {"clients", snapshotsClients}, {"value_bytes", snapshotsValueBytes}, {"snapshot_every", every}, measure("data_mb", float64(st.Bytes)/1e6)},
+			Row{is("system", p.Name), is("clients", snapshotsClients), is("value_bytes", snapshotsValueBytes), is("snapshot_every", every), measure("data_mb", float64(st.Bytes)/1e6)},
 			snapshotsCells(turns[0], turns[1]),
 			Row{measure("memory_per_data", with), measure("memory_without", without)},
 			Row{
@@ -138,7 +138,7 @@ func snapshotsCells(with, without []snapshotsTurn) Row {
 	}
 	return Row{
 		measure("ops_per_s", median(rates)), measure("ops_ratio", median(ratios)), measure("gap_ms", ms(sum[0].gap)), measure("gap_without_ms", ms(sum[1].gap)),
-		{"elections", int(sum[0].terms)}, {"elections_without", int(sum[1].terms)}, {"snapshot_slots", int(sum[0].snapshots)},
+		is("elections", int(sum[0].terms)), is("elections_without", int(sum[1].terms)), is("snapshot_slots", int(sum[0].snapshots)),
 	}
 }
 

@@ -19,7 +19,7 @@ func smrThroughput() Experiment {
 		part := throughputFigure(durable, ack)
 		return spec{
 			suffix: part, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
-			across: []string{"system"}, series: []string{"batch"}, where: Cell{"figure", part}, marks: marks,
+			across: []string{"system"}, series: []string{"batch"}, where: is("figure", part), marks: marks,
 		}
 	}
 	return Experiment{
@@ -136,12 +136,12 @@ func throughputRow(ctx context.Context, o Options, system string, variant []Cell
 		return nil, err
 	}
 	cpu := cpuTime() - before // of the warm-up too, as of its calls
-	row := slices.Concat(Row{{"system", system}, {"wan", "loopback"}, {"site", "all"}, {"ack", l.Ack.String()}, {"jitter", wan.Noise{}.String()}}, variant, Row{
-		{"figure", throughputFigure(l.Durable, l.Ack)},
-		{"durable", durableName(l.Durable)},
-		{"batch", batchName(l.MaxBatch)},
-		{"clients", l.Clients},
-		{"window", l.Window},
+	row := slices.Concat(Row{is("system", system), is("wan", "loopback"), is("site", "all"), is("ack", l.Ack.String()), is("jitter", wan.Noise{}.String())}, variant, Row{
+		is("figure", throughputFigure(l.Durable, l.Ack)),
+		is("durable", durableName(l.Durable)),
+		is("batch", batchName(l.MaxBatch)),
+		is("clients", l.Clients),
+		is("window", l.Window),
 		measure("ops_per_s", r.PerSecond()),
 	})
 	row = append(row, latencyCells(r.Took)...)
@@ -149,7 +149,7 @@ func throughputRow(ctx context.Context, o Options, system string, variant []Cell
 		row = append(row, measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))))
 	}
 	if r.Commits > 0 {
-		row = append(row, Cell{"disk_commits", int(r.Commits)})
+		row = append(row, is("disk_commits", int(r.Commits)))
 	}
 	return []Row{row}, nil
 }

@@ -349,7 +349,7 @@ func (s *session) precision() time.Duration {
 }
 
 func (s *session) row(t trial, own, base *tally) Row {
-	row := slices.Concat(Row{{"system", t.stack.name}}, Row(t.params))
+	row := slices.Concat(Row{is("system", t.stack.name)}, Row(t.params))
 	f := own.overall()
 	milliseconds := func(d time.Duration) float64 { return milliseconds(d.Round(s.precision())) }
 	row = append(row, measure("mean_ms", milliseconds(own.mean())),

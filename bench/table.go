@@ -19,19 +19,17 @@ const tableWidth = 120
 // several if that does not do: one for each kind of row, one for each value of a long text, and
 // then one below the other, with the columns that tell the rows apart in each. The points of
 // distributions, which figures show, are only counted.
-func (r *Result) WriteTable(w io.Writer) error {
+func WriteTable(w io.Writer, rows []Row) error {
 	t := &tables{}
-	shown := slices.DeleteFunc(slices.Clone(r.Rows), ofDistribution)
+	shown := slices.DeleteFunc(slices.Clone(rows), ofDistribution)
 	if len(shown) > 0 {
 		t.add(shown, "all rows: ")
 	}
-	if n := len(r.Rows) - len(shown); n > 0 {
+	if n := len(rows) - len(shown); n > 0 {
 		t.blocks = append(t.blocks, fmt.Sprintf("%d points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n", n))
 	}
-	if _, err := io.WriteString(w, strings.Join(t.blocks, "\n")); err != nil {
-		return fmt.Errorf("bench %s: write table: %w", r.Experiment, err)
-	}
-	return nil
+	_, err := io.WriteString(w, strings.Join(t.blocks, "\n"))
+	return err
 }
 
 // tables are blocks of lines: headings and tables.
@@ -193,7 +191,7 @@ func (t *tables) bands(rows []Row, names []string) {
 		keys = []string{"row"}
 		numbered := make([]Row, len(rows))
 		for i, row := range rows {
-			numbered[i] = append(Row{{"row", i + 1}}, row...)
+			numbered[i] = append(Row{is("row", i+1)}, row...)
 		}
 		rows = numbered
 	}
