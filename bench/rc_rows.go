@@ -177,12 +177,6 @@ func rcGrowth(rows []Row) {
 	}
 }
 
-// ofAll is what stands for the site in rows that are points of a distribution over all sites.
-const ofAll = "distribution"
-
-// ofDistribution reports whether a row is such a point.
-func ofDistribution(r Row) bool { return r.Value("site") == ofAll }
-
 // rcDistribution returns rows with quantiles of attempts, for a figure of the distribution.
 func rcDistribution(m rcMeasure) []Row {
 	var committed []time.Duration

@@ -31,9 +31,9 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// WriteTable writes the rows as [WriteTable] does.
+// WriteTable writes the rows as [Write] does.
 func (r *Result) WriteTable(w io.Writer) error {
-	if err := WriteTable(w, r.Rows); err != nil {
+	if err := Write(w, r.Rows); err != nil {
 		return fmt.Errorf("bench %s: write table: %w", r.Experiment, err)
 	}
 	return nil

@@ -143,3 +143,9 @@ func text(v any, decimals int) string {
 func measure(name string, v float64) Cell {
 	return Cell{Name: name, Value: math.Round(v*1e6) / 1e6}
 }
+
+// ofAll is what stands for the site in rows that are points of a distribution over all sites.
+const ofAll = "distribution"
+
+// ofDistribution reports whether a row is such a point.
+func ofDistribution(r Row) bool { return r.Value("site") == ofAll }

@@ -69,7 +69,7 @@ grpc,90,,40,1
 }
 
 func TestTableIsAligned(t *testing.T) {
-	got := write(t, func(b *bytes.Buffer) error { return WriteTable(b, sample()) })
+	got := write(t, func(b *bytes.Buffer) error { return Write(b, sample()) })
 	want := `system         correct_percent  path  mean_ms  ratio_to_grpc
 grpc                        90  -      40.000         1.0000
 foresay, "do"              100  spec   10.000              -
@@ -88,7 +88,7 @@ func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	}
 	rows[1] = append(rows[1], is("options", "direct"))
 	var b strings.Builder
-	if err := WriteTable(&b, rows); err != nil {
+	if err := Write(&b, rows); err != nil {
 		t.Fatal(err)
 	}
 	const want = "all rows: system raft; jitter none\n\nsite  p50_ms  options\n"
@@ -97,7 +97,7 @@ func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	}
 	b.Reset()
 	rows = rows[:2]
-	if err := WriteTable(&b, rows); err != nil || !strings.HasPrefix(b.String(), "system") {
+	if err := Write(&b, rows); err != nil || !strings.HasPrefix(b.String(), "system") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
@@ -111,7 +111,7 @@ func TestTableWithoutDistributions(t *testing.T) {
 		{is("system", "a"), is("site", ofAll), is("percentile", 4), is("ms", 8)},
 	}
 	var b bytes.Buffer
-	if err := WriteTable(&b, rows); err != nil {
+	if err := Write(&b, rows); err != nil {
 		t.Fatal(err)
 	}
 	want := "system  site  p50_ms\na       all        1\n\n2 points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n"

@@ -13,13 +13,13 @@ import (
 // wrapping.
 const tableWidth = 120
 
-// WriteTable writes the rows as a table for people: text to the left, numbers to the right, and no
+// Write writes the rows as a table for people: text to the left, numbers to the right, and no
 // more decimals than the largest of a column deserves. Texts that are the same in all of them stand
 // above it. A table that would be wider than 120 characters has equal numbers there, too, and is
 // several if that does not do: one for each kind of row, one for each value of a long text, and
 // then one below the other, with the columns that tell the rows apart in each. The points of
 // distributions, which figures show, are only counted.
-func WriteTable(w io.Writer, rows []Row) error {
+func Write(w io.Writer, rows []Row) error {
 	t := &tables{}
 	shown := slices.DeleteFunc(slices.Clone(rows), ofDistribution)
 	if len(shown) > 0 {

@@ -14,7 +14,7 @@ import (
 func fits(t *testing.T, name string, rows []Row) {
 	t.Helper()
 	var b strings.Builder
-	if err := WriteTable(&b, rows); err != nil {
+	if err := Write(&b, rows); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -61,7 +61,7 @@ func TestWideTablesFit(t *testing.T) {
 		}
 		fits(t, "drawn", rows)
 		var b strings.Builder
-		if err := WriteTable(&b, rows); err != nil {
+		if err := Write(&b, rows); err != nil {
 			t.Fatal(err)
 		}
 		words := make(map[string]bool)
