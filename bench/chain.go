@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/foresay/foresay/bench/table"
+)
 
 const (
 	clients      = 16
@@ -43,7 +47,7 @@ func chain() studied {
 			for _, percent := range pick(o, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("correct_percent", percent)}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("correct_percent", percent)}, l))
 			}
 			return st
 		},
@@ -66,7 +70,7 @@ func chainLength() studied {
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
 				l.period *= 2
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("calls", calls), is("correct_percent", 90)}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("calls", calls), table.Is("correct_percent", 90)}, l))
 			}
 			return st
 		},
@@ -88,7 +92,7 @@ func chainRTT() studied {
 			for _, percent := range pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.ask.work, l.percent = 0, percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("rtt_ms", 10), is("correct_percent", percent)}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("rtt_ms", 10), table.Is("correct_percent", percent)}, l))
 			}
 			return st
 		},
@@ -109,7 +113,7 @@ func bandwidth() studied {
 			for _, percent := range pick(o, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide(variant{}, []Cell{is("correct_percent", percent)}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("correct_percent", percent)}, l))
 			}
 			return st
 		},

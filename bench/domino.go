@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -64,7 +65,7 @@ func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
 
 // run measures the point for a time, and returns a row for all sites and one for each, and those of
 // the curve.
-func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration) ([]Row, error) {
+func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration) ([]table.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -132,12 +133,12 @@ func (p dominoPoint) variant() string {
 
 // variantCells tell which variant of a system a row is about: what Domino adds to predicted
 // arrivals, and its options; of others what is said of theirs.
-func variantCells(protocol smr.Protocol, o domino.Options, others string) []Cell {
+func variantCells(protocol smr.Protocol, o domino.Options, others string) []table.Cell {
 	p := dominoPoint{protocol: protocol, options: o}
 	if !p.isDomino() {
-		return []Cell{is("slack_ms", ""), is("options", cmp.Or(others, p.variant()))}
+		return []table.Cell{table.Is("slack_ms", ""), table.Is("options", cmp.Or(others, p.variant()))}
 	}
-	return []Cell{measure("slack_ms", ms(o.Slack)), is("options", p.variant())}
+	return []table.Cell{table.Measure("slack_ms", table.Ms(o.Slack)), table.Is("options", p.variant())}
 }
 
 // bounds are what the model and physics say of a point.
@@ -188,10 +189,10 @@ func (p dominoPoint) modelled() (plan.System, bool) {
 }
 
 // rows returns what was measured beside what is expected.
-func (p dominoPoint) rows(measured []replicated.SiteLatency, b bounds) []Row {
+func (p dominoPoint) rows(measured []replicated.SiteLatency, b bounds) []table.Row {
 	var all []time.Duration
 	var every dominoCounts
-	var each []Row
+	var each []table.Row
 	for i, m := range measured {
 		took := m.Took()
 		all = append(all, took...)
@@ -199,11 +200,11 @@ func (p dominoPoint) rows(measured []replicated.SiteLatency, b bounds) []Row {
 		every = dominoCounts{every.calls + own.calls, every.tried + own.tried, every.taken + own.taken}
 		each = append(each, p.row(string(m.Site), p.sites, took, own, bounds{part(b.model, i), part(b.floor, i)}))
 	}
-	rows := append([]Row{p.row("all", p.figure, all, every, b)}, each...)
+	rows := append([]table.Row{p.row("all", p.figure, all, every, b)}, each...)
 	if p.curve == "" {
 		return rows
 	}
-	return append(rows, dominoCurve(p.base(ofAll, p.curve), all)...)
+	return append(rows, dominoCurve(p.base(table.OfAll, p.curve), all)...)
 }
 
 // part returns the row of one client.
@@ -219,17 +220,17 @@ func part(rows []plan.Row, i int) []plan.Row {
 type dominoCounts struct{ calls, tried, taken int }
 
 // base returns what tells the row from others.
-func (p dominoPoint) base(site, figure string) Row {
+func (p dominoPoint) base(site, figure string) table.Row {
 	variant := variantCells(p.protocol, p.options, "")
-	row := Row{
-		is("wan", p.network), is("system", p.protocol.Name), is("site", site), is("ack", p.ack.String()), variant[0], is("jitter", p.noise.String()), measure("skew_ms", ms(dominoSkew)),
-		variant[1], measure("alpha", cmp.Or(p.alpha, dominoAlpha)), is("clients", dominoClients(p.clients)),
+	row := table.Row{
+		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site), table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()), table.Measure("skew_ms", table.Ms(dominoSkew)),
+		variant[1], table.Measure("alpha", cmp.Or(p.alpha, dominoAlpha)), table.Is("clients", dominoClients(p.clients)),
 	}
 	if p.options.Percentile > 0 {
-		row = append(row, measure("percentile", 100*p.options.Percentile))
+		row = append(row, table.Measure("percentile", 100*p.options.Percentile))
 	}
 	if figure != "" {
-		row = append(row, is("figure", figure))
+		row = append(row, table.Is("figure", figure))
 	}
 	return row
 }
@@ -247,20 +248,20 @@ func dominoClients(sites []wan.Site) string {
 }
 
 // row sorts what it gets of latencies.
-func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCounts, b bounds) Row {
-	row := slices.Concat(p.base(site, figure), latencyCells(took))
+func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCounts, b bounds) table.Row {
+	row := slices.Concat(p.base(site, figure), table.LatencyCells(took))
 	add := func(name string, rows []plan.Row) {
 		if len(rows) > 0 {
-			row = append(row, measure(name+"_p50_ms", ms(plan.Quantile(rows, 0.5))), measure(name+"_p95_ms", ms(plan.Quantile(rows, 0.95))))
+			row = append(row, table.Measure(name+"_p50_ms", table.Ms(plan.Quantile(rows, 0.5))), table.Measure(name+"_p95_ms", table.Ms(plan.Quantile(rows, 0.95))))
 		}
 	}
 	add("model", b.model)
 	add("floor", b.floor)
-	row = append(row, is("calls", len(took)))
+	row = append(row, table.Is("calls", len(took)))
 	if p.isDomino() {
-		row = append(row, measure("dfp_pct", percent(n.tried, n.calls)))
+		row = append(row, table.Measure("dfp_pct", percent(n.tried, n.calls)))
 		if n.tried > 0 {
-			row = append(row, measure("fast_path_pct", percent(n.taken, n.tried)))
+			row = append(row, table.Measure("fast_path_pct", percent(n.taken, n.tried)))
 		}
 	}
 	return row
@@ -270,17 +271,17 @@ func percent(part, of int) float64 { return 100 * float64(part) / float64(max(of
 
 // dominoCurve returns a row with the latency at each of some percentiles, for a figure with curves.
 // It sorts the latencies.
-func dominoCurve(base Row, took []time.Duration) []Row {
+func dominoCurve(base table.Row, took []time.Duration) []table.Row {
 	slices.Sort(took)
-	var rows []Row
+	var rows []table.Row
 	for p := 2; p <= 98 && len(took) > 0; p += 4 {
-		rows = append(rows, slices.Concat(base, Row{is("percent_of_calls", p), measure("latency_ms", ms(quantile(took, float64(p)/100)))}))
+		rows = append(rows, slices.Concat(base, table.Row{table.Is("percent_of_calls", p), table.Measure("latency_ms", table.Ms(table.Quantile(took, float64(p)/100)))}))
 	}
 	return rows
 }
 
 // dominoFloorRows returns the distribution of the floor of an acknowledgement, as rows of a system.
-func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
+func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 	d, err := wan.Preset(network)
 	if err != nil {
 		return nil, err
@@ -293,7 +294,7 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
 	for _, r := range plan.Of(rows, plan.Floor, ack) {
 		took = append(took, r.Latency)
 	}
-	base := Row{is("wan", network), is("system", string(plan.Floor)), is("site", ofAll), is("ack", ack.String()), is("figure", curve)}
+	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll), table.Is("ack", ack.String()), table.Is("figure", curve)}
 	return dominoCurve(base, took), nil
 }
 
@@ -301,14 +302,14 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
 func dominoExperiment(o Options, lasting time.Duration, points []dominoPoint) []Point {
 	var out []Point
 	for _, p := range points {
-		out = append(out, Point{Doing: p.doing(), Run: func(ctx context.Context) ([]Row, error) { return p.run(ctx, o.Seed, lasting) }})
+		out = append(out, Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) { return p.run(ctx, o.Seed, lasting) }})
 	}
 	return out
 }
 
 // dominoFloor is the floor's distribution as a point.
 func dominoFloor(network, curve string, ack smr.Ack) Point {
-	return Point{Doing: "floor of " + network, Run: func(context.Context) ([]Row, error) { return dominoFloorRows(network, curve, ack) }}
+	return Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) { return dominoFloorRows(network, curve, ack) }}
 }
 
 // catalogOf returns the catalog's protocols of some names, or all.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
@@ -34,7 +35,7 @@ func dominoAdapt() Experiment {
 func adaptFigure(part, what string) spec {
 	return spec{
 		suffix: part, title: "Writes until they are durable while " + what, x: "at_s", xLabel: "time (s)",
-		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: is("figure", part), scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
+		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: table.Is("figure", part), scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
 	}
 }
 
@@ -105,7 +106,7 @@ func adaptPoints(o Options) []Point {
 		for _, protocol := range catalogOf("domino", "domino-direct", "mencius") {
 			points = append(points, Point{
 				Doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),
-				Run:   func(context.Context) ([]Row, error) { return adaptRows(o, part, protocol) },
+				Run:   func(context.Context) ([]table.Row, error) { return adaptRows(o, part, protocol) },
 			})
 		}
 	}
@@ -113,7 +114,7 @@ func adaptPoints(o Options) []Point {
 }
 
 // adaptRows returns a row for each write, of which there is one a second.
-func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
+func adaptRows(o Options, part string, protocol smr.Protocol) ([]table.Row, error) {
 	networks, noise := adaptNetworks(part), wan.InterDatacentre()
 	first := wan.Deployment{Name: "adapt", Matrix: networks[0].WithNoise(noise), Replicas: []wan.Site{"R", "M", "N"}}
 	measured, err := replicated.Latency(replicated.Setting{
@@ -124,11 +125,11 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 	}
 	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(protocol)
 	// each write has a key of its own
-	base := slices.DeleteFunc(p.base("C", part), func(c Cell) bool { return c.Name == "alpha" })
-	var rows []Row
+	base := slices.DeleteFunc(p.base("C", part), func(c table.Cell) bool { return c.Name == "alpha" })
+	var rows []table.Row
 	for _, call := range measured[0].Calls {
 		network := networks[int(call.Began/adaptEra)]
-		row := slices.Concat(base, Row{measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took))})
+		row := slices.Concat(base, table.Row{table.Measure("at_s", call.Began.Seconds()), table.Measure("latency_ms", table.Ms(call.Took))})
 		expected, err := adaptBounds(network, protocol)
 		if err != nil {
 			return nil, err
@@ -140,16 +141,16 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 
 // adaptBounds returns what the model expects once a client knows the delays, and the floor.
 // Mencius' clients ask R whatever the delays are, which the model leaves out.
-func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]Cell, error) {
+func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]table.Cell, error) {
 	s := plan.Setting{WAN: network, Replicas: []wan.Site{"R", "M", "N"}, Clients: []plan.Client{{Site: "C"}}, Busy: true}
 	system := plan.System(protocol.Name)
 	rows, err := plan.Latencies(s, plan.Floor, system)
 	if err != nil {
 		return nil, err
 	}
-	cells := []Cell{measure("floor_ms", ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
+	cells := []table.Cell{table.Measure("floor_ms", table.Ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
 	if system != plan.Mencius {
-		cells = append(cells, measure("model_ms", ms(plan.Quantile(plan.Of(rows, system, smr.AckDurable), 0.5))))
+		cells = append(cells, table.Measure("model_ms", table.Ms(plan.Quantile(plan.Of(rows, system, smr.AckDurable), 0.5))))
 	}
 	return cells, nil
 }

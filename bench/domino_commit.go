@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
@@ -25,11 +26,11 @@ func dominoCommit() Experiment {
 			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
 			{
 				suffix: "na3-sites", title: "Writes until they are durable, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
-				across: []string{"site"}, series: []string{"system"}, where: is("figure", "na3-sites"),
+				across: []string{"site"}, series: []string{"system"}, where: table.Is("figure", "na3-sites"),
 			},
 			{
 				suffix: "few-clients", title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
-				across: []string{"clients"}, series: []string{"system"}, where: is("figure", "few-clients"), marks: thesisFewClients(),
+				across: []string{"clients"}, series: []string{"system"}, where: table.Is("figure", "few-clients"), marks: thesisFewClients(),
 			},
 		},
 	}
@@ -38,7 +39,7 @@ func dominoCommit() Experiment {
 func commitFigure(network, replicas string) spec {
 	return spec{
 		suffix: network, title: "Writes until they are durable, " + replicas, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system"}, where: is("figure", network), scattered: true,
+		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system"}, where: table.Is("figure", network), scattered: true,
 		marks: thesisCommits(network),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
@@ -17,7 +18,7 @@ func dominoPercentile() Experiment {
 		Measure: Points(percentilePoints),
 		Figures: []spec{{
 			title: "Domino's writes until they are durable, replicas at WA, PR and NSW", x: "percentile", xLabel: "percentile of delays by which arrivals are predicted",
-			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: is("site", "all"), floor: "floor_p95_ms",
+			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: table.Is("site", "all"), floor: "floor_p95_ms",
 		}},
 	}
 }
@@ -50,7 +51,7 @@ func dominoExecution() Experiment {
 func slackFigure(network, sites, what, column string) spec {
 	return spec{
 		suffix: "slack-" + network + "-" + column[:3], title: "Domino's writes until they are executed, replicas at " + sites, x: "slack_ms", xLabel: "added to predicted arrivals (ms)",
-		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: is("figure", "slack-"+network),
+		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: table.Is("figure", "slack-"+network),
 		floor: "floor_" + column,
 	}
 }
@@ -61,7 +62,7 @@ func executionCurve(network, alpha string) string { return "systems-" + network 
 func executionFigure(network, sites, alpha string) spec {
 	f := spec{
 		suffix: executionCurve(network, alpha), title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system", "options"}, where: is("figure", executionCurve(network, alpha)), scattered: true,
+		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system", "options"}, where: table.Is("figure", executionCurve(network, alpha)), scattered: true,
 	}
 	if network == "na3" {
 		f.marks = thesisExecutions()

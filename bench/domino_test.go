@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/mencius"
@@ -13,7 +14,7 @@ import (
 )
 
 // quickRows runs an experiment on its quick scale.
-func quickRows(t *testing.T, e Experiment) []Row {
+func quickRows(t *testing.T, e Experiment) []table.Row {
 	t.Helper()
 	r, err := e.Run(t.Context(), Options{Quick: true, Seed: 1})
 	if err != nil {
@@ -25,7 +26,7 @@ func quickRows(t *testing.T, e Experiment) []Row {
 	return r.Rows
 }
 
-func number(t *testing.T, r Row, name string) float64 {
+func number(t *testing.T, r table.Row, name string) float64 {
 	t.Helper()
 	n, ok := r.Number(name)
 	if !ok {
@@ -293,7 +294,9 @@ func TestVariantCells(t *testing.T) {
 	want := map[string]string{
 		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
 	}
-	say := func(cells []Cell) string { return Row(cells).Text("slack_ms") + " " + Row(cells).Text("options") }
+	say := func(cells []table.Cell) string {
+		return table.Row(cells).Text("slack_ms") + " " + table.Row(cells).Text("options")
+	}
 	for _, d := range deaths(Options{Quick: true}) {
 		name := d.system.Name
 		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {

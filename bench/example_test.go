@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/table"
 )
 
 func ExampleExperiments() {
@@ -43,7 +44,7 @@ func ExampleExperiments() {
 }
 
 func ExampleResult_WriteTable() {
-	r := bench.Result{Experiment: "chain", Mode: bench.Virtual, Rows: []bench.Row{
+	r := bench.Result{Experiment: "chain", Mode: bench.Virtual, Rows: []table.Row{
 		{{Name: "system", Value: "grpc"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 40.0}},
 		{{Name: "system", Value: "foresay-do"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 13.0}},
 	}}

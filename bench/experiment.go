@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 )
@@ -71,7 +72,7 @@ type Experiment struct {
 	// Bubbles tells whether virtual mode needs Options.Bubble.
 	Bubbles bool
 	// Measure runs the experiment.
-	Measure func(context.Context, Run) ([]Row, error)
+	Measure func(context.Context, Run) ([]table.Row, error)
 	// Figures are the pictures of its result.
 	Figures []spec
 }
@@ -95,12 +96,12 @@ func (r Run) Step(done, total int, doing string) {
 // A Point is a part of an experiment that gives some of its rows.
 type Point struct {
 	Doing string
-	Run   func(context.Context) ([]Row, error)
+	Run   func(context.Context) ([]table.Row, error)
 }
 
 // Points measures points one after the other. They need no bubbles.
-func Points(of func(Options) []Point) func(context.Context, Run) ([]Row, error) {
-	return func(ctx context.Context, r Run) (rows []Row, err error) {
+func Points(of func(Options) []Point) func(context.Context, Run) ([]table.Row, error) {
+	return func(ctx context.Context, r Run) (rows []table.Row, err error) {
 		points := of(r.Options)
 		for i, p := range points {
 			if err := ctx.Err(); err != nil {

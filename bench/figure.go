@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/foresay/foresay/bench/table"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -28,7 +29,7 @@ type spec struct {
 	// series are the columns that tell the lines apart.
 	series []string
 	// where, if it has a name, picks the rows that have this cell.
-	where Cell
+	where table.Cell
 	// bars draws bars side by side for each x, instead of lines.
 	bars bool
 	// scattered says that x is measured as well: lines have few places in common.
@@ -52,7 +53,7 @@ type Picture struct {
 
 // drawAll draws the figures of an experiment, whose name their names begin with. time is the kind of time that it
 // ran in. What has no rows, as after a quick run, is left out, but an error if nothing else is left.
-func drawAll(name, time string, figures []spec, rows []Row) ([]Picture, error) {
+func drawAll(name, time string, figures []spec, rows []table.Row) ([]Picture, error) {
 	var out []Picture
 	for i, f := range figures {
 		name := name
@@ -72,8 +73,8 @@ func drawAll(name, time string, figures []spec, rows []Row) ([]Picture, error) {
 }
 
 // wanted tells whether some of the rows are meant for the figure.
-func (f spec) wanted(rows []Row) bool {
-	return f.where.Name == "" || slices.ContainsFunc(rows, func(r Row) bool { return r.Value(f.where.Name) == f.where.Value })
+func (f spec) wanted(rows []table.Row) bool {
+	return f.where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool { return r.Value(f.where.Name) == f.where.Value })
 }
 
 // A line is one series of a figure.
@@ -84,7 +85,7 @@ type line struct {
 
 // lines returns the figure's series in the order in which the rows have them, and the
 // names of the places on an axis that has no numbers.
-func (f spec) lines(rows []Row) (lines []line, categories []string) {
+func (f spec) lines(rows []table.Row) (lines []line, categories []string) {
 	floor := line{name: "floor"}
 	for _, row := range rows {
 		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
@@ -122,7 +123,7 @@ func (f spec) lines(rows []Row) (lines []line, categories []string) {
 }
 
 // place returns where on the axis of x the row belongs.
-func (f spec) place(row Row, categories *[]string) (x float64, ok bool) {
+func (f spec) place(row table.Row, categories *[]string) (x float64, ok bool) {
 	if len(f.across) == 0 {
 		return row.Number(f.x)
 	}
@@ -136,7 +137,7 @@ func (f spec) place(row Row, categories *[]string) (x float64, ok bool) {
 }
 
 // label names what tells the row from others; numbers need their column's name.
-func (f spec) label(row Row, columns []string) string {
+func (f spec) label(row table.Row, columns []string) string {
 	var names []string
 	for _, c := range columns {
 		name := row.Text(c)
@@ -160,7 +161,7 @@ const (
 	leastPlotWidth = 5.2 * vg.Inch
 )
 
-func (f spec) draw(time string, rows []Row) ([]byte, error) {
+func (f spec) draw(time string, rows []table.Row) ([]byte, error) {
 	lines, categories := f.lines(rows)
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("no row has %s to show", f.y)

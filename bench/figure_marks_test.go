@@ -3,15 +3,17 @@ package bench
 import (
 	"strings"
 	"testing"
+
+	"github.com/foresay/foresay/bench/table"
 )
 
 // TestMarksOfAPaper: a paper's numbers are drawn beside the series that they belong to, with a name
 // and a note, and only then.
 func TestMarksOfAPaper(t *testing.T) {
-	rows := []Row{
-		{is("system", "spec"), is("site", "all"), is("ops", 5), is("ms", 10.0), is("share", 0.5)},
-		{is("system", "spec"), is("site", "all"), is("ops", 50), is("ms", 20.0)},
-		{is("system", "spec"), is("site", "nothing to show")},
+	rows := []table.Row{
+		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 5), table.Is("ms", 10.0), table.Is("share", 0.5)},
+		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 50), table.Is("ms", 20.0)},
+		{table.Is("system", "spec"), table.Is("site", "nothing to show")},
 	}
 	lines := spec{
 		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},

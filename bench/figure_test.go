@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/foresay/foresay/bench/table"
 )
 
 // plausible makes a result of an experiment, without running it.
@@ -13,11 +15,11 @@ func plausible(e Experiment) *Result {
 }
 
 // samples makes rows that have something for each figure.
-func samples(e Experiment) []Row {
-	var rows []Row
+func samples(e Experiment) []table.Row {
+	var rows []table.Row
 	for _, f := range e.Figures {
 		for i, system := range []string{"raft", "multipaxos"} {
-			row := Row{is("system", system)}
+			row := table.Row{table.Is("system", system)}
 			switch f.where.Name {
 			case "":
 			case "system":
@@ -26,14 +28,14 @@ func samples(e Experiment) []Row {
 				row = append(row, f.where)
 			}
 			if f.x != "" {
-				row = append(row, is(f.x, 5.0))
+				row = append(row, table.Is(f.x, 5.0))
 			}
 			for _, c := range f.across {
 				if row.Value(c) == nil {
-					row = append(row, is(c, "some"))
+					row = append(row, table.Is(c, "some"))
 				}
 			}
-			rows = append(rows, append(row, is(f.y, 10.0*float64(i+1))))
+			rows = append(rows, append(row, table.Is(f.y, 10.0*float64(i+1))))
 		}
 	}
 	return rows
@@ -82,8 +84,8 @@ func checkSVG(t *testing.T, got Picture, want spec) {
 // TestFloorOfAFigure: the floor is a line of its own, with one point at each place, in order.
 func TestFloorOfAFigure(t *testing.T) {
 	f := spec{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
-	lines, _ := f.lines([]Row{
-		{is("system", "a"), is("x", 2), is("y", 5), is("least", 3)}, {is("system", "a"), is("x", 1), is("y", 4), is("least", 2)}, {is("system", "b"), is("x", 2), is("y", 6), is("least", 3)}, {is("system", "b"), is("x", 3), is("y", 6)},
+	lines, _ := f.lines([]table.Row{
+		{table.Is("system", "a"), table.Is("x", 2), table.Is("y", 5), table.Is("least", 3)}, {table.Is("system", "a"), table.Is("x", 1), table.Is("y", 4), table.Is("least", 2)}, {table.Is("system", "b"), table.Is("x", 2), table.Is("y", 6), table.Is("least", 3)}, {table.Is("system", "b"), table.Is("x", 3), table.Is("y", 6)},
 	})
 	if len(lines) != 3 || lines[2].name != "floor" {
 		t.Fatalf("%d lines, %v", len(lines), lines)
@@ -95,8 +97,8 @@ func TestFloorOfAFigure(t *testing.T) {
 
 // TestFiguresOfAPart: a run that leaves out a network has no figure of it.
 func TestFiguresOfAPart(t *testing.T) {
-	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []Row{
-		{is("system", "domino"), is("figure", "na5"), is("percent_of_calls", 2), is("latency_ms", 30.0)}, {is("system", "domino"), is("figure", "na5"), is("percent_of_calls", 6), is("latency_ms", 31.0)},
+	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []table.Row{
+		{table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 2), table.Is("latency_ms", 30.0)}, {table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 6), table.Is("latency_ms", 31.0)},
 	}}
 	figures, err := dominoCommit().Draw(r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {

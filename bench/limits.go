@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
 )
 
@@ -69,8 +70,8 @@ func limitedTrials(o Options, lim limit, callers int) []trial {
 	if lim.staged {
 		calls = "staged"
 	}
-	params := []Cell{
-		is("max_streams", orAny(lim.streams)), is("half_open", orAny(lim.halfOpen)), is("calls", calls), is("connection", "used"), is("callers", callers),
+	params := []table.Cell{
+		table.Is("max_streams", orAny(lim.streams)), table.Is("half_open", orAny(lim.halfOpen)), table.Is("calls", calls), table.Is("connection", "used"), table.Is("callers", callers),
 	}
 	v := variant{streams: lim.streams, halfOpen: lim.halfOpen, staged: lim.staged}
 	plain := grpcStack()
@@ -88,7 +89,7 @@ func coldTrials(group []trial) []trial {
 		t := &group[i]
 		t.cold, t.load.perCaller, t.load.apart = true, 1, time.Microsecond
 		t.params = slices.Clone(t.params)
-		t.params[slices.IndexFunc(t.params, func(c Cell) bool { return c.Name == "connection" })].Value = "new"
+		t.params[slices.IndexFunc(t.params, func(c table.Cell) bool { return c.Name == "connection" })].Value = "new"
 	}
 	return group
 }

@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/foresay/foresay/bench/table"
+)
 
 func multilevel() studied {
 	const rtt = 2 * time.Millisecond
@@ -16,7 +20,7 @@ func multilevel() studied {
 					l := chainLoad(o)
 					l.calls, l.guessing = 1, false
 					l.ask.hops, l.ask.predict = n-1, predict
-					params := []Cell{is("servers", n), is("server_prediction", predict.String())}
+					params := []table.Cell{table.Is("servers", n), table.Is("server_prediction", predict.String())}
 					st.groups = append(st.groups, sideBySide(variant{asking: true, replayable: true}, params, l))
 				}
 			}
@@ -26,12 +30,12 @@ func multilevel() studied {
 			{
 				suffix: "right", title: "A call through several servers, which predict right",
 				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: is("server_prediction", "right"),
+				series: []string{"system"}, where: table.Is("server_prediction", "right"),
 			},
 			{
 				suffix: "wrong", title: "A call through several servers, which predict wrong",
 				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: is("server_prediction", "wrong"),
+				series: []string{"system"}, where: table.Is("server_prediction", "wrong"),
 			},
 		},
 	}

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
 
-	"github.com/foresay/foresay"
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/predict"
@@ -145,8 +146,8 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 				stack: w.stack,
 				// again and again: most answers are known
 				load: load{callers: clients, calls: calls, perCaller: 2, span: span},
-				params: []Cell{
-					is("bytes", size), is("calls", calls), is("callers", clients), is("predictor", w.predictor), is("grouped", w.grouped),
+				params: []table.Cell{
+					table.Is("bytes", size), table.Is("calls", calls), table.Is("callers", clients), table.Is("predictor", w.predictor), table.Is("grouped", w.grouped),
 				},
 			})
 		}
@@ -156,7 +157,7 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 }
 
 // measureObservers plays the trials in turns.
-func measureObservers(ctx context.Context, w Run) ([]Row, error) {
+func measureObservers(ctx context.Context, w Run) ([]table.Row, error) {
 	st := study{top: topology{servers: 1, shared: true}, rounds: pick(w.Options, 2, 25), ratios: []ratio{cpuRatio}}
 	for _, size := range []int{payloadBytes, 4096} {
 		groups, err := observerTrials(size, pick(w.Options, 30*time.Millisecond, 100*time.Millisecond))
@@ -175,9 +176,9 @@ func measureObservers(ctx context.Context, w Run) ([]Row, error) {
 		off := s.tally[g][slices.IndexFunc(group, func(t trial) bool { return t.stack.name == "foresay-off" })]
 		for i := range group {
 			own := s.tally[g][i]
-			rows[at] = append(rows[at], measure(offLatencyRatio, own.ratio(off, latencyRatio.of)))
+			rows[at] = append(rows[at], table.Measure(offLatencyRatio, own.ratio(off, latencyRatio.of)))
 			if v := own.ratio(off, cpuRatio.of); !math.IsNaN(v) {
-				rows[at] = append(rows[at], measure(offCPURatio, v))
+				rows[at] = append(rows[at], table.Measure(offCPURatio, v))
 			}
 			at++
 		}
@@ -193,7 +194,7 @@ func observeFigures() []spec {
 	} {
 		figures = append(figures, spec{
 			suffix: y.suffix, title: y.title + " of a chain of 4 echoes, observed",
-			y: y.column, yLabel: "times that of Foresay switched off", where: is("calls", chainCalls),
+			y: y.column, yLabel: "times that of Foresay switched off", where: table.Is("calls", chainCalls),
 			across: []string{"system", "predictor", "grouped"}, ratio: true, series: []string{"bytes"},
 		})
 	}

@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/foresay/foresay/bench/table"
+)
 
 func overhead() studied {
 	return studied{
@@ -40,8 +44,8 @@ func overheadTrials(l load) []trial {
 		if s.variant.fused {
 			made = "by default"
 		}
-		*group = append(*group, trial{stack: s, load: own, params: []Cell{
-			is("calls", l.calls), is("callers", l.callers), is("prediction", prediction), is("predicted_by", by), is("guesses", made), is("path", path),
+		*group = append(*group, trial{stack: s, load: own, params: []table.Cell{
+			table.Is("calls", l.calls), table.Is("callers", l.callers), table.Is("prediction", prediction), table.Is("predicted_by", by), table.Is("guesses", made), table.Is("path", path),
 		}})
 	}
 	var group []trial
@@ -83,7 +87,7 @@ func overheadFigures() []spec {
 		}{{1, "echo", "a 64-byte echo"}, {chainCalls, "chain", "a chain of 4 echoes"}} {
 			figures = append(figures, spec{
 				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
-				y: string(y.column), yLabel: "times plain gRPC's", where: is("calls", calls.n),
+				y: string(y.column), yLabel: "times plain gRPC's", where: table.Is("calls", calls.n),
 				across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, ratio: true, series: []string{"callers"},
 			})
 		}

@@ -18,7 +18,7 @@ import (
 // realResults are rows of each shape that the experiments' results have.
 func realResults(t *testing.T) (results []Result) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/tables.json")
+	b, err := os.ReadFile("table/testdata/tables.json")
 	if err != nil {
 		t.Fatal(err)
 	}

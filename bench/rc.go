@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -33,7 +34,7 @@ func rcSystems() []client.Mode {
 
 // rcPoint is a workload that all systems are put under.
 type rcPoint struct {
-	params   []Cell
+	params   []table.Cell
 	workload workload.Workload
 	// txns is how many transactions are measured in virtual time, and how long they are measured in
 	// real time.
@@ -46,21 +47,21 @@ type rcPoint struct {
 // rcStudy is an experiment on latencies of the geo-replicated store.
 type rcStudy struct {
 	points func(Options) ([]rcPoint, error)
-	rows   func(rcMeasure) []Row // nil: rcRows
-	growth bool                  // with a column of how means grow from the first point on
+	rows   func(rcMeasure) []table.Row // nil: rcRows
+	growth bool                        // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
 	distribution bool
 }
 
 // run puts each system under each point. All play the same transactions: those of a client depend
 // on its number and the seed.
-func (st rcStudy) run(ctx context.Context, w Run) ([]Row, error) {
+func (st rcStudy) run(ctx context.Context, w Run) ([]table.Row, error) {
 	points, err := st.points(w.Options)
 	if err != nil {
 		return nil, err
 	}
 	total := len(points) * len(rcSystems())
-	var rows, quantiles []Row
+	var rows, quantiles []table.Row
 	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error {
 		p := points[i]
 		w.Step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
@@ -70,7 +71,7 @@ func (st rcStudy) run(ctx context.Context, w Run) ([]Row, error) {
 		}
 		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
 		if w.Mode == Virtual {
-			m.params = append(slices.Clone(p.params), is("sync_ms", int(syncTime/time.Millisecond)))
+			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(syncTime/time.Millisecond)))
 		}
 		if st.rows != nil {
 			rows = append(rows, st.rows(m)...)
@@ -99,10 +100,10 @@ func (st rcStudy) run(ctx context.Context, w Run) ([]Row, error) {
 	return append(rows, quantiles...), nil
 }
 
-func cellsText(cells []Cell) string {
+func cellsText(cells []table.Cell) string {
 	s := ""
 	for _, c := range cells {
-		s += fmt.Sprintf(" %s=%s", c.Name, text(c.Value, -1))
+		s += fmt.Sprintf(" %s=%s", c.Name, table.Text(c.Value, -1))
 	}
 	return s
 }

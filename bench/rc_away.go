@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 )
 
 func rcAway() Experiment {
@@ -30,7 +31,7 @@ func awayExperiment(name string, share float64, summary string) Experiment {
 		Modes:   []Mode{Real},
 		Away:    true,
 		Bubbles: true,
-		Measure: func(ctx context.Context, w Run) ([]Row, error) { return away(ctx, w, share) },
+		Measure: func(ctx context.Context, w Run) ([]table.Row, error) { return away(ctx, w, share) },
 		Figures: []spec{
 			{
 				suffix: "commits", title: "A site leaves and comes back: commits", x: "second", xLabel: "seconds",
@@ -67,13 +68,13 @@ type awayPhase struct {
 	begin   func() error
 }
 
-func away(ctx context.Context, w Run, share float64) (rows []Row, err error) {
+func away(ctx context.Context, w Run, share float64) (rows []table.Row, err error) {
 	if w.Program == "" {
 		return nil, errNoProgram
 	}
 	// A store grows, and its commits cost more, whether or not a machine is killed: the same run
 	// without that tells what a site's absence and return take.
-	var undisturbed []Row
+	var undisturbed []table.Row
 	for _, kill := range []bool{false, true} {
 		if w.Alone && !kill {
 			continue
@@ -92,7 +93,7 @@ func away(ctx context.Context, w Run, share float64) (rows []Row, err error) {
 
 // awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is
 // a share of what the store takes at first.
-func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []Row, err error) {
+func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []table.Row, err error) {
 	nothing := func(*replicated.Processes) error { return nil }
 	run, killed, restarted := "undisturbed", nothing, nothing
 	if kill {
@@ -186,7 +187,7 @@ func (m *awayRun) pace(share float64) {
 	}
 }
 
-func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
+func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, error) {
 	ctx, stop := context.WithCancel(ctx)
 	m.began, m.last = time.Now(), m.used(ctx)
 	var driving sync.WaitGroup
@@ -199,7 +200,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 			}
 		})
 	}
-	var rows []Row
+	var rows []table.Row
 	var up awaySecond // of the second phase, all seconds together
 	for i, p := range phases {
 		m.Step(i, len(phases), p.name)
@@ -213,7 +214,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 			if p.name == "up" {
 				up.add(s)
 			}
-			rows = append(rows, append(Row{is("run", m.name), is("phase", p.name), is("second", len(rows))}, s.cells(up, i > 1)...))
+			rows = append(rows, append(table.Row{table.Is("run", m.name), table.Is("phase", p.name), table.Is("second", len(rows))}, s.cells(up, i > 1)...))
 		}
 		if err := <-begin; err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -228,7 +229,7 @@ type awaySecond struct {
 	commits, failed  int64
 	used             time.Duration // processor time of machines and clients
 	known            bool          // used is
-	parts            Row           // of it and of the disks, by machine
+	parts            table.Row     // of it and of the disks, by machine
 	memory           uint64
 	failure          error
 }
@@ -249,23 +250,23 @@ func (s awaySecond) perProcessor() float64 {
 }
 
 // cells returns the second beside what there was with all sites up.
-func (s awaySecond) cells(up awaySecond, compare bool) Row {
-	row := Row{
-		measure("commits_per_s", s.rate()), is("errors", int(s.failed)), measure("max_ms", ms(s.longest)), measure("memory_mb", float64(s.memory)/(1<<20)),
+func (s awaySecond) cells(up awaySecond, compare bool) table.Row {
+	row := table.Row{
+		table.Measure("commits_per_s", s.rate()), table.Is("errors", int(s.failed)), table.Measure("max_ms", table.Ms(s.longest)), table.Measure("memory_mb", float64(s.memory)/(1<<20)),
 	}
 	if s.known {
-		row = append(row, measure("processors", s.used.Seconds()/s.lasting.Seconds()), measure("commits_per_processor_s", s.perProcessor()))
+		row = append(row, table.Measure("processors", s.used.Seconds()/s.lasting.Seconds()), table.Measure("commits_per_processor_s", s.perProcessor()))
 	} else {
-		row = append(row, is("processors", "unknown"))
+		row = append(row, table.Is("processors", "unknown"))
 	}
 	if compare {
-		row = append(row, measure("of_up", s.rate()/up.rate()))
+		row = append(row, table.Measure("of_up", s.rate()/up.rate()))
 		if s.known && up.known {
-			row = append(row, measure("per_processor_of_up", s.perProcessor()/up.perProcessor()))
+			row = append(row, table.Measure("per_processor_of_up", s.perProcessor()/up.perProcessor()))
 		}
 	}
 	if row = append(row, s.parts...); s.failure != nil {
-		row = append(row, is("last_error", s.failure.Error()))
+		row = append(row, table.Is("last_error", s.failure.Error()))
 	}
 	return row
 }
@@ -295,8 +296,8 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 
 // awayCompare adds to the seconds of a run what it has of the throughput of the same seconds of
 // another one, in which nothing is killed, and of awayWindow seconds together.
-func awayCompare(rows, undisturbed []Row) {
-	rate := func(rows []Row, from, to int) (sum float64) {
+func awayCompare(rows, undisturbed []table.Row) {
+	rate := func(rows []table.Row, from, to int) (sum float64) {
 		for _, r := range rows[max(from, 0):to] {
 			n, _ := r.Number("commits_per_s")
 			sum += n
@@ -305,14 +306,14 @@ func awayCompare(rows, undisturbed []Row) {
 	}
 	for i := range min(len(rows), len(undisturbed)) {
 		if base := rate(undisturbed, i, i+1); base > 0 {
-			rows[i] = append(rows[i], measure("of_undisturbed", rate(rows, i, i+1)/base))
+			rows[i] = append(rows[i], table.Measure("of_undisturbed", rate(rows, i, i+1)/base))
 		}
 		if base := rate(undisturbed, i+1-awayWindow, i+1); base > 0 {
-			rows[i] = append(rows[i], measure("of_undisturbed_window", rate(rows, i+1-awayWindow, i+1)/base))
+			rows[i] = append(rows[i], table.Measure("of_undisturbed_window", rate(rows, i+1-awayWindow, i+1)/base))
 		}
 		own, _ := rows[i].Number("commits_per_processor_s")
 		if base, _ := undisturbed[i].Number("commits_per_processor_s"); base > 0 {
-			rows[i] = append(rows[i], measure("per_processor_of_undisturbed", own/base))
+			rows[i] = append(rows[i], table.Measure("per_processor_of_undisturbed", own/base))
 		}
 	}
 }
@@ -325,7 +326,7 @@ const awayLeast = 0.7
 // and what a second of processor time gives in the mean, as far as that is known. Beside another
 // run, in which nothing is killed: what the worst second has of the worst one there of the same
 // age, as other programs and the store's own growth make bad seconds there as well.
-func awayWorst(rows, undisturbed []Row) (worst []Row) {
+func awayWorst(rows, undisturbed []table.Row) (worst []table.Row) {
 	for from := 0; from < len(rows); {
 		phase := rows[from].Text("phase")
 		to := from
@@ -343,16 +344,16 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 			for _, n := range numbersOf(rows[from:to], "errors") {
 				failed += n
 			}
-			row := Row{
-				is("run", rows[0].Text("run")), is("phase", phase+", worst second"), is("errors", int(failed)), measure("of_up", least), is("seconds_below_0.7", below),
-				measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
+			row := table.Row{
+				table.Is("run", rows[0].Text("run")), table.Is("phase", phase+", worst second"), table.Is("errors", int(failed)), table.Measure("of_up", least), table.Is("seconds_below_0.7", below),
+				table.Measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
 			}
 			if all := numbersOf(rows[from:to], "per_processor_of_up"); len(all) > 0 {
 				sum := 0.0
 				for _, of := range all {
 					sum += of
 				}
-				row = append(row, measure("per_processor_of_up", sum/float64(len(all))))
+				row = append(row, table.Measure("per_processor_of_up", sum/float64(len(all))))
 			}
 			if to <= len(undisturbed) {
 				for _, c := range []struct {
@@ -360,7 +361,7 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 					seconds int
 				}{{"of_worst_undisturbed", 1}, {"of_worst_undisturbed_window", awayWindow}} {
 					if base := leastOf(undisturbed[from:to], "commits_per_s", c.seconds); base > 0 {
-						row = append(row, measure(c.name, leastOf(rows[from:to], "commits_per_s", c.seconds)/base))
+						row = append(row, table.Measure(c.name, leastOf(rows[from:to], "commits_per_s", c.seconds)/base))
 					}
 				}
 			}
@@ -372,7 +373,7 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 }
 
 // numbersOf returns a column, without the rows that have none.
-func numbersOf(rows []Row, name string) (all []float64) {
+func numbersOf(rows []table.Row, name string) (all []float64) {
 	for _, r := range rows {
 		if n, is := r.Number(name); is {
 			all = append(all, n)
@@ -383,7 +384,7 @@ func numbersOf(rows []Row, name string) (all []float64) {
 
 // leastOf returns the least mean of a column over so many rows in succession, or over all if they
 // are fewer.
-func leastOf(rows []Row, name string, window int) float64 {
+func leastOf(rows []table.Row, name string, window int) float64 {
 	all := numbersOf(rows, name)
 	window = min(window, len(all))
 	least := math.Inf(1)

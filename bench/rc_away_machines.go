@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 )
 
 // awayUsed is what has been used up to a moment.
@@ -82,17 +83,17 @@ func (u awayUsed) own(since awayUsed) (sum time.Duration, known bool) {
 }
 
 // cells returns what was used since another moment, per second.
-func (u awayUsed) cells(since awayUsed) (row Row) {
+func (u awayUsed) cells(since awayUsed) (row table.Row) {
 	lasting := u.at.Sub(since.at)
 	share := func(used time.Duration) float64 { return max(used.Seconds(), 0) / lasting.Seconds() }
 	own, known := u.own(since)
 	if known && u.all > 0 {
-		row = append(row, measure("processors_elsewhere", share(u.all-since.all-own)))
+		row = append(row, table.Measure("processors_elsewhere", share(u.all-since.all-own)))
 	}
-	row = append(row, measure("processors_clients", share(u.clients-since.clients)))
+	row = append(row, table.Measure("processors_clients", share(u.clients-since.clients)))
 	if known {
 		for i := range u.machines {
-			row = append(row, measure(fmt.Sprintf("processors_%d", i+1), share(u.machines[i]-since.machines[i])))
+			row = append(row, table.Measure(fmt.Sprintf("processors_%d", i+1), share(u.machines[i]-since.machines[i])))
 		}
 	}
 	for i, d := range u.disks {
@@ -100,8 +101,8 @@ func (u awayUsed) cells(since awayUsed) (row Row) {
 		// counts from its beginning.
 		if i < len(since.disks) && d.known && since.disks[i].known && d.commits >= since.disks[i].commits {
 			n := d.commits - since.disks[i].commits
-			row = append(row, measure(fmt.Sprintf("disk_commits_%d", i+1), n/lasting.Seconds()),
-				measure(fmt.Sprintf("disk_ms_%d", i+1), 1000*(d.seconds-since.disks[i].seconds)/max(n, 1)))
+			row = append(row, table.Measure(fmt.Sprintf("disk_commits_%d", i+1), n/lasting.Seconds()),
+				table.Measure(fmt.Sprintf("disk_ms_%d", i+1), 1000*(d.seconds-since.disks[i].seconds)/max(n, 1)))
 		}
 	}
 	return row

@@ -9,15 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestAwayIsCompared: a second is compared with the same second of the run in which nothing is
 // killed, alone and with those before it.
 func TestAwayIsCompared(t *testing.T) {
-	run := func(rates ...float64) (rows []Row) {
+	run := func(rates ...float64) (rows []table.Row) {
 		for _, r := range rates {
-			rows = append(rows, Row{is("commits_per_s", r), is("commits_per_processor_s", 2*r)})
+			rows = append(rows, table.Row{table.Is("commits_per_s", r), table.Is("commits_per_processor_s", 2*r)})
 		}
 		return rows
 	}
@@ -36,36 +37,36 @@ func TestAwayIsCompared(t *testing.T) {
 // TestAwayWorst: the least second of each phase after the second one, and how many have too little;
 // and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
-	second := func(phase string, of float64, failed int) Row {
-		row := Row{is("run", "killed"), is("phase", phase), is("errors", failed), is("of_up", of)}
+	second := func(phase string, of float64, failed int) table.Row {
+		row := table.Row{table.Is("run", "killed"), table.Is("phase", phase), table.Is("errors", failed), table.Is("of_up", of)}
 		if phase == "back" && of > 0.5 {
-			row = append(row, is("per_processor_of_up", 2*of))
+			row = append(row, table.Is("per_processor_of_up", 2*of))
 		}
 		return row
 	}
-	rows := []Row{
-		{is("run", "killed"), is("phase", "up"), is("errors", 9)}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
+	rows := []table.Row{
+		{table.Is("run", "killed"), table.Is("phase", "up"), table.Is("errors", 9)}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
 		second("back", 1, 0), second("back", 1, 0), second("back", 1.5, 0),
 	}
-	want := []Row{
+	want := []table.Row{
 		{
-			is("run", "killed"), is("phase", "away, worst second"), is("errors", 3), is("of_up", 0.7), is("seconds_below_0.7", 0), is("of_up_window", 0.8),
+			table.Is("run", "killed"), table.Is("phase", "away, worst second"), table.Is("errors", 3), table.Is("of_up", 0.7), table.Is("seconds_below_0.7", 0), table.Is("of_up_window", 0.8),
 		},
 		{
-			is("run", "killed"), is("phase", "back, worst second"), is("errors", 0), is("of_up", 0.31), is("seconds_below_0.7", 2), is("of_up_window", 0.9), is("per_processor_of_up", 2.276),
+			table.Is("run", "killed"), table.Is("phase", "back, worst second"), table.Is("errors", 0), table.Is("of_up", 0.31), table.Is("seconds_below_0.7", 2), table.Is("of_up_window", 0.9), table.Is("per_processor_of_up", 2.276),
 		},
 	}
 	if diff := cmp.Diff(want, awayWorst(rows, nil)); diff != "" {
 		t.Errorf("worst seconds (-want +got):\n%s", diff)
 	}
-	var beside []Row
+	var beside []table.Row
 	for i, rate := range []float64{100, 50, 100, 100, 100, 40, 100, 100, 100} {
-		beside = append(beside, Row{is("commits_per_s", rate)})
+		beside = append(beside, table.Row{table.Is("commits_per_s", rate)})
 		of, _ := rows[i].Number("of_up")
-		rows[i] = append(rows[i], is("commits_per_s", 100*of))
+		rows[i] = append(rows[i], table.Is("commits_per_s", 100*of))
 	}
-	want[0] = append(want[0], is("of_worst_undisturbed", 1.4), is("of_worst_undisturbed_window", 1.066667))
-	want[1] = append(want[1], is("of_worst_undisturbed", 0.775), is("of_worst_undisturbed_window", 1.022727))
+	want[0] = append(want[0], table.Is("of_worst_undisturbed", 1.4), table.Is("of_worst_undisturbed_window", 1.066667))
+	want[1] = append(want[1], table.Is("of_worst_undisturbed", 0.775), table.Is("of_worst_undisturbed_window", 1.022727))
 	if diff := cmp.Diff(want, awayWorst(rows, beside)); diff != "" {
 		t.Errorf("worst seconds beside a run in which nothing is killed (-want +got):\n%s", diff)
 	}
@@ -82,7 +83,7 @@ func TestAwayUnknown(t *testing.T) {
 		if _, is := tc.now.own(tc.since); is {
 			t.Errorf("from %v to %v the processor time is known", tc.since.machines, tc.now.machines)
 		}
-		if diff := cmp.Diff(Row{is("processors_clients", 1.0)}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
+		if diff := cmp.Diff(table.Row{table.Is("processors_clients", 1.0)}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
 			t.Errorf("cells (-want +got):\n%s", diff)
 		}
 	}
@@ -154,7 +155,7 @@ func TestAwayDisk(t *testing.T) {
 	now := awayUsed{
 		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{true, 300, 0.9}, {true, 1, 0.1}, {true, 70000, 30}},
 	}
-	want := Row{is("processors_elsewhere", 0.75), is("processors_clients", 0.5), is("processors_1", 0.25), is("processors_2", 0.0), is("disk_commits_1", 100.0), is("disk_ms_1", 2.0)}
+	want := table.Row{table.Is("processors_elsewhere", 0.75), table.Is("processors_clients", 0.5), table.Is("processors_1", 0.25), table.Is("processors_2", 0.0), table.Is("disk_commits_1", 100.0), table.Is("disk_ms_1", 2.0)}
 	if diff := cmp.Diff(want, now.cells(before)); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}

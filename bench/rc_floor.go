@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -75,7 +76,7 @@ func rcFloors() Experiment {
 		Figures: []spec{
 			{
 				title: "Transactions without contention, against one round trip", y: "ratio_to_floor", yLabel: "times the round trip to the nearest other site",
-				across: []string{"class"}, ratio: true, series: []string{"system"}, where: is("site", "all"),
+				across: []string{"class"}, ratio: true, series: []string{"system"}, where: table.Is("site", "all"),
 			},
 		},
 	}
@@ -83,8 +84,8 @@ func rcFloors() Experiment {
 
 // floorRows returns a row for each class and site, those of all sites together first. Transactions
 // count with all their attempts.
-func floorRows(m rcMeasure) []Row {
-	var rows []Row
+func floorRows(m rcMeasure) []table.Row {
+	var rows []table.Row
 	for _, site := range append([]wan.Site{"all"}, m.matrix.Sites()...) {
 		for _, class := range floorClasses() {
 			rows = append(rows, m.floorRow(site, class.name, slices.DeleteFunc(slices.Clone(m.played.Txns), func(t geostore.Txn) bool {
@@ -95,9 +96,9 @@ func floorRows(m rcMeasure) []Row {
 	return rows
 }
 
-func (m rcMeasure) floorRow(site wan.Site, class string, txns []geostore.Txn) Row {
-	row := slices.Concat(Row{is("system", m.system), is("site", string(site)), is("class", class)}, Row(m.params))
-	row = append(row, is("txns", len(txns)))
+func (m rcMeasure) floorRow(site wan.Site, class string, txns []geostore.Txn) table.Row {
+	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", string(site)), table.Is("class", class)}, table.Row(m.params))
+	row = append(row, table.Is("txns", len(txns)))
 	if len(txns) == 0 {
 		return row
 	}
@@ -110,9 +111,9 @@ func (m rcMeasure) floorRow(site wan.Site, class string, txns []geostore.Txn) Ro
 	floor /= time.Duration(len(txns))
 	slices.Sort(took)
 	return append(row,
-		measure("mean_ms", ms(meanOf(took))),
-		measure("p50_ms", ms(quantile(took, 0.5))),
-		measure("p95_ms", ms(quantile(took, 0.95))),
-		measure("floor_ms", ms(floor)),
-		measure("ratio_to_floor", float64(meanOf(took))/float64(floor)))
+		table.Measure("mean_ms", table.Ms(meanOf(took))),
+		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
+		table.Measure("p95_ms", table.Ms(table.Quantile(took, 0.95))),
+		table.Measure("floor_ms", table.Ms(floor)),
+		table.Measure("ratio_to_floor", float64(meanOf(took))/float64(floor)))
 }

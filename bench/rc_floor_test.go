@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
@@ -73,10 +74,10 @@ func TestFloorRows(t *testing.T) {
 	txn := func(site wan.Site, class string, ms time.Duration) geostore.Txn {
 		return geostore.Txn{Site: site, Class: class, Took: ms * time.Millisecond, Attempts: []geostore.Attempt{{Took: time.Millisecond, Committed: true}}}
 	}
-	rows := floorRows(rcMeasure{system: "spec", params: []Cell{is("sync_ms", 1)}, matrix: wan.SpecRPC(), played: geostore.Played{Txns: []geostore.Txn{
+	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(), played: geostore.Played{Txns: []geostore.Txn{
 		txn("oregon", "read-4", 244), txn("ireland", "read-4", 280), txn("oregon", "write", 183), txn("oregon", "read-4", 244), txn("oregon", "read-4", 488),
 	}}})
-	find := func(site, class string) Row {
+	find := func(site, class string) table.Row {
 		for _, row := range rows {
 			if row.Text("site") == site && row.Text("class") == class && row.Text("system") == "spec" && row.Text("sync_ms") == "1" {
 				return row

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -52,9 +53,9 @@ func (hotWorkload) Next(*rand.Rand) workload.Txn {
 func hotModes() []client.Mode { return []client.Mode{client.Spec, client.Predicated} }
 
 // hotKey gives each measurement a store of its own, on disks or in a bubble.
-func hotKey(ctx context.Context, w Run) ([]Row, error) {
+func hotKey(ctx context.Context, w Run) ([]table.Row, error) {
 	perSite := pick(w.Options, []int{3, 16}, []int{3, 16, 67})
-	var rows []Row
+	var rows []table.Row
 	for i, n := range perSite {
 		for j, mode := range hotModes() {
 			w.Step(i*len(hotModes())+j, len(perSite)*len(hotModes()), fmt.Sprintf("%v clients=%d", mode, 3*n))
@@ -101,12 +102,12 @@ func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir st
 	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: pick(w.Options, 2*time.Second, 8*time.Second)})
 }
 
-func hotRow(mode client.Mode, clients int, p geostore.Played) Row {
-	m := rcMeasure{system: mode.String(), params: []Cell{is("clients", clients)}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
+func hotRow(mode client.Mode, clients int, p geostore.Played) table.Row {
+	m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", clients)}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
 	row := m.row("all", p.Txns, total(p.Commits))
 	attempts := 0
 	for _, t := range p.Txns {
 		attempts += len(t.Attempts)
 	}
-	return append(row, measure("attempts_per_commit", float64(attempts)/float64(max(len(p.Txns), 1))))
+	return append(row, table.Measure("attempts_per_commit", float64(attempts)/float64(max(len(p.Txns), 1))))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -37,9 +38,9 @@ func rcLarge() Experiment {
 
 // largeValues gives each number of clients a store of its own. Machines and clients share this
 // process and its memory.
-func largeValues(ctx context.Context, w Run) ([]Row, error) {
+func largeValues(ctx context.Context, w Run) ([]table.Row, error) {
 	counts := pick(w.Options, []int{1, 8}, []int{1, 8, 16})
-	var rows []Row
+	var rows []table.Row
 	for i, n := range counts {
 		w.Step(i, len(counts), fmt.Sprintf("clients=%d", n))
 		err := withTempDir(func(dir string) error {
@@ -54,7 +55,7 @@ func largeValues(ctx context.Context, w Run) ([]Row, error) {
 	return rows, nil
 }
 
-func largeRow(ctx context.Context, w Run, dir string, n int) (row Row, err error) {
+func largeRow(ctx context.Context, w Run, dir string, n int) (row table.Row, err error) {
 	matrix := wan.Uniform(rcLargeTrip, wan.SpecRPC().Sites()...)
 	store, err := geostore.Open(ctx, geostore.Config{
 		Matrix: matrix, Shards: rcShards, Keys: 1, ValueBytes: rcLargeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
@@ -79,18 +80,18 @@ func largeRow(ctx context.Context, w Run, dir string, n int) (row Row, err error
 	var heap runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&heap)
-	row = Row{is("system", client.Spec.String()), is("clients", n), is("txns", len(p.Txns)), is("failed", p.Failed), measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
+	row = table.Row{table.Is("system", client.Spec.String()), table.Is("clients", n), table.Is("txns", len(p.Txns)), table.Is("failed", p.Failed), table.Measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
 	if len(p.Txns) > 0 {
 		var took []time.Duration
 		for _, t := range p.Txns {
 			took = append(took, t.Took)
 		}
 		slices.Sort(took)
-		row = append(row, measure("p50_ms", ms(quantile(took, 0.5))), measure("p95_ms", ms(quantile(took, 0.95))))
+		row = append(row, table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p95_ms", table.Ms(table.Quantile(took, 0.95))))
 	}
-	row = append(row, measure("heap_mb", float64(heap.HeapAlloc)/mega))
+	row = append(row, table.Measure("heap_mb", float64(heap.HeapAlloc)/mega))
 	if written > 0 && p.All > 0 {
-		row = append(row, measure("disk_bytes_per_byte", float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
+		row = append(row, table.Measure("disk_bytes_per_byte", float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
 	}
 	return row, nil
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/workload"
 )
 
@@ -21,14 +22,14 @@ func ycsbPoint(o Options, ops, readPercent int) (rcPoint, error) {
 	}
 	w, err := workload.NewYCSBT(workload.YCSBT{Keys: keys, Ops: ops, ReadPercent: readPercent})
 	return rcPoint{
-		params:   []Cell{is("ops", ops), is("read_percent", readPercent), is("alpha", rcAlpha)},
+		params:   []table.Cell{table.Is("ops", ops), table.Is("read_percent", readPercent), table.Is("alpha", rcAlpha)},
 		workload: w, txns: pick(o, 400, 8000) / ops, lasting: rcLasting(o),
 	}, err
 }
 
 func retwisPoint(o Options, alpha float64, txns int) (rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(o), alpha)
-	return rcPoint{params: []Cell{is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(o)}, err
+	return rcPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(o)}, err
 }
 
 // collect makes the points of some values of a parameter.
@@ -53,7 +54,7 @@ func perTime[T any](o Options, quick, virtual, real []T) []T {
 }
 
 func rcYCSBOps() Experiment {
-	all := is("site", "all")
+	all := table.Is("site", "all")
 	return Experiment{
 		Name:    "rc-ycsb-ops",
 		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a disk syncs in 1 ms",
@@ -86,7 +87,7 @@ func rcYCSBOps() Experiment {
 }
 
 func rcYCSBReads() Experiment {
-	all := is("site", "all")
+	all := table.Is("site", "all")
 	return Experiment{
 		Name:    "rc-ycsb-reads",
 		Summary: "geo-replicated transactions of 5 operations, 0 to 100 % of them reads (SpecRPC figure 10); virtual: a disk syncs in 1 ms",
@@ -125,7 +126,7 @@ func rcRetwis() Experiment {
 		Figures: []spec{
 			{
 				suffix: "distribution", title: "Retwis: attempts that committed", x: "attempt_ms", xLabel: "latency (ms)",
-				y: "percentile", yLabel: "cumulative share (%)", series: []string{"system"}, where: is("site", ofAll), scattered: true,
+				y: "percentile", yLabel: "cumulative share (%)", series: []string{"system"}, where: table.Is("site", table.OfAll), scattered: true,
 			},
 			{
 				suffix: "mean", title: "Retwis: mean latency of attempts that committed", y: "attempt_ratio_to_grpc", yLabel: "times plain gRPC's",
@@ -137,7 +138,7 @@ func rcRetwis() Experiment {
 }
 
 func rcContention() Experiment {
-	all := is("site", "all")
+	all := table.Is("site", "all")
 	return Experiment{
 		Name:    "rc-contention",
 		Summary: "Retwis with skews of 0.5 to 0.95 (SpecRPC figure 12); virtual: a disk syncs in 1 ms",

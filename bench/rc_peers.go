@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 )
 
 // Sizes of the experiment.
@@ -61,7 +62,7 @@ type rivalRound struct {
 // errNoEtcd says how to get what the experiment compares with.
 var errNoEtcd = errors.New("there is no program etcd on the PATH; Debian's package etcd-server has it: apt-get install etcd-server")
 
-func besideEtcd(ctx context.Context, w Run) (rows []Row, err error) {
+func besideEtcd(ctx context.Context, w Run) (rows []table.Row, err error) {
 	etcd := replicated.Etcd()
 	if etcd == "" {
 		return nil, errNoEtcd
@@ -87,14 +88,14 @@ func besideEtcd(ctx context.Context, w Run) (rows []Row, err error) {
 }
 
 // takeTurns measures each operation. The first rival is what the others are compared with.
-func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]Row, error) {
+func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]table.Row, error) {
 	for _, r := range rivals {
 		w.Step(0, 3, "loading "+r.name)
 		if err := r.load(ctx, pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
 			return nil, fmt.Errorf("%s: load: %w", r.name, err)
 		}
 	}
-	var rows []Row
+	var rows []table.Row
 	for i, op := range []string{"put", "change", "get"} {
 		rounds := make([][]rivalRound, len(rivals))
 		for n := range pick(w.Options, 2, 9) {
@@ -115,7 +116,7 @@ func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]Row, error) {
 }
 
 // rivalRow has the medians of the rounds, and those of the ratios within a round.
-func rivalRow(op, name string, own, base []rivalRound) Row {
+func rivalRow(op, name string, own, base []rivalRound) table.Row {
 	var took []time.Duration
 	var rates, cpu, rateRatio, cpuRatio []float64
 	for i, r := range own {
@@ -127,12 +128,12 @@ func rivalRow(op, name string, own, base []rivalRound) Row {
 		}
 	}
 	slices.Sort(took)
-	row := Row{
-		is("op", op), is("system", name), is("clients", peersClients), is("value_bytes", peersValueBytes), measure("ops_per_s", median(rates)),
-		measure("p50_ms", ms(quantile(took, 0.5))), measure("p99_ms", ms(quantile(took, 0.99))), measure("ops_ratio_to_etcd", median(rateRatio)),
+	row := table.Row{
+		table.Is("op", op), table.Is("system", name), table.Is("clients", peersClients), table.Is("value_bytes", peersValueBytes), table.Measure("ops_per_s", table.Median(rates)),
+		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("ops_ratio_to_etcd", table.Median(rateRatio)),
 	}
 	if len(cpuRatio) > 0 {
-		row = append(row, measure("server_us_per_op", median(cpu)), measure("server_ratio_to_etcd", median(cpuRatio)))
+		row = append(row, table.Measure("server_us_per_op", table.Median(cpu)), table.Measure("server_ratio_to_etcd", table.Median(cpuRatio)))
 	}
 	return row
 }

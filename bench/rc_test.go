@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestRowsOfTheStore: what attempts and transactions add up to, for all sites and for each.
@@ -21,7 +21,7 @@ func TestRowsOfTheStore(t *testing.T) {
 		return geostore.Attempt{Took: time.Duration(ms) * time.Millisecond, Committed: committed, Reads: reads, Right: right}
 	}
 	m := rcMeasure{
-		system: "spec", params: []Cell{is("ops", 5)}, matrix: wan.SpecRPC(),
+		system: "spec", params: []table.Cell{table.Is("ops", 5)}, matrix: wan.SpecRPC(),
 		played: geostore.Played{
 			Lasting: 2 * time.Second, Commits: map[wan.Site]int{"oregon": 3, "ireland": 1},
 			Txns: []geostore.Txn{
@@ -57,10 +57,10 @@ func TestRowsOfTheStore(t *testing.T) {
 }
 
 func TestComparedRows(t *testing.T) {
-	row := func(system, site string, ops int, mean, aborts float64) Row {
-		return Row{is("system", system), is("site", site), is("ops", ops), is("attempt_mean_ms", mean), is("abort_percent", aborts)}
+	row := func(system, site string, ops int, mean, aborts float64) table.Row {
+		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("ops", ops), table.Is("attempt_mean_ms", mean), table.Is("abort_percent", aborts)}
 	}
-	rows := []Row{
+	rows := []table.Row{
 		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60), row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
 	}
 	rcCompare(rows, "grpc", "attempt", "abort")
@@ -82,12 +82,12 @@ func TestComparedRows(t *testing.T) {
 // TestBestOfTheOthers: what chooses is compared with the best at its site and point, and nothing
 // else is.
 func TestBestOfTheOthers(t *testing.T) {
-	row := func(system, site string, mean float64) Row {
-		return Row{is("system", system), is("site", site), is("alpha", 0.9), is("end_to_end_mean_ms", mean)}
+	row := func(system, site string, mean float64) table.Row {
+		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("alpha", 0.9), table.Is("end_to_end_mean_ms", mean)}
 	}
-	rows := []Row{
+	rows := []table.Row{
 		row("spec", "all", 250), row("predicated", "all", 200), row("auto", "all", 210), row("spec", "seoul", 100), row("auto", "seoul", 150), row("auto", "oregon", 1),
-		{is("system", "auto"), is("site", "all"), is("alpha", 0.9), is("txns", 0)},
+		{table.Is("system", "auto"), table.Is("site", "all"), table.Is("alpha", 0.9), table.Is("txns", 0)},
 	}
 	rcBest(rows, "auto")
 	var got []any
@@ -103,7 +103,7 @@ func TestBestOfTheOthers(t *testing.T) {
 func smallRetwis() rcStudy {
 	return rcStudy{distribution: true, growth: true, points: func(o Options) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
-		return []rcPoint{{params: []Cell{is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
+		return []rcPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
 	}}
 }
 
@@ -111,7 +111,7 @@ func smallRetwis() rcStudy {
 // model, and two runs give the same.
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
-	run := func() []Row {
+	run := func() []table.Row {
 		rows, err := smallRetwis().run(t.Context(), Run{Options{Mode: Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, "small"})
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestStoreInVirtualTime(t *testing.T) {
 	alike := cmp.Comparer(func(a, b int) bool { return a-b <= 1 && b-a <= 1 })
 	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= max(a, b)/15 })
 	// auto goes by what it measures
-	fixed := func(rows []Row) []Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] }
+	fixed := func(rows []table.Row) []table.Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] }
 	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -36,7 +37,7 @@ func rcThroughput() Experiment {
 	}
 }
 
-func throughputOfStore(ctx context.Context, w Run) (rows []Row, err error) {
+func throughputOfStore(ctx context.Context, w Run) (rows []table.Row, err error) {
 	matrix := wan.Uniform(rcNear, wan.SpecRPC().Sites()...)
 	keys, err := workload.Zipfian(rcKeysOf(w.Options), rcAlpha)
 	if err != nil {
@@ -78,7 +79,7 @@ type storeThroughput struct {
 // storeRound is what a system did in one turn.
 type storeRound struct{ cpuPerCommit, commitsPerSecond float64 }
 
-func (t storeThroughput) run(ctx context.Context) ([]Row, error) {
+func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 	modes := rcSystems()
 	played, rounds := make([]geostore.Played, len(modes)), make([][]storeRound, len(modes))
 	clients := make([]*geostore.Clients, len(modes))
@@ -114,15 +115,15 @@ func (t storeThroughput) run(ctx context.Context) ([]Row, error) {
 		}
 	}
 	off := rounds[slices.Index(modes, client.Off)]
-	var rows []Row
+	var rows []table.Row
 	for i, mode := range modes {
-		m := rcMeasure{system: mode.String(), params: []Cell{is("clients", t.perSite), is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
+		m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite), table.Is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
 		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
-			row = append(row, measure("cpu_us_per_commit", cpu),
-				measure("cpu_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
+			row = append(row, table.Measure("cpu_us_per_commit", cpu),
+				table.Measure("cpu_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
 		}
-		rows = append(rows, append(row, measure("commits_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
+		rows = append(rows, append(row, table.Measure("commits_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
 	}
 	return rows, nil
 }
@@ -145,7 +146,7 @@ func medianOf(rounds []storeRound, of func(storeRound) float64) float64 {
 	for _, r := range rounds {
 		all = append(all, of(r))
 	}
-	return median(all)
+	return table.Median(all)
 }
 
 // ratioOf is the median, over the rounds, of the ratio within a round.
@@ -154,5 +155,5 @@ func ratioOf(own, base []storeRound, of func(storeRound) float64) float64 {
 	for i := range own {
 		all = append(all, of(own[i])/of(base[i]))
 	}
-	return median(all)
+	return table.Median(all)
 }

@@ -4,13 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/foresay/foresay/bench/table"
 )
 
 // A Result is what one run of an experiment found.
 type Result struct {
-	Experiment string `json:"experiment"`
-	Mode       Mode   `json:"mode"`
-	Rows       []Row  `json:"rows"`
+	Experiment string      `json:"experiment"`
+	Mode       Mode        `json:"mode"`
+	Rows       []table.Row `json:"rows"`
 }
 
 // WriteJSON writes the result as indented JSON.
@@ -25,7 +27,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 
 // WriteCSV writes the rows as [WriteCSV] does.
 func (r *Result) WriteCSV(w io.Writer) error {
-	if err := WriteCSV(w, r.Rows); err != nil {
+	if err := table.WriteCSV(w, r.Rows); err != nil {
 		return fmt.Errorf("bench %s: write CSV: %w", r.Experiment, err)
 	}
 	return nil
@@ -33,7 +35,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 
 // WriteTable writes the rows as [Write] does.
 func (r *Result) WriteTable(w io.Writer) error {
-	if err := Write(w, r.Rows); err != nil {
+	if err := table.Write(w, r.Rows); err != nil {
 		return fmt.Errorf("bench %s: write table: %w", r.Experiment, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -37,7 +38,7 @@ func smrFailover() Experiment {
 // death is one case of the experiment.
 type death struct {
 	system smr.Protocol
-	cells  []Cell // that tell its variant
+	cells  []table.Cell // that tell its variant
 	victim replicated.Victim
 	killed string // the victim, as rows have it
 	kills  int
@@ -86,14 +87,14 @@ func failoverPoints(o Options) []Point {
 		for _, ack := range acks() {
 			points = append(points, Point{
 				Doing: fmt.Sprintf("%s %s, %s killed %d times", d.system.Name, ack, d.killed, d.kills),
-				Run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, d, ack) },
+				Run:   func(ctx context.Context) ([]table.Row, error) { return failoverRow(ctx, o, d, ack) },
 			})
 		}
 	}
 	return points
 }
 
-func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, error) {
+func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]table.Row, error) {
 	na3, err := wan.Preset("na3")
 	if err != nil {
 		return nil, err
@@ -122,19 +123,19 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, e
 	slices.Sort(all)
 	slices.Sort(one)
 	slices.Sort(roles)
-	named := Row{is("system", d.system.Name), is("wan", "na3"), is("site", "all"), is("ack", ack.String()), is("jitter", noise.String())}
-	return []Row{slices.Concat(named, d.cells, Row{
-		is("durable", "yes"),
-		is("batch", "default"),
-		is("killed", d.killed),
-		is("role", strings.Join(roles, ", ")),
-		is("kills", d.kills),
-		measure("gap_p50_ms", ms(quantile(all, 0.5))),
-		measure("gap_p99_ms", ms(quantile(all, 0.99))),
-		measure("gap_max_ms", ms(quantile(all, 1))),
-		measure("one_client_gap_p50_ms", ms(quantile(one, 0.5))),
-		measure("one_client_gap_max_ms", ms(quantile(one, 1))),
-		is("acknowledged", acknowledged),
-		is("lost", lost),
+	named := table.Row{table.Is("system", d.system.Name), table.Is("wan", "na3"), table.Is("site", "all"), table.Is("ack", ack.String()), table.Is("jitter", noise.String())}
+	return []table.Row{slices.Concat(named, d.cells, table.Row{
+		table.Is("durable", "yes"),
+		table.Is("batch", "default"),
+		table.Is("killed", d.killed),
+		table.Is("role", strings.Join(roles, ", ")),
+		table.Is("kills", d.kills),
+		table.Measure("gap_p50_ms", table.Ms(table.Quantile(all, 0.5))),
+		table.Measure("gap_p99_ms", table.Ms(table.Quantile(all, 0.99))),
+		table.Measure("gap_max_ms", table.Ms(table.Quantile(all, 1))),
+		table.Measure("one_client_gap_p50_ms", table.Ms(table.Quantile(one, 0.5))),
+		table.Measure("one_client_gap_max_ms", table.Ms(table.Quantile(one, 1))),
+		table.Is("acknowledged", acknowledged),
+		table.Is("lost", lost),
 	})}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
@@ -39,7 +40,7 @@ func idlePoints(o Options) []Point {
 			groups = pick(o, []int{1, 512}, []int{1, 64, 512})
 		}
 		for _, n := range groups {
-			points = append(points, Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]Row, error) {
+			points = append(points, Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
 				if o.Program == "" {
 					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 				}
@@ -50,7 +51,7 @@ func idlePoints(o Options) []Point {
 	return points
 }
 
-func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows []Row, err error) {
+func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
 	err = withTempDir(func(dir string) error {
 		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
 		if err != nil {
@@ -68,7 +69,7 @@ func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows [
 			return err
 		}
 		spent := g.servers.CPU() - used
-		rows = []Row{{is("system", p.Name), is("groups", groups), measure("cpu_ms_per_s", ms(spent)/time.Since(began).Seconds())}}
+		rows = []table.Row{{table.Is("system", p.Name), table.Is("groups", groups), table.Measure("cpu_ms_per_s", table.Ms(spent)/time.Since(began).Seconds())}}
 		return nil
 	})
 	return rows, err

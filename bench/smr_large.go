@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -40,7 +41,7 @@ func smrLarge() Experiment {
 func bulkPoints(o Options) []Point {
 	var points []Point
 	for _, p := range protocols(o) {
-		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]Row, error) {
+		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
@@ -60,7 +61,7 @@ type bulk struct {
 	turns        []rivalRound
 }
 
-func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []Row, err error) {
+func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
 	err = withTempDir(func(dir string) error {
 		var all []*bulk
 		defer func() {
@@ -103,7 +104,7 @@ func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []Row, err e
 }
 
 // row has the medians of the turns, and of the ratios within a round to etcd, if it was measured.
-func (b *bulk) row(first *bulk) Row {
+func (b *bulk) row(first *bulk) table.Row {
 	var took []time.Duration
 	var rates, cpu, ratios []float64
 	for i, t := range b.turns {
@@ -111,12 +112,12 @@ func (b *bulk) row(first *bulk) Row {
 		rates, cpu, ratios = append(rates, t.perSecond), append(cpu, t.cpuPerOp), append(ratios, t.perSecond/first.turns[i].perSecond)
 	}
 	slices.Sort(took)
-	row := Row{
-		is("system", b.system), is("round_trip", b.trip), is("clients", bulkClients), is("value_bytes", bulkValueBytes), measure("ops_per_s", median(rates)),
-		measure("p50_ms", ms(quantile(took, 0.5))), measure("p99_ms", ms(quantile(took, 0.99))), measure("server_us_per_op", median(cpu)),
+	row := table.Row{
+		table.Is("system", b.system), table.Is("round_trip", b.trip), table.Is("clients", bulkClients), table.Is("value_bytes", bulkValueBytes), table.Measure("ops_per_s", table.Median(rates)),
+		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("server_us_per_op", table.Median(cpu)),
 	}
 	if first.system == "etcd" {
-		row = append(row, measure("ops_ratio_to_etcd", median(ratios)))
+		row = append(row, table.Measure("ops_ratio_to_etcd", table.Median(ratios)))
 	}
 	return row
 }

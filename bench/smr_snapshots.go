@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -50,7 +51,7 @@ func smrSnapshots() Experiment {
 func snapshotsPoints(o Options) []Point {
 	var points []Point
 	for _, p := range protocols(o) {
-		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]Row, error) {
+		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
@@ -69,7 +70,7 @@ type snapshotsTurn struct {
 	back      time.Duration // that a replica took to come back, 0 if it did not
 }
 
-func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []Row, err error) {
+func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
 	every := pick(o, 500, 20_000)
 	err = withTempDir(func(dir string) error {
 		var groups []*snapshotsGroup // with snapshots, and without
@@ -108,13 +109,13 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []Row, e
 			}
 			back = append(back, turn)
 		}
-		rows = []Row{slices.Concat(
-			Row{is("system", p.Name), is("clients", snapshotsClients), is("value_bytes", snapshotsValueBytes), is("snapshot_every", every), measure("data_mb", float64(st.Bytes)/1e6)},
+		rows = []table.Row{slices.Concat(
+			table.Row{table.Is("system", p.Name), table.Is("clients", snapshotsClients), table.Is("value_bytes", snapshotsValueBytes), table.Is("snapshot_every", every), table.Measure("data_mb", float64(st.Bytes)/1e6)},
 			snapshotsCells(turns[0], turns[1]),
-			Row{measure("memory_per_data", with), measure("memory_without", without)},
-			Row{
-				measure("back_gap_ms", ms(back[0].gap)), measure("back_gap_without_ms", ms(back[1].gap)), measure("back_s", back[0].back.Seconds()),
-				measure("back_without_s", back[1].back.Seconds()), measure("back_memory", memory(groups[0])),
+			table.Row{table.Measure("memory_per_data", with), table.Measure("memory_without", without)},
+			table.Row{
+				table.Measure("back_gap_ms", table.Ms(back[0].gap)), table.Measure("back_gap_without_ms", table.Ms(back[1].gap)), table.Measure("back_s", back[0].back.Seconds()),
+				table.Measure("back_without_s", back[1].back.Seconds()), table.Measure("back_memory", memory(groups[0])),
 			},
 		)}
 		return nil
@@ -124,7 +125,7 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []Row, e
 
 // snapshotsCells compares turns with snapshots with those without. The ratio is the median of those
 // within a round; gaps are the longest of all turns.
-func snapshotsCells(with, without []snapshotsTurn) Row {
+func snapshotsCells(with, without []snapshotsTurn) table.Row {
 	var ratios, rates []float64
 	var sum [2]snapshotsTurn
 	for i, w := range with {
@@ -136,9 +137,9 @@ func snapshotsCells(with, without []snapshotsTurn) Row {
 			sum[j].snapshots += t.snapshots
 		}
 	}
-	return Row{
-		measure("ops_per_s", median(rates)), measure("ops_ratio", median(ratios)), measure("gap_ms", ms(sum[0].gap)), measure("gap_without_ms", ms(sum[1].gap)),
-		is("elections", int(sum[0].terms)), is("elections_without", int(sum[1].terms)), is("snapshot_slots", int(sum[0].snapshots)),
+	return table.Row{
+		table.Measure("ops_per_s", table.Median(rates)), table.Measure("ops_ratio", table.Median(ratios)), table.Measure("gap_ms", table.Ms(sum[0].gap)), table.Measure("gap_without_ms", table.Ms(sum[1].gap)),
+		table.Is("elections", int(sum[0].terms)), table.Is("elections_without", int(sum[1].terms)), table.Is("snapshot_slots", int(sum[0].snapshots)),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -19,7 +20,7 @@ func smrThroughput() Experiment {
 		part := throughputFigure(durable, ack)
 		return spec{
 			suffix: part, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
-			across: []string{"system"}, series: []string{"batch"}, where: is("figure", part), marks: marks,
+			across: []string{"system"}, series: []string{"batch"}, where: table.Is("figure", part), marks: marks,
 		}
 	}
 	return Experiment{
@@ -69,10 +70,10 @@ func throughputFigure(durable bool, ack smr.Ack) string {
 
 func throughputPoints(o Options) []Point {
 	var points []Point
-	add := func(system string, variant []Cell, l replicated.Load, run throughput) {
+	add := func(system string, variant []table.Cell, l replicated.Load, run throughput) {
 		points = append(points, Point{
 			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
-			Run: func(ctx context.Context) ([]Row, error) {
+			Run: func(ctx context.Context) ([]table.Row, error) {
 				return throughputRow(ctx, o, system, variant, run, l)
 			},
 		})
@@ -103,7 +104,7 @@ func throughputPoints(o Options) []Point {
 
 // inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for
 // the default, and the cells that tell so. Only Domino's clients make batches of their own.
-func inBatches(p smr.Protocol, batch int) (smr.Protocol, []Cell) {
+func inBatches(p smr.Protocol, batch int) (smr.Protocol, []table.Cell) {
 	o := dominoOptions(p)
 	if !isDomino(p) {
 		return p, variantCells(p, o, "")
@@ -122,7 +123,7 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, o Options, system string, variant []Cell, run throughput, l replicated.Load) ([]Row, error) {
+func throughputRow(ctx context.Context, o Options, system string, variant []table.Cell, run throughput, l replicated.Load) ([]table.Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
@@ -136,20 +137,20 @@ func throughputRow(ctx context.Context, o Options, system string, variant []Cell
 		return nil, err
 	}
 	cpu := cpuTime() - before // of the warm-up too, as of its calls
-	row := slices.Concat(Row{is("system", system), is("wan", "loopback"), is("site", "all"), is("ack", l.Ack.String()), is("jitter", wan.Noise{}.String())}, variant, Row{
-		is("figure", throughputFigure(l.Durable, l.Ack)),
-		is("durable", durableName(l.Durable)),
-		is("batch", batchName(l.MaxBatch)),
-		is("clients", l.Clients),
-		is("window", l.Window),
-		measure("ops_per_s", r.PerSecond()),
+	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"), table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
+		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
+		table.Is("durable", durableName(l.Durable)),
+		table.Is("batch", batchName(l.MaxBatch)),
+		table.Is("clients", l.Clients),
+		table.Is("window", l.Window),
+		table.Measure("ops_per_s", r.PerSecond()),
 	})
-	row = append(row, latencyCells(r.Took)...)
+	row = append(row, table.LatencyCells(r.Took)...)
 	if system != "etcd" { // whose processes are others
-		row = append(row, measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))))
+		row = append(row, table.Measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))))
 	}
 	if r.Commits > 0 {
-		row = append(row, is("disk_commits", int(r.Commits)))
+		row = append(row, table.Is("disk_commits", int(r.Commits)))
 	}
-	return []Row{row}, nil
+	return []table.Row{row}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/foresay/foresay/bench/table"
 )
 
 // A study is an experiment at its chosen size.
@@ -29,7 +31,7 @@ type study struct {
 // A trial is one stack under one load.
 type trial struct {
 	stack  stack
-	params []Cell
+	params []table.Cell
 	load   load
 	cold   bool // the first requests over new connections are measured
 }
@@ -37,7 +39,7 @@ type trial struct {
 func (t trial) String() string {
 	s := t.stack.name
 	for _, c := range t.params {
-		s += fmt.Sprintf(" %s=%s", c.Name, text(c.Value, -1))
+		s += fmt.Sprintf(" %s=%s", c.Name, table.Text(c.Value, -1))
 	}
 	return s
 }
@@ -49,7 +51,7 @@ func stacks(v variant) []stack {
 }
 
 // sideBySide makes a trial of the load for each system.
-func sideBySide(v variant, params []Cell, l load) []trial {
+func sideBySide(v variant, params []table.Cell, l load) []trial {
 	var group []trial
 	for _, s := range stacks(v) {
 		group = append(group, trial{stack: s, params: params, load: l})
@@ -99,7 +101,7 @@ func (e studied) experiment() Experiment {
 	return Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
 }
 
-func (e studied) measure(ctx context.Context, r Run) (rows []Row, err error) {
+func (e studied) measure(ctx context.Context, r Run) (rows []table.Row, err error) {
 	s := newSession(e.study(r.Options), r)
 	if r.Mode == Virtual {
 		err = s.virtual(ctx, r.Bubble)
@@ -329,8 +331,8 @@ func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally
 }
 
 // rows makes the result's rows, in the order of the study.
-func (s *session) rows() []Row {
-	var rows []Row
+func (s *session) rows() []table.Row {
+	var rows []table.Row
 	for g, group := range s.groups {
 		for i, t := range group {
 			rows = append(rows, s.row(t, s.tally[g][i], s.tally[g][0]))
@@ -348,26 +350,26 @@ func (s *session) precision() time.Duration {
 	return time.Nanosecond
 }
 
-func (s *session) row(t trial, own, base *tally) Row {
-	row := slices.Concat(Row{is("system", t.stack.name)}, Row(t.params))
+func (s *session) row(t trial, own, base *tally) table.Row {
+	row := slices.Concat(table.Row{table.Is("system", t.stack.name)}, table.Row(t.params))
 	f := own.overall()
 	milliseconds := func(d time.Duration) float64 { return milliseconds(d.Round(s.precision())) }
-	row = append(row, measure("mean_ms", milliseconds(own.mean())),
-		measure("p50_ms", milliseconds(own.dist.quantile(0.5))),
-		measure("p99_ms", milliseconds(own.dist.quantile(0.99))),
-		measure("ops_per_s", f.opsPerSecond))
+	row = append(row, table.Measure("mean_ms", milliseconds(own.mean())),
+		table.Measure("p50_ms", milliseconds(own.dist.quantile(0.5))),
+		table.Measure("p99_ms", milliseconds(own.dist.quantile(0.99))),
+		table.Measure("ops_per_s", f.opsPerSecond))
 	if f.cpuUsPerOp > 0 {
-		row = append(row, measure("cpu_us_per_op", f.cpuUsPerOp))
+		row = append(row, table.Measure("cpu_us_per_op", f.cpuUsPerOp))
 	}
-	row = append(row, measure("bytes_per_op", f.bytesPerOp),
-		measure("rpcs_per_op", float64(own.total.calls)/float64(own.count)))
+	row = append(row, table.Measure("bytes_per_op", f.bytesPerOp),
+		table.Measure("rpcs_per_op", float64(own.total.calls)/float64(own.count)))
 	for _, r := range append([]ratio{latencyRatio}, s.ratios...) {
 		if v := own.ratio(base, r.of); !math.IsNaN(v) {
-			row = append(row, measure(string(r), v))
+			row = append(row, table.Measure(string(r), v))
 		}
 		if low, high := own.interval(base, r.of); len(own.beside) > 0 && !math.IsNaN(low) {
 			name := strings.TrimSuffix(string(r), "_to_grpc")
-			row = append(row, measure(name+"_low", low), measure(name+"_high", high))
+			row = append(row, table.Measure(name+"_low", low), table.Measure(name+"_high", high))
 		}
 	}
 	return row

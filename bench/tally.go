@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
+
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -82,7 +84,7 @@ func (t *tally) mean() time.Duration { return t.sum / time.Duration(max(t.count,
 // ratio compares a figure with another tally's: the median, over the rounds that
 // both have, of the ratio within the round. It is NaN where that says nothing.
 func (t *tally) ratio(base *tally, of func(figures) float64) float64 {
-	return median(t.perRound(base, of))
+	return table.Median(t.perRound(base, of))
 }
 
 // interval returns what the ratio's true median is between with 95 %: ratios whose ranks the
@@ -136,7 +138,7 @@ func (e *exactDistribution) quantile(q float64) time.Duration {
 		slices.Sort(e.values)
 		e.sorted = true
 	}
-	return quantile(e.values, q)
+	return table.Quantile(e.values, q)
 }
 
 // histogram keeps counts, with three significant digits from 100 ns to a minute.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/bench/table"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -75,7 +76,7 @@ func TestSeedsReproduce(t *testing.T) {
 
 func checkReproduces(t *testing.T, e studied) {
 	t.Helper()
-	run := func() []Row {
+	run := func() []table.Row {
 		st := e.study(Options{Mode: Virtual, Quick: true})
 		// On a new connection the order of the first calls, and so some microseconds, depend on the
 		// scheduler.
@@ -94,7 +95,7 @@ func checkReproduces(t *testing.T, e studied) {
 	// A server that is done with a speculative stream before it has seen the client's half-close,
 	// which is under way, resets the stream: some bytes depend on the scheduler. And which of
 	// several calls gets its stream first on a new connection moves later ones by a nanosecond.
-	almost := cmp.Comparer(func(a, b Cell) bool {
+	almost := cmp.Comparer(func(a, b table.Cell) bool {
 		x, ok := a.Value.(float64)
 		y, ok2 := b.Value.(float64)
 		if a.Name != b.Name || !ok || !ok2 {

@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ type Cell struct {
 }
 
 // is returns the cell of a name and a value.
-func is(name string, value any) Cell { return Cell{Name: name, Value: value} }
+func Is(name string, value any) Cell { return Cell{Name: name, Value: value} }
 
 // Value returns the value of the named cell, nil if the row has none.
 func (r Row) Value(name string) any {
@@ -36,7 +36,7 @@ func (r Row) Value(name string) any {
 
 // Text returns the named cell as text, "" if the row has none.
 func (r Row) Text(name string) string {
-	return text(r.Value(name), -1)
+	return Text(r.Value(name), -1)
 }
 
 // Number returns the named cell's number, and whether it has one.
@@ -124,7 +124,7 @@ func cellValue(t json.Token) (any, error) {
 }
 
 // text shows a value; decimals < 0 shows a number in full.
-func text(v any, decimals int) string {
+func Text(v any, decimals int) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -140,12 +140,12 @@ func text(v any, decimals int) string {
 
 // measure makes a cell of a computed number. Six decimals keep a nanosecond of a
 // millisecond and drop the noise of binary fractions.
-func measure(name string, v float64) Cell {
+func Measure(name string, v float64) Cell {
 	return Cell{Name: name, Value: math.Round(v*1e6) / 1e6}
 }
 
 // ofAll is what stands for the site in rows that are points of a distribution over all sites.
-const ofAll = "distribution"
+const OfAll = "distribution"
 
 // ofDistribution reports whether a row is such a point.
-func ofDistribution(r Row) bool { return r.Value("site") == ofAll }
+func ofDistribution(r Row) bool { return r.Value("site") == OfAll }

@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"encoding/csv"

@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"math"
@@ -23,7 +23,7 @@ func TestQuantileIsTheNearestRank(t *testing.T) {
 		{ten, 0.99, 10},
 		{ten, 1, 10},
 	} {
-		if got := quantile(tt.sorted, tt.q); got != tt.want {
+		if got := Quantile(tt.sorted, tt.q); got != tt.want {
 			t.Errorf("quantile(%v, %v) = %v, want %v", tt.sorted, tt.q, got, tt.want)
 		}
 	}
@@ -38,11 +38,11 @@ func TestMedian(t *testing.T) {
 		{[]float64{9, 1, 5}, 5},
 		{[]float64{4, 1, 3, 2}, 2.5},
 	} {
-		if got := median(tt.values); got != tt.want {
+		if got := Median(tt.values); got != tt.want {
 			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
 		}
 	}
-	if got := median(nil); !math.IsNaN(got) {
+	if got := Median(nil); !math.IsNaN(got) {
 		t.Errorf("median of nothing = %v, want NaN", got)
 	}
 }

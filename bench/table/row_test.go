@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 
 func sample() []Row {
 	return []Row{
-		{is("system", "grpc"), is("correct_percent", 90), is("mean_ms", 40.0), is("ratio_to_grpc", 1.0)},
-		{is("system", "foresay, \"do\""), is("correct_percent", 100), is("path", "spec"), is("mean_ms", 10.000001)},
+		{Is("system", "grpc"), Is("correct_percent", 90), Is("mean_ms", 40.0), Is("ratio_to_grpc", 1.0)},
+		{Is("system", "foresay, \"do\""), Is("correct_percent", 100), Is("path", "spec"), Is("mean_ms", 10.000001)},
 	}
 }
 
@@ -84,9 +84,9 @@ foresay, "do"              100  spec   10.000              -
 func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	var rows []Row
 	for i := range 3 {
-		rows = append(rows, Row{is("system", "raft"), is("site", []string{"a", "b", "c"}[i]), is("jitter", "none"), is("note", ""), measure("p50_ms", 7)})
+		rows = append(rows, Row{Is("system", "raft"), Is("site", []string{"a", "b", "c"}[i]), Is("jitter", "none"), Is("note", ""), Measure("p50_ms", 7)})
 	}
-	rows[1] = append(rows[1], is("options", "direct"))
+	rows[1] = append(rows[1], Is("options", "direct"))
 	var b strings.Builder
 	if err := Write(&b, rows); err != nil {
 		t.Fatal(err)
@@ -106,9 +106,9 @@ func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 // figures.
 func TestTableWithoutDistributions(t *testing.T) {
 	rows := []Row{
-		{is("system", "a"), is("site", "all"), is("p50_ms", 1)},
-		{is("system", "a"), is("site", ofAll), is("percentile", 2), is("ms", 7)},
-		{is("system", "a"), is("site", ofAll), is("percentile", 4), is("ms", 8)},
+		{Is("system", "a"), Is("site", "all"), Is("p50_ms", 1)},
+		{Is("system", "a"), Is("site", OfAll), Is("percentile", 2), Is("ms", 7)},
+		{Is("system", "a"), Is("site", OfAll), Is("percentile", 4), Is("ms", 8)},
 	}
 	var b bytes.Buffer
 	if err := Write(&b, rows); err != nil {

@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"encoding/json"
@@ -43,13 +43,13 @@ func TestWideTablesFit(t *testing.T) {
 		for i := range 1 + rng.IntN(12) {
 			var row Row
 			for k := range texts {
-				row = append(row, is(fmt.Sprint("text", k), fmt.Sprint([]string{"t", long}[k%2], rng.IntN(1+k))))
+				row = append(row, Is(fmt.Sprint("text", k), fmt.Sprint([]string{"t", long}[k%2], rng.IntN(1+k))))
 			}
 			for k := range columns {
 				if k%kinds == i%kinds || rng.IntN(4) == 0 {
 					n := rng.IntN(1 << 30)
 					want = append(want, fmt.Sprint(n))
-					row = append(row, is(strings.Repeat("a_", rng.IntN(2))+fmt.Sprint("some_long_measure_", k, "_of_calls"), n))
+					row = append(row, Is(strings.Repeat("a_", rng.IntN(2))+fmt.Sprint("some_long_measure_", k, "_of_calls"), n))
 				}
 			}
 			if len(row) > 0 {

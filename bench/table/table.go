@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"fmt"
@@ -107,7 +107,7 @@ func split(rows []Row, numbers bool) (names []string, all []common) {
 		case len(rows) < 2 || !numbers && (len(rows) < 3 || !isText) || slices.ContainsFunc(rows, func(row Row) bool { return !same(row) }):
 			names = append(names, name)
 		case first != any(""): // nobody has it
-			all = append(all, common{name, text(first, -1)})
+			all = append(all, common{name, Text(first, -1)})
 		}
 	}
 	if len(names) == 0 {
@@ -191,7 +191,7 @@ func (t *tables) bands(rows []Row, names []string) {
 		keys = []string{"row"}
 		numbered := make([]Row, len(rows))
 		for i, row := range rows {
-			numbered[i] = append(Row{is("row", i+1)}, row...)
+			numbered[i] = append(Row{Is("row", i+1)}, row...)
 		}
 		rows = numbered
 	}
@@ -254,7 +254,7 @@ func newGrid(rows []Row, names []string, wrap bool) *grid {
 			largest = max(largest, math.Abs(v))
 		}
 		for j, row := range rows {
-			if body[j][i] = text(row.Value(name), decimalsFor(largest)); body[j][i] == "" {
+			if body[j][i] = Text(row.Value(name), decimalsFor(largest)); body[j][i] == "" {
 				body[j][i] = "-"
 			}
 			g.widths[i] = max(g.widths[i], utf8.RuneCountInString(body[j][i]))

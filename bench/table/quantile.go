@@ -1,4 +1,4 @@
-package bench
+package table
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 // quantile returns the q-quantile of sorted values by nearest rank: the smallest
 // value that at least q of all are not above. It is 0 without values.
-func quantile(sorted []time.Duration, q float64) time.Duration {
+func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -18,7 +18,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // median returns the middle value, or the mean of the middle two; NaN without values.
-func median(values []float64) float64 {
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
@@ -31,16 +31,16 @@ func median(values []float64) float64 {
 }
 
 // latencyCells returns the usual figures of latencies, which it sorts.
-func latencyCells(took []time.Duration) []Cell {
+func LatencyCells(took []time.Duration) []Cell {
 	slices.Sort(took)
 	var sum time.Duration
 	for _, d := range took {
 		sum += d
 	}
 	return []Cell{
-		measure("mean_ms", ms(sum)/float64(max(len(took), 1))), measure("p50_ms", ms(quantile(took, 0.5))),
-		measure("p95_ms", ms(quantile(took, 0.95))), measure("p99_ms", ms(quantile(took, 0.99))),
+		Measure("mean_ms", Ms(sum)/float64(max(len(took), 1))), Measure("p50_ms", Ms(Quantile(took, 0.5))),
+		Measure("p95_ms", Ms(Quantile(took, 0.95))), Measure("p99_ms", Ms(Quantile(took, 0.99))),
 	}
 }
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
