@@ -191,7 +191,7 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 
 // Draw draws the experiment's result. What a quick run leaves out has no figure.
 func (e Experiment) Draw(r *Result) ([]Picture, error) {
-	pictures, err := drawAll(e.Name, string(r.Mode), e.Figures, r.Rows)
+	pictures, err := drawSpecs(e.Name, string(r.Mode), e.Figures, r.Rows)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}

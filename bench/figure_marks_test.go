@@ -54,3 +54,17 @@ func TestMarksOfAPaper(t *testing.T) {
 		}
 	}
 }
+
+// TestFloorOfAFigure: the floor is a line of its own, with one point at each place, in order.
+func TestFloorOfAFigure(t *testing.T) {
+	f := spec{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
+	lines, _ := f.lines([]table.Row{
+		{table.Is("system", "a"), table.Is("x", 2), table.Is("y", 5), table.Is("least", 3)}, {table.Is("system", "a"), table.Is("x", 1), table.Is("y", 4), table.Is("least", 2)}, {table.Is("system", "b"), table.Is("x", 2), table.Is("y", 6), table.Is("least", 3)}, {table.Is("system", "b"), table.Is("x", 3), table.Is("y", 6)},
+	})
+	if len(lines) != 3 || lines[2].name != "floor" {
+		t.Fatalf("%d lines, %v", len(lines), lines)
+	}
+	if got := lines[2].points; len(got) != 2 || got[0].X != 1 || got[0].Y != 2 || got[1].X != 2 || got[1].Y != 3 {
+		t.Errorf("the floor is %v", got)
+	}
+}

@@ -28,47 +28,6 @@ func realResults(t *testing.T) (results []Result) {
 	return results
 }
 
-// TestLooks: in no figure two series look alike, and a system looks alike in all of them.
-func TestLooks(t *testing.T) {
-	of := make(map[string]string)
-	seen := 0
-	for _, r := range realResults(t) {
-		e, _ := Lookup(r.Experiment)
-		for _, f := range e.Figures {
-			lines, _ := f.lines(r.Rows)
-			for i, l := range looks(lines) {
-				if l.glyph == nil && lines[i].name != "floor" {
-					t.Errorf("%s %s: %s has no mark", e.Name, f.suffix, lines[i].name)
-				}
-				for k, other := range looks(lines)[:i] {
-					if l.hue == other.hue {
-						t.Errorf("%s %s: %s and %s have one colour", e.Name, f.suffix, lines[k].name, lines[i].name)
-					}
-					if fmt.Sprintf("%T", l.glyph) == fmt.Sprintf("%T", other.glyph) && fmt.Sprint(l.dashes) == fmt.Sprint(other.dashes) {
-						t.Errorf("%s %s: without colours %s and %s look alike", e.Name, f.suffix, lines[k].name, lines[i].name)
-					}
-				}
-				if _, known := lookOf(lines[i].name); known {
-					seen++
-					was, is := of[lines[i].name], fmt.Sprint(l)
-					if was != "" && was != is {
-						t.Errorf("%s %s: %s looks other than before: %s, %s", e.Name, f.suffix, lines[i].name, is, was)
-					}
-					of[lines[i].name] = is
-				}
-			}
-		}
-	}
-	if seen < 50 || len(of) < 14 {
-		t.Errorf("only %d lines of %d systems", seen, len(of))
-	}
-	// Two variants of a system share its colour, and differ in all else.
-	two := looks([]line{{name: "domino, all"}, {name: "domino, learn"}, {name: "some"}})
-	if two[0].hue != two[1].hue || fmt.Sprint(two[0].dashes) == fmt.Sprint(two[1].dashes) || two[2].hue == two[0].hue {
-		t.Errorf("variants look like %v", two)
-	}
-}
-
 // box is where a text stands in a picture, in points, y growing downwards.
 type box struct {
 	text                     string
