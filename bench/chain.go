@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -51,9 +52,9 @@ func chain() studied {
 			}
 			return st
 		},
-		Figures: []spec{{
-			title: "A chain of 4 calls of 10 ms each", x: "correct_percent", xLabel: "right predictions per call (%)",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"},
+		Figures: []figure.Spec{{
+			Title: "A chain of 4 calls of 10 ms each", X: "correct_percent", XLabel: "right predictions per call (%)",
+			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system"},
 		}},
 	}
 }
@@ -74,9 +75,9 @@ func chainLength() studied {
 			}
 			return st
 		},
-		Figures: []spec{{
-			title: "Chains of calls of 10 ms, 90 % of predictions right", x: "calls", xLabel: "dependent calls per request",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"},
+		Figures: []figure.Spec{{
+			Title: "Chains of calls of 10 ms, 90 % of predictions right", X: "calls", XLabel: "dependent calls per request",
+			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system"},
 		}},
 	}
 }
@@ -96,9 +97,9 @@ func chainRTT() studied {
 			}
 			return st
 		},
-		Figures: []spec{{
-			title: "A chain of 4 calls over a round trip of 10 ms", x: "correct_percent", xLabel: "right predictions per call (%)",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system"}, bars: true,
+		Figures: []figure.Spec{{
+			Title: "A chain of 4 calls over a round trip of 10 ms", X: "correct_percent", XLabel: "right predictions per call (%)",
+			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system"}, Bars: true,
 		}},
 	}
 }
@@ -117,9 +118,9 @@ func bandwidth() studied {
 			}
 			return st
 		},
-		Figures: []spec{{
-			title: "Bytes on the wire for a chain of 4 calls of 64 bytes", x: "correct_percent", xLabel: "right predictions per call (%)",
-			y: "bytes_per_op", yLabel: "bytes per request, both directions", series: []string{"system"}, bars: true,
+		Figures: []figure.Spec{{
+			Title: "Bytes on the wire for a chain of 4 calls of 64 bytes", X: "correct_percent", XLabel: "right predictions per call (%)",
+			Y: "bytes_per_op", YLabel: "bytes per request, both directions", Series: []string{"system"}, Bars: true,
 		}},
 	}
 }

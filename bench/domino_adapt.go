@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
@@ -25,17 +26,17 @@ func dominoAdapt() Experiment {
 		Summary: "one client's writes while delays change, from it to a replica or between replicas (thesis figure 4.13)",
 		Modes:   []Mode{Virtual},
 		Measure: Points(adaptPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			adaptFigure(adaptClient, "delays from the client change"),
 			adaptFigure(adaptReplicas, "delays between replicas change"),
 		},
 	}
 }
 
-func adaptFigure(part, what string) spec {
-	return spec{
-		suffix: part, title: "Writes until they are durable while " + what, x: "at_s", xLabel: "time (s)",
-		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: table.Is("figure", part), scattered: true, floor: "floor_ms", marks: thesisAdapts(part),
+func adaptFigure(part, what string) figure.Spec {
+	return figure.Spec{
+		Suffix: part, Title: "Writes until they are durable while " + what, X: "at_s", XLabel: "time (s)",
+		Y: "latency_ms", YLabel: "latency (ms)", Series: []string{"system"}, Where: table.Is("figure", part), Scattered: true, Floor: "floor_ms", Marks: thesisAdapts(part),
 	}
 }
 

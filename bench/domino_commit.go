@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -22,25 +23,25 @@ func dominoCommit() Experiment {
 		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",
 		Modes:   []Mode{Virtual},
 		Measure: Points(commitPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
 			{
-				suffix: "na3-sites", title: "Writes until they are durable, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
-				across: []string{"site"}, series: []string{"system"}, where: table.Is("figure", "na3-sites"),
+				Suffix: "na3-sites", Title: "Writes until they are durable, replicas at WA, VA and QC", Y: "p50_ms", YLabel: "median latency (ms)",
+				Across: []string{"site"}, Series: []string{"system"}, Where: table.Is("figure", "na3-sites"),
 			},
 			{
-				suffix: "few-clients", title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
-				across: []string{"clients"}, series: []string{"system"}, where: table.Is("figure", "few-clients"), marks: thesisFewClients(),
+				Suffix: "few-clients", Title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", Y: "p50_ms", YLabel: "median latency (ms)",
+				Across: []string{"clients"}, Series: []string{"system"}, Where: table.Is("figure", "few-clients"), Marks: thesisFewClients(),
 			},
 		},
 	}
 }
 
-func commitFigure(network, replicas string) spec {
-	return spec{
-		suffix: network, title: "Writes until they are durable, " + replicas, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system"}, where: table.Is("figure", network), scattered: true,
-		marks: thesisCommits(network),
+func commitFigure(network, replicas string) figure.Spec {
+	return figure.Spec{
+		Suffix: network, Title: "Writes until they are durable, " + replicas, X: "latency_ms", XLabel: "latency (ms)",
+		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("figure", network), Scattered: true,
+		Marks: thesisCommits(network),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -16,9 +17,9 @@ func dominoPercentile() Experiment {
 		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and what is added (thesis figure 4.10)",
 		Modes:   []Mode{Virtual},
 		Measure: Points(percentilePoints),
-		Figures: []spec{{
-			title: "Domino's writes until they are durable, replicas at WA, PR and NSW", x: "percentile", xLabel: "percentile of delays by which arrivals are predicted",
-			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: table.Is("site", "all"), floor: "floor_p95_ms",
+		Figures: []figure.Spec{{
+			Title: "Domino's writes until they are durable, replicas at WA, PR and NSW", X: "percentile", XLabel: "percentile of delays by which arrivals are predicted",
+			Y: "p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"slack_ms"}, Where: table.Is("site", "all"), Floor: "floor_p95_ms",
 		}},
 	}
 }
@@ -40,7 +41,7 @@ func dominoExecution() Experiment {
 		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond the thesis (figures 4.11 and 4.12)",
 		Modes:   []Mode{Virtual},
 		Measure: Points(executionPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			slackFigure("na3", "WA, VA and QC", "median", "p50_ms"), slackFigure("na3", "WA, VA and QC", "95th percentile", "p95_ms"),
 			slackFigure("globe3", "WA, PR and NSW", "median", "p50_ms"),
 			executionFigure("na3", "WA, VA and QC", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.95"),
@@ -48,24 +49,24 @@ func dominoExecution() Experiment {
 	}
 }
 
-func slackFigure(network, sites, what, column string) spec {
-	return spec{
-		suffix: "slack-" + network + "-" + column[:3], title: "Domino's writes until they are executed, replicas at " + sites, x: "slack_ms", xLabel: "added to predicted arrivals (ms)",
-		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: table.Is("figure", "slack-"+network),
-		floor: "floor_" + column,
+func slackFigure(network, sites, what, column string) figure.Spec {
+	return figure.Spec{
+		Suffix: "slack-" + network + "-" + column[:3], Title: "Domino's writes until they are executed, replicas at " + sites, X: "slack_ms", XLabel: "added to predicted arrivals (ms)",
+		Y: column, YLabel: what + " of the latency (ms)", Series: []string{"options"}, Where: table.Is("figure", "slack-"+network),
+		Floor: "floor_" + column,
 	}
 }
 
 // executionCurve names the figure with the distributions at a contention.
 func executionCurve(network, alpha string) string { return "systems-" + network + "-" + alpha }
 
-func executionFigure(network, sites, alpha string) spec {
-	f := spec{
-		suffix: executionCurve(network, alpha), title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system", "options"}, where: table.Is("figure", executionCurve(network, alpha)), scattered: true,
+func executionFigure(network, sites, alpha string) figure.Spec {
+	f := figure.Spec{
+		Suffix: executionCurve(network, alpha), Title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, X: "latency_ms", XLabel: "latency (ms)",
+		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system", "options"}, Where: table.Is("figure", executionCurve(network, alpha)), Scattered: true,
 	}
 	if network == "na3" {
-		f.marks = thesisExecutions()
+		f.Marks = thesisExecutions()
 	}
 	return f
 }

@@ -1,5 +1,7 @@
 package bench
 
+import "github.com/foresay/foresay/bench/figure"
+
 // What the thesis says of Domino in its text; its figures are not at hand. What its authors'
 // program took elsewhere is from running that program, and those of [EPaxos]' authors that the
 // thesis compares it with, on one machine behind proxies that delay what passes by the thesis'
@@ -16,7 +18,7 @@ type reported struct {
 }
 
 // thesisCommits are the commit latencies of Figure 4.9.
-func thesisCommits(network string) []mark {
+func thesisCommits(network string) []figure.Mark {
 	numbers := map[string][]reported{
 		"na3": { // §4.5.2 gives them for (a) only
 			{"domino", 48, 70, ""}, {"epaxos", 64, 87, ""}, {"mencius", 75, 94, ""}, {"multipaxos", 107, 134, ""},
@@ -25,9 +27,9 @@ func thesisCommits(network string) []mark {
 		"na5":    {{"domino", 44.8, 59.7, rerun}, {"epaxos", 52.6, 77.1, rerun}, {"multipaxos", 87, 116, rerun}},
 		"globe3": {{"domino", 176, 200, rerun}, {"epaxos", 206, 339, rerun}, {"mencius", 207, 340, rerun}, {"multipaxos", 279, 350, rerun}},
 	}
-	var marks []mark
+	var marks []figure.Mark
 	for _, n := range numbers[network] {
-		marks = append(marks, mark{line: n.system, x: n.p50, y: 50, source: n.by}, mark{line: n.system, x: n.p95, y: 95, source: n.by})
+		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by}, figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
 	}
 	return marks
 }
@@ -35,31 +37,31 @@ func thesisCommits(network string) []mark {
 // thesisFewClients are the medians of Figure 4.8: Fast Paxos with one client has "approximately 65
 // ms lower median commit latency" than Multi-Paxos, which takes "about 100 ms" from IA, and with
 // two clients more than Multi-Paxos.
-func thesisFewClients() []mark {
-	return []mark{
-		{line: "fastpaxos", category: "IA", y: 35, bound: "about"}, {line: "multipaxos", category: "IA", y: 100, bound: "about"},
+func thesisFewClients() []figure.Mark {
+	return []figure.Mark{
+		{Line: "fastpaxos", Category: "IA", Y: 35, Bound: "about"}, {Line: "multipaxos", Category: "IA", Y: 100, Bound: "about"},
 	}
 }
 
 // thesisExecutions are the executed latencies of the authors' programs with three replicas in North
 // America; the thesis' Figure 4.11 has no numbers in its text. Domino's two are between what it
 // took in several runs.
-func thesisExecutions() []mark {
-	var marks []mark
+func thesisExecutions() []figure.Mark {
+	var marks []figure.Mark
 	for _, n := range []reported{
 		{"epaxos, default", 69.4, 95.7, rerun}, {"mencius, default", 100.6, 150, rerun}, {"multipaxos, default", 112, 139, rerun},
 		{"domino, thesis", 98, 129, rerun}, {"domino, thesis", 106, 143, rerun},
 	} {
-		marks = append(marks, mark{line: n.system, x: n.p50, y: 50, source: n.by}, mark{line: n.system, x: n.p95, y: 95, source: n.by})
+		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by}, figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
 	}
 	return marks
 }
 
 // thesisAdapts are the latencies that §4.5.3 tells of Figure 4.13, at about the middle of where it
 // has them.
-func thesisAdapts(part string) []mark {
+func thesisAdapts(part string) []figure.Mark {
 	if part != adaptClient {
 		return nil
 	}
-	return []mark{{line: "domino", x: 22, y: 50}, {line: "mencius", x: 22, y: 80}, {line: "domino", x: 37, y: 60}}
+	return []figure.Mark{{Line: "domino", X: 22, Y: 50}, {Line: "mencius", X: 22, Y: 80}, {Line: "domino", X: 37, Y: 60}}
 }

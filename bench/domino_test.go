@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
@@ -258,10 +259,10 @@ func TestModelsOfOptions(t *testing.T) {
 // TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment
 // draws; one that does not is not drawn.
 func TestMarksHaveLines(t *testing.T) {
-	drawn := func(f spec, points []dominoPoint) map[string]bool {
+	drawn := func(f figure.Spec, points []dominoPoint) map[string]bool {
 		names := map[string]bool{}
 		for _, p := range points {
-			names[f.label(p.base("all", ""), f.series)] = true
+			names[f.Label(p.base("all", ""), f.Series)] = true
 		}
 		return names
 	}
@@ -276,9 +277,9 @@ func TestMarksHaveLines(t *testing.T) {
 	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
 		for _, f := range c.e.Figures {
 			names := drawn(f, c.points)
-			for _, m := range f.marks {
-				if marks++; !names[m.line] {
-					t.Errorf("%s %s: no line %q, there are %v", c.e.Name, f.suffix, m.line, names)
+			for _, m := range f.Marks {
+				if marks++; !names[m.Line] {
+					t.Errorf("%s %s: no line %q, there are %v", c.e.Name, f.Suffix, m.Line, names)
 				}
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
@@ -74,7 +76,7 @@ type Experiment struct {
 	// Measure runs the experiment.
 	Measure func(context.Context, Run) ([]table.Row, error)
 	// Figures are the pictures of its result.
-	Figures []spec
+	Figures []figure.Spec
 }
 
 // NeedsBubble tells whether the experiment needs Options.Bubble in a mode.
@@ -190,8 +192,8 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 // Draw draws the experiment's result. What a quick run leaves out has no figure.
-func (e Experiment) Draw(r *Result) ([]Picture, error) {
-	pictures, err := drawSpecs(e.Name, string(r.Mode), e.Figures, r.Rows)
+func (e Experiment) Draw(r *Result) ([]figure.Picture, error) {
+	pictures, err := figure.Draw(e.Name, string(r.Mode), e.Figures, r.Rows)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
@@ -221,3 +223,18 @@ func (e Experiment) CheckProtocol(name string) error {
 	}
 	return nil
 }
+
+// withTempDir calls f with an empty directory, and removes that.
+func withTempDir(f func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "foresay-bench-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(dir), os.RemoveAll(dir))
+}
+
+// errNoProgram says what an experiment with processes needs.
+var errNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")
+
+// syncTime is what a sync of a disk takes in virtual time, where it is modelled.
+const syncTime = time.Millisecond

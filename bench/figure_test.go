@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -20,22 +21,22 @@ func samples(e Experiment) []table.Row {
 	for _, f := range e.Figures {
 		for i, system := range []string{"raft", "multipaxos"} {
 			row := table.Row{table.Is("system", system)}
-			switch f.where.Name {
+			switch f.Where.Name {
 			case "":
 			case "system":
-				row[0] = f.where
+				row[0] = f.Where
 			default:
-				row = append(row, f.where)
+				row = append(row, f.Where)
 			}
-			if f.x != "" {
-				row = append(row, table.Is(f.x, 5.0))
+			if f.X != "" {
+				row = append(row, table.Is(f.X, 5.0))
 			}
-			for _, c := range f.across {
+			for _, c := range f.Across {
 				if row.Value(c) == nil {
 					row = append(row, table.Is(c, "some"))
 				}
 			}
-			rows = append(rows, append(row, table.Is(f.y, 10.0*float64(i+1))))
+			rows = append(rows, append(row, table.Is(f.Y, 10.0*float64(i+1))))
 		}
 	}
 	return rows
@@ -58,7 +59,7 @@ func TestEveryExperimentDrawsItsFigures(t *testing.T) {
 	}
 }
 
-func checkSVG(t *testing.T, got Picture, want spec) {
+func checkSVG(t *testing.T, got figure.Picture, want figure.Spec) {
 	t.Helper()
 	var text strings.Builder
 	d := xml.NewDecoder(strings.NewReader(string(got.SVG)))
@@ -74,7 +75,7 @@ func checkSVG(t *testing.T, got Picture, want spec) {
 			text.Write(c)
 		}
 	}
-	for _, part := range []string{want.title, want.xLabel, want.yLabel} {
+	for _, part := range []string{want.Title, want.XLabel, want.YLabel} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%s does not say %q", got.Name, part)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
 )
@@ -47,9 +48,9 @@ func limits() studied {
 			}
 			return st
 		},
-		Figures: []spec{{
-			title: "Chains of 3 calls of 50 ms over one connection", x: "callers", xLabel: "callers",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams", "half_open", "calls", "connection"},
+		Figures: []figure.Spec{{
+			Title: "Chains of 3 calls of 50 ms over one connection", X: "callers", XLabel: "callers",
+			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system", "max_streams", "half_open", "calls", "connection"},
 		}},
 	}
 }

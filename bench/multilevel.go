@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -26,16 +27,16 @@ func multilevel() studied {
 			}
 			return st
 		},
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "right", title: "A call through several servers, which predict right",
-				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: table.Is("server_prediction", "right"),
+				Suffix: "right", Title: "A call through several servers, which predict right",
+				X: "servers", XLabel: "servers in the chain", Y: "mean_ms", YLabel: "mean completion time (ms)",
+				Series: []string{"system"}, Where: table.Is("server_prediction", "right"),
 			},
 			{
-				suffix: "wrong", title: "A call through several servers, which predict wrong",
-				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
-				series: []string{"system"}, where: table.Is("server_prediction", "wrong"),
+				Suffix: "wrong", Title: "A call through several servers, which predict wrong",
+				X: "servers", XLabel: "servers in the chain", Y: "mean_ms", YLabel: "mean completion time (ms)",
+				Series: []string{"system"}, Where: table.Is("server_prediction", "wrong"),
 			},
 		},
 	}

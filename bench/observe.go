@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
 
@@ -186,16 +187,16 @@ func measureObservers(ctx context.Context, w Run) ([]table.Row, error) {
 	return rows, nil
 }
 
-func observeFigures() []spec {
-	var figures []spec
+func observeFigures() []figure.Spec {
+	var figures []figure.Spec
 	for _, y := range []struct{ suffix, title, column string }{
 		{"latency", "Mean latency", offLatencyRatio},
 		{"cpu", "Processor time", offCPURatio},
 	} {
-		figures = append(figures, spec{
-			suffix: y.suffix, title: y.title + " of a chain of 4 echoes, observed",
-			y: y.column, yLabel: "times that of Foresay switched off", where: table.Is("calls", chainCalls),
-			across: []string{"system", "predictor", "grouped"}, ratio: true, series: []string{"bytes"},
+		figures = append(figures, figure.Spec{
+			Suffix: y.suffix, Title: y.title + " of a chain of 4 echoes, observed",
+			Y: y.column, YLabel: "times that of Foresay switched off", Where: table.Is("calls", chainCalls),
+			Across: []string{"system", "predictor", "grouped"}, Ratio: true, Series: []string{"bytes"},
 		})
 	}
 	return figures

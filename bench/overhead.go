@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -71,8 +72,8 @@ func overheadTrials(l load) []trial {
 	return group
 }
 
-func overheadFigures() []spec {
-	var figures []spec
+func overheadFigures() []figure.Spec {
+	var figures []figure.Spec
 	for _, y := range []struct {
 		suffix, title string
 		column        ratio
@@ -85,10 +86,10 @@ func overheadFigures() []spec {
 			n            int
 			suffix, what string
 		}{{1, "echo", "a 64-byte echo"}, {chainCalls, "chain", "a chain of 4 echoes"}} {
-			figures = append(figures, spec{
-				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
-				y: string(y.column), yLabel: "times plain gRPC's", where: table.Is("calls", calls.n),
-				across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, ratio: true, series: []string{"callers"},
+			figures = append(figures, figure.Spec{
+				Suffix: calls.suffix + "-" + y.suffix, Title: y.title + calls.what,
+				Y: string(y.column), YLabel: "times plain gRPC's", Where: table.Is("calls", calls.n),
+				Across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, Ratio: true, Series: []string{"callers"},
 			})
 		}
 	}

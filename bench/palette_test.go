@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/bench/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
@@ -100,7 +101,7 @@ func texts(t *testing.T, svg []byte) (boxes []box) {
 // of the picture.
 func TestTextsDoNotOverlap(t *testing.T) {
 	n := 0
-	check := func(f Picture) {
+	check := func(f figure.Picture) {
 		all := texts(t, f.SVG)
 		_, rest, _ := strings.Cut(string(f.SVG), `width="`)
 		rest, _, _ = strings.Cut(rest, "pt")

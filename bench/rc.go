@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -201,15 +200,6 @@ func withRealStore(ctx context.Context, w Run, m wan.Matrix, f func(*geostore.St
 		}
 		return errors.Join(f(store), store.Close())
 	})
-}
-
-// withTempDir calls f with an empty directory, and removes that.
-func withTempDir(f func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "foresay-bench-")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(dir), os.RemoveAll(dir))
 }
 
 // rcKeysOf is how many keys there are. In virtual mode they cost nothing.

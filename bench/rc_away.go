@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -32,14 +33,14 @@ func awayExperiment(name string, share float64, summary string) Experiment {
 		Away:    true,
 		Bubbles: true,
 		Measure: func(ctx context.Context, w Run) ([]table.Row, error) { return away(ctx, w, share) },
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "commits", title: "A site leaves and comes back: commits", x: "second", xLabel: "seconds",
-				y: "commits_per_s", yLabel: "commits per second", series: []string{"run", "phase"},
+				Suffix: "commits", Title: "A site leaves and comes back: commits", X: "second", XLabel: "seconds",
+				Y: "commits_per_s", YLabel: "commits per second", Series: []string{"run", "phase"},
 			},
 			{
-				suffix: "memory", title: "A site leaves and comes back: memory of the machines", x: "second", xLabel: "seconds",
-				y: "memory_mb", yLabel: "resident memory (MB)", series: []string{"run", "phase"},
+				Suffix: "memory", Title: "A site leaves and comes back: memory of the machines", X: "second", XLabel: "seconds",
+				Y: "memory_mb", YLabel: "resident memory (MB)", Series: []string{"run", "phase"},
 			},
 		},
 	}
@@ -397,6 +398,3 @@ func leastOf(rows []table.Row, name string, window int) float64 {
 	}
 	return least
 }
-
-// errNoProgram says what an experiment with processes needs.
-var errNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/wan"
@@ -73,10 +74,10 @@ func rcFloors() Experiment {
 		Modes:   []Mode{Virtual, Real},
 		Bubbles: true,
 		Measure: rcStudy{rows: floorRows, points: floorPoint}.run,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				title: "Transactions without contention, against one round trip", y: "ratio_to_floor", yLabel: "times the round trip to the nearest other site",
-				across: []string{"class"}, ratio: true, series: []string{"system"}, where: table.Is("site", "all"),
+				Title: "Transactions without contention, against one round trip", Y: "ratio_to_floor", YLabel: "times the round trip to the nearest other site",
+				Across: []string{"class"}, Ratio: true, Series: []string{"system"}, Where: table.Is("site", "all"),
 			},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
@@ -24,14 +25,14 @@ func rcHot() Experiment {
 		Modes:   []Mode{Real, Virtual},
 		Bubbles: true,
 		Measure: hotKey,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "commits", title: "Clients that all add to one key", x: "clients", xLabel: "clients",
-				y: "commits_per_s", yLabel: "commits per second", series: []string{"system"},
+				Suffix: "commits", Title: "Clients that all add to one key", X: "clients", XLabel: "clients",
+				Y: "commits_per_s", YLabel: "commits per second", Series: []string{"system"},
 			},
 			{
-				suffix: "attempts", title: "Clients that all add to one key", x: "clients", xLabel: "clients",
-				y: "attempts_per_commit", yLabel: "attempts per commit", series: []string{"system"},
+				Suffix: "attempts", Title: "Clients that all add to one key", X: "clients", XLabel: "clients",
+				Y: "attempts_per_commit", YLabel: "attempts per commit", Series: []string{"system"},
 			},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
@@ -29,9 +30,9 @@ func rcLarge() Experiment {
 		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, memory, bytes written to disks",
 		Modes:   []Mode{Real},
 		Measure: largeValues,
-		Figures: []spec{{
-			title: "Values of 1 MiB, sites 50 ms apart", x: "clients", xLabel: "clients",
-			y: "commits_per_s", yLabel: "commits per second", series: []string{"system"},
+		Figures: []figure.Spec{{
+			Title: "Values of 1 MiB, sites 50 ms apart", X: "clients", XLabel: "clients",
+			Y: "commits_per_s", YLabel: "commits per second", Series: []string{"system"},
 		}},
 	}
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/workload"
 )
@@ -63,24 +64,24 @@ func rcYCSBOps() Experiment {
 		Measure: rcStudy{growth: true, points: func(o Options) ([]rcPoint, error) {
 			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(o, ops, 50) })
 		}}.run,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "attempts", title: "YCSB+T: attempts that committed", x: "ops", xLabel: "operations per transaction",
-				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "attempts", Title: "YCSB+T: attempts that committed", X: "ops", XLabel: "operations per transaction",
+				Y: "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "growth", title: "YCSB+T: growth of attempts that committed", x: "ops", xLabel: "operations per transaction",
-				y: "attempt_growth_percent", yLabel: "longer than with 5 operations (%)", series: []string{"system"}, where: all,
-				marks: []mark{{line: "grpc", x: 50, y: 600, bound: "over"}, {line: "spec", x: 50, y: 23}},
+				Suffix: "growth", Title: "YCSB+T: growth of attempts that committed", X: "ops", XLabel: "operations per transaction",
+				Y: "attempt_growth_percent", YLabel: "longer than with 5 operations (%)", Series: []string{"system"}, Where: all,
+				Marks: []figure.Mark{{Line: "grpc", X: 50, Y: 600, Bound: "over"}, {Line: "spec", X: 50, Y: 23}},
 			},
 			{
-				suffix: "end-to-end", title: "YCSB+T: transactions with all their attempts", x: "ops", xLabel: "operations per transaction",
-				y: "end_to_end_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "end-to-end", Title: "YCSB+T: transactions with all their attempts", X: "ops", XLabel: "operations per transaction",
+				Y: "end_to_end_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "guesses", title: "YCSB+T: first answers that the quorum, or the commit, confirmed", x: "ops", xLabel: "operations per transaction",
-				y: "first_answer_right_percent", yLabel: "right (%)", series: []string{"system"}, where: all,
-				marks: []mark{{line: "spec", x: nowhere(), y: 95, bound: "over"}},
+				Suffix: "guesses", Title: "YCSB+T: first answers that the quorum, or the commit, confirmed", X: "ops", XLabel: "operations per transaction",
+				Y: "first_answer_right_percent", YLabel: "right (%)", Series: []string{"system"}, Where: all,
+				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 95, Bound: "over"}},
 			},
 		},
 	}
@@ -96,19 +97,19 @@ func rcYCSBReads() Experiment {
 		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
 			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}), func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "median", title: "YCSB+T of 5 operations: attempts that committed", x: "read_percent", xLabel: "operations that are reads (%)",
-				y: "attempt_p50_ms", yLabel: "median latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "median", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent", XLabel: "operations that are reads (%)",
+				Y: "attempt_p50_ms", YLabel: "median latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "tail", title: "YCSB+T of 5 operations: attempts that committed", x: "read_percent", xLabel: "operations that are reads (%)",
-				y: "attempt_p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "tail", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent", XLabel: "operations that are reads (%)",
+				Y: "attempt_p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "guesses", title: "YCSB+T of 5 operations: first answers that the quorum, or the commit, confirmed", x: "read_percent", xLabel: "operations that are reads (%)",
-				y: "first_answer_right_percent", yLabel: "right (%)", series: []string{"system"}, where: all,
-				marks: []mark{{line: "spec", x: nowhere(), y: 99, bound: "over"}},
+				Suffix: "guesses", Title: "YCSB+T of 5 operations: first answers that the quorum, or the commit, confirmed", X: "read_percent", XLabel: "operations that are reads (%)",
+				Y: "first_answer_right_percent", YLabel: "right (%)", Series: []string{"system"}, Where: all,
+				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 99, Bound: "over"}},
 			},
 		},
 	}
@@ -123,15 +124,15 @@ func rcRetwis() Experiment {
 		Measure: rcStudy{distribution: true, points: func(o Options) ([]rcPoint, error) {
 			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, pick(o, 200, 5000)) })
 		}}.run,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "distribution", title: "Retwis: attempts that committed", x: "attempt_ms", xLabel: "latency (ms)",
-				y: "percentile", yLabel: "cumulative share (%)", series: []string{"system"}, where: table.Is("site", table.OfAll), scattered: true,
+				Suffix: "distribution", Title: "Retwis: attempts that committed", X: "attempt_ms", XLabel: "latency (ms)",
+				Y: "percentile", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("site", table.OfAll), Scattered: true,
 			},
 			{
-				suffix: "mean", title: "Retwis: mean latency of attempts that committed", y: "attempt_ratio_to_grpc", yLabel: "times plain gRPC's",
-				across: []string{"site"}, ratio: true, series: []string{"system"},
-				marks: []mark{{line: "spec", category: "all", y: 0.42}},
+				Suffix: "mean", Title: "Retwis: mean latency of attempts that committed", Y: "attempt_ratio_to_grpc", YLabel: "times plain gRPC's",
+				Across: []string{"site"}, Ratio: true, Series: []string{"system"},
+				Marks: []figure.Mark{{Line: "spec", Category: "all", Y: 0.42}},
 			},
 		},
 	}
@@ -149,36 +150,36 @@ func rcContention() Experiment {
 				return retwisPoint(o, alpha, pick(o, 100, 4000))
 			})
 		}}.run,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "aborts", title: "Retwis: attempts that were aborted", x: "alpha", xLabel: "skew (alpha)",
-				y: "abort_percent", yLabel: "aborted (%)", series: []string{"system"}, where: all,
+				Suffix: "aborts", Title: "Retwis: attempts that were aborted", X: "alpha", XLabel: "skew (alpha)",
+				Y: "abort_percent", YLabel: "aborted (%)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "abort-difference", title: "Retwis: attempts that were aborted, beyond those of plain gRPC", x: "alpha", xLabel: "skew (alpha)",
-				y: "abort_points_above_grpc", yLabel: "percentage points", series: []string{"system"}, where: all,
-				marks: []mark{{line: "spec", x: 0.9, y: 1, bound: "about"}},
+				Suffix: "abort-difference", Title: "Retwis: attempts that were aborted, beyond those of plain gRPC", X: "alpha", XLabel: "skew (alpha)",
+				Y: "abort_points_above_grpc", YLabel: "percentage points", Series: []string{"system"}, Where: all,
+				Marks: []figure.Mark{{Line: "spec", X: 0.9, Y: 1, Bound: "about"}},
 			},
 			{
-				suffix: "commits", title: "Retwis: transactions that committed", x: "alpha", xLabel: "skew (alpha)",
-				y: "commits_per_s", yLabel: "per second", series: []string{"system"}, where: all,
-				marks: []mark{{line: "grpc", x: 0.9, y: 62}, {line: "off", x: 0.9, y: 63}, {line: "spec", x: 0.9, y: 142}},
+				Suffix: "commits", Title: "Retwis: transactions that committed", X: "alpha", XLabel: "skew (alpha)",
+				Y: "commits_per_s", YLabel: "per second", Series: []string{"system"}, Where: all,
+				Marks: []figure.Mark{{Line: "grpc", X: 0.9, Y: 62}, {Line: "off", X: 0.9, Y: 63}, {Line: "spec", X: 0.9, Y: 142}},
 			},
 			{
-				suffix: "attempts", title: "Retwis: attempts that committed", x: "alpha", xLabel: "skew (alpha)",
-				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "attempts", Title: "Retwis: attempts that committed", X: "alpha", XLabel: "skew (alpha)",
+				Y: "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "end-to-end", title: "Retwis: transactions with all their attempts", x: "alpha", xLabel: "skew (alpha)",
-				y: "end_to_end_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, where: all,
+				Suffix: "end-to-end", Title: "Retwis: transactions with all their attempts", X: "alpha", XLabel: "skew (alpha)",
+				Y: "end_to_end_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "end-to-end-ratio", title: "Retwis: transactions with all their attempts, against those of mode spec", x: "alpha", xLabel: "skew (alpha)",
-				y: "end_to_end_ratio_to_spec", yLabel: "times spec's mean latency", series: []string{"system"}, where: all,
+				Suffix: "end-to-end-ratio", Title: "Retwis: transactions with all their attempts, against those of mode spec", X: "alpha", XLabel: "skew (alpha)",
+				Y: "end_to_end_ratio_to_spec", YLabel: "times spec's mean latency", Series: []string{"system"}, Where: all,
 			},
 			{
-				suffix: "auto", title: "Retwis: transactions with all their attempts, against the best other mode at that skew", x: "alpha", xLabel: "skew (alpha)",
-				y: "end_to_end_ratio_to_best", yLabel: "times the best mode's mean latency", series: []string{"system"}, where: all,
+				Suffix: "auto", Title: "Retwis: transactions with all their attempts, against the best other mode at that skew", X: "alpha", XLabel: "skew (alpha)",
+				Y: "end_to_end_ratio_to_best", YLabel: "times the best mode's mean latency", Series: []string{"system"}, Where: all,
 			},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -28,14 +29,14 @@ func rcPeers() Experiment {
 		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per second, latency, the servers' processor time",
 		Modes:   []Mode{Real},
 		Measure: besideEtcd,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "ops", title: "The store beside etcd, 48 clients, three processes on one machine", y: "ops_per_s", yLabel: "operations per second",
-				across: []string{"op"}, series: []string{"system"},
+				Suffix: "ops", Title: "The store beside etcd, 48 clients, three processes on one machine", Y: "ops_per_s", YLabel: "operations per second",
+				Across: []string{"op"}, Series: []string{"system"},
 			},
 			{
-				suffix: "cpu", title: "The store beside etcd: processor time of the servers", y: "server_us_per_op", yLabel: "processor time per operation (µs)",
-				across: []string{"op"}, series: []string{"system"},
+				Suffix: "cpu", Title: "The store beside etcd: processor time of the servers", Y: "server_us_per_op", YLabel: "processor time per operation (µs)",
+				Across: []string{"op"}, Series: []string{"system"},
 			},
 		},
 	}

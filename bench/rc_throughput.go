@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
@@ -23,15 +24,15 @@ func rcThroughput() Experiment {
 		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit (SpecRPC figure 13)",
 		Modes:   []Mode{Real},
 		Measure: throughputOfStore,
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "latency", title: "Retwis on sites 5 ms apart: attempts that committed", x: "commits_per_s", xLabel: "commits per second",
-				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, scattered: true,
-				marks: []mark{{line: "spec", x: nowhere(), y: 14}},
+				Suffix: "latency", Title: "Retwis on sites 5 ms apart: attempts that committed", X: "commits_per_s", XLabel: "commits per second",
+				Y: "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Scattered: true,
+				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 14}},
 			},
 			{
-				suffix: "cpu", title: "Retwis on sites 5 ms apart: processor time per commit", y: "cpu_us_per_commit", yLabel: "processor time (µs), clients and all machines",
-				across: []string{"clients"}, series: []string{"system"},
+				Suffix: "cpu", Title: "Retwis on sites 5 ms apart: processor time per commit", Y: "cpu_us_per_commit", YLabel: "processor time (µs), clients and all machines",
+				Across: []string{"clients"}, Series: []string{"system"},
 			},
 		},
 	}

@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"math/rand/v2"
 )
 
@@ -52,16 +50,6 @@ func unguessed(n, calls int, rng *rand.Rand) []request {
 		clear(r.guesses)
 	}
 	return requests
-}
-
-// random returns a generator that depends on the seed and on what it is for, so
-// that no draw depends on how many others were made.
-func random(seed uint64, purpose ...uint64) *rand.Rand {
-	h := fnv.New64a()
-	for _, p := range purpose {
-		h.Write(binary.LittleEndian.AppendUint64(nil, p))
-	}
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 func (g guess) String() string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
@@ -22,14 +23,14 @@ func smrFailover() Experiment {
 		Summary: "how long nobody is answered when any of three replicas in North America is killed",
 		Modes:   []Mode{Virtual},
 		Measure: Points(failoverPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				title: "Time without an answer after a replica's death, longest of all kills", y: "gap_max_ms", yLabel: "gap (ms)",
-				across: []string{"system", "killed", "options"}, series: []string{"ack"},
+				Title: "Time without an answer after a replica's death, longest of all kills", Y: "gap_max_ms", YLabel: "gap (ms)",
+				Across: []string{"system", "killed", "options"}, Series: []string{"ack"},
 			},
 			{
-				suffix: "client", title: "The same for the client that waits longest", y: "one_client_gap_max_ms", yLabel: "gap (ms)",
-				across: []string{"system", "killed", "options"}, series: []string{"ack"},
+				Suffix: "client", Title: "The same for the client that waits longest", Y: "one_client_gap_max_ms", YLabel: "gap (ms)",
+				Across: []string{"system", "killed", "options"}, Series: []string{"ack"},
 			},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
@@ -19,9 +20,9 @@ func smrIdle() Experiment {
 		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
 		Modes:   []Mode{Real},
 		Measure: Points(idlePoints),
-		Figures: []spec{{
-			suffix: "cpu", title: "Three processes whose groups have nothing to do", y: "cpu_ms_per_s", yLabel: "milliseconds of processor time per second",
-			across: []string{"system"}, series: []string{"groups"},
+		Figures: []figure.Spec{{
+			Suffix: "cpu", Title: "Three processes whose groups have nothing to do", Y: "cpu_ms_per_s", YLabel: "milliseconds of processor time per second",
+			Across: []string{"system"}, Series: []string{"groups"},
 		}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
@@ -30,9 +31,9 @@ func smrLarge() Experiment {
 		Modes:       []Mode{Real},
 		PerProtocol: true,
 		Measure:     Points(bulkPoints),
-		Figures: []spec{{
-			suffix: "ops", title: "Values of 64 KiB, 64 clients, three processes on one machine", y: "ops_per_s", yLabel: "puts per second",
-			across: []string{"system"}, series: []string{"round_trip"},
+		Figures: []figure.Spec{{
+			Suffix: "ops", Title: "Values of 64 KiB, 64 clients, three processes on one machine", Y: "ops_per_s", YLabel: "puts per second",
+			Across: []string{"system"}, Series: []string{"round_trip"},
 		}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
@@ -31,18 +32,18 @@ func smrSnapshots() Experiment {
 		Modes:       []Mode{Real},
 		PerProtocol: true,
 		Measure:     Points(snapshotsPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			{
-				suffix: "ops", title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", y: "ops_ratio", yLabel: "times that without snapshots",
-				across: []string{"system"}, ratio: true,
+				Suffix: "ops", Title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", Y: "ops_ratio", YLabel: "times that without snapshots",
+				Across: []string{"system"}, Ratio: true,
 			},
 			{
-				suffix: "gap", title: "The longest gap between answers while snapshots are written", y: "gap_ms", yLabel: "milliseconds",
-				across: []string{"system"},
+				Suffix: "gap", Title: "The longest gap between answers while snapshots are written", Y: "gap_ms", YLabel: "milliseconds",
+				Across: []string{"system"},
 			},
 			{
-				suffix: "memory", title: "Memory of a replica that writes snapshots", y: "memory_per_data", yLabel: "times its data",
-				across: []string{"system"}, ratio: true,
+				Suffix: "memory", Title: "Memory of a replica that writes snapshots", Y: "memory_per_data", YLabel: "times its data",
+				Across: []string{"system"}, Ratio: true,
 			},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
@@ -16,11 +17,11 @@ import (
 )
 
 func smrThroughput() Experiment {
-	draw := func(durable bool, ack smr.Ack, title string, marks []mark) spec {
+	draw := func(durable bool, ack smr.Ack, title string, marks []figure.Mark) figure.Spec {
 		part := throughputFigure(durable, ack)
-		return spec{
-			suffix: part, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
-			across: []string{"system"}, series: []string{"batch"}, where: table.Is("figure", part), marks: marks,
+		return figure.Spec{
+			Suffix: part, Title: title, Y: "ops_per_s", YLabel: "writes per second, by the size of a batch",
+			Across: []string{"system"}, Series: []string{"batch"}, Where: table.Is("figure", part), Marks: marks,
 		}
 	}
 	return Experiment{
@@ -28,10 +29,10 @@ func smrThroughput() Experiment {
 		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
 		Modes:   []Mode{Real},
 		Measure: Points(throughputPoints),
-		Figures: []spec{
+		Figures: []figure.Spec{
 			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory", throughputMarks()),
-			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []mark{
-				{line: batchName(0), category: "epaxos", y: 125e3, source: "upstream"},
+			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []figure.Mark{
+				{Line: batchName(0), Category: "epaxos", Y: 125e3, Source: "upstream"},
 			}),
 			draw(false, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, in memory", nil),
 			draw(true, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, on disk; etcd's calls one by one", nil),
@@ -43,15 +44,17 @@ func smrThroughput() Experiment {
 // machines with 12 cores each and a network of 1 Gbit/s between them [Thesis §4.5.4, Figure 4.14];
 // and those of programs by others, with clients and three replicas on the loopback interface of one
 // machine with two cores.
-func throughputMarks() []mark {
-	paper := func(system string, y float64) mark { return mark{line: batchName(1), category: system, y: y} }
-	return []mark{
+func throughputMarks() []figure.Mark {
+	paper := func(system string, y float64) figure.Mark {
+		return figure.Mark{Line: batchName(1), Category: system, Y: y}
+	}
+	return []figure.Mark{
 		paper("domino", 65e3), paper("epaxos", 57e3), paper("mencius", 56e3), paper("multipaxos", 36e3),
-		{line: batchName(0), category: "multipaxos", y: 398e3, source: "upstream"},
-		{line: batchName(0), category: "epaxos", y: 343e3, source: "upstream"},
-		{line: batchName(1), category: "mencius", y: 51.5e3, source: "upstream"},
+		{Line: batchName(0), Category: "multipaxos", Y: 398e3, Source: "upstream"},
+		{Line: batchName(0), Category: "epaxos", Y: 343e3, Source: "upstream"},
+		{Line: batchName(1), Category: "mencius", Y: 51.5e3, Source: "upstream"},
 		// the authors' program, with DM only; with DFP only 13,600
-		{line: batchName(1), category: "domino", y: 24.5e3, source: "upstream"},
+		{Line: batchName(1), Category: "domino", Y: 24.5e3, Source: "upstream"},
 	}
 }
 

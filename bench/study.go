@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -89,7 +90,7 @@ type studied struct {
 	Name, Summary string
 	Modes         []Mode
 	study         func(Options) study
-	Figures       []spec
+	Figures       []figure.Spec
 }
 
 // studies are all experiments that are studies.
@@ -353,7 +354,7 @@ func (s *session) precision() time.Duration {
 func (s *session) row(t trial, own, base *tally) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", t.stack.name)}, table.Row(t.params))
 	f := own.overall()
-	milliseconds := func(d time.Duration) float64 { return milliseconds(d.Round(s.precision())) }
+	milliseconds := func(d time.Duration) float64 { return table.Ms(d.Round(s.precision())) }
 	row = append(row, table.Measure("mean_ms", milliseconds(own.mean())),
 		table.Measure("p50_ms", milliseconds(own.dist.quantile(0.5))),
 		table.Measure("p99_ms", milliseconds(own.dist.quantile(0.99))),

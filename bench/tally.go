@@ -60,21 +60,19 @@ func (t *tally) add(r round) {
 	t.total.bytes += r.bytes
 	t.worst = max(t.worst, worst)
 	of := figuresOf(count, sum, r)
-	of.worstMs = milliseconds(worst)
+	of.worstMs = table.Ms(worst)
 	t.rounds = append(t.rounds, of)
 }
 
 func figuresOf(count int, sum time.Duration, r round) figures {
 	n := float64(count)
 	return figures{
-		meanMs:       milliseconds(sum) / n,
+		meanMs:       table.Ms(sum) / n,
 		opsPerSecond: n / r.elapsed.Seconds(),
 		cpuUsPerOp:   float64(r.cpu) / float64(time.Microsecond) / n,
 		bytesPerOp:   float64(r.bytes) / n,
 	}
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // overall returns the figures of all rounds together.
 func (t *tally) overall() figures { return figuresOf(t.count, t.sum, t.total) }

@@ -12,11 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bubbles runs functions in bubbles of the test.
-func bubbles(t *testing.T) func(func()) {
-	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
-}
-
 // latencies plays one round of plain gRPC in a bubble.
 func latencies(t *testing.T, top topology, l load) []time.Duration {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// quantile returns the q-quantile of sorted values by nearest rank: the smallest
+// Quantile returns the q-quantile of sorted values by nearest rank: the smallest
 // value that at least q of all are not above. It is 0 without values.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
@@ -17,7 +17,7 @@ func Quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// median returns the middle value, or the mean of the middle two; NaN without values.
+// Median returns the middle value, or the mean of the middle two; NaN without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -30,7 +30,7 @@ func Median(values []float64) float64 {
 	return (s[m-1] + s[m]) / 2
 }
 
-// latencyCells returns the usual figures of latencies, which it sorts.
+// LatencyCells returns the usual figures of latencies, which it sorts.
 func LatencyCells(took []time.Duration) []Cell {
 	slices.Sort(took)
 	var sum time.Duration

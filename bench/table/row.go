@@ -21,7 +21,7 @@ type Cell struct {
 	Value any
 }
 
-// is returns the cell of a name and a value.
+// Is returns the cell of a name and a value.
 func Is(name string, value any) Cell { return Cell{Name: name, Value: value} }
 
 // Value returns the value of the named cell, nil if the row has none.
@@ -123,7 +123,7 @@ func cellValue(t json.Token) (any, error) {
 	return nil, fmt.Errorf("want text or a number, got %v", t)
 }
 
-// text shows a value; decimals < 0 shows a number in full.
+// Text shows a value; decimals < 0 shows a number in full.
 func Text(v any, decimals int) string {
 	switch v := v.(type) {
 	case nil:
@@ -138,14 +138,14 @@ func Text(v any, decimals int) string {
 	panic(fmt.Sprintf("a cell holds a %T", v))
 }
 
-// measure makes a cell of a computed number. Six decimals keep a nanosecond of a
+// Measure makes a cell of a computed number. Six decimals keep a nanosecond of a
 // millisecond and drop the noise of binary fractions.
 func Measure(name string, v float64) Cell {
 	return Cell{Name: name, Value: math.Round(v*1e6) / 1e6}
 }
 
-// ofAll is what stands for the site in rows that are points of a distribution over all sites.
+// OfAll is what stands for the site in rows that are points of a distribution over all sites.
 const OfAll = "distribution"
 
-// ofDistribution reports whether a row is such a point.
+// OfDistribution reports whether a row is such a point.
 func ofDistribution(r Row) bool { return r.Value("site") == OfAll }

@@ -80,7 +80,7 @@ foresay, "do"              100  spec   10.000              -
 }
 
 // TestTableSaysOnceWhatIsTheSame: columns of one text stand above the table, measurements and what
-// is there in some rows only in it.
+// Is there in some rows only in it.
 func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	var rows []Row
 	for i := range 3 {

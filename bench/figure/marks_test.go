@@ -1,4 +1,4 @@
-package bench
+package figure
 
 import (
 	"strings"
@@ -15,22 +15,22 @@ func TestMarksOfAPaper(t *testing.T) {
 		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 50), table.Is("ms", 20.0)},
 		{table.Is("system", "spec"), table.Is("site", "nothing to show")},
 	}
-	lines := spec{
-		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},
-		marks: []mark{{line: "spec", x: 50, y: 23}, {line: "spec", x: nowhere(), y: 95, bound: "over"}, {line: "other", x: 50, y: 1}},
+	lines := Spec{
+		Title: "Lines", X: "ops", XLabel: "operations", Y: "ms", YLabel: "ms", Series: []string{"system"},
+		Marks: []Mark{{Line: "spec", X: 50, Y: 23}, {Line: "spec", X: Nowhere(), Y: 95, Bound: "over"}, {Line: "other", X: 50, Y: 1}},
 	}
-	across := spec{
-		title: "Bars", y: "share", yLabel: "share", across: []string{"site"}, series: []string{"system"},
-		marks: []mark{{line: "spec", category: "all", y: 0.42}, {line: "spec", category: "elsewhere", y: 0.42}},
+	across := Spec{
+		Title: "Bars", Y: "share", YLabel: "share", Across: []string{"site"}, Series: []string{"system"},
+		Marks: []Mark{{Line: "spec", Category: "all", Y: 0.42}, {Line: "spec", Category: "elsewhere", Y: 0.42}},
 	}
 	others := across
-	others.marks = []mark{
-		{line: "spec", category: "all", y: 0.42, source: "another one"}, {line: "spec", category: "all", y: 0.43, source: "another one"}, {line: "spec", category: "all", y: 0.44},
+	others.Marks = []Mark{
+		{Line: "spec", Category: "all", Y: 0.42, Source: "another one"}, {Line: "spec", Category: "all", Y: 0.43, Source: "another one"}, {Line: "spec", Category: "all", Y: 0.44},
 	}
 	plain := lines
-	plain.marks = nil
+	plain.Marks = nil
 	for _, c := range []struct {
-		f        spec
+		f        Spec
 		has, not []string
 	}{
 		{lines, []string{"spec, paper<", "spec, paper (over)<", "triangles, dotted lines" + marksNote}, []string{"other, paper"}},
@@ -44,12 +44,12 @@ func TestMarksOfAPaper(t *testing.T) {
 		}
 		for _, s := range c.has {
 			if n := strings.Count(string(svg), s); n != 1 {
-				t.Errorf("%s: %q is there %d times", c.f.title, s, n)
+				t.Errorf("%s: %q is there %d times", c.f.Title, s, n)
 			}
 		}
 		for _, s := range c.not {
 			if strings.Contains(string(svg), s) {
-				t.Errorf("%s: %q is there", c.f.title, s)
+				t.Errorf("%s: %q is there", c.f.Title, s)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func TestMarksOfAPaper(t *testing.T) {
 
 // TestFloorOfAFigure: the floor is a line of its own, with one point at each place, in order.
 func TestFloorOfAFigure(t *testing.T) {
-	f := spec{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
+	f := Spec{X: "x", Y: "y", Series: []string{"system"}, Floor: "least", Scattered: true}
 	lines, _ := f.lines([]table.Row{
 		{table.Is("system", "a"), table.Is("x", 2), table.Is("y", 5), table.Is("least", 3)}, {table.Is("system", "a"), table.Is("x", 1), table.Is("y", 4), table.Is("least", 2)}, {table.Is("system", "b"), table.Is("x", 2), table.Is("y", 6), table.Is("least", 3)}, {table.Is("system", "b"), table.Is("x", 3), table.Is("y", 6)},
 	})

@@ -1,4 +1,4 @@
-package bench
+package figure
 
 import (
 	"image/color"

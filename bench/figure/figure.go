@@ -1,4 +1,4 @@
-package bench
+package figure
 
 import (
 	"bytes"
@@ -19,29 +19,29 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A spec says how rows become a picture.
-type spec struct {
-	suffix string // of the file's name; empty for an experiment's only figure
-	title  string
-	// x and y are columns of numbers.
-	x, xLabel string
-	y, yLabel string
-	// series are the columns that tell the lines apart.
-	series []string
-	// where, if it has a name, picks the rows that have this cell.
-	where table.Cell
-	// bars draws bars side by side for each x, instead of lines.
-	bars bool
-	// scattered says that x is measured as well: lines have few places in common.
-	scattered bool
-	// floor, if not empty, is the column of y's floor, which is drawn as a line of its own.
-	floor string
-	// marks are a paper's numbers.
-	marks []mark
-	// across, if not empty, draws horizontal bars of y for each combination of these
-	// columns, in place of x; ratio draws a mark at 1.
-	across []string
-	ratio  bool
+// A Spec says how rows become a picture.
+type Spec struct {
+	Suffix string // of the file's name; empty for an experiment's only figure
+	Title  string
+	// X and Y are columns of numbers.
+	X, XLabel string
+	Y, YLabel string
+	// Series are the columns that tell the lines apart.
+	Series []string
+	// Where, if it has a name, picks the rows that have this cell.
+	Where table.Cell
+	// Bars draws bars side by side for each x, instead of lines.
+	Bars bool
+	// Scattered says that X is measured as well: lines have few places in common.
+	Scattered bool
+	// Floor, if not empty, is the column of Y's floor, which is drawn as a line of its own.
+	Floor string
+	// Marks are a paper's numbers.
+	Marks []Mark
+	// Across, if not empty, draws horizontal bars of Y for each combination of these
+	// columns, in place of X; Ratio draws a mark at 1.
+	Across []string
+	Ratio  bool
 }
 
 // A Picture is a picture of a result.
@@ -51,14 +51,14 @@ type Picture struct {
 	SVG  []byte
 }
 
-// drawSpecs draws the figures of an experiment, whose name their names begin with. time is the kind of time that it
+// Draw draws the figures of an experiment, whose name their names begin with. time is the kind of time that it
 // ran in. What has no rows, as after a quick run, is left out, but an error if nothing else is left.
-func drawSpecs(name, time string, figures []spec, rows []table.Row) ([]Picture, error) {
+func Draw(name, time string, figures []Spec, rows []table.Row) ([]Picture, error) {
 	var out []Picture
 	for i, f := range figures {
 		name := name
-		if f.suffix != "" {
-			name += "-" + f.suffix
+		if f.Suffix != "" {
+			name += "-" + f.Suffix
 		}
 		if last := i == len(figures)-1; !f.wanted(rows) && (len(out) > 0 || !last) {
 			continue
@@ -73,8 +73,8 @@ func drawSpecs(name, time string, figures []spec, rows []table.Row) ([]Picture, 
 }
 
 // wanted tells whether some of the rows are meant for the figure.
-func (f spec) wanted(rows []table.Row) bool {
-	return f.where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool { return r.Value(f.where.Name) == f.where.Value })
+func (f Spec) wanted(rows []table.Row) bool {
+	return f.Where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool { return r.Value(f.Where.Name) == f.Where.Value })
 }
 
 // A line is one series of a figure.
@@ -85,13 +85,13 @@ type line struct {
 
 // lines returns the figure's series in the order in which the rows have them, and the
 // names of the places on an axis that has no numbers.
-func (f spec) lines(rows []table.Row) (lines []line, categories []string) {
+func (f Spec) lines(rows []table.Row) (lines []line, categories []string) {
 	floor := line{name: "floor"}
 	for _, row := range rows {
-		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
+		if f.Where.Name != "" && row.Value(f.Where.Name) != f.Where.Value {
 			continue
 		}
-		y, ok := row.Number(f.y)
+		y, ok := row.Number(f.Y)
 		if !ok {
 			continue // nor has it a place
 		}
@@ -99,14 +99,14 @@ func (f spec) lines(rows []table.Row) (lines []line, categories []string) {
 		if !ok {
 			continue
 		}
-		name := f.label(row, f.series)
+		name := f.Label(row, f.Series)
 		i := slices.IndexFunc(lines, func(l line) bool { return l.name == name })
 		if i < 0 {
 			i = len(lines)
 			lines = append(lines, line{name: name})
 		}
 		lines[i].points = append(lines[i].points, plotter.XY{X: x, Y: y})
-		if least, ok := row.Number(f.floor); ok && !slices.ContainsFunc(floor.points, func(p plotter.XY) bool { return p.X == x }) {
+		if least, ok := row.Number(f.Floor); ok && !slices.ContainsFunc(floor.points, func(p plotter.XY) bool { return p.X == x }) {
 			floor.points = append(floor.points, plotter.XY{X: x, Y: least})
 		}
 	}
@@ -115,7 +115,7 @@ func (f spec) lines(rows []table.Row) (lines []line, categories []string) {
 		lines = append(lines, floor)
 	}
 	for _, l := range lines {
-		if !f.scattered {
+		if !f.Scattered {
 			slices.SortFunc(l.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		}
 	}
@@ -123,11 +123,11 @@ func (f spec) lines(rows []table.Row) (lines []line, categories []string) {
 }
 
 // place returns where on the axis of x the row belongs.
-func (f spec) place(row table.Row, categories *[]string) (x float64, ok bool) {
-	if len(f.across) == 0 {
-		return row.Number(f.x)
+func (f Spec) place(row table.Row, categories *[]string) (x float64, ok bool) {
+	if len(f.Across) == 0 {
+		return row.Number(f.X)
 	}
-	name := f.label(row, f.across)
+	name := f.Label(row, f.Across)
 	i := slices.Index(*categories, name)
 	if i < 0 {
 		i = len(*categories)
@@ -136,8 +136,8 @@ func (f spec) place(row table.Row, categories *[]string) (x float64, ok bool) {
 	return float64(i), true
 }
 
-// label names what tells the row from others; numbers need their column's name.
-func (f spec) label(row table.Row, columns []string) string {
+// Label names what tells the row from others; numbers need their column's name.
+func (f Spec) Label(row table.Row, columns []string) string {
 	var names []string
 	for _, c := range columns {
 		name := row.Text(c)
@@ -161,18 +161,18 @@ const (
 	leastPlotWidth = 5.2 * vg.Inch
 )
 
-func (f spec) draw(time string, rows []table.Row) ([]byte, error) {
+func (f Spec) draw(time string, rows []table.Row) ([]byte, error) {
 	lines, categories := f.lines(rows)
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("no row has %s to show", f.y)
+		return nil, fmt.Errorf("no row has %s to show", f.Y)
 	}
 	p := plot.New()
-	words := wording{title: fmt.Sprintf("%s (%s time)", f.title, time)}
+	words := wording{title: fmt.Sprintf("%s (%s time)", f.Title, time)}
 	legend := plot.NewLegend()
 	style(p, &legend)
 	height := figureHeight
 	add := f.addNumbered
-	if len(f.across) > 0 {
+	if len(f.Across) > 0 {
 		height = acrossHeight(len(categories))
 		add = func(p *plot.Plot, legend *plot.Legend, lines []line) error {
 			return f.addAcross(p, legend, lines, categories)
@@ -195,7 +195,7 @@ func (f spec) draw(time string, rows []table.Row) ([]byte, error) {
 	for _, l := range lines {
 		names = append(names, l.name)
 	}
-	if len(f.across) > 0 {
+	if len(f.Across) > 0 {
 		p.X.Max *= 1.05
 	} else {
 		p.Y.Max *= 1.05
@@ -204,13 +204,13 @@ func (f spec) draw(time string, rows []table.Row) ([]byte, error) {
 }
 
 // addNumbered draws lines or bars over an axis of numbers.
-func (f spec) addNumbered(p *plot.Plot, legend *plot.Legend, lines []line) error {
-	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
+func (f Spec) addNumbered(p *plot.Plot, legend *plot.Legend, lines []line) error {
+	p.X.Label.Text, p.Y.Label.Text = f.XLabel, f.YLabel
 	p.Y.Min = 0
 	p.Y.Tick.Marker = steps{}
 	p.Add(gridAcross(false))
 	add := f.addLines
-	if f.bars {
+	if f.Bars {
 		add = f.addBars
 	}
 	return add(p, legend, lines)
@@ -336,7 +336,7 @@ func style(p *plot.Plot, legend *plot.Legend) {
 	legend.ThumbnailWidth = vg.Points(24)
 }
 
-func (f spec) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
+func (f Spec) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	var ticks []plot.Tick
 	style := looks(lines)
 	for i, l := range lines {
@@ -363,7 +363,7 @@ func (f spec) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
 			}
 		}
 	}
-	if p.X.Tick.Marker = plot.ConstantTicks(ticks); f.scattered {
+	if p.X.Tick.Marker = plot.ConstantTicks(ticks); f.Scattered {
 		p.X.Tick.Marker = steps{}
 	}
 	return nil

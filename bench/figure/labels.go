@@ -1,4 +1,4 @@
-package bench
+package figure
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 
 // labels returns the lines that can be named where they end, in place of a legend: all of them, or
 // none. They must end at the plot's right side, and a paper's marks need a legend anyway.
-func (f spec) labels(lines []line, marked bool) []line {
-	if f.bars || f.scattered || marked || len(f.across) > 0 || len(lines) < 2 {
+func (f Spec) labels(lines []line, marked bool) []line {
+	if f.Bars || f.Scattered || marked || len(f.Across) > 0 || len(lines) < 2 {
 		return nil
 	}
 	end := lines[0].end().X

@@ -1,4 +1,4 @@
-package bench
+package figure
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-func (f spec) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
+func (f Spec) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	var xs []float64
 	for _, l := range lines {
 		for _, xy := range l.points {
@@ -61,13 +61,13 @@ func offsetAcross(i, n int) vg.Length {
 	return -widthAcross(n) * vg.Length(float64(i)-float64(n-1)/2)
 }
 
-func (f spec) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) error {
+func (f Spec) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) error {
 	n := len(categories)
 	names := slices.Clone(categories)
 	slices.Reverse(names) // the axis grows upwards; the first row belongs on top
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
-	p.X.Label.Text = f.yLabel
+	p.X.Label.Text = f.YLabel
 	p.X.Tick.Marker = steps{}
 	p.X.Min = 0
 	p.Add(gridAcross(true))
@@ -89,7 +89,7 @@ func (f spec) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categor
 		p.Add(bars)
 		legend.Add(l.name, bars)
 	}
-	if !f.ratio {
+	if !f.Ratio {
 		return nil
 	}
 	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: p.Y.Min}, {X: 1, Y: p.Y.Max}})
