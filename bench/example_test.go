@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/bench/table"
 )
 
-func ExampleExperiments() {
-	for _, e := range bench.Experiments() {
+func ExampleAll() {
+	for _, e := range bench.All() {
 		fmt.Println(e.Name, e.Modes)
 	}
 	// Output:

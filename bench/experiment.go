@@ -128,25 +128,6 @@ func pick[T any](o Options, quick, full T) T {
 	return full
 }
 
-// Experiments returns all experiments, in the order in which they are best read.
-func Experiments() []Experiment {
-	return []Experiment{
-		chain().experiment(), chainRTT().experiment(), chainLength().experiment(), bandwidth().experiment(), overhead().experiment(), observeOverhead(), limits().experiment(), multilevel().experiment(),
-		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
-	}
-}
-
-// Lookup returns the experiment of that name.
-func Lookup(name string) (Experiment, bool) {
-	all := Experiments()
-	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
-	if i < 0 {
-		return Experiment{}, false
-	}
-	return all[i], true
-}
-
 // ErrMode says that an experiment does not run in the mode asked for.
 var ErrMode = errors.New("no such mode")
 

@@ -43,7 +43,7 @@ func samples(e Experiment) []table.Row {
 }
 
 func TestEveryExperimentDrawsItsFigures(t *testing.T) {
-	for _, e := range Experiments() {
+	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
 			figures, err := e.Draw(plausible(e))
 			if err != nil {

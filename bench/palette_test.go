@@ -136,7 +136,7 @@ func TestTextsDoNotOverlap(t *testing.T) {
 			check(f)
 		}
 	}
-	for _, e := range Experiments() {
+	for _, e := range All() {
 		figures, err := e.Draw(plausible(e))
 		if err != nil {
 			t.Fatal(err)

@@ -209,3 +209,11 @@ func rcKeysOf(o Options) uint64 {
 	}
 	return rcKeys
 }
+
+// storeExperiments returns the experiments on the geo-replicated store, in the order in which they
+// are best read.
+func storeExperiments() []Experiment {
+	return []Experiment{
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
+	}
+}

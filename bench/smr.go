@@ -13,3 +13,12 @@ func durableName(durable bool) string {
 	}
 	return "no"
 }
+
+// replicationExperiments returns the experiments on state machine replication, in the order in which
+// they are best read.
+func replicationExperiments() []Experiment {
+	return []Experiment{
+		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(),
+		smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
+	}
+}

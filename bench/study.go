@@ -93,6 +93,19 @@ type studied struct {
 	Figures       []figure.Spec
 }
 
+// callExperiments returns the experiments on speculative calls, in the order in which they are best
+// read.
+func callExperiments() []Experiment {
+	var all []Experiment
+	for _, e := range studies() {
+		if e.Name == "limits" {
+			all = append(all, observeOverhead())
+		}
+		all = append(all, e.experiment())
+	}
+	return all
+}
+
 // studies are all experiments that are studies.
 func studies() []studied {
 	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}

@@ -196,7 +196,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	_, out, _ := say("__complete", "bench", "")
-	for _, e := range bench.Experiments() {
+	for _, e := range bench.All() {
 		if !strings.Contains(out, e.Name+"\t") {
 			t.Errorf("bench does not offer %s", e.Name)
 		}
