@@ -38,7 +38,7 @@ func perMode[T any](o Options, virtual, real T) T {
 // rounds is how often real mode repeats each trial of an open loop.
 func rounds(o Options) int { return pick(o, 1, 5) }
 
-func chain() studied {
+func Chain() studied {
 	return studied{
 		Name:    "chain",
 		Summary: "4 dependent calls of 10 ms; 0 to 100 % of predictions right (SpecRPC figure 8a)",

@@ -17,7 +17,7 @@ func dominoLasting(o Options) time.Duration { return pick(o, time.Second, 10*tim
 // is durable it costs nothing.
 const commitSlack = 8 * time.Millisecond
 
-func dominoCommit() Experiment {
+func DominoCommit() Experiment {
 	return Experiment{
 		Name:    "domino-commit",
 		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",

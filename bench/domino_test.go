@@ -41,7 +41,7 @@ func number(t *testing.T, r table.Row, name string) float64 {
 // the thesis' numbers for Domino hold.
 func TestCommitsAreTheModels(t *testing.T) {
 	sites, floors, few := 0, 0, map[string]float64{}
-	for _, r := range quickRows(t, dominoCommit()) {
+	for _, r := range quickRows(t, DominoCommit()) {
 		system, site, noisy := r.Text("system"), r.Text("site"), r.Text("jitter") != "none"
 		if site == "distribution" {
 			if system == "floor" {
@@ -274,7 +274,7 @@ func TestMarksHaveLines(t *testing.T) {
 	for _, c := range []struct {
 		e      Experiment
 		points []dominoPoint
-	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
+	}{{DominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
 		for _, f := range c.e.Figures {
 			names := drawn(f, c.points)
 			for _, m := range f.Marks {

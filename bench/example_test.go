@@ -5,11 +5,12 @@ import (
 	"os"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/bench/table"
 )
 
 func ExampleAll() {
-	for _, e := range bench.All() {
+	for _, e := range experiments.All() {
 		fmt.Println(e.Name, e.Modes)
 	}
 	// Output:

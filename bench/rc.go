@@ -212,7 +212,7 @@ func rcKeysOf(o Options) uint64 {
 
 // storeExperiments returns the experiments on the geo-replicated store, in the order in which they
 // are best read.
-func storeExperiments() []Experiment {
+func StoreExperiments() []Experiment {
 	return []Experiment{
 		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
 	}

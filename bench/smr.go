@@ -16,9 +16,9 @@ func durableName(durable bool) string {
 
 // replicationExperiments returns the experiments on state machine replication, in the order in which
 // they are best read.
-func replicationExperiments() []Experiment {
+func ReplicationExperiments() []Experiment {
 	return []Experiment{
-		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(),
+		DominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(),
 		smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
 	}
 }

@@ -95,23 +95,23 @@ type studied struct {
 
 // callExperiments returns the experiments on speculative calls, in the order in which they are best
 // read.
-func callExperiments() []Experiment {
+func CallExperiments() []Experiment {
 	var all []Experiment
 	for _, e := range studies() {
 		if e.Name == "limits" {
 			all = append(all, observeOverhead())
 		}
-		all = append(all, e.experiment())
+		all = append(all, e.Experiment())
 	}
 	return all
 }
 
 // studies are all experiments that are studies.
 func studies() []studied {
-	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
+	return []studied{Chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
 }
 
-func (e studied) experiment() Experiment {
+func (e studied) Experiment() Experiment {
 	return Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
 }
 

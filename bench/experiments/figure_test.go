@@ -1,4 +1,4 @@
-package bench
+package experiments
 
 import (
 	"encoding/xml"
@@ -6,17 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
 // plausible makes a result of an experiment, without running it.
-func plausible(e Experiment) *Result {
-	return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: samples(e)}
+func plausible(e bench.Experiment) *bench.Result {
+	return &bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: samples(e)}
 }
 
 // samples makes rows that have something for each figure.
-func samples(e Experiment) []table.Row {
+func samples(e bench.Experiment) []table.Row {
 	var rows []table.Row
 	for _, f := range e.Figures {
 		for i, system := range []string{"raft", "multipaxos"} {
@@ -84,22 +85,22 @@ func checkSVG(t *testing.T, got figure.Picture, want figure.Spec) {
 
 // TestFiguresOfAPart: a run that leaves out a network has no figure of it.
 func TestFiguresOfAPart(t *testing.T) {
-	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []table.Row{
+	r := &bench.Result{Experiment: "domino-commit", Mode: bench.Virtual, Rows: []table.Row{
 		{table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 2), table.Is("latency_ms", 30.0)}, {table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 6), table.Is("latency_ms", 31.0)},
 	}}
-	figures, err := dominoCommit().Draw(r)
+	figures, err := bench.DominoCommit().Draw(r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {
 		t.Errorf("%d figures, %v", len(figures), err)
 	}
 	r.Rows = r.Rows[:0]
-	if _, err := dominoCommit().Draw(r); err == nil || !strings.Contains(err.Error(), "no row") {
+	if _, err := bench.DominoCommit().Draw(r); err == nil || !strings.Contains(err.Error(), "no row") {
 		t.Errorf("got error %v, want one that says that there are no rows", err)
 	}
 }
 
 func TestFigureWithoutRowsIsAnError(t *testing.T) {
-	r := &Result{Experiment: "chain", Mode: Virtual}
-	if _, err := chain().experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
+	r := &bench.Result{Experiment: "chain", Mode: bench.Virtual}
+	if _, err := bench.Chain().Experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
 		t.Errorf("got error %v, want one that names the figure", err)
 	}
 }

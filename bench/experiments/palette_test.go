@@ -1,4 +1,4 @@
-package bench
+package experiments
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -17,7 +18,7 @@ import (
 )
 
 // realResults are rows of each shape that the experiments' results have.
-func realResults(t *testing.T) (results []Result) {
+func realResults(t *testing.T) (results []bench.Result) {
 	t.Helper()
 	b, err := os.ReadFile("table/testdata/tables.json")
 	if err != nil {
