@@ -103,7 +103,7 @@ func adaptChanges(part string) wan.Schedule {
 
 func adaptPoints(o Options) []Point {
 	var points []Point
-	for _, part := range pick(o, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
+	for _, part := range Pick(o, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
 		for _, protocol := range catalogOf("domino", "domino-direct", "mencius") {
 			points = append(points, Point{
 				Doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),

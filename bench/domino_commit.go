@@ -11,7 +11,7 @@ import (
 )
 
 // dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
-func dominoLasting(o Options) time.Duration { return pick(o, time.Second, 10*time.Second) }
+func dominoLasting(o Options) time.Duration { return Pick(o, time.Second, 10*time.Second) }
 
 // commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write
 // is durable it costs nothing.
@@ -47,7 +47,7 @@ func commitFigure(network, replicas string) figure.Spec {
 
 func commitPoints(o Options) []Point {
 	var points []Point
-	for _, network := range pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
+	for _, network := range Pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
 		points = append(points, dominoFloor(network, network, smr.AckDurable))
 		noisy := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
 		if network == "na3" {

@@ -26,8 +26,8 @@ func dominoPercentile() Experiment {
 
 func percentilePoints(o Options) []Point {
 	var points []dominoPoint
-	for _, slack := range pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
-		for _, percentile := range pick(o, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
+	for _, slack := range Pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
+		for _, percentile := range Pick(o, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
 			p := dominoPoint{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
 			points = append(points, p.dominoVariant(domino.Options{Slack: slack, Percentile: percentile}))
 		}
@@ -78,11 +78,11 @@ func executionVariants() []domino.Options {
 
 func executionPoints(o Options) []Point {
 	points := executionSystems(o)
-	for _, network := range pick(o, []string{"na3"}, []string{"na3", "globe3"}) {
+	for _, network := range Pick(o, []string{"na3"}, []string{"na3", "globe3"}) {
 		p := dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
 		var swept []dominoPoint
-		for _, variant := range pick(o, executionVariants()[1:3], executionVariants()) {
-			for _, slack := range pick(o, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
+		for _, variant := range Pick(o, executionVariants()[1:3], executionVariants()) {
+			for _, slack := range Pick(o, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
 				variant.Slack = time.Duration(slack) * time.Millisecond
 				swept = append(swept, p.dominoVariant(variant))
 			}

@@ -121,7 +121,7 @@ func Points(of func(Options) []Point) func(context.Context, Run) ([]table.Row, e
 }
 
 // pick returns the first value for a quick run, else the second.
-func pick[T any](o Options, quick, full T) T {
+func Pick[T any](o Options, quick, full T) T {
 	if o.Quick {
 		return quick
 	}
@@ -188,7 +188,7 @@ func protocols(o Options) []smr.Protocol {
 	if o.Protocol != "" {
 		return slices.DeleteFunc(all, func(p smr.Protocol) bool { return p.Name != o.Protocol })
 	}
-	return pick(o, all[:1], all)
+	return Pick(o, all[:1], all)
 }
 
 // CheckProtocol says why Options.Protocol cannot have a value.

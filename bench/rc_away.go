@@ -111,16 +111,16 @@ func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []tabl
 		if err := store.load(ctx, peersClients); err != nil {
 			return err
 		}
-		m := &awayRun{name: run, store: store, Run: w, keys: pick(w.Options, awayQuickKeys, awayKeys)}
-		gone := pick(w.Options, 25, 600)
+		m := &awayRun{name: run, store: store, Run: w, keys: Pick(w.Options, awayQuickKeys, awayKeys)}
+		gone := Pick(w.Options, 25, 600)
 		if w.Away > 0 {
 			gone = max(int(w.Away/time.Second), 1)
 		}
 		rows, err = m.run(ctx, []awayPhase{
 			{"warm", awayWarm, func() error { return nil }},
-			{"up", pick(w.Options, 8, 20), func() error { m.pace(share); return nil }},
+			{"up", Pick(w.Options, 8, 20), func() error { m.pace(share); return nil }},
 			{"away", gone, func() error { return killed(store.servers) }},
-			{"back", pick(w.Options, 25, 120), func() error { return restarted(store.servers) }},
+			{"back", Pick(w.Options, 25, 120), func() error { return restarted(store.servers) }},
 		})
 		return err
 	})
@@ -196,7 +196,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, err
 	defer stop()
 	for client := range peersClients {
 		driving.Go(func() {
-			for chance := random(m.Seed, uint64(client)); ctx.Err() == nil; {
+			for chance := Random(m.Seed, uint64(client)); ctx.Err() == nil; {
 				m.put(ctx, client, chance)
 			}
 		})

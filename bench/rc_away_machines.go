@@ -31,7 +31,7 @@ type awayDisk struct {
 
 // used returns what has been used so far.
 func (m *awayRun) used(ctx context.Context) awayUsed {
-	u := awayUsed{at: time.Now(), clients: cpuTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(), disks: make([]awayDisk, len(m.store.pages))}
+	u := awayUsed{at: time.Now(), clients: CpuTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(), disks: make([]awayDisk, len(m.store.pages))}
 	ctx, cancel := context.WithTimeout(ctx, time.Second/2)
 	defer cancel()
 	var wg sync.WaitGroup

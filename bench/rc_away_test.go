@@ -120,7 +120,7 @@ func TestAwayPace(t *testing.T) {
 		}
 		m.pace(0.5) // 10 a second
 		for n := range 10 {
-			m.put(t.Context(), 0, random(1))
+			m.put(t.Context(), 0, Random(1))
 			if got, want := time.Since(began), 4*time.Second+100*time.Millisecond+time.Duration(n+1)*300*time.Millisecond; got != want {
 				t.Errorf("commit %d ended after %v, want %v", n, got, want)
 			}

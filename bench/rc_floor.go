@@ -60,7 +60,7 @@ func floorPoint(o Options) ([]rcPoint, error) {
 		}
 		mix = append(mix, workload.Part{Workload: floorWorkload{c, y}, Weight: 1})
 	}
-	p := rcPoint{workload: mix, clients: 1, txns: pick(o, 360, 3600), lasting: pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
+	p := rcPoint{workload: mix, clients: 1, txns: Pick(o, 360, 3600), lasting: Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
 	if o.Mode == Real && o.Quick {
 		p.warm = rcWarmUp
 	}

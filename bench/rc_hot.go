@@ -55,7 +55,7 @@ func hotModes() []client.Mode { return []client.Mode{client.Spec, client.Predica
 
 // hotKey gives each measurement a store of its own, on disks or in a bubble.
 func hotKey(ctx context.Context, w Run) ([]table.Row, error) {
-	perSite := pick(w.Options, []int{3, 16}, []int{3, 16, 67})
+	perSite := Pick(w.Options, []int{3, 16}, []int{3, 16, 67})
 	var rows []table.Row
 	for i, n := range perSite {
 		for j, mode := range hotModes() {
@@ -100,7 +100,7 @@ func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir st
 		return played, err
 	}
 	defer clients.Close()
-	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: pick(w.Options, 2*time.Second, 8*time.Second)})
+	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: Pick(w.Options, 2*time.Second, 8*time.Second)})
 }
 
 func hotRow(mode client.Mode, clients int, p geostore.Played) table.Row {

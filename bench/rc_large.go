@@ -40,7 +40,7 @@ func rcLarge() Experiment {
 // largeValues gives each number of clients a store of its own. Machines and clients share this
 // process and its memory.
 func largeValues(ctx context.Context, w Run) ([]table.Row, error) {
-	counts := pick(w.Options, []int{1, 8}, []int{1, 8, 16})
+	counts := Pick(w.Options, []int{1, 8}, []int{1, 8, 16})
 	var rows []table.Row
 	for i, n := range counts {
 		w.Step(i, len(counts), fmt.Sprintf("clients=%d", n))
@@ -72,7 +72,7 @@ func largeRow(ctx context.Context, w Run, dir string, n int) (row table.Row, err
 	defer clients.Close()
 	written := writtenBytes()
 	p, err := clients.Play(ctx, geostore.Load{
-		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
+		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: Pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
 	})
 	if err != nil {
 		return nil, err

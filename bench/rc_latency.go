@@ -12,7 +12,7 @@ import (
 const rcAlpha = 0.75
 
 // rcLasting is how long a system is measured on the wall clock.
-func rcLasting(o Options) time.Duration { return pick(o, 2*time.Second, 12*time.Second) }
+func rcLasting(o Options) time.Duration { return Pick(o, 2*time.Second, 12*time.Second) }
 
 // ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as
 // another one.
@@ -24,7 +24,7 @@ func ycsbPoint(o Options, ops, readPercent int) (rcPoint, error) {
 	w, err := workload.NewYCSBT(workload.YCSBT{Keys: keys, Ops: ops, ReadPercent: readPercent})
 	return rcPoint{
 		params:   []table.Cell{table.Is("ops", ops), table.Is("read_percent", readPercent), table.Is("alpha", rcAlpha)},
-		workload: w, txns: pick(o, 400, 8000) / ops, lasting: rcLasting(o),
+		workload: w, txns: Pick(o, 400, 8000) / ops, lasting: rcLasting(o),
 	}, err
 }
 
@@ -51,7 +51,7 @@ func perTime[T any](o Options, quick, virtual, real []T) []T {
 	if o.Mode == Real {
 		return real
 	}
-	return pick(o, quick, virtual)
+	return Pick(o, quick, virtual)
 }
 
 func rcYCSBOps() Experiment {
@@ -122,7 +122,7 @@ func rcRetwis() Experiment {
 		Modes:   []Mode{Virtual, Real},
 		Bubbles: true,
 		Measure: rcStudy{distribution: true, points: func(o Options) ([]rcPoint, error) {
-			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, pick(o, 200, 5000)) })
+			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, Pick(o, 200, 5000)) })
 		}}.run,
 		Figures: []figure.Spec{
 			{
@@ -147,7 +147,7 @@ func rcContention() Experiment {
 		Bubbles: true,
 		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
 			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
-				return retwisPoint(o, alpha, pick(o, 100, 4000))
+				return retwisPoint(o, alpha, Pick(o, 100, 4000))
 			})
 		}}.run,
 		Figures: []figure.Spec{

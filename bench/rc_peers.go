@@ -92,15 +92,15 @@ func besideEtcd(ctx context.Context, w Run) (rows []table.Row, err error) {
 func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]table.Row, error) {
 	for _, r := range rivals {
 		w.Step(0, 3, "loading "+r.name)
-		if err := r.load(ctx, pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
+		if err := r.load(ctx, Pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
 			return nil, fmt.Errorf("%s: load: %w", r.name, err)
 		}
 	}
 	var rows []table.Row
 	for i, op := range []string{"put", "change", "get"} {
 		rounds := make([][]rivalRound, len(rivals))
-		for n := range pick(w.Options, 2, 9) {
-			for _, j := range random(w.Seed, uint64(i), uint64(n)).Perm(len(rivals)) {
+		for n := range Pick(w.Options, 2, 9) {
+			for _, j := range Random(w.Seed, uint64(i), uint64(n)).Perm(len(rivals)) {
 				w.Step(i, 3, fmt.Sprintf("%s %s round=%d", op, rivals[j].name, n+1))
 				r, err := rivals[j].turn(ctx, w, op, w.Seed+uint64(n))
 				if err != nil {
@@ -192,7 +192,7 @@ func (r rival) all(f func(client int) error) error {
 // turn has the clients make one operation after the other. Those on their way at the end are part
 // of it.
 func (r rival) turn(ctx context.Context, w Run, op string, seed uint64) (rivalRound, error) {
-	keys, lasting := pick(w.Options, peersQuickKeys, peersKeys), pick(w.Options, 300*time.Millisecond, 2*time.Second)
+	keys, lasting := Pick(w.Options, peersQuickKeys, peersKeys), Pick(w.Options, 300*time.Millisecond, 2*time.Second)
 	began, cpu := time.Now(), r.servers.CPU()
 	took := make([][]time.Duration, peersClients)
 	err := r.all(func(client int) error {

@@ -45,14 +45,14 @@ func throughputOfStore(ctx context.Context, w Run) (rows []table.Row, err error)
 		return nil, err
 	}
 	err = withRealStore(ctx, w, matrix, func(store *geostore.Store) error {
-		perSite := pick(w.Options, []int{2, 8}, []int{1, 2, 4, 8, 16})
+		perSite := Pick(w.Options, []int{2, 8}, []int{1, 2, 4, 8, 16})
 		for i, n := range perSite {
 			t := storeThroughput{
 				store: store, matrix: matrix, perSite: n,
 				load: geostore.Load{
-					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: Pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
 				},
-				rounds: pick(w.Options, 2, 5), seed: w.Seed,
+				rounds: Pick(w.Options, 2, 5), seed: w.Seed,
 				step: func(doing string) { w.Step(i, len(perSite), doing) },
 			}
 			more, err := t.run(ctx)
@@ -98,18 +98,18 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 		}
 	}
 	for r := range t.rounds {
-		for _, i := range random(t.seed, uint64(t.perSite), uint64(r)).Perm(len(modes)) {
+		for _, i := range Random(t.seed, uint64(t.perSite), uint64(r)).Perm(len(modes)) {
 			t.step(fmt.Sprintf("%v clients=%d round=%d", modes[i], t.perSite, r+1))
 			runtime.GC() // the garbage of the turn before is not this one's
 			l := t.load
 			l.Seed += uint64(r) // all systems play the same in a round
-			before := cpuTime()
+			before := CpuTime()
 			p, err := clients[i].Play(ctx, l)
 			if err != nil {
 				return nil, fmt.Errorf("%v, clients=%d: %w", modes[i], t.perSite, err)
 			}
 			rounds[i] = append(rounds[i], storeRound{
-				cpuPerCommit:     float64((cpuTime() - before).Microseconds()) / float64(max(p.All, 1)),
+				cpuPerCommit:     float64((CpuTime() - before).Microseconds()) / float64(max(p.All, 1)),
 				commitsPerSecond: float64(total(p.Commits)) / p.Lasting.Seconds(),
 			})
 			played[i] = addPlayed(played[i], p)

@@ -48,7 +48,7 @@ type death struct {
 // deaths returns the cases: in protocols with a leader it is killed, or another replica; in the
 // others any replica is, in turn.
 func deaths(o Options) []death {
-	leaders, others := pick(o, 4, 1000), pick(o, 2, 200)
+	leaders, others := Pick(o, 4, 1000), Pick(o, 2, 200)
 	var all []death
 	for _, p := range catalog.Protocols() {
 		d := death{system: p, victim: replicated.Other, cells: variantCells(p, dominoOptions(p), "")}

@@ -38,7 +38,7 @@ func idlePoints(o Options) []Point {
 	for _, p := range protocols {
 		groups := []int{64}
 		if p.Name == "raft" || p.Name == "multipaxos" {
-			groups = pick(o, []int{1, 512}, []int{1, 64, 512})
+			groups = Pick(o, []int{1, 512}, []int{1, 64, 512})
 		}
 		for _, n := range groups {
 			points = append(points, Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
@@ -62,11 +62,11 @@ func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows [
 		if err := g.ready(ctx); err != nil {
 			return err
 		}
-		if err := g.wait(ctx, pick(o, 2*time.Second, 8*time.Second)); err != nil {
+		if err := g.wait(ctx, Pick(o, 2*time.Second, 8*time.Second)); err != nil {
 			return err
 		}
 		began, used := time.Now(), g.servers.CPU()
-		if err := g.wait(ctx, pick(o, 3*time.Second, 10*time.Second)); err != nil {
+		if err := g.wait(ctx, Pick(o, 3*time.Second, 10*time.Second)); err != nil {
 			return err
 		}
 		spent := g.servers.CPU() - used

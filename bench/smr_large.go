@@ -77,7 +77,7 @@ func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row,
 			}
 			all = append(all, b)
 		}
-		for _, trip := range pick(o, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
+		for _, trip := range Pick(o, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
 			b, err := startBulkService(ctx, o.Program, filepath.Join(dir, trip), p, trip)
 			if err != nil {
 				return err
@@ -89,9 +89,9 @@ func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row,
 				return fmt.Errorf("%s %s: %w", b.system, b.trip, err)
 			}
 		}
-		for n := range pick(o, 1, 4) {
-			for _, i := range random(o.Seed, uint64(n)).Perm(len(all)) {
-				if err := all[i].turn(ctx, pick(o, 300*time.Millisecond, 3*time.Second)); err != nil {
+		for n := range Pick(o, 1, 4) {
+			for _, i := range Random(o.Seed, uint64(n)).Perm(len(all)) {
+				if err := all[i].turn(ctx, Pick(o, 300*time.Millisecond, 3*time.Second)); err != nil {
 					return fmt.Errorf("%s %s: turn %d: %w", all[i].system, all[i].trip, n+1, err)
 				}
 			}

@@ -72,7 +72,7 @@ type snapshotsTurn struct {
 }
 
 func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
-	every := pick(o, 500, 20_000)
+	every := Pick(o, 500, 20_000)
 	err = withTempDir(func(dir string) error {
 		var groups []*snapshotsGroup // with snapshots, and without
 		for i, every := range []int{every, snapshotsNever} {
@@ -81,15 +81,15 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.
 				return err
 			}
 			defer g.close()
-			if err := g.load(ctx, pick(o, 200, 60_000)); err != nil {
+			if err := g.load(ctx, Pick(o, 200, 60_000)); err != nil {
 				return fmt.Errorf("load: %w", err)
 			}
 			groups = append(groups, g)
 		}
 		turns := make([][]snapshotsTurn, len(groups))
-		for n := range pick(o, 1, 4) {
-			for _, i := range random(o.Seed, uint64(n)).Perm(len(groups)) {
-				turn, err := groups[i].turn(ctx, pick(o, 500*time.Millisecond, 8*time.Second))
+		for n := range Pick(o, 1, 4) {
+			for _, i := range Random(o.Seed, uint64(n)).Perm(len(groups)) {
+				turn, err := groups[i].turn(ctx, Pick(o, 500*time.Millisecond, 8*time.Second))
 				if err != nil {
 					return fmt.Errorf("turn %d: %w", n+1, err)
 				}
@@ -104,7 +104,7 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.
 		with, without := memory(groups[0]), memory(groups[1])
 		var back []snapshotsTurn
 		for _, g := range groups {
-			turn, err := g.back(ctx, pick(o, 1000, 50_000), pick(o, 500*time.Millisecond, 8*time.Second))
+			turn, err := g.back(ctx, Pick(o, 1000, 50_000), Pick(o, 500*time.Millisecond, 8*time.Second))
 			if err != nil {
 				return fmt.Errorf("return of a replica: %w", err)
 			}

@@ -82,7 +82,7 @@ func throughputPoints(o Options) []Point {
 		})
 	}
 	for _, durable := range []bool{false, true} {
-		for _, batch := range pick(o, []int{0}, []int{0, 1}) {
+		for _, batch := range Pick(o, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
 				p, variant := inBatches(p, batch)
 				run := func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
@@ -133,13 +133,13 @@ func throughputRow(ctx context.Context, o Options, system string, variant []tabl
 	}
 	defer os.RemoveAll(dir)
 	l.Replicas, l.Clients, l.Window, l.Dir = 3, 4, 1024, dir
-	l.For = pick(o, 500*time.Millisecond, 4*time.Second)
-	before := cpuTime()
+	l.For = Pick(o, 500*time.Millisecond, 4*time.Second)
+	before := CpuTime()
 	r, err := run(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	cpu := cpuTime() - before // of the warm-up too, as of its calls
+	cpu := CpuTime() - before // of the warm-up too, as of its calls
 	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"), table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/calls"
 )
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(bench.CallExperiments(), bench.ReplicationExperiments(), bench.StoreExperiments())
+	return slices.Concat(calls.Experiments(), bench.ReplicationExperiments(), bench.StoreExperiments())
 }
 
 // Lookup returns the experiment of that name.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/calls"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -100,7 +101,7 @@ func TestFiguresOfAPart(t *testing.T) {
 
 func TestFigureWithoutRowsIsAnError(t *testing.T) {
 	r := &bench.Result{Experiment: "chain", Mode: bench.Virtual}
-	if _, err := bench.Chain().Experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
+	if _, err := calls.Chain().Experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
 		t.Errorf("got error %v, want one that names the figure", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // realResults are rows of each shape that the experiments' results have.
 func realResults(t *testing.T) (results []bench.Result) {
 	t.Helper()
-	b, err := os.ReadFile("table/testdata/tables.json")
+	b, err := os.ReadFile("../table/testdata/tables.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -126,7 +127,7 @@ const callersSite wan.Site = "callers"
 func serverSite(i int) wan.Site { return wan.Site(fmt.Sprintf("server-%d", i)) }
 
 // openSystem starts the servers and connects callers. It is to be closed, also after an error.
-func openSystem(s stack, mode Mode, top topology, callers int) (*system, error) {
+func openSystem(s stack, mode bench.Mode, top topology, callers int) (*system, error) {
 	sys := &system{stack: s, net: &counted{network: newNetwork(mode, top)}, top: top, addresses: make([]string, top.servers)}
 	// From last to first: a server that forwards needs the next one.
 	var next benchv1.BenchClient

@@ -1,12 +1,14 @@
-package bench
+package calls
 
 import (
 	"bytes"
 	"testing"
+
+	"github.com/foresay/foresay/bench"
 )
 
 func TestQuestionInvertsAnswer(t *testing.T) {
-	rng := random(3)
+	rng := bench.Random(3)
 	for range 100 {
 		p := firstPayload(rng.Uint64())
 		if len(p) != payloadBytes {

@@ -1,15 +1,17 @@
-package bench
+package calls
 
 import (
 	"testing"
+
+	"github.com/foresay/foresay/bench"
 )
 
 // TestNeverSlowerAtALimit: whatever number of streams the server admits, and however many callers
 // there are, speculation costs at most 5 % of the mean and of the throughput. A call may now and
 // then be behind one that tries whether the limit still holds.
 func TestNeverSlowerAtALimit(t *testing.T) {
-	st := limits().study(Options{Mode: Virtual, Quick: true})
-	s := newSession(st, Run{Options{Mode: Virtual, Seed: 7}, "limits"})
+	st := limits().study(bench.Options{Mode: bench.Virtual, Quick: true})
+	s := newSession(st, bench.Run{Options: bench.Options{Mode: bench.Virtual, Seed: 7}, Experiment: "limits"})
 	if err := s.virtual(t.Context(), bubbles(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,15 @@
-package bench
+package calls
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/bench"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/predict"
@@ -72,7 +73,7 @@ func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 
 // TestSizedChain: a chain with larger payloads has the answer of the usual one.
 func TestSizedChain(t *testing.T) {
-	sys, err := openSystem(grpcStack(), Real, topology{servers: 1, shared: true}, 1)
+	sys, err := openSystem(grpcStack(), bench.Real, topology{servers: 1, shared: true}, 1)
 	defer sys.close()
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,12 @@
-package bench
+package calls
 
 import (
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/bench"
 )
 
 // TestEveryPatternOfGuessesCostsWhatItMust makes one request for each way in which the
@@ -15,7 +17,7 @@ func TestEveryPatternOfGuessesCostsWhatItMust(t *testing.T) {
 	for _, s := range []stack{foresayDo(variant{}), foresayThen(variant{})} {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sys, err := openSystem(s, Virtual, topology{servers: calls, repeatable: true}, 1)
+				sys, err := openSystem(s, bench.Virtual, topology{servers: calls, repeatable: true}, 1)
 				defer sys.close()
 				if err != nil {
 					t.Fatal(err)

@@ -1,8 +1,9 @@
-package bench
+package calls
 
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -13,11 +14,11 @@ func multilevel() studied {
 	return studied{
 		Name:    "multilevel",
 		Summary: "a call passed on through 1 to 4 servers of 10 ms each, which predict right or wrong",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
 			st := study{top: topology{servers: servers, rtt: rtt, forward: true}, rounds: rounds(o)}
 			for _, predict := range []guess{rightGuess, wrongGuess} {
-				for _, n := range pick(o, []int{1, 4}, []int{1, 2, 3, 4}) {
+				for _, n := range bench.Pick(o, []int{1, 4}, []int{1, 2, 3, 4}) {
 					l := chainLoad(o)
 					l.calls, l.guessing = 1, false
 					l.ask.hops, l.ask.predict = n-1, predict

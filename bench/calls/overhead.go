@@ -1,8 +1,9 @@
-package bench
+package calls
 
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -11,12 +12,12 @@ func overhead() studied {
 	return studied{
 		Name:    "overhead",
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
-		Modes:   []Mode{Real},
-		study: func(o Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(o, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
+		Modes:   []bench.Mode{bench.Real},
+		study: func(o bench.Options) study {
+			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(o, 15*time.Millisecond, 60*time.Millisecond)}
+					l := load{callers: callers, calls: calls, perCaller: 64, span: bench.Pick(o, 15*time.Millisecond, 60*time.Millisecond)}
 					st.groups = append(st.groups, overheadTrials(l))
 				}
 			}

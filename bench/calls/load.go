@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -32,7 +33,7 @@ type load struct {
 
 // requests lays out a round. Equal arguments give equal requests.
 func (l load) requests(seed uint64, purpose ...uint64) []request {
-	rng := random(seed, purpose...)
+	rng := bench.Random(seed, purpose...)
 	if !l.guessing {
 		return unguessed(l.callers*l.perCaller, l.calls, rng)
 	}

@@ -1,9 +1,11 @@
-package bench
+package calls
 
 import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/foresay/foresay/bench"
 )
 
 func TestScheduleIsExactAtEachPlace(t *testing.T) {
@@ -16,7 +18,7 @@ func TestScheduleIsExactAtEachPlace(t *testing.T) {
 		{0, 2, 50, 0},
 	} {
 		t.Run(fmt.Sprintf("%d of %d at %d percent", tt.calls, tt.n, tt.percent), func(t *testing.T) {
-			requests := schedule(tt.n, tt.calls, tt.percent, random(1))
+			requests := schedule(tt.n, tt.calls, tt.percent, bench.Random(1))
 			for place := range tt.calls {
 				right := 0
 				for _, r := range requests {
@@ -36,7 +38,7 @@ func TestScheduleIsExactAtEachPlace(t *testing.T) {
 }
 
 func TestScheduleIsShuffledByItsSeed(t *testing.T) {
-	lay := func(seed, purpose uint64) string { return fmt.Sprint(schedule(40, 4, 50, random(seed, purpose))) }
+	lay := func(seed, purpose uint64) string { return fmt.Sprint(schedule(40, 4, 50, bench.Random(seed, purpose))) }
 	first, again := lay(1, 2), lay(1, 2)
 	if first != again {
 		t.Error("one seed gave two schedules")
@@ -44,7 +46,7 @@ func TestScheduleIsShuffledByItsSeed(t *testing.T) {
 	if first == lay(2, 2) || first == lay(1, 3) {
 		t.Error("another seed, or another purpose, gave the same schedule")
 	}
-	requests := schedule(40, 2, 50, random(1))
+	requests := schedule(40, 2, 50, bench.Random(1))
 	same := 0
 	for _, r := range requests {
 		if r.guesses[0] == r.guesses[1] {
@@ -57,7 +59,7 @@ func TestScheduleIsShuffledByItsSeed(t *testing.T) {
 }
 
 func TestUnguessedPredictsNothing(t *testing.T) {
-	for _, r := range unguessed(5, 3, random(1)) {
+	for _, r := range unguessed(5, 3, bench.Random(1)) {
 		if slices.Max(r.guesses) != noGuess {
 			t.Errorf("request %#x has predictions %v", r.seed, r.guesses)
 		}

@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
@@ -26,11 +27,11 @@ const (
 	offCPURatio     = "cpu_ratio_to_off"
 )
 
-func observeOverhead() Experiment {
-	return Experiment{
+func observeOverhead() bench.Experiment {
+	return bench.Experiment{
 		Name:    "observe-overhead",
 		Summary: "echoes of 64 bytes and 4 KB, no work, 16 callers: what it costs to observe, and to group calls by request (real mode)",
-		Modes:   []Mode{Real},
+		Modes:   []bench.Mode{bench.Real},
 		Measure: measureObservers,
 		Figures: observeFigures(),
 	}
@@ -158,10 +159,10 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 }
 
 // measureObservers plays the trials in turns.
-func measureObservers(ctx context.Context, w Run) ([]table.Row, error) {
-	st := study{top: topology{servers: 1, shared: true}, rounds: pick(w.Options, 2, 25), ratios: []ratio{cpuRatio}}
+func measureObservers(ctx context.Context, w bench.Run) ([]table.Row, error) {
+	st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(w.Options, 2, 25), ratios: []ratio{cpuRatio}}
 	for _, size := range []int{payloadBytes, 4096} {
-		groups, err := observerTrials(size, pick(w.Options, 30*time.Millisecond, 100*time.Millisecond))
+		groups, err := observerTrials(size, bench.Pick(w.Options, 30*time.Millisecond, 100*time.Millisecond))
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,9 @@
-package bench
+package calls
 
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -17,35 +18,35 @@ const (
 )
 
 // chainLoad is the load of SpecRPC's microbenchmark [SpecRPC §5.1].
-func chainLoad(o Options) load {
+func chainLoad(o bench.Options) load {
 	return load{
 		callers:   clients,
 		calls:     chainCalls,
 		ask:       ask{work: chainWork},
 		guessing:  true,
-		perCaller: pick(o, 5, perMode(o, 50, 10)),
+		perCaller: bench.Pick(o, 5, perMode(o, 50, 10)),
 		period:    clientPeriod,
 	}
 }
 
-func perMode[T any](o Options, virtual, real T) T {
-	if o.Mode == Real {
+func perMode[T any](o bench.Options, virtual, real T) T {
+	if o.Mode == bench.Real {
 		return real
 	}
 	return virtual
 }
 
 // rounds is how often real mode repeats each trial of an open loop.
-func rounds(o Options) int { return pick(o, 1, 5) }
+func rounds(o bench.Options) int { return bench.Pick(o, 1, 5) }
 
 func Chain() studied {
 	return studied{
 		Name:    "chain",
 		Summary: "4 dependent calls of 10 ms; 0 to 100 % of predictions right (SpecRPC figure 8a)",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
 			st := study{top: topology{servers: chainServers}, rounds: rounds(o), ratios: []ratio{cpuRatio}}
-			for _, percent := range pick(o, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
+			for _, percent := range bench.Pick(o, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
 				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("correct_percent", percent)}, l))
@@ -63,10 +64,10 @@ func chainLength() studied {
 	return studied{
 		Name:    "chain-length",
 		Summary: "1 to 10 dependent calls of 10 ms, 90 % of predictions right (SpecRPC figure 8b)",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
 			st := study{top: topology{servers: longestChain}, rounds: rounds(o)}
-			for _, calls := range pick(o, []int{1, 4, longestChain}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, longestChain}) {
+			for _, calls := range bench.Pick(o, []int{1, 4, longestChain}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, longestChain}) {
 				l := chainLoad(o)
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
@@ -87,10 +88,10 @@ func chainRTT() studied {
 	return studied{
 		Name:    "chain-rtt",
 		Summary: "4 dependent calls without work, 10 ms round trip (what promise pipelining hides)",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
 			st := study{top: topology{servers: chainServers, rtt: rtt}, rounds: rounds(o)}
-			for _, percent := range pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
+			for _, percent := range bench.Pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.ask.work, l.percent = 0, percent
 				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("rtt_ms", 10), table.Is("correct_percent", percent)}, l))
@@ -108,10 +109,10 @@ func bandwidth() studied {
 	return studied{
 		Name:    "bandwidth",
 		Summary: "bytes on the wire for 4 dependent calls of 64 bytes (SpecRPC figure 8c)",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
 			st := study{top: topology{servers: chainServers}, rounds: rounds(o), ratios: []ratio{bytesRatio}}
-			for _, percent := range pick(o, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
+			for _, percent := range bench.Pick(o, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.percent = percent
 				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("correct_percent", percent)}, l))

@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -18,7 +19,7 @@ type network interface {
 }
 
 // newNetwork returns a network between the callers' site and the servers' sites.
-func newNetwork(mode Mode, top topology) network {
+func newNetwork(mode bench.Mode, top topology) network {
 	sites := []wan.Site{callersSite}
 	for i := range top.servers {
 		sites = append(sites, serverSite(i))
@@ -34,7 +35,7 @@ func newNetwork(mode Mode, top topology) network {
 		}
 	}
 	switch {
-	case mode == Virtual:
+	case mode == bench.Virtual:
 		return shape.NewNetwork(matrix, 0)
 	case top.rtt > 0:
 		return shape.NewLoopback(matrix, 0)

@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -88,15 +89,15 @@ func (r ratio) of(f figures) float64 {
 // studied is an experiment that is a study.
 type studied struct {
 	Name, Summary string
-	Modes         []Mode
-	study         func(Options) study
+	Modes         []bench.Mode
+	study         func(bench.Options) study
 	Figures       []figure.Spec
 }
 
 // callExperiments returns the experiments on speculative calls, in the order in which they are best
 // read.
-func CallExperiments() []Experiment {
-	var all []Experiment
+func Experiments() []bench.Experiment {
+	var all []bench.Experiment
 	for _, e := range studies() {
 		if e.Name == "limits" {
 			all = append(all, observeOverhead())
@@ -111,13 +112,13 @@ func studies() []studied {
 	return []studied{Chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
 }
 
-func (e studied) Experiment() Experiment {
-	return Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
+func (e studied) Experiment() bench.Experiment {
+	return bench.Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
 }
 
-func (e studied) measure(ctx context.Context, r Run) (rows []table.Row, err error) {
+func (e studied) measure(ctx context.Context, r bench.Run) (rows []table.Row, err error) {
 	s := newSession(e.study(r.Options), r)
-	if r.Mode == Virtual {
+	if r.Mode == bench.Virtual {
 		err = s.virtual(ctx, r.Bubble)
 	} else {
 		err = s.real(ctx)
@@ -131,27 +132,27 @@ func (e studied) measure(ctx context.Context, r Run) (rows []table.Row, err erro
 // A session is a study being run.
 type session struct {
 	study
-	run   Run
+	run   bench.Run
 	done  int
 	total int
 	tally [][]*tally // of each group's trials
 }
 
-func newSession(s study, r Run) *session {
+func newSession(s study, r bench.Run) *session {
 	ses := &session{study: s, run: r}
 	repeats := 1
-	if r.Mode == Real {
+	if r.Mode == bench.Real {
 		repeats = s.rounds
 	}
 	for _, group := range s.groups {
 		each := len(group)
-		if s.paired && r.Mode == Real {
+		if s.paired && r.Mode == bench.Real {
 			each = 2 * (len(group) - 1)
 		}
 		var tallies []*tally
 		for range group {
 			t := &tally{dist: &exactDistribution{}}
-			if r.Mode == Real {
+			if r.Mode == bench.Real {
 				t.dist = newHistogram()
 			}
 			tallies = append(tallies, t)
@@ -193,7 +194,7 @@ func (s *session) inBubble(outer context.Context, t trial, group uint64, into *t
 	ctx := context.WithoutCancel(outer)
 	top := s.top
 	top.repeatable = true
-	sys, err := openSystem(t.stack, Virtual, top, t.load.callers)
+	sys, err := openSystem(t.stack, bench.Virtual, top, t.load.callers)
 	if err == nil {
 		if !t.cold {
 			err = s.warm(ctx, sys, t, group)
@@ -218,7 +219,7 @@ func (s *session) real(ctx context.Context) (err error) {
 			}
 			sys := systems[t.stack.key()]
 			if sys == nil {
-				sys, err = openSystem(t.stack, Real, s.top, 0)
+				sys, err = openSystem(t.stack, bench.Real, s.top, 0)
 				systems[t.stack.key()] = sys
 				defer func() {
 					if e := sys.close(); err == nil {
@@ -236,7 +237,7 @@ func (s *session) real(ctx context.Context) (err error) {
 	}
 	for r := range s.rounds {
 		for g, group := range s.groups {
-			for _, i := range random(s.run.Seed, uint64(g), uint64(r), 1).Perm(len(group)) {
+			for _, i := range bench.Random(s.run.Seed, uint64(g), uint64(r), 1).Perm(len(group)) {
 				switch {
 				case !s.paired:
 					err = s.turn(ctx, systems, g, i, r)
@@ -290,7 +291,7 @@ func (s *session) warm(ctx context.Context, sys *system, t trial, group uint64) 
 	l := t.load
 	l.period = 0
 	l.perCaller = min(l.perCaller, 3)
-	if s.run.Mode == Real && l.span > 0 {
+	if s.run.Mode == bench.Real && l.span > 0 {
 		l.span /= 4
 	} else {
 		l.span = 0
@@ -303,7 +304,7 @@ func (s *session) warm(ctx context.Context, sys *system, t trial, group uint64) 
 
 // measureCold plays one round with servers and connections of its own.
 func (s *session) measureCold(ctx context.Context, t trial, into *tally, group, n uint64) error {
-	sys, err := openSystem(t.stack, Real, s.top, t.load.callers)
+	sys, err := openSystem(t.stack, bench.Real, s.top, t.load.callers)
 	if err == nil {
 		err = s.measure(ctx, sys, t, into, group, n)
 	}
@@ -317,12 +318,12 @@ func (s *session) measureCold(ctx context.Context, t trial, into *tally, group, 
 func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally, group, n uint64) error {
 	l := t.load
 	requests := l.requests(s.run.Seed, group, n)
-	if s.run.Mode == Real {
+	if s.run.Mode == bench.Real {
 		runtime.GC() // the garbage of the trial before is not this one's
 	} else {
 		l.span = 0
 	}
-	calls, bytes, cpu, start := sys.begun(), sys.net.bytes.Load(), cpuTime(), time.Now()
+	calls, bytes, cpu, start := sys.begun(), sys.net.bytes.Load(), bench.CpuTime(), time.Now()
 	latencies, err := play(ctx, sys, l, requests)
 	elapsed := time.Since(start)
 	if err != nil {
@@ -337,8 +338,8 @@ func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally
 		calls:     sys.begun() - calls,
 		bytes:     sys.net.bytes.Load() - bytes,
 	}
-	if s.run.Mode == Real {
-		r.cpu = cpuTime() - cpu
+	if s.run.Mode == bench.Real {
+		r.cpu = bench.CpuTime() - cpu
 	}
 	into.add(r)
 	return nil
@@ -358,7 +359,7 @@ func (s *session) rows() []table.Row {
 // precision is what latencies are rounded to: in virtual time to a microsecond, which
 // hides the nanoseconds by which servers are apart.
 func (s *session) precision() time.Duration {
-	if s.run.Mode == Virtual {
+	if s.run.Mode == bench.Virtual {
 		return time.Microsecond
 	}
 	return time.Nanosecond

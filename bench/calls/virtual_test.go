@@ -1,4 +1,4 @@
-package bench
+package calls
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,7 +18,7 @@ func latencies(t *testing.T, top topology, l load) []time.Duration {
 	t.Helper()
 	var all []time.Duration
 	synctest.Test(t, func(t *testing.T) {
-		sys, err := openSystem(grpcStack(), Virtual, top, l.callers)
+		sys, err := openSystem(grpcStack(), bench.Virtual, top, l.callers)
 		defer sys.close()
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +40,7 @@ func latencies(t *testing.T, top topology, l load) []time.Duration {
 }
 
 func TestPlainChainTakesExactlyItsWork(t *testing.T) {
-	l := chainLoad(Options{Mode: Virtual, Quick: true})
+	l := chainLoad(bench.Options{Mode: bench.Virtual, Quick: true})
 	got := latencies(t, topology{servers: chainServers}, l)
 	if want := clients * l.perCaller; len(got) != want {
 		t.Errorf("%d requests were measured, want %d", len(got), want)
@@ -63,7 +64,7 @@ func TestRoundTripsTakeTheirTime(t *testing.T) {
 
 func TestSeedsReproduce(t *testing.T) {
 	for _, e := range studies() {
-		if e.Modes[0] == Virtual {
+		if e.Modes[0] == bench.Virtual {
 			t.Run(e.Name, func(t *testing.T) { checkReproduces(t, e) })
 		}
 	}
@@ -72,7 +73,7 @@ func TestSeedsReproduce(t *testing.T) {
 func checkReproduces(t *testing.T, e studied) {
 	t.Helper()
 	run := func() []table.Row {
-		st := e.study(Options{Mode: Virtual, Quick: true})
+		st := e.study(bench.Options{Mode: bench.Virtual, Quick: true})
 		// On a new connection the order of the first calls, and so some microseconds, depend on the
 		// scheduler.
 		st.groups = slices.DeleteFunc(st.groups, func(group []trial) bool { return group[0].cold })
@@ -81,7 +82,7 @@ func checkReproduces(t *testing.T, e studied) {
 				group[i].load.callers = 3 // is enough, and soon done
 			}
 		}
-		s := newSession(st, Run{Options{Mode: Virtual, Seed: 7}, e.Name})
+		s := newSession(st, bench.Run{Options: bench.Options{Mode: bench.Virtual, Seed: 7}, Experiment: e.Name})
 		if err := s.virtual(t.Context(), bubbles(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func checkReproduces(t *testing.T, e studied) {
 // TestStudiesDrawTheirFigures: the rows that a study gives have the columns that its figures show.
 func TestStudiesDrawTheirFigures(t *testing.T) {
 	for _, e := range studies() {
-		s := newSession(e.study(Options{Mode: e.Modes[0], Quick: true}), Run{Options{Mode: e.Modes[0]}, e.Name})
+		s := newSession(e.study(bench.Options{Mode: e.Modes[0], Quick: true}), bench.Run{Options: bench.Options{Mode: e.Modes[0]}, Experiment: e.Name})
 		for g, group := range s.groups {
 			for i := range group {
 				r := repeated(13 * time.Millisecond)
@@ -118,7 +119,7 @@ func TestStudiesDrawTheirFigures(t *testing.T) {
 				s.tally[g][i] = r
 			}
 		}
-		pictures, err := e.Experiment().Draw(&Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
+		pictures, err := e.Experiment().Draw(&bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
 		if err != nil || len(pictures) != len(e.Figures) {
 			t.Errorf("%s: %d of %d figures, %v", e.Name, len(pictures), len(e.Figures), err)
 		}

@@ -1,9 +1,10 @@
-package bench
+package calls
 
 import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"google.golang.org/grpc"
@@ -26,11 +27,11 @@ func limits() studied {
 	return studied{
 		Name:    "limits",
 		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of half-open calls",
-		Modes:   []Mode{Virtual, Real},
-		study: func(o Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(o, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		study: func(o bench.Options) study {
+			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
 			for _, streams := range []int{16, 100, 0} {
-				for _, callers := range pick(o, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
+				for _, callers := range bench.Pick(o, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
 					st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
 				}
 			}
@@ -56,10 +57,10 @@ func limits() studied {
 }
 
 // limitedTrials are a closed loop of callers over a connection with a limit.
-func limitedTrials(o Options, lim limit, callers int) []trial {
+func limitedTrials(o bench.Options, lim limit, callers int) []trial {
 	l := load{
 		callers: callers, calls: limitedCalls, ask: ask{work: limitedWork},
-		guessing: true, percent: 100, perCaller: pick(o, 10, 20),
+		guessing: true, percent: 100, perCaller: bench.Pick(o, 10, 20),
 	}
 	orAny := func(n int) any {
 		if n == 0 {
