@@ -206,7 +206,7 @@ func (e Experiment) CheckProtocol(name string) error {
 }
 
 // withTempDir calls f with an empty directory, and removes that.
-func withTempDir(f func(dir string) error) error {
+func WithTempDir(f func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func withTempDir(f func(dir string) error) error {
 }
 
 // errNoProgram says what an experiment with processes needs.
-var errNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")
+var ErrNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")
 
 // syncTime is what a sync of a disk takes in virtual time, where it is modelled.
-const syncTime = time.Millisecond
+const SyncTime = time.Millisecond

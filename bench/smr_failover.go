@@ -110,7 +110,7 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]table.
 			return nil, err
 		}
 		g, err := replicated.Failover(replicated.Setting{
-			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: syncTime,
+			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: SyncTime,
 		}, d.victim)
 		if err != nil {
 			return nil, err

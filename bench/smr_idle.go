@@ -53,7 +53,7 @@ func idlePoints(o Options) []Point {
 }
 
 func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
-	err = withTempDir(func(dir string) error {
+	err = WithTempDir(func(dir string) error {
 		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
 		if err != nil {
 			return err

@@ -59,11 +59,11 @@ type bulk struct {
 	servers      *replicated.Processes
 	close        func()
 	put          func(ctx context.Context, client int, key string) error
-	turns        []rivalRound
+	turns        []replicated.Turn
 }
 
 func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
-	err = withTempDir(func(dir string) error {
+	err = WithTempDir(func(dir string) error {
 		var all []*bulk
 		defer func() {
 			for _, b := range all {
@@ -109,8 +109,8 @@ func (b *bulk) row(first *bulk) table.Row {
 	var took []time.Duration
 	var rates, cpu, ratios []float64
 	for i, t := range b.turns {
-		took = append(took, t.took...)
-		rates, cpu, ratios = append(rates, t.perSecond), append(cpu, t.cpuPerOp), append(ratios, t.perSecond/first.turns[i].perSecond)
+		took = append(took, t.Took...)
+		rates, cpu, ratios = append(rates, t.PerSecond), append(cpu, t.CPUPerOp), append(ratios, t.PerSecond/first.turns[i].PerSecond)
 	}
 	slices.Sort(took)
 	row := table.Row{
@@ -173,10 +173,7 @@ func (b *bulk) turn(ctx context.Context, lasting time.Duration) error {
 		}
 		return nil
 	})
-	out := rivalRound{took: slices.Concat(took...)}
-	out.perSecond = float64(len(out.took)) / time.Since(began).Seconds()
-	out.cpuPerOp = float64((b.servers.CPU() - cpu).Microseconds()) / float64(max(len(out.took), 1))
-	b.turns = append(b.turns, out)
+	b.turns = append(b.turns, replicated.NewTurn(took, time.Since(began), b.servers.CPU()-cpu))
 	return err
 }
 

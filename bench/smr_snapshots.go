@@ -73,7 +73,7 @@ type snapshotsTurn struct {
 
 func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
 	every := Pick(o, 500, 20_000)
-	err = withTempDir(func(dir string) error {
+	err = WithTempDir(func(dir string) error {
 		var groups []*snapshotsGroup // with snapshots, and without
 		for i, every := range []int{every, snapshotsNever} {
 			g, err := startSnapshots(ctx, o.Program, filepath.Join(dir, fmt.Sprint(i)), p, every)

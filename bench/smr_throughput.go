@@ -134,12 +134,12 @@ func throughputRow(ctx context.Context, o Options, system string, variant []tabl
 	defer os.RemoveAll(dir)
 	l.Replicas, l.Clients, l.Window, l.Dir = 3, 4, 1024, dir
 	l.For = Pick(o, 500*time.Millisecond, 4*time.Second)
-	before := CpuTime()
+	before := CPUTime()
 	r, err := run(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	cpu := CpuTime() - before // of the warm-up too, as of its calls
+	cpu := CPUTime() - before // of the warm-up too, as of its calls
 	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"), table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),

@@ -323,7 +323,7 @@ func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally
 	} else {
 		l.span = 0
 	}
-	calls, bytes, cpu, start := sys.begun(), sys.net.bytes.Load(), bench.CpuTime(), time.Now()
+	calls, bytes, cpu, start := sys.begun(), sys.net.bytes.Load(), bench.CPUTime(), time.Now()
 	latencies, err := play(ctx, sys, l, requests)
 	elapsed := time.Since(start)
 	if err != nil {
@@ -339,7 +339,7 @@ func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally
 		bytes:     sys.net.bytes.Load() - bytes,
 	}
 	if s.run.Mode == bench.Real {
-		r.cpu = bench.CpuTime() - cpu
+		r.cpu = bench.CPUTime() - cpu
 	}
 	into.add(r)
 	return nil

@@ -5,11 +5,12 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/calls"
+	"github.com/foresay/foresay/bench/geostore"
 )
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(calls.Experiments(), bench.ReplicationExperiments(), bench.StoreExperiments())
+	return slices.Concat(calls.Experiments(), bench.ReplicationExperiments(), geostore.Experiments())
 }
 
 // Lookup returns the experiment of that name.

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -24,11 +24,11 @@ const (
 	mega         = 1e6
 )
 
-func rcLarge() Experiment {
-	return Experiment{
+func rcLarge() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-large",
 		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, memory, bytes written to disks",
-		Modes:   []Mode{Real},
+		Modes:   []bench.Mode{bench.Real},
 		Measure: largeValues,
 		Figures: []figure.Spec{{
 			Title: "Values of 1 MiB, sites 50 ms apart", X: "clients", XLabel: "clients",
@@ -39,12 +39,12 @@ func rcLarge() Experiment {
 
 // largeValues gives each number of clients a store of its own. Machines and clients share this
 // process and its memory.
-func largeValues(ctx context.Context, w Run) ([]table.Row, error) {
-	counts := Pick(w.Options, []int{1, 8}, []int{1, 8, 16})
+func largeValues(ctx context.Context, w bench.Run) ([]table.Row, error) {
+	counts := bench.Pick(w.Options, []int{1, 8}, []int{1, 8, 16})
 	var rows []table.Row
 	for i, n := range counts {
 		w.Step(i, len(counts), fmt.Sprintf("clients=%d", n))
-		err := withTempDir(func(dir string) error {
+		err := bench.WithTempDir(func(dir string) error {
 			row, err := largeRow(ctx, w, dir, n)
 			rows = append(rows, row)
 			return err
@@ -56,9 +56,9 @@ func largeValues(ctx context.Context, w Run) ([]table.Row, error) {
 	return rows, nil
 }
 
-func largeRow(ctx context.Context, w Run, dir string, n int) (row table.Row, err error) {
+func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Row, err error) {
 	matrix := wan.Uniform(rcLargeTrip, wan.SpecRPC().Sites()...)
-	store, err := geostore.Open(ctx, geostore.Config{
+	store, err := Open(ctx, Config{
 		Matrix: matrix, Shards: rcShards, Keys: 1, ValueBytes: rcLargeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
 	})
 	if err != nil {
@@ -70,14 +70,14 @@ func largeRow(ctx context.Context, w Run, dir string, n int) (row table.Row, err
 		return nil, err
 	}
 	defer clients.Close()
-	written := writtenBytes()
-	p, err := clients.Play(ctx, geostore.Load{
-		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: Pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
+	written := bench.WrittenBytes()
+	p, err := clients.Play(ctx, Load{
+		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	written = writtenBytes() - written
+	written = bench.WrittenBytes() - written
 	var heap runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&heap)

@@ -1,10 +1,10 @@
-package bench
+package geostore
 
 import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -14,7 +14,7 @@ import (
 // class.
 func floorRatios(t *testing.T) map[client.Mode]map[string]map[string]float64 {
 	t.Helper()
-	r, err := rcFloors().Run(t.Context(), Options{Quick: true, Seed: 1, Bubble: bubbles(t)})
+	r, err := rcFloors().Run(t.Context(), bench.Options{Quick: true, Seed: 1, Bubble: bubbles(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +71,10 @@ func TestFloor(t *testing.T) {
 // TestFloorRows: a transaction counts with all its attempts, and all sites together have the floor
 // that their transactions have on average.
 func TestFloorRows(t *testing.T) {
-	txn := func(site wan.Site, class string, ms time.Duration) geostore.Txn {
-		return geostore.Txn{Site: site, Class: class, Took: ms * time.Millisecond, Attempts: []geostore.Attempt{{Took: time.Millisecond, Committed: true}}}
+	txn := func(site wan.Site, class string, ms time.Duration) Txn {
+		return Txn{Site: site, Class: class, Took: ms * time.Millisecond, Attempts: []Attempt{{Took: time.Millisecond, Committed: true}}}
 	}
-	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(), played: geostore.Played{Txns: []geostore.Txn{
+	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(), played: Played{Txns: []Txn{
 		txn("oregon", "read-4", 244), txn("ireland", "read-4", 280), txn("oregon", "write", 183), txn("oregon", "read-4", 244), txn("oregon", "read-4", 488),
 	}}})
 	find := func(site, class string) table.Row {

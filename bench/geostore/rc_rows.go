@@ -1,11 +1,10 @@
-package bench
+package geostore
 
 import (
 	"math"
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/wan"
 )
@@ -15,7 +14,7 @@ type rcMeasure struct {
 	system string
 	params []table.Cell
 	matrix wan.Matrix
-	played geostore.Played
+	played Played
 }
 
 // rcRows returns the rows of all sites together and of each. An attempt counts from its start to
@@ -24,7 +23,7 @@ type rcMeasure struct {
 func rcRows(m rcMeasure) []table.Row {
 	rows := []table.Row{m.row("all", m.played.Txns, total(m.played.Commits))}
 	for _, site := range m.matrix.Sites() {
-		var own []geostore.Txn
+		var own []Txn
 		for _, t := range m.played.Txns {
 			if t.Site == site {
 				own = append(own, t)
@@ -43,7 +42,7 @@ func total(commits map[wan.Site]int) int {
 	return n
 }
 
-func (m rcMeasure) row(site string, txns []geostore.Txn, commits int) table.Row {
+func (m rcMeasure) row(site string, txns []Txn, commits int) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", site)}, table.Row(m.params))
 	var committed, whole []time.Duration
 	attempts, reads, right := 0, 0, 0

@@ -1,8 +1,9 @@
-package bench
+package geostore
 
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/workload"
@@ -12,11 +13,11 @@ import (
 const rcAlpha = 0.75
 
 // rcLasting is how long a system is measured on the wall clock.
-func rcLasting(o Options) time.Duration { return Pick(o, 2*time.Second, 12*time.Second) }
+func rcLasting(o bench.Options) time.Duration { return bench.Pick(o, 2*time.Second, 12*time.Second) }
 
 // ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as
 // another one.
-func ycsbPoint(o Options, ops, readPercent int) (rcPoint, error) {
+func ycsbPoint(o bench.Options, ops, readPercent int) (rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(o), rcAlpha)
 	if err != nil {
 		return rcPoint{}, err
@@ -24,11 +25,11 @@ func ycsbPoint(o Options, ops, readPercent int) (rcPoint, error) {
 	w, err := workload.NewYCSBT(workload.YCSBT{Keys: keys, Ops: ops, ReadPercent: readPercent})
 	return rcPoint{
 		params:   []table.Cell{table.Is("ops", ops), table.Is("read_percent", readPercent), table.Is("alpha", rcAlpha)},
-		workload: w, txns: Pick(o, 400, 8000) / ops, lasting: rcLasting(o),
+		workload: w, txns: bench.Pick(o, 400, 8000) / ops, lasting: rcLasting(o),
 	}, err
 }
 
-func retwisPoint(o Options, alpha float64, txns int) (rcPoint, error) {
+func retwisPoint(o bench.Options, alpha float64, txns int) (rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(o), alpha)
 	return rcPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(o)}, err
 }
@@ -47,21 +48,21 @@ func collect[T any](values []T, point func(T) (rcPoint, error)) ([]rcPoint, erro
 }
 
 // perTime returns the values for virtual time, quick or not, or those for the wall clock.
-func perTime[T any](o Options, quick, virtual, real []T) []T {
-	if o.Mode == Real {
+func perTime[T any](o bench.Options, quick, virtual, real []T) []T {
+	if o.Mode == bench.Real {
 		return real
 	}
-	return Pick(o, quick, virtual)
+	return bench.Pick(o, quick, virtual)
 }
 
-func rcYCSBOps() Experiment {
+func rcYCSBOps() bench.Experiment {
 	all := table.Is("site", "all")
-	return Experiment{
+	return bench.Experiment{
 		Name:    "rc-ycsb-ops",
 		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Virtual, Real},
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{growth: true, points: func(o Options) ([]rcPoint, error) {
+		Measure: rcStudy{growth: true, points: func(o bench.Options) ([]rcPoint, error) {
 			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(o, ops, 50) })
 		}}.run,
 		Figures: []figure.Spec{
@@ -87,14 +88,14 @@ func rcYCSBOps() Experiment {
 	}
 }
 
-func rcYCSBReads() Experiment {
+func rcYCSBReads() bench.Experiment {
 	all := table.Is("site", "all")
-	return Experiment{
+	return bench.Experiment{
 		Name:    "rc-ycsb-reads",
 		Summary: "geo-replicated transactions of 5 operations, 0 to 100 % of them reads (SpecRPC figure 10); virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Virtual, Real},
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
+		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
 			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}), func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
 		Figures: []figure.Spec{
@@ -115,14 +116,14 @@ func rcYCSBReads() Experiment {
 	}
 }
 
-func rcRetwis() Experiment {
-	return Experiment{
+func rcRetwis() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-retwis",
 		Summary: "geo-replicated transactions of a service like Twitter (SpecRPC figure 11); virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Virtual, Real},
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{distribution: true, points: func(o Options) ([]rcPoint, error) {
-			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, Pick(o, 200, 5000)) })
+		Measure: rcStudy{distribution: true, points: func(o bench.Options) ([]rcPoint, error) {
+			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, bench.Pick(o, 200, 5000)) })
 		}}.run,
 		Figures: []figure.Spec{
 			{
@@ -138,16 +139,16 @@ func rcRetwis() Experiment {
 	}
 }
 
-func rcContention() Experiment {
+func rcContention() bench.Experiment {
 	all := table.Is("site", "all")
-	return Experiment{
+	return bench.Experiment{
 		Name:    "rc-contention",
 		Summary: "Retwis with skews of 0.5 to 0.95 (SpecRPC figure 12); virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Virtual, Real},
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{points: func(o Options) ([]rcPoint, error) {
+		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
 			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
-				return retwisPoint(o, alpha, Pick(o, 100, 4000))
+				return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
 			})
 		}}.run,
 		Figures: []figure.Spec{

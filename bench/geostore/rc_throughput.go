@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -18,11 +18,11 @@ import (
 // rcNear is the round trip between sites when it is throughput that is measured [SpecRPC §5.2.3].
 const rcNear = 5 * time.Millisecond
 
-func rcThroughput() Experiment {
-	return Experiment{
+func rcThroughput() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-throughput",
 		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit (SpecRPC figure 13)",
-		Modes:   []Mode{Real},
+		Modes:   []bench.Mode{bench.Real},
 		Measure: throughputOfStore,
 		Figures: []figure.Spec{
 			{
@@ -38,21 +38,21 @@ func rcThroughput() Experiment {
 	}
 }
 
-func throughputOfStore(ctx context.Context, w Run) (rows []table.Row, err error) {
+func throughputOfStore(ctx context.Context, w bench.Run) (rows []table.Row, err error) {
 	matrix := wan.Uniform(rcNear, wan.SpecRPC().Sites()...)
 	keys, err := workload.Zipfian(rcKeysOf(w.Options), rcAlpha)
 	if err != nil {
 		return nil, err
 	}
-	err = withRealStore(ctx, w, matrix, func(store *geostore.Store) error {
-		perSite := Pick(w.Options, []int{2, 8}, []int{1, 2, 4, 8, 16})
+	err = withRealStore(ctx, w, matrix, func(store *Store) error {
+		perSite := bench.Pick(w.Options, []int{2, 8}, []int{1, 2, 4, 8, 16})
 		for i, n := range perSite {
 			t := storeThroughput{
 				store: store, matrix: matrix, perSite: n,
-				load: geostore.Load{
-					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: Pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
+				load: Load{
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: bench.Pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
 				},
-				rounds: Pick(w.Options, 2, 5), seed: w.Seed,
+				rounds: bench.Pick(w.Options, 2, 5), seed: w.Seed,
 				step: func(doing string) { w.Step(i, len(perSite), doing) },
 			}
 			more, err := t.run(ctx)
@@ -68,10 +68,10 @@ func throughputOfStore(ctx context.Context, w Run) (rows []table.Row, err error)
 
 // storeThroughput has the systems take turns at one number of clients.
 type storeThroughput struct {
-	store   *geostore.Store
+	store   *Store
 	matrix  wan.Matrix
 	perSite int
-	load    geostore.Load
+	load    Load
 	rounds  int
 	seed    uint64
 	step    func(doing string)
@@ -82,8 +82,8 @@ type storeRound struct{ cpuPerCommit, commitsPerSecond float64 }
 
 func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 	modes := rcSystems()
-	played, rounds := make([]geostore.Played, len(modes)), make([][]storeRound, len(modes))
-	clients := make([]*geostore.Clients, len(modes))
+	played, rounds := make([]Played, len(modes)), make([][]storeRound, len(modes))
+	clients := make([]*Clients, len(modes))
 	for i, mode := range modes {
 		c, err := t.store.Connect(mode, t.perSite)
 		if err != nil {
@@ -98,18 +98,18 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 		}
 	}
 	for r := range t.rounds {
-		for _, i := range Random(t.seed, uint64(t.perSite), uint64(r)).Perm(len(modes)) {
+		for _, i := range bench.Random(t.seed, uint64(t.perSite), uint64(r)).Perm(len(modes)) {
 			t.step(fmt.Sprintf("%v clients=%d round=%d", modes[i], t.perSite, r+1))
 			runtime.GC() // the garbage of the turn before is not this one's
 			l := t.load
 			l.Seed += uint64(r) // all systems play the same in a round
-			before := CpuTime()
+			before := bench.CPUTime()
 			p, err := clients[i].Play(ctx, l)
 			if err != nil {
 				return nil, fmt.Errorf("%v, clients=%d: %w", modes[i], t.perSite, err)
 			}
 			rounds[i] = append(rounds[i], storeRound{
-				cpuPerCommit:     float64((CpuTime() - before).Microseconds()) / float64(max(p.All, 1)),
+				cpuPerCommit:     float64((bench.CPUTime() - before).Microseconds()) / float64(max(p.All, 1)),
 				commitsPerSecond: float64(total(p.Commits)) / p.Lasting.Seconds(),
 			})
 			played[i] = addPlayed(played[i], p)
@@ -129,7 +129,7 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 	return rows, nil
 }
 
-func addPlayed(a, b geostore.Played) geostore.Played {
+func addPlayed(a, b Played) Played {
 	if a.Commits == nil {
 		a.Commits = map[wan.Site]int{}
 	}

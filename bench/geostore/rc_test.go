@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -17,17 +17,17 @@ import (
 
 // TestRowsOfTheStore: what attempts and transactions add up to, for all sites and for each.
 func TestRowsOfTheStore(t *testing.T) {
-	attempt := func(ms int, committed bool, reads, right int) geostore.Attempt {
-		return geostore.Attempt{Took: time.Duration(ms) * time.Millisecond, Committed: committed, Reads: reads, Right: right}
+	attempt := func(ms int, committed bool, reads, right int) Attempt {
+		return Attempt{Took: time.Duration(ms) * time.Millisecond, Committed: committed, Reads: reads, Right: right}
 	}
 	m := rcMeasure{
 		system: "spec", params: []table.Cell{table.Is("ops", 5)}, matrix: wan.SpecRPC(),
-		played: geostore.Played{
+		played: Played{
 			Lasting: 2 * time.Second, Commits: map[wan.Site]int{"oregon": 3, "ireland": 1},
-			Txns: []geostore.Txn{
-				{Site: "oregon", Took: 900 * time.Millisecond, Attempts: []geostore.Attempt{attempt(300, false, 4, 2), attempt(244, true, 4, 4)}},
-				{Site: "oregon", Took: 266 * time.Millisecond, Attempts: []geostore.Attempt{attempt(266, true, 4, 4)}},
-				{Site: "ireland", Took: 280 * time.Millisecond, Attempts: []geostore.Attempt{attempt(280, true, 8, 8)}},
+			Txns: []Txn{
+				{Site: "oregon", Took: 900 * time.Millisecond, Attempts: []Attempt{attempt(300, false, 4, 2), attempt(244, true, 4, 4)}},
+				{Site: "oregon", Took: 266 * time.Millisecond, Attempts: []Attempt{attempt(266, true, 4, 4)}},
+				{Site: "ireland", Took: 280 * time.Millisecond, Attempts: []Attempt{attempt(280, true, 8, 8)}},
 			},
 		},
 	}
@@ -101,7 +101,7 @@ func TestBestOfTheOthers(t *testing.T) {
 
 // smallRetwis is a study that is over in a second.
 func smallRetwis() rcStudy {
-	return rcStudy{distribution: true, growth: true, points: func(o Options) ([]rcPoint, error) {
+	return rcStudy{distribution: true, growth: true, points: func(o bench.Options) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
 		return []rcPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
 	}}
@@ -112,7 +112,7 @@ func smallRetwis() rcStudy {
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
 	run := func() []table.Row {
-		rows, err := smallRetwis().run(t.Context(), Run{Options{Mode: Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, "small"})
+		rows, err := smallRetwis().run(t.Context(), bench.Run{bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, "small"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/google/go-cmp/cmp"
 )
@@ -120,7 +121,7 @@ func TestAwayPace(t *testing.T) {
 		}
 		m.pace(0.5) // 10 a second
 		for n := range 10 {
-			m.put(t.Context(), 0, Random(1))
+			m.put(t.Context(), 0, bench.Random(1))
 			if got, want := time.Since(began), 4*time.Second+100*time.Millisecond+time.Duration(n+1)*300*time.Millisecond; got != want {
 				t.Errorf("commit %d ended after %v, want %v", n, got, want)
 			}

@@ -1,12 +1,12 @@
-package bench
+package geostore
 
 import (
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -44,7 +44,7 @@ func (w floorWorkload) Next(r *rand.Rand) workload.Txn {
 // All keys are as popular as each other: hardly ever do two transactions meet. Auto gets time to
 // try both of its modes before anything is measured, but for a quick run on the wall clock, which
 // shows it trying.
-func floorPoint(o Options) ([]rcPoint, error) {
+func floorPoint(o bench.Options) ([]rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(o), 0)
 	if err != nil {
 		return nil, err
@@ -60,18 +60,18 @@ func floorPoint(o Options) ([]rcPoint, error) {
 		}
 		mix = append(mix, workload.Part{Workload: floorWorkload{c, y}, Weight: 1})
 	}
-	p := rcPoint{workload: mix, clients: 1, txns: Pick(o, 360, 3600), lasting: Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
-	if o.Mode == Real && o.Quick {
+	p := rcPoint{workload: mix, clients: 1, txns: bench.Pick(o, 360, 3600), lasting: bench.Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
+	if o.Mode == bench.Real && o.Quick {
 		p.warm = rcWarmUp
 	}
 	return []rcPoint{p}, nil
 }
 
-func rcFloors() Experiment {
-	return Experiment{
+func rcFloors() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-floor",
 		Summary: "geo-replicated transactions that nobody contends with, against the round trip to the nearest other site; virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Virtual, Real},
+		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{rows: floorRows, points: floorPoint}.run,
 		Figures: []figure.Spec{
@@ -89,7 +89,7 @@ func floorRows(m rcMeasure) []table.Row {
 	var rows []table.Row
 	for _, site := range append([]wan.Site{"all"}, m.matrix.Sites()...) {
 		for _, class := range floorClasses() {
-			rows = append(rows, m.floorRow(site, class.name, slices.DeleteFunc(slices.Clone(m.played.Txns), func(t geostore.Txn) bool {
+			rows = append(rows, m.floorRow(site, class.name, slices.DeleteFunc(slices.Clone(m.played.Txns), func(t Txn) bool {
 				return t.Class != class.name || site != "all" && t.Site != site
 			})))
 		}
@@ -97,7 +97,7 @@ func floorRows(m rcMeasure) []table.Row {
 	return rows
 }
 
-func (m rcMeasure) floorRow(site wan.Site, class string, txns []geostore.Txn) table.Row {
+func (m rcMeasure) floorRow(site wan.Site, class string, txns []Txn) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", string(site)), table.Is("class", class)}, table.Row(m.params))
 	row = append(row, table.Is("txns", len(txns)))
 	if len(txns) == 0 {

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -45,7 +45,7 @@ type rcPoint struct {
 
 // rcStudy is an experiment on latencies of the geo-replicated store.
 type rcStudy struct {
-	points func(Options) ([]rcPoint, error)
+	points func(bench.Options) ([]rcPoint, error)
 	rows   func(rcMeasure) []table.Row // nil: rcRows
 	growth bool                        // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
@@ -54,14 +54,14 @@ type rcStudy struct {
 
 // run puts each system under each point. All play the same transactions: those of a client depend
 // on its number and the seed.
-func (st rcStudy) run(ctx context.Context, w Run) ([]table.Row, error) {
+func (st rcStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error) {
 	points, err := st.points(w.Options)
 	if err != nil {
 		return nil, err
 	}
 	total := len(points) * len(rcSystems())
 	var rows, quantiles []table.Row
-	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error {
+	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (Played, error)) error {
 		p := points[i]
 		w.Step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
 		played, err := play(p, mode)
@@ -69,8 +69,8 @@ func (st rcStudy) run(ctx context.Context, w Run) ([]table.Row, error) {
 			return fmt.Errorf("%v%s: %w", mode, cellsText(p.params), err)
 		}
 		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
-		if w.Mode == Virtual {
-			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(syncTime/time.Millisecond)))
+		if w.Mode == bench.Virtual {
+			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
 		}
 		if st.rows != nil {
 			rows = append(rows, st.rows(m)...)
@@ -82,7 +82,7 @@ func (st rcStudy) run(ctx context.Context, w Run) ([]table.Row, error) {
 		}
 		return nil
 	}
-	if w.Mode == Virtual {
+	if w.Mode == bench.Virtual {
 		err = st.virtual(ctx, w, len(points), measure)
 	} else {
 		err = st.real(ctx, w, len(points), measure)
@@ -108,16 +108,16 @@ func cellsText(cells []table.Cell) string {
 }
 
 // rcMeasuring measures a system at a point with what plays it.
-type rcMeasuring func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error
+type rcMeasuring func(i int, mode client.Mode, play func(rcPoint, client.Mode) (Played, error)) error
 
 // virtual gives each measurement a bubble and a new store.
-func (st rcStudy) virtual(ctx context.Context, w Run, points int, measure rcMeasuring) error {
+func (st rcStudy) virtual(ctx context.Context, w bench.Run, points int, measure rcMeasuring) error {
 	for i := range points {
 		for _, mode := range rcSystems() {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := measure(i, mode, func(p rcPoint, mode client.Mode) (played geostore.Played, err error) {
+			err := measure(i, mode, func(p rcPoint, mode client.Mode) (played Played, err error) {
 				w.Bubble(func() { played, err = rcInBubble(ctx, w.Seed, p, mode) })
 				return played, err
 			})
@@ -137,17 +137,17 @@ const rcWarmUp = 3 * time.Second
 // happens to send together: the less there is of it, the more alike are two runs with one seed.
 const rcJitter = time.Microsecond
 
-func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played geostore.Played, err error) {
+func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played Played, err error) {
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
 	ctx := context.WithoutCancel(outer)
-	store, err := geostore.Open(ctx, geostore.Config{
-		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes, Sync: syncTime, Seed: seed,
+	store, err := Open(ctx, Config{
+		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes, Sync: bench.SyncTime, Seed: seed,
 	})
 	if err != nil {
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, rcWarmUp), Txns: p.txns})
+	return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, rcWarmUp), Txns: p.txns})
 }
 
 // jittered returns a matrix whose links between sites have jitter.
@@ -162,22 +162,22 @@ func jittered(m wan.Matrix, jitter time.Duration) wan.Matrix {
 }
 
 // play connects clients for one load.
-func (p rcPoint) play(ctx context.Context, store *geostore.Store, mode client.Mode, l geostore.Load) (geostore.Played, error) {
+func (p rcPoint) play(ctx context.Context, store *Store, mode client.Mode, l Load) (Played, error) {
 	clients, err := store.Connect(mode, cmp.Or(p.clients, rcClients))
 	if err != nil {
-		return geostore.Played{}, err
+		return Played{}, err
 	}
 	defer clients.Close()
 	return clients.Play(ctx, l)
 }
 
 // real loads a store once and puts the systems under the points one after the other.
-func (st rcStudy) real(ctx context.Context, w Run, points int, measure rcMeasuring) error {
-	return withRealStore(ctx, w, wan.SpecRPC(), func(store *geostore.Store) error {
+func (st rcStudy) real(ctx context.Context, w bench.Run, points int, measure rcMeasuring) error {
+	return withRealStore(ctx, w, wan.SpecRPC(), func(store *Store) error {
 		for i := range points {
 			for _, mode := range rcSystems() {
-				err := measure(i, mode, func(p rcPoint, mode client.Mode) (geostore.Played, error) {
-					return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp), For: p.lasting})
+				err := measure(i, mode, func(p rcPoint, mode client.Mode) (Played, error) {
+					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp), For: p.lasting})
 				})
 				if err != nil {
 					return err
@@ -189,9 +189,9 @@ func (st rcStudy) real(ctx context.Context, w Run, points int, measure rcMeasuri
 }
 
 // withRealStore runs a store on disks in a temporary directory, with its keys loaded.
-func withRealStore(ctx context.Context, w Run, m wan.Matrix, f func(*geostore.Store) error) error {
-	return withTempDir(func(dir string) error {
-		store, err := geostore.Open(ctx, geostore.Config{
+func withRealStore(ctx context.Context, w bench.Run, m wan.Matrix, f func(*Store) error) error {
+	return bench.WithTempDir(func(dir string) error {
+		store, err := Open(ctx, Config{
 			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.Options), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
 			Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
 		})
@@ -203,8 +203,8 @@ func withRealStore(ctx context.Context, w Run, m wan.Matrix, f func(*geostore.St
 }
 
 // rcKeysOf is how many keys there are. In virtual mode they cost nothing.
-func rcKeysOf(o Options) uint64 {
-	if o.Mode == Real && o.Quick {
+func rcKeysOf(o bench.Options) uint64 {
+	if o.Mode == bench.Real && o.Quick {
 		return rcQuickKeys
 	}
 	return rcKeys
@@ -212,8 +212,8 @@ func rcKeysOf(o Options) uint64 {
 
 // storeExperiments returns the experiments on the geo-replicated store, in the order in which they
 // are best read.
-func StoreExperiments() []Experiment {
-	return []Experiment{
+func Experiments() []bench.Experiment {
+	return []bench.Experiment{
 		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
 	}
 }

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -10,29 +10,30 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 )
 
-func rcAway() Experiment {
+func rcAway() bench.Experiment {
 	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second")
 }
 
 // rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return
 // take is not hidden by what the computer has left over, nor is it that.
-func rcAwayHalf() Experiment {
+func rcAwayHalf() bench.Experiment {
 	return awayExperiment("rc-away-half", 0.5, "the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait for one another")
 }
 
-func awayExperiment(name string, share float64, summary string) Experiment {
-	return Experiment{
+func awayExperiment(name string, share float64, summary string) bench.Experiment {
+	return bench.Experiment{
 		Name:    name,
 		Summary: summary,
-		Modes:   []Mode{Real},
+		Modes:   []bench.Mode{bench.Real},
 		Away:    true,
 		Bubbles: true,
-		Measure: func(ctx context.Context, w Run) ([]table.Row, error) { return away(ctx, w, share) },
+		Measure: func(ctx context.Context, w bench.Run) ([]table.Row, error) { return away(ctx, w, share) },
 		Figures: []figure.Spec{
 			{
 				Suffix: "commits", Title: "A site leaves and comes back: commits", X: "second", XLabel: "seconds",
@@ -69,9 +70,9 @@ type awayPhase struct {
 	begin   func() error
 }
 
-func away(ctx context.Context, w Run, share float64) (rows []table.Row, err error) {
+func away(ctx context.Context, w bench.Run, share float64) (rows []table.Row, err error) {
 	if w.Program == "" {
-		return nil, errNoProgram
+		return nil, bench.ErrNoProgram
 	}
 	// A store grows, and its commits cost more, whether or not a machine is killed: the same run
 	// without that tells what a site's absence and return take.
@@ -94,14 +95,14 @@ func away(ctx context.Context, w Run, share float64) (rows []table.Row, err erro
 
 // awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is
 // a share of what the store takes at first.
-func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []table.Row, err error) {
+func awayOnce(ctx context.Context, w bench.Run, share float64, kill bool) (rows []table.Row, err error) {
 	nothing := func(*replicated.Processes) error { return nil }
 	run, killed, restarted := "undisturbed", nothing, nothing
 	if kill {
 		run = "killed"
 		killed, restarted = func(s *replicated.Processes) error { return s.Kill(awayGone) }, func(s *replicated.Processes) error { return s.Restart(awayGone) }
 	}
-	err = withTempDir(func(dir string) error {
+	err = bench.WithTempDir(func(dir string) error {
 		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: awayRoundTrip, retain: awayRetain})
 		if err != nil {
 			return err
@@ -111,16 +112,16 @@ func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []tabl
 		if err := store.load(ctx, peersClients); err != nil {
 			return err
 		}
-		m := &awayRun{name: run, store: store, Run: w, keys: Pick(w.Options, awayQuickKeys, awayKeys)}
-		gone := Pick(w.Options, 25, 600)
+		m := &awayRun{name: run, store: store, Run: w, keys: bench.Pick(w.Options, awayQuickKeys, awayKeys)}
+		gone := bench.Pick(w.Options, 25, 600)
 		if w.Away > 0 {
 			gone = max(int(w.Away/time.Second), 1)
 		}
 		rows, err = m.run(ctx, []awayPhase{
 			{"warm", awayWarm, func() error { return nil }},
-			{"up", Pick(w.Options, 8, 20), func() error { m.pace(share); return nil }},
+			{"up", bench.Pick(w.Options, 8, 20), func() error { m.pace(share); return nil }},
 			{"away", gone, func() error { return killed(store.servers) }},
-			{"back", Pick(w.Options, 25, 120), func() error { return restarted(store.servers) }},
+			{"back", bench.Pick(w.Options, 25, 120), func() error { return restarted(store.servers) }},
 		})
 		return err
 	})
@@ -129,7 +130,7 @@ func awayOnce(ctx context.Context, w Run, share float64, kill bool) (rows []tabl
 
 // awayRun drives clients and counts by second.
 type awayRun struct {
-	Run
+	bench.Run
 	name  string
 	store rival
 	keys  int
@@ -196,7 +197,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, err
 	defer stop()
 	for client := range peersClients {
 		driving.Go(func() {
-			for chance := Random(m.Seed, uint64(client)); ctx.Err() == nil; {
+			for chance := bench.Random(m.Seed, uint64(client)); ctx.Err() == nil; {
 				m.put(ctx, client, chance)
 			}
 		})

@@ -1,24 +1,27 @@
-package bench
+package geostore
 
 import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/replicated"
 )
 
 func TestPeersWithoutEtcd(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := rcPeers().Run(t.Context(), Options{Quick: true, Program: "foresay"}); !errors.Is(err, errNoEtcd) {
+	if _, err := rcPeers().Run(t.Context(), bench.Options{Quick: true, Program: "foresay"}); !errors.Is(err, errNoEtcd) {
 		t.Errorf("without etcd: %v", err)
 	}
 }
 
 // TestRivalRow: ratios are the medians of those within a round.
 func TestRivalRow(t *testing.T) {
-	base := []rivalRound{{perSecond: 100, cpuPerOp: 10}, {perSecond: 400, cpuPerOp: 20}, {perSecond: 200, cpuPerOp: 40}}
-	own := []rivalRound{
-		{perSecond: 50, cpuPerOp: 30, took: []time.Duration{3 * time.Millisecond}}, {perSecond: 400, cpuPerOp: 20, took: []time.Duration{time.Millisecond}},
-		{perSecond: 300, cpuPerOp: 80, took: []time.Duration{2 * time.Millisecond}},
+	base := []replicated.Turn{{PerSecond: 100, CPUPerOp: 10}, {PerSecond: 400, CPUPerOp: 20}, {PerSecond: 200, CPUPerOp: 40}}
+	own := []replicated.Turn{
+		{PerSecond: 50, CPUPerOp: 30, Took: []time.Duration{3 * time.Millisecond}}, {PerSecond: 400, CPUPerOp: 20, Took: []time.Duration{time.Millisecond}},
+		{PerSecond: 300, CPUPerOp: 80, Took: []time.Duration{2 * time.Millisecond}},
 	}
 	row := rivalRow("put", "foresay", own, base)
 	for name, want := range map[string]float64{

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -31,7 +32,7 @@ type awayDisk struct {
 
 // used returns what has been used so far.
 func (m *awayRun) used(ctx context.Context) awayUsed {
-	u := awayUsed{at: time.Now(), clients: CpuTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(), disks: make([]awayDisk, len(m.store.pages))}
+	u := awayUsed{at: time.Now(), clients: bench.CPUTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(), disks: make([]awayDisk, len(m.store.pages))}
 	ctx, cancel := context.WithTimeout(ctx, time.Second/2)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -18,11 +18,11 @@ import (
 // rcLAN is the round trip between sites that are racks of one room.
 const rcLAN = 500 * time.Microsecond
 
-func rcHot() Experiment {
-	return Experiment{
+func rcHot() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-hot",
 		Summary: "clients of three sites 0.5 ms apart, all of which add to one key: commits per second, attempts per commit; virtual: a disk syncs in 1 ms",
-		Modes:   []Mode{Real, Virtual},
+		Modes:   []bench.Mode{bench.Real, bench.Virtual},
 		Bubbles: true,
 		Measure: hotKey,
 		Figures: []figure.Spec{
@@ -54,18 +54,18 @@ func (hotWorkload) Next(*rand.Rand) workload.Txn {
 func hotModes() []client.Mode { return []client.Mode{client.Spec, client.Predicated} }
 
 // hotKey gives each measurement a store of its own, on disks or in a bubble.
-func hotKey(ctx context.Context, w Run) ([]table.Row, error) {
-	perSite := Pick(w.Options, []int{3, 16}, []int{3, 16, 67})
+func hotKey(ctx context.Context, w bench.Run) ([]table.Row, error) {
+	perSite := bench.Pick(w.Options, []int{3, 16}, []int{3, 16, 67})
 	var rows []table.Row
 	for i, n := range perSite {
 		for j, mode := range hotModes() {
 			w.Step(i*len(hotModes())+j, len(perSite)*len(hotModes()), fmt.Sprintf("%v clients=%d", mode, 3*n))
-			var played geostore.Played
+			var played Played
 			var err error
-			if w.Mode == Virtual {
+			if w.Mode == bench.Virtual {
 				w.Bubble(func() { played, err = hotPlay(ctx, w, mode, n, "") })
 			} else {
-				err = withTempDir(func(dir string) error {
+				err = bench.WithTempDir(func(dir string) error {
 					played, err = hotPlay(ctx, w, mode, n, dir)
 					return err
 				})
@@ -79,18 +79,18 @@ func hotKey(ctx context.Context, w Run) ([]table.Row, error) {
 	return rows, nil
 }
 
-func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir string) (played geostore.Played, err error) {
+func hotPlay(outer context.Context, w bench.Run, mode client.Mode, perSite int, dir string) (played Played, err error) {
 	ctx := outer
-	if w.Mode == Virtual {
+	if w.Mode == bench.Virtual {
 		ctx = context.WithoutCancel(outer) // its channel belongs to no bubble
 	}
-	cfg := geostore.Config{
+	cfg := Config{
 		Matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), Shards: rcShards, Keys: 1, ValueBytes: rcValueBytes, Seed: w.Seed, Dir: dir, Loopback: dir != "",
 	}
-	if w.Mode == Virtual {
-		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, rcJitter), syncTime
+	if w.Mode == bench.Virtual {
+		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, rcJitter), bench.SyncTime
 	}
-	store, err := geostore.Open(ctx, cfg)
+	store, err := Open(ctx, cfg)
 	if err != nil {
 		return played, err
 	}
@@ -100,10 +100,10 @@ func hotPlay(outer context.Context, w Run, mode client.Mode, perSite int, dir st
 		return played, err
 	}
 	defer clients.Close()
-	return clients.Play(ctx, geostore.Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: Pick(w.Options, 2*time.Second, 8*time.Second)})
+	return clients.Play(ctx, Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 2*time.Second, 8*time.Second)})
 }
 
-func hotRow(mode client.Mode, clients int, p geostore.Played) table.Row {
+func hotRow(mode client.Mode, clients int, p Played) table.Row {
 	m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", clients)}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
 	row := m.row("all", p.Txns, total(p.Commits))
 	attempts := 0

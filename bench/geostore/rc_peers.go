@@ -1,4 +1,4 @@
-package bench
+package geostore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
@@ -23,11 +24,11 @@ const (
 	peersValueBytes = 100
 )
 
-func rcPeers() Experiment {
-	return Experiment{
+func rcPeers() bench.Experiment {
+	return bench.Experiment{
 		Name:    "rc-peers",
 		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per second, latency, the servers' processor time",
-		Modes:   []Mode{Real},
+		Modes:   []bench.Mode{bench.Real},
 		Measure: besideEtcd,
 		Figures: []figure.Spec{
 			{
@@ -54,24 +55,18 @@ type rival struct {
 	get     func(ctx context.Context, client int, key string) error
 }
 
-// rivalRound is what a rival did in a turn.
-type rivalRound struct {
-	perSecond, cpuPerOp float64
-	took                []time.Duration
-}
-
 // errNoEtcd says how to get what the experiment compares with.
 var errNoEtcd = errors.New("there is no program etcd on the PATH; Debian's package etcd-server has it: apt-get install etcd-server")
 
-func besideEtcd(ctx context.Context, w Run) (rows []table.Row, err error) {
+func besideEtcd(ctx context.Context, w bench.Run) (rows []table.Row, err error) {
 	etcd := replicated.Etcd()
 	if etcd == "" {
 		return nil, errNoEtcd
 	}
 	if w.Program == "" {
-		return nil, errNoProgram
+		return nil, bench.ErrNoProgram
 	}
-	err = withTempDir(func(dir string) error {
+	err = bench.WithTempDir(func(dir string) error {
 		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: rivalRoundTrip, retain: time.Minute})
 		if err != nil {
 			return err
@@ -82,25 +77,25 @@ func besideEtcd(ctx context.Context, w Run) (rows []table.Row, err error) {
 			return err
 		}
 		defer other.close()
-		rows, err = w.takeTurns(ctx, []rival{other, store})
+		rows, err = takeTurns(ctx, w, []rival{other, store})
 		return err
 	})
 	return rows, err
 }
 
 // takeTurns measures each operation. The first rival is what the others are compared with.
-func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]table.Row, error) {
+func takeTurns(ctx context.Context, w bench.Run, rivals []rival) ([]table.Row, error) {
 	for _, r := range rivals {
 		w.Step(0, 3, "loading "+r.name)
-		if err := r.load(ctx, Pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
+		if err := r.load(ctx, bench.Pick(w.Options, peersQuickKeys, peersKeys)); err != nil {
 			return nil, fmt.Errorf("%s: load: %w", r.name, err)
 		}
 	}
 	var rows []table.Row
 	for i, op := range []string{"put", "change", "get"} {
-		rounds := make([][]rivalRound, len(rivals))
-		for n := range Pick(w.Options, 2, 9) {
-			for _, j := range Random(w.Seed, uint64(i), uint64(n)).Perm(len(rivals)) {
+		rounds := make([][]replicated.Turn, len(rivals))
+		for n := range bench.Pick(w.Options, 2, 9) {
+			for _, j := range bench.Random(w.Seed, uint64(i), uint64(n)).Perm(len(rivals)) {
 				w.Step(i, 3, fmt.Sprintf("%s %s round=%d", op, rivals[j].name, n+1))
 				r, err := rivals[j].turn(ctx, w, op, w.Seed+uint64(n))
 				if err != nil {
@@ -117,15 +112,15 @@ func (w Run) takeTurns(ctx context.Context, rivals []rival) ([]table.Row, error)
 }
 
 // rivalRow has the medians of the rounds, and those of the ratios within a round.
-func rivalRow(op, name string, own, base []rivalRound) table.Row {
+func rivalRow(op, name string, own, base []replicated.Turn) table.Row {
 	var took []time.Duration
 	var rates, cpu, rateRatio, cpuRatio []float64
 	for i, r := range own {
-		took = append(took, r.took...)
-		rates, cpu = append(rates, r.perSecond), append(cpu, r.cpuPerOp)
-		rateRatio = append(rateRatio, r.perSecond/base[i].perSecond)
-		if base[i].cpuPerOp > 0 {
-			cpuRatio = append(cpuRatio, r.cpuPerOp/base[i].cpuPerOp)
+		took = append(took, r.Took...)
+		rates, cpu = append(rates, r.PerSecond), append(cpu, r.CPUPerOp)
+		rateRatio = append(rateRatio, r.PerSecond/base[i].PerSecond)
+		if base[i].CPUPerOp > 0 {
+			cpuRatio = append(cpuRatio, r.CPUPerOp/base[i].CPUPerOp)
 		}
 	}
 	slices.Sort(took)
@@ -191,8 +186,8 @@ func (r rival) all(f func(client int) error) error {
 
 // turn has the clients make one operation after the other. Those on their way at the end are part
 // of it.
-func (r rival) turn(ctx context.Context, w Run, op string, seed uint64) (rivalRound, error) {
-	keys, lasting := Pick(w.Options, peersQuickKeys, peersKeys), Pick(w.Options, 300*time.Millisecond, 2*time.Second)
+func (r rival) turn(ctx context.Context, w bench.Run, op string, seed uint64) (replicated.Turn, error) {
+	keys, lasting := bench.Pick(w.Options, peersQuickKeys, peersKeys), bench.Pick(w.Options, 300*time.Millisecond, 2*time.Second)
 	began, cpu := time.Now(), r.servers.CPU()
 	took := make([][]time.Duration, peersClients)
 	err := r.all(func(client int) error {
@@ -206,12 +201,10 @@ func (r rival) turn(ctx context.Context, w Run, op string, seed uint64) (rivalRo
 		}
 		return context.Cause(ctx)
 	})
-	out := rivalRound{took: slices.Concat(took...)}
-	if err == nil && len(out.took) == 0 {
+	out := replicated.NewTurn(took, time.Since(began), r.servers.CPU()-cpu)
+	if err == nil && len(out.Took) == 0 {
 		err = errors.New("no operation ended")
 	}
-	out.perSecond = float64(len(out.took)) / time.Since(began).Seconds()
-	out.cpuPerOp = float64((r.servers.CPU() - cpu).Microseconds()) / float64(max(len(out.took), 1))
 	return out, err
 }
 
