@@ -12,7 +12,6 @@ import (
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/smr"
 )
 
 // A Mode says what time an experiment runs in.
@@ -179,16 +178,6 @@ func (e Experiment) Draw(r *Result) ([]figure.Picture, error) {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	return pictures, nil
-}
-
-// protocols returns the protocols that are measured: the one asked for; else the first for a quick
-// run, and all for a full one.
-func protocols(o Options) []smr.Protocol {
-	all := catalog.Protocols()
-	if o.Protocol != "" {
-		return slices.DeleteFunc(all, func(p smr.Protocol) bool { return p.Name != o.Protocol })
-	}
-	return Pick(o, all[:1], all)
 }
 
 // CheckProtocol says why Options.Protocol cannot have a value.

@@ -39,7 +39,7 @@ func perMode[T any](o bench.Options, virtual, real T) T {
 // rounds is how often real mode repeats each trial of an open loop.
 func rounds(o bench.Options) int { return bench.Pick(o, 1, 5) }
 
-func Chain() studied {
+func chain() studied {
 	return studied{
 		Name:    "chain",
 		Summary: "4 dependent calls of 10 ms; 0 to 100 % of predictions right (SpecRPC figure 8a)",

@@ -102,17 +102,17 @@ func Experiments() []bench.Experiment {
 		if e.Name == "limits" {
 			all = append(all, observeOverhead())
 		}
-		all = append(all, e.Experiment())
+		all = append(all, e.experiment())
 	}
 	return all
 }
 
 // studies are all experiments that are studies.
 func studies() []studied {
-	return []studied{Chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
+	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
 }
 
-func (e studied) Experiment() bench.Experiment {
+func (e studied) experiment() bench.Experiment {
 	return bench.Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
 }
 

@@ -119,7 +119,7 @@ func TestStudiesDrawTheirFigures(t *testing.T) {
 				s.tally[g][i] = r
 			}
 		}
-		pictures, err := e.Experiment().Draw(&bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
+		pictures, err := e.experiment().Draw(&bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
 		if err != nil || len(pictures) != len(e.Figures) {
 			t.Errorf("%s: %d of %d figures, %v", e.Name, len(pictures), len(e.Figures), err)
 		}

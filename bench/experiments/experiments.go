@@ -1,3 +1,4 @@
+// Package experiments has the list of all experiments.
 package experiments
 
 import (
@@ -6,11 +7,12 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/calls"
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/replicated"
 )
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(calls.Experiments(), bench.ReplicationExperiments(), geostore.Experiments())
+	return slices.Concat(calls.Experiments(), replicated.Experiments(), geostore.Experiments())
 }
 
 // Lookup returns the experiment of that name.

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -15,7 +14,7 @@ import (
 // served is a service whose replicas are processes of the foresay program, with a client. Nothing
 // of it is encrypted.
 type served struct {
-	servers *replicated.Processes
+	servers *Processes
 	client  *service.Client
 }
 
@@ -33,7 +32,7 @@ func startServed(ctx context.Context, program, dir string, cfg service.Config) (
 	}
 	cfg.Cluster, cfg.Insecure, cfg.Log = "bench", true, service.Log{Level: "error"}
 	for i := range 3 {
-		address, err := replicated.FreeAddress()
+		address, err := FreeAddress()
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +56,7 @@ func startServed(ctx context.Context, program, dir string, cfg service.Config) (
 	if err := client.Check(); err != nil {
 		return nil, err
 	}
-	servers, err := replicated.StartService(ctx, program, files)
+	servers, err := StartService(ctx, program, files)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/foresay/foresay/smr/epaxos"
 )
 
-var _ epaxos.Interferer = (*table)(nil)
+var _ epaxos.Interferer = (*cells)(nil)
 
-func TestTable(t *testing.T) {
-	a := newTable()
+func TestCells(t *testing.T) {
+	a := newCells()
 	for _, c := range [][2]string{{"key....1", "value..1"}, {"key....2", "value..2"}, {"key....1", "value..3"}} {
 		if got := a.Apply(put(c[0], c[1])); string(got) != c[1] {
 			t.Errorf("put %s: %q", c, got)
@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if err := a.Snapshot(&b); err != nil {
 		t.Fatal(err)
 	}
-	other := newTable()
+	other := newCells()
 	other.Apply(put("key....9", "value..9"))
 	if err := other.Restore(&b); err != nil || !maps.Equal(a.rows, other.rows) {
 		t.Errorf("restored %v, %v", other.rows, err)

@@ -112,7 +112,7 @@ func smallRetwis() rcStudy {
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
 	run := func() []table.Row {
-		rows, err := smallRetwis().run(t.Context(), bench.Run{bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, "small"})
+		rows, err := smallRetwis().run(t.Context(), bench.Run{Options: bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, Experiment: "small"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
@@ -17,12 +17,12 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-func smrFailover() Experiment {
-	return Experiment{
+func smrFailover() bench.Experiment {
+	return bench.Experiment{
 		Name:    "smr-failover",
 		Summary: "how long nobody is answered when any of three replicas in North America is killed",
-		Modes:   []Mode{Virtual},
-		Measure: Points(failoverPoints),
+		Modes:   []bench.Mode{bench.Virtual},
+		Measure: bench.Points(failoverPoints),
 		Figures: []figure.Spec{
 			{
 				Title: "Time without an answer after a replica's death, longest of all kills", Y: "gap_max_ms", YLabel: "gap (ms)",
@@ -40,18 +40,18 @@ func smrFailover() Experiment {
 type death struct {
 	system smr.Protocol
 	cells  []table.Cell // that tell its variant
-	victim replicated.Victim
+	victim Victim
 	killed string // the victim, as rows have it
 	kills  int
 }
 
 // deaths returns the cases: in protocols with a leader it is killed, or another replica; in the
 // others any replica is, in turn.
-func deaths(o Options) []death {
-	leaders, others := Pick(o, 4, 1000), Pick(o, 2, 200)
+func deaths(o bench.Options) []death {
+	leaders, others := bench.Pick(o, 4, 1000), bench.Pick(o, 2, 200)
 	var all []death
 	for _, p := range catalog.Protocols() {
-		d := death{system: p, victim: replicated.Other, cells: variantCells(p, dominoOptions(p), "")}
+		d := death{system: p, victim: Other, cells: variantCells(p, dominoOptions(p), "")}
 		if p.Name == "epaxos" {
 			d.cells = variantCells(p, domino.Options{}, "writes commute")
 		}
@@ -61,7 +61,7 @@ func deaths(o Options) []death {
 		} else {
 			d.killed, d.kills = "other", others
 			leads := d
-			leads.victim, leads.killed, leads.kills = replicated.Leader, "leader", leaders
+			leads.victim, leads.killed, leads.kills = Leader, "leader", leaders
 			all = append(all, leads, d)
 		}
 		if p.Name == "epaxos" {
@@ -82,11 +82,11 @@ func conflicting(p smr.Protocol) smr.Protocol {
 	return p
 }
 
-func failoverPoints(o Options) []Point {
-	var points []Point
+func failoverPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
 	for _, d := range deaths(o) {
 		for _, ack := range acks() {
-			points = append(points, Point{
+			points = append(points, bench.Point{
 				Doing: fmt.Sprintf("%s %s, %s killed %d times", d.system.Name, ack, d.killed, d.kills),
 				Run:   func(ctx context.Context) ([]table.Row, error) { return failoverRow(ctx, o, d, ack) },
 			})
@@ -95,7 +95,7 @@ func failoverPoints(o Options) []Point {
 	return points
 }
 
-func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]table.Row, error) {
+func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]table.Row, error) {
 	na3, err := wan.Preset("na3")
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]table.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		g, err := replicated.Failover(replicated.Setting{
-			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: SyncTime,
+		g, err := Failover(Setting{
+			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: bench.SyncTime,
 		}, d.victim)
 		if err != nil {
 			return nil, err

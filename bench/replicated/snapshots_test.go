@@ -1,13 +1,15 @@
-package bench
+package replicated
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/bench"
 )
 
 func TestSnapshotsWithoutProgram(t *testing.T) {
-	if _, err := smrSnapshots().Run(t.Context(), Options{Quick: true}); err == nil || !strings.Contains(err.Error(), "Program") {
+	if _, err := smrSnapshots().Run(t.Context(), bench.Options{Quick: true}); err == nil || !strings.Contains(err.Error(), "Program") {
 		t.Errorf("without a program: %v", err)
 	}
 }
@@ -16,22 +18,22 @@ func TestSnapshotsWithoutProgram(t *testing.T) {
 // says so if it cannot.
 func TestProtocolOption(t *testing.T) {
 	for _, c := range []struct {
-		e      Experiment
-		points func(Options) []Point
+		e      bench.Experiment
+		points func(bench.Options) []bench.Point
 	}{{smrSnapshots(), snapshotsPoints}, {smrLarge(), bulkPoints}} {
-		for _, o := range []Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
+		for _, o := range []bench.Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
 			if points := c.points(o); len(points) != 1 || points[0].Doing != "mencius" {
 				t.Errorf("%s, quick %v: %v, want one point, mencius", c.e.Name, o.Quick, points)
 			}
 		}
-		if n := len(c.points(Options{})); n != 7 {
+		if n := len(c.points(bench.Options{})); n != 7 {
 			t.Errorf("%s measures %d protocols, want 7", c.e.Name, n)
 		}
-		if _, err := c.e.Run(t.Context(), Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
+		if _, err := c.e.Run(t.Context(), bench.Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
 			t.Errorf("%s: an unknown protocol: %v", c.e.Name, err)
 		}
 	}
-	if _, err := smrFailover().Run(t.Context(), Options{Protocol: "raft"}); err == nil || !strings.Contains(err.Error(), "none can be chosen") {
+	if _, err := smrFailover().Run(t.Context(), bench.Options{Protocol: "raft"}); err == nil || !strings.Contains(err.Error(), "none can be chosen") {
 		t.Errorf("a protocol for an experiment without: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
@@ -77,12 +77,12 @@ func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration
 	if err != nil {
 		return nil, err
 	}
-	setting := replicated.Setting{
+	setting := Setting{
 		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: dominoEvery, Clients: p.clients, Keys: keys,
 		RoundTrip: max(dominoRoundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: dominoSkew,
 	}
 	setting.WAN.Matrix = d.Matrix.WithNoise(p.noise)
-	measured, err := replicated.Latency(setting, lasting)
+	measured, err := Latency(setting, lasting)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (p dominoPoint) modelled() (plan.System, bool) {
 }
 
 // rows returns what was measured beside what is expected.
-func (p dominoPoint) rows(measured []replicated.SiteLatency, b bounds) []table.Row {
+func (p dominoPoint) rows(measured []SiteLatency, b bounds) []table.Row {
 	var all []time.Duration
 	var every dominoCounts
 	var each []table.Row
@@ -299,17 +299,17 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 }
 
 // dominoExperiment makes the points of an experiment.
-func dominoExperiment(o Options, lasting time.Duration, points []dominoPoint) []Point {
-	var out []Point
+func dominoExperiment(o bench.Options, lasting time.Duration, points []dominoPoint) []bench.Point {
+	var out []bench.Point
 	for _, p := range points {
-		out = append(out, Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) { return p.run(ctx, o.Seed, lasting) }})
+		out = append(out, bench.Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) { return p.run(ctx, o.Seed, lasting) }})
 	}
 	return out
 }
 
 // dominoFloor is the floor's distribution as a point.
-func dominoFloor(network, curve string, ack smr.Ack) Point {
-	return Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) { return dominoFloorRows(network, curve, ack) }}
+func dominoFloor(network, curve string, ack smr.Ack) bench.Point {
+	return bench.Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) { return dominoFloorRows(network, curve, ack) }}
 }
 
 // catalogOf returns the catalog's protocols of some names, or all.

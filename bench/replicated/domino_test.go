@@ -1,12 +1,12 @@
-package bench
+package replicated
 
 import (
 	"math"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -15,9 +15,9 @@ import (
 )
 
 // quickRows runs an experiment on its quick scale.
-func quickRows(t *testing.T, e Experiment) []table.Row {
+func quickRows(t *testing.T, e bench.Experiment) []table.Row {
 	t.Helper()
-	r, err := e.Run(t.Context(), Options{Quick: true, Seed: 1})
+	r, err := e.Run(t.Context(), bench.Options{Quick: true, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func quickRows(t *testing.T, e Experiment) []table.Row {
 	return r.Rows
 }
 
-func number(t *testing.T, r table.Row, name string) float64 {
+func numberOf(t *testing.T, r table.Row, name string) float64 {
 	t.Helper()
 	n, ok := r.Number(name)
 	if !ok {
@@ -41,7 +41,7 @@ func number(t *testing.T, r table.Row, name string) float64 {
 // the thesis' numbers for Domino hold.
 func TestCommitsAreTheModels(t *testing.T) {
 	sites, floors, few := 0, 0, map[string]float64{}
-	for _, r := range quickRows(t, DominoCommit()) {
+	for _, r := range quickRows(t, dominoCommit()) {
 		system, site, noisy := r.Text("system"), r.Text("site"), r.Text("jitter") != "none"
 		if site == "distribution" {
 			if system == "floor" {
@@ -49,27 +49,27 @@ func TestCommitsAreTheModels(t *testing.T) {
 			}
 			continue
 		}
-		p50, p95 := number(t, r, "p50_ms"), number(t, r, "p95_ms")
+		p50, p95 := numberOf(t, r, "p50_ms"), numberOf(t, r, "p95_ms")
 		// of two clients the median is one's
-		if p50 < number(t, r, "floor_p50_ms")-0.001 && r.Text("clients") == "all" {
+		if p50 < numberOf(t, r, "floor_p50_ms")-0.001 && r.Text("clients") == "all" {
 			t.Errorf("%v is below the floor", r)
 		}
-		if number(t, r, "calls") < 150 {
+		if numberOf(t, r, "calls") < 150 {
 			t.Errorf("few calls: %v", r)
 		}
 		if r.Text("figure") == "few-clients" {
-			few[system+" "+r.Text("clients")] = number(t, r, "mean_ms")
+			few[system+" "+r.Text("clients")] = numberOf(t, r, "mean_ms")
 			continue
 		}
-		if system == "domino" && site == "all" && number(t, r, "slack_ms") == 0 {
+		if system == "domino" && site == "all" && numberOf(t, r, "slack_ms") == 0 {
 			if p50 > 49 || p95 > 71 {
 				t.Errorf("p50 %v and p95 %v, want at most 49 and 71 ms: %v", p50, p95, r)
 			}
 			// five sites of nine, and now and then another one
-			if dfp := number(t, r, "dfp_pct"); dfp < 54 || dfp > 60 {
+			if dfp := numberOf(t, r, "dfp_pct"); dfp < 54 || dfp > 60 {
 				t.Errorf("%v %% of the commands tried DFP", dfp)
 			}
-			if fast := number(t, r, "fast_path_pct"); fast < 80 || fast > 100 {
+			if fast := numberOf(t, r, "fast_path_pct"); fast < 80 || fast > 100 {
 				t.Errorf("%v %% of them took the fast path", fast)
 			}
 		}
@@ -111,10 +111,10 @@ func TestExecutionRows(t *testing.T) {
 			continue
 		}
 		limit, ok := most[r.Text("options")]
-		if !ok || r.Text("ack") != "executed" || number(t, r, "slack_ms") != 2 {
+		if !ok || r.Text("ack") != "executed" || numberOf(t, r, "slack_ms") != 2 {
 			t.Errorf("another row: %v", r)
 		}
-		if p50 := number(t, r, "p50_ms"); p50 > limit || p50 < number(t, r, "floor_p50_ms") {
+		if p50 := numberOf(t, r, "p50_ms"); p50 > limit || p50 < numberOf(t, r, "floor_p50_ms") {
 			t.Errorf("p50 %v: %v", p50, r)
 		}
 		delete(most, r.Text("options"))
@@ -129,8 +129,8 @@ func TestPercentileRows(t *testing.T) {
 	fast, tail := map[float64]float64{}, map[float64]float64{}
 	for _, r := range quickRows(t, dominoPercentile()) {
 		if r.Text("site") == "all" {
-			slack := number(t, r, "slack_ms")
-			fast[slack], tail[slack] = number(t, r, "fast_path_pct"), number(t, r, "p99_ms")
+			slack := numberOf(t, r, "slack_ms")
+			fast[slack], tail[slack] = numberOf(t, r, "fast_path_pct"), numberOf(t, r, "p99_ms")
 		}
 	}
 	if len(fast) != 2 || fast[8] < fast[0] || fast[8] < 99 || tail[8] > tail[0] {
@@ -149,7 +149,7 @@ func TestAdaptation(t *testing.T) {
 		{adaptClient, domino.Protocol(), []float64{30, 50, 60}}, {adaptClient, mencius.Protocol(), []float64{60, 80, 100}},
 		{adaptReplicas, domino.Protocol(), []float64{60, 60, 70}}, {adaptReplicas, mencius.Protocol(), []float64{60, 90, 90}},
 	} {
-		rows, err := adaptRows(Options{Seed: 1}, c.part, c.protocol)
+		rows, err := adaptRows(bench.Options{Seed: 1}, c.part, c.protocol)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestAdaptation(t *testing.T) {
 			}
 		}
 		for _, r := range rows {
-			at, took := number(t, r, "at_s"), number(t, r, "latency_ms")
+			at, took := numberOf(t, r, "at_s"), numberOf(t, r, "latency_ms")
 			era := int(at / adaptEra.Seconds())
 			if model, ok := r.Number("model_ms"); ok && model != c.want[era] {
 				t.Errorf("%s %s at %v s: the model says %v ms, want %v", c.part, c.protocol.Name, at, model, c.want[era])
@@ -190,13 +190,13 @@ func TestDominoRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples := func(ms ...int) (out []replicated.Sample) {
+	samples := func(ms ...int) (out []Sample) {
 		for _, m := range ms {
-			out = append(out, replicated.Sample{Took: time.Duration(m) * time.Millisecond})
+			out = append(out, Sample{Took: time.Duration(m) * time.Millisecond})
 		}
 		return out
 	}
-	measured := []replicated.SiteLatency{
+	measured := []SiteLatency{
 		{Site: "IA", Calls: samples(36, 40, 38), Answered: 3, Tried: 3, Taken: 2}, {Site: "WA", Calls: samples(67), Answered: 1},
 	}
 	p := dominoPoint{network: "na3", clients: []wan.Site{"IA", "WA"}, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: "curve", figure: "all", sites: "each"}
@@ -272,9 +272,9 @@ func TestMarksHaveLines(t *testing.T) {
 	}
 	marks := 0
 	for _, c := range []struct {
-		e      Experiment
+		e      bench.Experiment
 		points []dominoPoint
-	}{{DominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
+	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
 		for _, f := range c.e.Figures {
 			names := drawn(f, c.points)
 			for _, m := range f.Marks {
@@ -298,7 +298,7 @@ func TestVariantCells(t *testing.T) {
 	say := func(cells []table.Cell) string {
 		return table.Row(cells).Text("slack_ms") + " " + table.Row(cells).Text("options")
 	}
-	for _, d := range deaths(Options{Quick: true}) {
+	for _, d := range deaths(bench.Options{Quick: true}) {
 		name := d.system.Name
 		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
 			t.Errorf("smr-failover of %s: %q, want %q", name, got, want[name])

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
@@ -25,13 +26,13 @@ const (
 	restingBytes        = 1 << 20 // a merge of snapshots writes more in half a second
 )
 
-func smrSnapshots() Experiment {
-	return Experiment{
+func smrSnapshots() bench.Experiment {
+	return bench.Experiment{
 		Name:        "smr-snapshots",
 		Summary:     "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
-		Modes:       []Mode{Real},
+		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
-		Measure:     Points(snapshotsPoints),
+		Measure:     bench.Points(snapshotsPoints),
 		Figures: []figure.Spec{
 			{
 				Suffix: "ops", Title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", Y: "ops_ratio", YLabel: "times that without snapshots",
@@ -49,10 +50,10 @@ func smrSnapshots() Experiment {
 	}
 }
 
-func snapshotsPoints(o Options) []Point {
-	var points []Point
+func snapshotsPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
 	for _, p := range protocols(o) {
-		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
+		points = append(points, bench.Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
@@ -71,9 +72,9 @@ type snapshotsTurn struct {
 	back      time.Duration // that a replica took to come back, 0 if it did not
 }
 
-func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
-	every := Pick(o, 500, 20_000)
-	err = WithTempDir(func(dir string) error {
+func snapshotsRow(ctx context.Context, o bench.Options, p smr.Protocol) (rows []table.Row, err error) {
+	every := bench.Pick(o, 500, 20_000)
+	err = bench.WithTempDir(func(dir string) error {
 		var groups []*snapshotsGroup // with snapshots, and without
 		for i, every := range []int{every, snapshotsNever} {
 			g, err := startSnapshots(ctx, o.Program, filepath.Join(dir, fmt.Sprint(i)), p, every)
@@ -81,15 +82,15 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.
 				return err
 			}
 			defer g.close()
-			if err := g.load(ctx, Pick(o, 200, 60_000)); err != nil {
+			if err := g.load(ctx, bench.Pick(o, 200, 60_000)); err != nil {
 				return fmt.Errorf("load: %w", err)
 			}
 			groups = append(groups, g)
 		}
 		turns := make([][]snapshotsTurn, len(groups))
-		for n := range Pick(o, 1, 4) {
-			for _, i := range Random(o.Seed, uint64(n)).Perm(len(groups)) {
-				turn, err := groups[i].turn(ctx, Pick(o, 500*time.Millisecond, 8*time.Second))
+		for n := range bench.Pick(o, 1, 4) {
+			for _, i := range bench.Random(o.Seed, uint64(n)).Perm(len(groups)) {
+				turn, err := groups[i].turn(ctx, bench.Pick(o, 500*time.Millisecond, 8*time.Second))
 				if err != nil {
 					return fmt.Errorf("turn %d: %w", n+1, err)
 				}
@@ -104,7 +105,7 @@ func snapshotsRow(ctx context.Context, o Options, p smr.Protocol) (rows []table.
 		with, without := memory(groups[0]), memory(groups[1])
 		var back []snapshotsTurn
 		for _, g := range groups {
-			turn, err := g.back(ctx, Pick(o, 1000, 50_000), Pick(o, 500*time.Millisecond, 8*time.Second))
+			turn, err := g.back(ctx, bench.Pick(o, 1000, 50_000), bench.Pick(o, 500*time.Millisecond, 8*time.Second))
 			if err != nil {
 				return fmt.Errorf("return of a replica: %w", err)
 			}

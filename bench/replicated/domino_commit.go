@@ -1,8 +1,9 @@
-package bench
+package replicated
 
 import (
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
@@ -11,18 +12,18 @@ import (
 )
 
 // dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
-func dominoLasting(o Options) time.Duration { return Pick(o, time.Second, 10*time.Second) }
+func dominoLasting(o bench.Options) time.Duration { return bench.Pick(o, time.Second, 10*time.Second) }
 
 // commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write
 // is durable it costs nothing.
 const commitSlack = 8 * time.Millisecond
 
-func DominoCommit() Experiment {
-	return Experiment{
+func dominoCommit() bench.Experiment {
+	return bench.Experiment{
 		Name:    "domino-commit",
 		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",
-		Modes:   []Mode{Virtual},
-		Measure: Points(commitPoints),
+		Modes:   []bench.Mode{bench.Virtual},
+		Measure: bench.Points(commitPoints),
 		Figures: []figure.Spec{
 			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
 			{
@@ -45,9 +46,9 @@ func commitFigure(network, replicas string) figure.Spec {
 	}
 }
 
-func commitPoints(o Options) []Point {
-	var points []Point
-	for _, network := range Pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
+func commitPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
+	for _, network := range bench.Pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
 		points = append(points, dominoFloor(network, network, smr.AckDurable))
 		noisy := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
 		if network == "na3" {
@@ -76,7 +77,7 @@ func commitPoints(o Options) []Point {
 }
 
 // commitSystems returns a point with each of some systems, or with all.
-func commitSystems(o Options, p dominoPoint, names ...string) []Point {
+func commitSystems(o bench.Options, p dominoPoint, names ...string) []bench.Point {
 	var points []dominoPoint
 	for _, protocol := range catalogOf(names...) {
 		points = append(points, p.dominoSystem(protocol))

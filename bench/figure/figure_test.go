@@ -1,4 +1,4 @@
-package experiments
+package figure_test
 
 import (
 	"encoding/xml"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/bench/calls"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
@@ -45,7 +45,7 @@ func samples(e bench.Experiment) []table.Row {
 }
 
 func TestEveryExperimentDrawsItsFigures(t *testing.T) {
-	for _, e := range All() {
+	for _, e := range experiments.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			figures, err := e.Draw(plausible(e))
 			if err != nil {
@@ -89,19 +89,29 @@ func TestFiguresOfAPart(t *testing.T) {
 	r := &bench.Result{Experiment: "domino-commit", Mode: bench.Virtual, Rows: []table.Row{
 		{table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 2), table.Is("latency_ms", 30.0)}, {table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 6), table.Is("latency_ms", 31.0)},
 	}}
-	figures, err := bench.DominoCommit().Draw(r)
+	figures, err := draw(t, r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {
 		t.Errorf("%d figures, %v", len(figures), err)
 	}
 	r.Rows = r.Rows[:0]
-	if _, err := bench.DominoCommit().Draw(r); err == nil || !strings.Contains(err.Error(), "no row") {
+	if _, err := draw(t, r); err == nil || !strings.Contains(err.Error(), "no row") {
 		t.Errorf("got error %v, want one that says that there are no rows", err)
 	}
 }
 
 func TestFigureWithoutRowsIsAnError(t *testing.T) {
 	r := &bench.Result{Experiment: "chain", Mode: bench.Virtual}
-	if _, err := calls.Chain().Experiment().Draw(r); err == nil || !strings.Contains(err.Error(), "figure chain") {
+	if _, err := draw(t, r); err == nil || !strings.Contains(err.Error(), "figure chain") {
 		t.Errorf("got error %v, want one that names the figure", err)
 	}
+}
+
+// draw draws a result of one of the experiments.
+func draw(t *testing.T, r *bench.Result) ([]figure.Picture, error) {
+	t.Helper()
+	e, ok := experiments.Lookup(r.Experiment)
+	if !ok {
+		t.Fatalf("no experiment %q", r.Experiment)
+	}
+	return e.Draw(r)
 }

@@ -1,4 +1,4 @@
-package experiments
+package figure_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/bench/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -28,6 +29,47 @@ func realResults(t *testing.T) (results []bench.Result) {
 		t.Fatal(err)
 	}
 	return results
+}
+
+// TestLooks: in no figure two series look alike, and a system looks alike in all of them.
+func TestLooks(t *testing.T) {
+	of := make(map[string]string)
+	seen := 0
+	for _, r := range realResults(t) {
+		e, _ := experiments.Lookup(r.Experiment)
+		for _, f := range e.Figures {
+			looks := figure.LooksOf(f, r.Rows)
+			for i, l := range looks {
+				if l.Glyph == "" && l.Name != "floor" {
+					t.Errorf("%s %s: %s has no mark", e.Name, f.Suffix, l.Name)
+				}
+				for _, other := range looks[:i] {
+					if l.Colour == other.Colour {
+						t.Errorf("%s %s: %s and %s have one colour", e.Name, f.Suffix, other.Name, l.Name)
+					}
+					if l.Glyph == other.Glyph && l.Dashes == other.Dashes {
+						t.Errorf("%s %s: without colours %s and %s look alike", e.Name, f.Suffix, other.Name, l.Name)
+					}
+				}
+				if !l.Known {
+					continue
+				}
+				seen++
+				if was := of[l.Name]; was != "" && was != l.All {
+					t.Errorf("%s %s: %s looks other than before: %s, %s", e.Name, f.Suffix, l.Name, l.All, was)
+				}
+				of[l.Name] = l.All
+			}
+		}
+	}
+	if seen < 50 || len(of) < 14 {
+		t.Errorf("only %d lines of %d systems", seen, len(of))
+	}
+	// Two variants of a system share its colour, and differ in all else.
+	two := figure.LooksOfNames("domino, all", "domino, learn", "some")
+	if two[0].Colour != two[1].Colour || two[0].Dashes == two[1].Dashes || two[2].Colour == two[0].Colour {
+		t.Errorf("variants look like %v", two)
+	}
 }
 
 // box is where a text stands in a picture, in points, y growing downwards.
@@ -124,7 +166,7 @@ func TestTextsDoNotOverlap(t *testing.T) {
 		}
 	}
 	for _, r := range realResults(t) {
-		e, ok := Lookup(r.Experiment)
+		e, ok := experiments.Lookup(r.Experiment)
 		if !ok {
 			t.Errorf("no experiment %s", r.Experiment)
 			continue
@@ -137,7 +179,7 @@ func TestTextsDoNotOverlap(t *testing.T) {
 			check(f)
 		}
 	}
-	for _, e := range All() {
+	for _, e := range experiments.All() {
 		figures, err := e.Draw(plausible(e))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
@@ -14,12 +15,12 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-func smrIdle() Experiment {
-	return Experiment{
+func smrIdle() bench.Experiment {
+	return bench.Experiment{
 		Name:    "smr-idle",
 		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
-		Modes:   []Mode{Real},
-		Measure: Points(idlePoints),
+		Modes:   []bench.Mode{bench.Real},
+		Measure: bench.Points(idlePoints),
 		Figures: []figure.Spec{{
 			Suffix: "cpu", Title: "Three processes whose groups have nothing to do", Y: "cpu_ms_per_s", YLabel: "milliseconds of processor time per second",
 			Across: []string{"system"}, Series: []string{"groups"},
@@ -29,8 +30,8 @@ func smrIdle() Experiment {
 
 // idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as
 // well.
-func idlePoints(o Options) []Point {
-	var points []Point
+func idlePoints(o bench.Options) []bench.Point {
+	var points []bench.Point
 	protocols := catalog.Protocols()
 	if o.Quick {
 		protocols = protocols[:1]
@@ -38,10 +39,10 @@ func idlePoints(o Options) []Point {
 	for _, p := range protocols {
 		groups := []int{64}
 		if p.Name == "raft" || p.Name == "multipaxos" {
-			groups = Pick(o, []int{1, 512}, []int{1, 64, 512})
+			groups = bench.Pick(o, []int{1, 512}, []int{1, 64, 512})
 		}
 		for _, n := range groups {
-			points = append(points, Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
+			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
 				if o.Program == "" {
 					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 				}
@@ -52,8 +53,8 @@ func idlePoints(o Options) []Point {
 	return points
 }
 
-func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
-	err = WithTempDir(func(dir string) error {
+func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
+	err = bench.WithTempDir(func(dir string) error {
 		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
 		if err != nil {
 			return err
@@ -62,11 +63,11 @@ func idleRow(ctx context.Context, o Options, p smr.Protocol, groups int) (rows [
 		if err := g.ready(ctx); err != nil {
 			return err
 		}
-		if err := g.wait(ctx, Pick(o, 2*time.Second, 8*time.Second)); err != nil {
+		if err := g.wait(ctx, bench.Pick(o, 2*time.Second, 8*time.Second)); err != nil {
 			return err
 		}
 		began, used := time.Now(), g.servers.CPU()
-		if err := g.wait(ctx, Pick(o, 3*time.Second, 10*time.Second)); err != nil {
+		if err := g.wait(ctx, bench.Pick(o, 3*time.Second, 10*time.Second)); err != nil {
 			return err
 		}
 		spent := g.servers.CPU() - used

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
@@ -24,13 +24,13 @@ const (
 	bulkPatience   = 20 * time.Second
 )
 
-func smrLarge() Experiment {
-	return Experiment{
+func smrLarge() bench.Experiment {
+	return bench.Experiment{
 		Name:        "smr-large",
 		Summary:     "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
-		Modes:       []Mode{Real},
+		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
-		Measure:     Points(bulkPoints),
+		Measure:     bench.Points(bulkPoints),
 		Figures: []figure.Spec{{
 			Suffix: "ops", Title: "Values of 64 KiB, 64 clients, three processes on one machine", Y: "ops_per_s", YLabel: "puts per second",
 			Across: []string{"system"}, Series: []string{"round_trip"},
@@ -39,10 +39,10 @@ func smrLarge() Experiment {
 }
 
 // bulkPoints are the protocols, each with an etcd of its own beside it.
-func bulkPoints(o Options) []Point {
-	var points []Point
+func bulkPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
 	for _, p := range protocols(o) {
-		points = append(points, Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
+		points = append(points, bench.Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
 			}
@@ -56,28 +56,28 @@ func bulkPoints(o Options) []Point {
 // disk.
 type bulk struct {
 	system, trip string
-	servers      *replicated.Processes
+	servers      *Processes
 	close        func()
 	put          func(ctx context.Context, client int, key string) error
-	turns        []replicated.Turn
+	turns        []Turn
 }
 
-func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row, err error) {
-	err = WithTempDir(func(dir string) error {
+func bulkRows(ctx context.Context, o bench.Options, p smr.Protocol) (rows []table.Row, err error) {
+	err = bench.WithTempDir(func(dir string) error {
 		var all []*bulk
 		defer func() {
 			for _, b := range all {
 				b.close()
 			}
 		}()
-		if path := replicated.Etcd(); path != "" {
+		if path := Etcd(); path != "" {
 			b, err := startBulkEtcd(ctx, path, dir)
 			if err != nil {
 				return err
 			}
 			all = append(all, b)
 		}
-		for _, trip := range Pick(o, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
+		for _, trip := range bench.Pick(o, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
 			b, err := startBulkService(ctx, o.Program, filepath.Join(dir, trip), p, trip)
 			if err != nil {
 				return err
@@ -89,9 +89,9 @@ func bulkRows(ctx context.Context, o Options, p smr.Protocol) (rows []table.Row,
 				return fmt.Errorf("%s %s: %w", b.system, b.trip, err)
 			}
 		}
-		for n := range Pick(o, 1, 4) {
-			for _, i := range Random(o.Seed, uint64(n)).Perm(len(all)) {
-				if err := all[i].turn(ctx, Pick(o, 300*time.Millisecond, 3*time.Second)); err != nil {
+		for n := range bench.Pick(o, 1, 4) {
+			for _, i := range bench.Random(o.Seed, uint64(n)).Perm(len(all)) {
+				if err := all[i].turn(ctx, bench.Pick(o, 300*time.Millisecond, 3*time.Second)); err != nil {
 					return fmt.Errorf("%s %s: turn %d: %w", all[i].system, all[i].trip, n+1, err)
 				}
 			}
@@ -173,18 +173,18 @@ func (b *bulk) turn(ctx context.Context, lasting time.Duration) error {
 		}
 		return nil
 	})
-	b.turns = append(b.turns, replicated.NewTurn(took, time.Since(began), b.servers.CPU()-cpu))
+	b.turns = append(b.turns, NewTurn(took, time.Since(began), b.servers.CPU()-cpu))
 	return err
 }
 
 // startBulkEtcd starts etcd. A third of the clients share a connection, to a member of their own.
 func startBulkEtcd(ctx context.Context, path, dir string) (*bulk, error) {
-	servers, addresses, err := replicated.StartEtcd(ctx, path, dir, 3)
+	servers, addresses, err := StartEtcd(ctx, path, dir, 3)
 	if err != nil {
 		return nil, err
 	}
 	b := &bulk{system: "etcd", servers: servers}
-	var conns []*replicated.EtcdConn
+	var conns []*EtcdConn
 	b.close = func() {
 		for _, c := range conns {
 			c.Close()
@@ -192,7 +192,7 @@ func startBulkEtcd(ctx context.Context, path, dir string) (*bulk, error) {
 		servers.Close()
 	}
 	for _, a := range addresses {
-		conn, err := replicated.DialEtcd(a)
+		conn, err := DialEtcd(a)
 		if err != nil {
 			b.close()
 			return nil, err

@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
@@ -20,12 +20,12 @@ const (
 	adaptReplicas = "replicas"
 )
 
-func dominoAdapt() Experiment {
-	return Experiment{
+func dominoAdapt() bench.Experiment {
+	return bench.Experiment{
 		Name:    "domino-adapt",
 		Summary: "one client's writes while delays change, from it to a replica or between replicas (thesis figure 4.13)",
-		Modes:   []Mode{Virtual},
-		Measure: Points(adaptPoints),
+		Modes:   []bench.Mode{bench.Virtual},
+		Measure: bench.Points(adaptPoints),
 		Figures: []figure.Spec{
 			adaptFigure(adaptClient, "delays from the client change"),
 			adaptFigure(adaptReplicas, "delays between replicas change"),
@@ -101,11 +101,11 @@ func adaptChanges(part string) wan.Schedule {
 	return s
 }
 
-func adaptPoints(o Options) []Point {
-	var points []Point
-	for _, part := range Pick(o, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
+func adaptPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
+	for _, part := range bench.Pick(o, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
 		for _, protocol := range catalogOf("domino", "domino-direct", "mencius") {
-			points = append(points, Point{
+			points = append(points, bench.Point{
 				Doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),
 				Run:   func(context.Context) ([]table.Row, error) { return adaptRows(o, part, protocol) },
 			})
@@ -115,10 +115,10 @@ func adaptPoints(o Options) []Point {
 }
 
 // adaptRows returns a row for each write, of which there is one a second.
-func adaptRows(o Options, part string, protocol smr.Protocol) ([]table.Row, error) {
+func adaptRows(o bench.Options, part string, protocol smr.Protocol) ([]table.Row, error) {
 	networks, noise := adaptNetworks(part), wan.InterDatacentre()
 	first := wan.Deployment{Name: "adapt", Matrix: networks[0].WithNoise(noise), Replicas: []wan.Site{"R", "M", "N"}}
-	measured, err := replicated.Latency(replicated.Setting{
+	measured, err := Latency(Setting{
 		Protocol: protocol, WAN: first, Seed: o.Seed, Ack: smr.AckDurable, Every: time.Second, Clients: []wan.Site{"C"}, Skew: dominoSkew, Changes: adaptChanges(part),
 	}, adaptEras*adaptEra)
 	if err != nil {

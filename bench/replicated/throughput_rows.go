@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
@@ -16,7 +16,7 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-func smrThroughput() Experiment {
+func smrThroughput() bench.Experiment {
 	draw := func(durable bool, ack smr.Ack, title string, marks []figure.Mark) figure.Spec {
 		part := throughputFigure(durable, ack)
 		return figure.Spec{
@@ -24,11 +24,11 @@ func smrThroughput() Experiment {
 			Across: []string{"system"}, Series: []string{"batch"}, Where: table.Is("figure", part), Marks: marks,
 		}
 	}
-	return Experiment{
+	return bench.Experiment{
 		Name:    "smr-throughput",
 		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
-		Modes:   []Mode{Real},
-		Measure: Points(throughputPoints),
+		Modes:   []bench.Mode{bench.Real},
+		Measure: bench.Points(throughputPoints),
 		Figures: []figure.Spec{
 			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory", throughputMarks()),
 			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []figure.Mark{
@@ -71,10 +71,10 @@ func throughputFigure(durable bool, ack smr.Ack) string {
 	return part
 }
 
-func throughputPoints(o Options) []Point {
-	var points []Point
-	add := func(system string, variant []table.Cell, l replicated.Load, run throughput) {
-		points = append(points, Point{
+func throughputPoints(o bench.Options) []bench.Point {
+	var points []bench.Point
+	add := func(system string, variant []table.Cell, l Load, run throughput) {
+		points = append(points, bench.Point{
 			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
 			Run: func(ctx context.Context) ([]table.Row, error) {
 				return throughputRow(ctx, o, system, variant, run, l)
@@ -82,24 +82,24 @@ func throughputPoints(o Options) []Point {
 		})
 	}
 	for _, durable := range []bool{false, true} {
-		for _, batch := range Pick(o, []int{0}, []int{0, 1}) {
+		for _, batch := range bench.Pick(o, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
 				p, variant := inBatches(p, batch)
-				run := func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+				run := func(ctx context.Context, l Load) (Rate, error) {
 					l.Protocol = p
-					return replicated.Throughput(ctx, l)
+					return Throughput(ctx, l)
 				}
-				add(p.Name, variant, replicated.Load{Ack: smr.AckDurable, Durable: durable, MaxBatch: batch}, run)
+				add(p.Name, variant, Load{Ack: smr.AckDurable, Durable: durable, MaxBatch: batch}, run)
 				if batch == 0 {
-					add(p.Name, variant, replicated.Load{Ack: smr.AckExecuted, Durable: durable}, run)
+					add(p.Name, variant, Load{Ack: smr.AckExecuted, Durable: durable}, run)
 				}
 			}
 		}
 	}
-	if path := replicated.Etcd(); path != "" {
-		etcd := replicated.Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
-		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
-			return replicated.EtcdThroughput(ctx, path, l)
+	if path := Etcd(); path != "" {
+		etcd := Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
+		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd, func(ctx context.Context, l Load) (Rate, error) {
+			return EtcdThroughput(ctx, path, l)
 		})
 	}
 	return points
@@ -117,7 +117,7 @@ func inBatches(p smr.Protocol, batch int) (smr.Protocol, []table.Cell) {
 }
 
 // throughput puts a system under a load.
-type throughput func(context.Context, replicated.Load) (replicated.Rate, error)
+type throughput func(context.Context, Load) (Rate, error)
 
 func batchName(n int) string {
 	if n == 0 {
@@ -126,20 +126,20 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, o Options, system string, variant []table.Cell, run throughput, l replicated.Load) ([]table.Row, error) {
+func throughputRow(ctx context.Context, o bench.Options, system string, variant []table.Cell, run throughput, l Load) ([]table.Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	l.Replicas, l.Clients, l.Window, l.Dir = 3, 4, 1024, dir
-	l.For = Pick(o, 500*time.Millisecond, 4*time.Second)
-	before := CPUTime()
+	l.For = bench.Pick(o, 500*time.Millisecond, 4*time.Second)
+	before := bench.CPUTime()
 	r, err := run(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	cpu := CPUTime() - before // of the warm-up too, as of its calls
+	cpu := bench.CPUTime() - before // of the warm-up too, as of its calls
 	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"), table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),

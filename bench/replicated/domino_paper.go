@@ -1,4 +1,4 @@
-package bench
+package replicated
 
 import "github.com/foresay/foresay/bench/figure"
 
