@@ -1,4 +1,3 @@
-// Package experiments has the list of all experiments.
 package experiments
 
 import (

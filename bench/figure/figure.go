@@ -51,8 +51,9 @@ type Picture struct {
 	SVG  []byte
 }
 
-// Draw draws the figures of an experiment, whose name their names begin with. time is the kind of time that it
-// ran in. What has no rows, as after a quick run, is left out, but an error if nothing else is left.
+// Draw draws the figures of an experiment, whose name their names begin with. time is the kind of
+// time that it ran in. What has no rows, as after a quick run, is left out, but an error if nothing
+// else is left.
 func Draw(name, time string, figures []Spec, rows []table.Row) ([]Picture, error) {
 	var out []Picture
 	for i, f := range figures {

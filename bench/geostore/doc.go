@@ -1,7 +1,7 @@
 // Package geostore holds the experiments on the geo-replicated store, and what they run: a store of
 // several sites in one process, its network shaped like a wide-area one, and closed-loop clients
-// that play a workload and note each attempt of each transaction. The experiments, whose names begin
-// with rc, put the clients of the store, in their modes, under the workloads of SpecRPC's
+// that play a workload and note each attempt of each transaction. The experiments, whose names
+// begin with rc, put the clients of the store, in their modes, under the workloads of SpecRPC's
 // evaluation. Their rows tell attempts that committed and whole transactions, all attempts and
 // pauses included, apart.
 //
