@@ -103,7 +103,7 @@ func TestHostileMessages(t *testing.T) {
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
 			switch rnd.IntN(8) {
 			case 0:
-				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, clientTick{}, probeTimer{}}[rnd.IntN(6)])
+				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{}, kit.TickTimer{}, probeTimer{}}[rnd.IntN(7)])
 			case 1:
 				n.(protocol.Linked[smr.Message]).Broken(env, from)
 			default:

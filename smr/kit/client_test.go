@@ -14,7 +14,7 @@ import (
 // chaos is a group of replicas that answers a client as it likes, but never with what is not true.
 type chaos struct {
 	rnd    *rand.Rand
-	client *LeaderClient
+	client *Client
 	env    *protocol.Env[smr.Message]
 	state  *State
 	timers map[protocol.Timer]time.Duration
@@ -27,7 +27,7 @@ type chaos struct {
 func newChaos(t *testing.T, seed uint64, cfg smr.ClientConfig) *chaos {
 	t.Helper()
 	cfg.ID, cfg.Members = 9, group(1, 2, 3)
-	client, err := NewLeaderClient(cfg)
+	client, err := NewClient(cfg, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (c *chaos) answer(l letter) smr.Message {
 // pass lets time pass, from one event to the next.
 func (c *chaos) pass(t *testing.T, now time.Duration) {
 	t.Helper()
-	for _, timer := range []protocol.Timer{flushTimer{}, tickTimer{}} {
+	for _, timer := range []protocol.Timer{FlushTimer{}, TickTimer{}} {
 		if at, ok := c.timers[timer]; ok && at <= now {
 			delete(c.timers, timer)
 			c.step(t, now, func() { c.client.Expire(c.env, timer) })
@@ -235,7 +235,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"ClientConfig.RoundTrip":  {ID: 9, Members: group(1), RoundTrip: -1},
 		"ClientConfig.MaxPending": {ID: 9, Members: group(1), MaxPending: -1},
 	} {
-		if _, err := NewLeaderClient(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewClient(cfg, Hooks{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", cfg, err, want)
 		}
 	}
