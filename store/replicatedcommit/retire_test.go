@@ -275,7 +275,7 @@ func TestRetiringAsksAgainSoon(t *testing.T) {
 	for i := range n {
 		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
 	}
-	s.run(5 * time.Second)
+	s.run(4 * roundTrip)
 	s.crashSite(2)
 	s.restartSite(2)
 	s.run(roundTrip)
