@@ -75,12 +75,14 @@ func TestStoreIsOperated(t *testing.T) {
 	}
 	w := newStoreKillWorld(t)
 	w.kill("c")
-	w.foresay("store", "load", "--from", strconv.Itoa(first), "--keys", strconv.Itoa(first+keys), "--client", storeconfig.ClientFile)
+	w.foresay("store", "load", "--from", strconv.Itoa(first), "--keys", strconv.Itoa(first+keys),
+		"--client", storeconfig.ClientFile)
 	conn := w.dial()
 	for _, s := range conn.Status(t.Context()) {
 		for _, shard := range s.Shards {
 			if shard.Blocked > 0 || shard.Locked > 0 {
-				t.Errorf("after a load without machine c, machine %s has %d blocked transactions and %d locked keys", s.Machine, shard.Blocked, shard.Locked)
+				t.Errorf("after a load without machine c, machine %s has %d blocked transactions and %d locked keys",
+					s.Machine, shard.Blocked, shard.Locked)
 			}
 		}
 	}
@@ -95,7 +97,8 @@ func TestStoreIsOperated(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := d[0].Machines[0]
-	w.foresay("store", "resolve", "--dir", ".", "--site", "c", "--replace", fmt.Sprintf("d=%s/%s", m.Peers, m.Client), "--yes")
+	w.foresay("store", "resolve", "--dir", ".", "--site", "c", "--yes",
+		"--replace", fmt.Sprintf("d=%s/%s", m.Peers, m.Client))
 	w.commits(storeKillAway)
 	w.serve("d")
 	if w.cfg, err = storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), ""); err != nil {
@@ -138,7 +141,9 @@ func newStoreKillWorld(t *testing.T) *storeKillWorld {
 	}
 	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), running: map[string]*replica{}}
 	var err error
-	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms"})
+	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{
+		Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,11 +76,13 @@ func (s *Server) checkDone() error {
 			continue
 		}
 		if open++; id.Time <= s.doneUpto {
-			return fmt.Errorf("replicatedcommit: server %d: %v is not done, and all up to %d are", s.cfg.ID, id, s.doneUpto)
+			return fmt.Errorf("replicatedcommit: server %d: %v is not done, and all up to %d are",
+				s.cfg.ID, id, s.doneUpto)
 		}
 	}
 	if want := len(s.txns) - len(s.done); open != want {
-		return fmt.Errorf("replicatedcommit: server %d: %d transactions are not done, and %d are known as such", s.cfg.ID, want, open)
+		return fmt.Errorf("replicatedcommit: server %d: %d transactions are not done, and %d are known as such",
+			s.cfg.ID, want, open)
 	}
 	return nil
 }

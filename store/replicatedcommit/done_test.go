@@ -37,7 +37,7 @@ func TestStartKnowsWhatIsDone(t *testing.T) {
 	before = writes()
 	s.run(time.Minute)
 	if back := writes() - before; back > away+100 {
-		t.Errorf("in a minute with nothing to do the sites that are there write %d times, and %d times when the third is back", away, back)
+		t.Errorf("in an idle minute two sites write %d times, and %d times when the third is back", away, back)
 	}
 	s.settle()
 }
