@@ -31,6 +31,9 @@ func contentBytes(reads []store.Read, writes []store.Write) int {
 
 // save writes what is known of a transaction, and keeps no more of it in memory than is needed.
 func (s *Server) save(env *protocol.Env[Message], r *record) {
+	if s.txns[r.id] == nil {
+		s.opened(env, r.id)
+	}
 	s.txns[r.id] = r
 	if !r.ownKey && contentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true

@@ -18,6 +18,7 @@ const (
 	selfKey     = "self"
 	markKey     = "mark"
 	oldKey      = "old"
+	doneKey     = "done"
 	epochKey    = "epoch"
 	// contentsPrefix is before the keys of what large transactions read and write.
 	contentsPrefix = "c"

@@ -33,6 +33,10 @@ type Server struct {
 	admission admission
 	txns      map[store.TxnID]*record
 	done      []store.TxnID // of txns, those to forget when they are old enough
+	open      []store.TxnID // the others, in order, and some that are done or forgotten
+	// doneUpto is the time up to which all that are in txns are done, so that a start need not ask.
+	// Invariant: it is on disk, with the debts that are left of them.
+	doneUpto uint64
 	// old is the time up to which transactions that are not in txns are never voted for. Invariant:
 	// it is on disk before anybody hears of it, and does not fall.
 	old          uint64
@@ -110,8 +114,11 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		all = append(all, r)
 	}
+	s.startDone(env, all)
 	for _, r := range all { // how often they are asked about depends on how many there are
-		s.watch(env, r)
+		if !r.done {
+			s.watch(env, r)
+		}
 	}
 	s.startDebts(env)
 	s.startCatchUp(env)

@@ -1,0 +1,108 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// TestStartKnowsWhatIsDone: a site that is back does not ask about what it knew to be carried out
+// everywhere when it went. The others have forgotten that, and would be told it again, fetch it and
+// write it.
+func TestStartKnowsWhatIsDone(t *testing.T) {
+	const retain = 6 * time.Second
+	s := newScript(t, func(c *Config) { c.Retain = retain })
+	writes := func() (n uint64) {
+		for _, site := range s.layout.Sites[:2] {
+			for _, id := range site.Shards {
+				n += s.sim.Writes(id)
+			}
+		}
+		return n
+	}
+	for i := range 100 {
+		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
+		s.run(10 * time.Millisecond)
+	}
+	s.run(3 * time.Second)
+	s.crashSite(2)
+	s.run(2 * retain)
+	before := writes()
+	s.run(time.Minute)
+	away := writes() - before // what they note as time goes by
+	s.restartSite(2)
+	before = writes()
+	s.run(time.Minute)
+	if back := writes() - before; back > away+100 {
+		t.Errorf("in an idle minute two sites write %d times, and %d times when the third is back", away, back)
+	}
+	s.settle()
+}
+
+// TestLateTransactionIsNotDone: a client whose clock is behind commits a transaction after all that
+// is later is done. A server that starts again must not take that one for done, too: c has not
+// heard of it.
+func TestLateTransactionIsNotDone(t *testing.T) {
+	s := newScript(t, func(c *Config) { c.Retain = time.Minute })
+	for i := range 30 {
+		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
+		s.run(100 * time.Millisecond)
+	}
+	s.run(3 * time.Second)
+	id := s.layout.Sites[0].Shards[s.layout.shardOf("late")]
+	server := func() *Server { return s.sim.Get(id).(*Server) }
+	upto := server().doneUpto
+	if err := s.sim.SetClock(201, sim.Clock{Offset: -5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	s.cut(append(append(s.siteNodes(0), s.siteNodes(1)...), 201), s.siteNodes(2))
+	d, _ := s.done(201, s.submit(201, "late", "late"))
+	want(t, d, store.Committed)
+	s.run(2 * roundTrip)
+	if d.Txn.ID.Time > upto {
+		t.Fatalf("%v is later than %d, up to which all was done", d.Txn.ID, upto)
+	}
+	s.sim.Crash(id, sim.KeepAll)
+	s.sim.Restart(id)
+	s.run(time.Millisecond)
+	if r := server().txns[d.Txn.ID]; r == nil || !r.settled() || r.done {
+		t.Errorf("after a start the server takes %+v for done", r)
+	}
+	if n := len(server().done); n == 0 {
+		t.Error("after a start it takes nothing for done")
+	}
+	s.sim.Heal()
+	s.settle()
+}
+
+// TestStartKnowsWhatIsOwed: a server that starts again owes c what it took for done without it.
+func TestStartKnowsWhatIsOwed(t *testing.T) {
+	s := newScript(t, func(c *Config) { c.Retain = 20 * time.Second })
+	s.crashSite(2)
+	d, _ := s.done(200, s.submit(200, "v", "k"))
+	want(t, d, store.Committed)
+	s.run(10 * time.Second)
+	other, _ := s.done(200, s.submit(200, "w", "k")) // which makes marks
+	want(t, other, store.Committed)
+	s.run(3 * time.Second)
+	shard := s.layout.shardOf("k")
+	id := s.layout.Sites[0].Shards[shard]
+	s.sim.Crash(id, sim.KeepAll)
+	s.sim.Restart(id)
+	s.run(time.Millisecond)
+	n := s.sim.Get(id).(*Server)
+	for _, r := range n.txns {
+		if r.done && n.debts[s.layout.Sites[2].Shards[shard]] == nil {
+			t.Errorf("after a start the server takes %v for done, and owes %v", r.id, n.debtList())
+		}
+	}
+	s.run(30 * time.Second)
+	if st := s.sim.Get(id).(*Server).forgotten(d.Txn.ID); st != Gone {
+		t.Errorf("of what c has not copied it says %v", st)
+	}
+	s.restartSite(2)
+	s.settle()
+}
