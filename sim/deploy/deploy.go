@@ -108,6 +108,9 @@ func (d *Deployment[M]) Waiting(client protocol.ID, n uint64) bool {
 	return ok
 }
 
+// Calls returns how many calls an application has made.
+func (d *Deployment[M]) Calls(client protocol.ID) int { return int(d.last[client]) }
+
 // Unanswered returns how many calls have no answer yet.
 func (d *Deployment[M]) Unanswered() int { return len(d.waiting) }
 
@@ -138,6 +141,14 @@ func (d *Deployment[M]) Fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("at %v: "+format, append([]any{d.Now()}, args...)...)
 	}
+}
+
+// Err returns what has failed, of the simulation or by Fail.
+func (d *Deployment[M]) Err() error {
+	if err := d.Sim.Err(); err != nil {
+		return err
+	}
+	return d.err
 }
 
 // Pass lets time pass, and returns what has failed.

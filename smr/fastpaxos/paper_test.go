@@ -86,7 +86,7 @@ func collide(t *testing.T, rate int, d time.Duration, fast bool) []time.Duration
 			}
 		})
 	}
-	took := smrtest.Took(w.Load(rate, time.Millisecond/3, d, func(protocol.ID) smr.Call {
+	took := smrtest.Took(w.Load(rate, 3*time.Millisecond, d, func() smr.Call {
 		return smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), []byte("value"))}
 	}))
 	n := len(took)

@@ -96,7 +96,7 @@ func TestLoadOnNA3(t *testing.T) {
 		{smr.AckOrdered, 84 * time.Millisecond, 98 * time.Millisecond}, // the bounds of the model
 	} {
 		w := newWorld(t, "na3", sim.Disk{})
-		took := smrtest.Took(w.Load(200, time.Millisecond/3, time.Second, func(protocol.ID) smr.Call {
+		took := smrtest.Took(w.Load(200, 3*time.Millisecond, time.Second, func() smr.Call {
 			return smr.Call{Kind: smr.Propose, Ack: c.ack, Command: kv.Put([]byte("key"), []byte("value"))}
 		}))
 		p50, p95 := took[len(took)/2], took[len(took)*95/100]

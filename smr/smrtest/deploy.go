@@ -82,16 +82,16 @@ func (d *Deployed) Ask(id protocol.ID) smr.Status {
 	return d.Status[id]
 }
 
-// Load has each client make so many calls a second for a while, beginning so far apart, and returns
-// the answers, in order. All must be commits, within three seconds.
-func (d *Deployed) Load(perSecond int, apart, lasting time.Duration, call func(client protocol.ID) smr.Call) []smrsim.Answer {
+// Load has each client make so many calls a second for a while, the first ones spread over a time,
+// and returns the answers, in order. All must be commits, within three seconds.
+func (d *Deployed) Load(perSecond int, spread, lasting time.Duration, call func() smr.Call) []smrsim.Answer {
 	d.t.Helper()
 	d.Done = nil
 	calls := 0
 	for i, id := range d.Clients {
-		for at := time.Duration(i) * apart; at < lasting; at += time.Second / time.Duration(perSecond) {
+		for at := time.Duration(i) * spread / time.Duration(len(d.Clients)); at < lasting; at += time.Second / time.Duration(perSecond) {
 			calls++
-			d.After(at, func() { d.Call(id, call(id)) })
+			d.After(at, func() { d.Call(id, call()) })
 		}
 	}
 	d.Run(lasting + 3*time.Second)
@@ -116,9 +116,9 @@ func Took(answers []smrsim.Answer) []time.Duration {
 	return took
 }
 
-// Percentile returns what a share of the calls took at most, 0 of none.
-func Percentile(answers []smrsim.Answer, share float64) time.Duration {
-	took := Took(answers)
+// Percentile returns what a share of times does not exceed, 0 of none.
+func Percentile(took []time.Duration, share float64) time.Duration {
+	took = slices.Sorted(slices.Values(took))
 	if len(took) == 0 {
 		return 0
 	}
