@@ -15,10 +15,11 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Config is what a group is made from. Protocol, Place and Replica's Machine are needed.
+// Config is what a group is made from. Protocol is needed, and a machine, which Replica gives.
 type Config struct {
 	Protocol smr.Protocol
-	// Place has the network, and where the replicas 1, 2, ... are.
+	// Place has the network, and where the replicas 1, 2, ... are. Its zero value is three sites, a,
+	// b and c, 20 ms apart.
 	Place wan.Deployment
 	// Clients are the sites of the clients. nil: all sites of the network.
 	Clients []wan.Site
@@ -26,7 +27,7 @@ type Config struct {
 	FirstClient protocol.ID
 	// RoundTrip is what all nodes are told. 0 is the default of package smr.
 	RoundTrip time.Duration
-	// Replica completes a replica's configuration, for each of its incarnations.
+	// Replica completes a replica's configuration, for each of its incarnations and once before.
 	Replica func(*smr.ReplicaConfig)
 	// Client changes a client's configuration, whose Nearest is the nearest replica. nil: nothing.
 	Client func(*smr.ClientConfig)
@@ -60,13 +61,17 @@ type Answer struct {
 
 // New returns a group at time 0.
 func New(c Config) (*Group, error) {
+	if c.Place.Replicas == nil {
+		sites := []wan.Site{"a", "b", "c"}
+		c.Place = wan.Deployment{Matrix: wan.Uniform(20*time.Millisecond, sites...), Replicas: sites}
+	}
 	g := &Group{Place: c.Place, Status: map[protocol.ID]smr.Status{}, Refused: map[protocol.ID]string{}, config: c}
 	if c.FirstClient == 0 {
 		g.config.FirstClient = 101
 	}
 	c.Sim.WAN, c.Sim.App = c.Place.Matrix, g.app
 	var err error
-	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: answers, Clock: c.Clock}); err != nil {
+	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: Answers, Clock: c.Clock}); err != nil {
 		return nil, err
 	}
 	for i := range c.Place.Replicas {
@@ -89,7 +94,8 @@ func New(c Config) (*Group, error) {
 	return g, nil
 }
 
-func answers(msg smr.Message) (uint64, bool) {
+// Answers tells which call a message to an application ends.
+func Answers(msg smr.Message) (uint64, bool) {
 	done, ok := msg.(smr.Done)
 	return uint64(done.ID), ok
 }
