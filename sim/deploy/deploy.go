@@ -26,6 +26,8 @@ type Config[M any] struct {
 	Answers func(msg M) (call uint64, ok bool)
 	// Clock is how a node's clock differs from the simulation's time. nil: all are right.
 	Clock func(protocol.ID) sim.Clock
+	// Wrap puts something around each node, which sees what the node is told. nil: nothing.
+	Wrap func(protocol.ID, protocol.Node[M]) protocol.Node[M]
 }
 
 // A Deployment is a simulation and the applications at its nodes.
@@ -80,6 +82,9 @@ func (d *Deployment[M]) Add(id protocol.ID, site wan.Site, build func() (protoco
 		n, err := build()
 		if err != nil {
 			panic(err) // the same configuration was right before
+		}
+		if d.config.Wrap != nil {
+			n = d.config.Wrap(id, n)
 		}
 		return n
 	}}

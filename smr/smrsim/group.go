@@ -36,6 +36,8 @@ type Config struct {
 	Sim sim.Config[smr.Message]
 	// Clock is how a node's clock differs from the simulation's time. nil: all are right.
 	Clock func(protocol.ID) sim.Clock
+	// Wrap puts something around each node. nil: nothing.
+	Wrap func(protocol.ID, protocol.Node[smr.Message]) protocol.Node[smr.Message]
 }
 
 // A Group is a running group with its clients.
@@ -71,7 +73,7 @@ func New(c Config) (*Group, error) {
 	}
 	c.Sim.WAN, c.Sim.App = c.Place.Matrix, g.app
 	var err error
-	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: Answers, Clock: c.Clock}); err != nil {
+	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: Answers, Clock: c.Clock, Wrap: c.Wrap}); err != nil {
 		return nil, err
 	}
 	for i := range c.Place.Replicas {
