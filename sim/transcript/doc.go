@@ -19,15 +19,19 @@
 //	begin ...               makes the nodes; the family says of what, and it is a file's first command
 //	run 30ms                lets time pass
 //	run until WORDS         lets time pass until WORDS can be expected
+//	run until FROM->TO KIND lets time pass until there was such a message
 //	expect WORDS            fails the test if WORDS do not hold, whatever is rewritten
-//	crash 1, restart 1      ends a node, and brings it back with its disk
-//	hold FROM->TO KIND      keeps messages that come from now on; either part may be left out, * is any
+//	crash 1                 ends nodes; restart 1 brings them back with their disks
+//	hold FROM->TO KIND      keeps messages that come from now on
 //	lose FROM->TO KIND      loses them
 //	pass                    ends all of hold and lose; what is held stays so
 //	deliver FROM->TO KIND   hands over what is held, in the order in which it came
 //	drop FROM->TO KIND      loses what is held
+//	hide KIND ...           does not show messages of kinds
 //	omit FIELD ...          does not show fields of messages
-//	hide KIND ...           does not show messages of kinds; Accept-without-entries: those that have no entries
+//
+// Of FROM->TO and KIND either may be left out, and * is any node. Accept-with-entries is messages of
+// the kind Accept that have the field entries, Accept-without-entries those that have not.
 //
 // All others are the family's: see its description.
 package transcript

@@ -9,19 +9,32 @@ import (
 )
 
 // A pattern is messages from somebody, to somebody, of a kind; empty or * is any.
-type pattern struct{ from, to, kind string }
+type pattern struct {
+	from, to string
+	kind     kind
+}
+
+// A kind is a message's, of those that have a field or lack one, if it is not empty.
+type kind struct{ name, has, lacks string }
+
+func parseKind(word string) (k kind) {
+	word, k.lacks, _ = strings.Cut(word, "-without-")
+	k.name, k.has, _ = strings.Cut(word, "-with-")
+	return k
+}
+
+func (k kind) fits(text string) bool {
+	all := parts(text)
+	has := func(field string) bool {
+		return slices.ContainsFunc(all, func(p string) bool { return fieldOf(p) == field })
+	}
+	return (k.name == "" || k.name == "*" || k.name == all[0]) && (k.has == "" || has(k.has)) && (k.lacks == "" || !has(k.lacks))
+}
 
 // A rule is what becomes of messages as they come.
 type rule struct {
 	pattern
 	lose bool // else they are held
-}
-
-// hidden messages are of a kind, and lack a field unless that is empty.
-type hidden struct{ kind, lacks string }
-
-func (h hidden) hides(text string) bool {
-	return kindOf(text) == h.kind && (h.lacks == "" || !slices.ContainsFunc(parts(text), func(p string) bool { return fieldOf(p) == h.lacks }))
 }
 
 // fieldOf returns the name of a part of a message.
@@ -47,16 +60,11 @@ func parts(text string) []string {
 	})
 }
 
-func kindOf(text string) string {
-	kind, _, _ := strings.Cut(text, " ")
-	return kind
-}
-
 func (s *Script[M]) pattern(words []string) (p pattern, err error) {
 	for _, w := range words {
 		from, to, link := strings.Cut(w, "->")
 		if !link {
-			p.kind = w
+			p.kind = parseKind(w)
 			continue
 		}
 		for _, name := range []string{from, to} {
@@ -73,7 +81,7 @@ func (s *Script[M]) pattern(words []string) (p pattern, err error) {
 
 func (p pattern) fits(from, to, text string) bool {
 	is := func(want, got string) bool { return want == "" || want == "*" || want == got }
-	return is(p.from, from) && is(p.to, to) && is(p.kind, kindOf(text))
+	return is(p.from, from) && is(p.to, to) && p.kind.fits(text)
 }
 
 // A line is a message, or what happens to a node if it goes to nobody.
@@ -108,7 +116,7 @@ func (s *Script[M]) told() string {
 		if len(l.to) > 0 {
 			who += " -> " + strings.Join(l.to, ",")
 		}
-		fmt.Fprintf(&b, "%8s  %-10s %s\n", milliseconds(l.at), who, l.text)
+		fmt.Fprintf(&b, "%10s  %-10s %s\n", milliseconds(l.at), who, l.text)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -55,11 +56,14 @@ type Script[M any] struct {
 	nodes  *deploy.Deployment[M]
 	began  time.Duration // when the scenario's time is 0
 	lines  []line
-	hidden []hidden
+	hidden []kind
 	omits  []string
 	rules  []rule
 	held   []mail[M]
 	hand   map[protocol.ID]mail[M] // what a node is to be given in its next call
+
+	awaited pattern // of run until
+	heard   bool    // a message of it has come
 }
 
 // step carries out a step of a scenario: the command of its first line, and those of further ones.
@@ -77,7 +81,7 @@ func (s *Script[M]) step(t *testing.T, d *datadriven.TestData) string {
 		}
 		text, err := s.do(words[0], words[1:])
 		if err != nil {
-			d.Fatalf(t, "%s: %v\nuntil then:\n%s", strings.TrimSpace(command), err, s.told())
+			d.Fatalf(t, "%s: %v\nuntil then:\n%s", strings.TrimSpace(command), err, told+s.told())
 		}
 		told += s.told() + text
 	}
@@ -127,16 +131,7 @@ func (s *Script[M]) do(command string, words []string) (string, error) {
 
 func (s *Script[M]) run(words []string) error {
 	if len(words) > 1 && words[0] == "until" {
-		var err error
-		for limit := s.nodes.Now() + untilLimit; s.nodes.Now() < limit; {
-			if err = s.family.Expect(words[1:]); err == nil {
-				return nil
-			}
-			if err := s.nodes.Pass(untilStep); err != nil {
-				return err
-			}
-		}
-		return err
+		return s.until(words[1:])
 	}
 	if len(words) != 1 {
 		return fmt.Errorf("want a time, or until and what is waited for")
@@ -146,6 +141,31 @@ func (s *Script[M]) run(words []string) error {
 		return err
 	}
 	return s.nodes.Pass(d)
+}
+
+// until lets time pass until something can be expected, or a message has come.
+func (s *Script[M]) until(words []string) error {
+	message, err := strings.Contains(words[0], "->"), error(nil)
+	if message {
+		if s.awaited, err = s.pattern(words); err != nil {
+			return err
+		}
+	}
+	s.heard = false
+	for limit := s.nodes.Now() + untilLimit; s.nodes.Now() < limit; {
+		if message && s.heard {
+			return nil
+		}
+		if !message {
+			if err = s.family.Expect(words); err == nil {
+				return nil
+			}
+		}
+		if err := s.nodes.Pass(untilStep); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(err, fmt.Errorf("there was no such message for %v", untilLimit))
 }
 
 // each crashes or restarts nodes.
@@ -216,8 +236,7 @@ func (s *Script[M]) Note(id protocol.ID, text string) {
 // Hide is the command hide.
 func (s *Script[M]) Hide(kinds ...string) {
 	for _, k := range kinds {
-		kind, lacks, _ := strings.Cut(k, "-without-")
-		s.hidden = append(s.hidden, hidden{kind, lacks})
+		s.hidden = append(s.hidden, parseKind(k))
 	}
 }
 
@@ -229,7 +248,8 @@ func (s *Script[M]) text(msg M) string { return msgtext.Format(s.family.Format).
 // say writes a message down.
 func (s *Script[M]) say(m mail[M], fate string) {
 	text := s.text(m.msg)
-	if slices.ContainsFunc(s.hidden, func(h hidden) bool { return h.hides(text) }) {
+	s.heard = s.heard || s.awaited.fits(s.family.Name(m.from), s.family.Name(m.to), text)
+	if slices.ContainsFunc(s.hidden, func(k kind) bool { return k.fits(text) }) {
 		return
 	}
 	if len(s.omits) > 0 {
