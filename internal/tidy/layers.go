@@ -45,6 +45,7 @@ func rooms() []room {
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
 		{pattern: "internal/plainerr/...", layer: contract},
+		{pattern: "internal/msgtext/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
@@ -53,6 +54,7 @@ func rooms() []room {
 		{pattern: "store/client/...", layer: runner},
 		{pattern: "bft/client/...", layer: runner},
 		{pattern: "smr/smrtest/...", layer: runner},
+		{pattern: "smr/smrsim/...", layer: runner},
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 

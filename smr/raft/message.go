@@ -4,9 +4,12 @@ import (
 	"math/bits"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // rpc is a message of the library, to another replica or to oneself.
@@ -24,6 +27,39 @@ const (
 	tagRecord = 65
 	tagRPC    = 66
 )
+
+// Text writes what a message says, to whom being said elsewhere.
+func (m rpc) Text(f msgtext.Format) string {
+	fields := struct {
+		Term, LogTerm, Index, Commit uint64
+		Reject                       bool
+		RejectHint                   uint64
+		Entries                      []kit.Entry
+		Snapshot                     bool
+	}{
+		m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetReject(), m.GetRejectHint(), nil, m.GetSnapshot() != nil,
+	}
+	for _, e := range m.GetEntries() {
+		fields.Entries = append(fields.Entries, shown(e))
+	}
+	return m.GetType().String() + " " + f.Fields(fields)
+}
+
+// shown returns what is agreed on in an entry of the library, for people: a no-op if that cannot be
+// read.
+func shown(e *raftpb.Entry) kit.Entry {
+	data := e.GetData()
+	if e.GetType() == raftpb.EntryConfChange {
+		var cc raftpb.ConfChange
+		if proto.Unmarshal(data, &cc) == nil {
+			data = cc.GetContext()
+		}
+	}
+	if entry, err := decodeEntry(data); err == nil {
+		return entry
+	}
+	return kit.Entry{Kind: kit.NoOp}
+}
 
 func kinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
