@@ -92,6 +92,7 @@ func upperRooms() []room {
 		{pattern: "wal/...", layer: runner},
 		{pattern: "wan/...", layer: runner},
 		{pattern: "internal/otlp/...", layer: runner},
+		{pattern: "internal/callers/...", layer: runner},
 		{pattern: "replica/...", layer: runner},
 		{pattern: "specfs/...", layer: runner},
 		{pattern: "specproc/...", layer: runner},
