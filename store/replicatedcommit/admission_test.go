@@ -19,7 +19,7 @@ func (s *script) takesPart(id protocol.ID) bool {
 func (s *script) wantOlder(id protocol.ID) {
 	s.t.Helper()
 	for _, m := range s.answers[id] {
-		if r, ok := m.(Refused); ok && r.Forgot && strings.Contains(r.Reason, "an older copy of itself") {
+		if r, ok := m.(store.Refused); ok && r.Forgot && strings.Contains(r.Reason, "an older copy of itself") {
 			return
 		}
 	}
@@ -166,7 +166,7 @@ func TestAllSitesStartAtOnce(t *testing.T) {
 		want(t, d, store.Committed)
 	}
 	for id, why := range s.answers {
-		if _, ok := why[0].(Refused); ok {
+		if _, ok := why[0].(store.Refused); ok {
 			t.Errorf("server %d was refused: %v", id, why)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // much.
 func attack(seed uint64) (*world, error) {
 	sc := scenario{
-		seed: seed, clients: 5, keys: 4 + int(seed%3), coordinators: 2, near: seed%2 == 0, appends: seed%4 == 3, test: "TestAttack",
+		seed: seed, clients: 5, keys: 4 + int(seed%3), coordinators: 2, page: 1 + int(seed/2%4), near: seed%2 == 0, appends: seed%4 == 3, test: "TestAttack",
 	}
 	if seed%5 > 0 {
 		sc.faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
@@ -27,11 +27,11 @@ func attack(seed uint64) (*world, error) {
 	if seed%3 == 0 {
 		sc.sites = 5
 	}
-	page, room := 1+int(seed/2%4), 0
+	room := 0
 	if seed%7 == 5 {
 		room = 60
 	}
-	w, err := newWorldOf(sc, func(c *Config) { c.Retain, c.page, c.MaxTxns = time.Second, page, room }, nil)
+	w, err := newWorldOf(sc, func(c *store.Config) { c.Retain, c.MaxTxns = time.Second, room }, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func attack(seed uint64) (*world, error) {
 // depart has nodes leave and come back, in groups that may overlap.
 func (w *world) depart(until time.Duration) {
 	n := len(w.layout.Sites)
-	minority := n - w.layout.majority()
+	minority := n - w.layout.Majority()
 	for at := w.sim.Now() + time.Second; at < until; at += time.Duration(w.rand.IntN(4000)) * time.Millisecond {
 		away := time.Duration(300+w.rand.IntN(6000)) * time.Millisecond
 		var gone []protocol.ID

@@ -12,7 +12,7 @@ import (
 // a near network whose machines are busy, reads and transactions end well, and nobody takes others
 // for away.
 func TestBusyMachines(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.RoundTrip = roundTrip / 20 })
+	s := newScript(t, func(c *store.Config) { c.RoundTrip = roundTrip / 20 })
 	for i := range 20 {
 		value := fmt.Sprint(i)
 		d, took := s.done(200, s.submit(200, value, "k", "l"))
@@ -45,7 +45,7 @@ func TestBusyMachines(t *testing.T) {
 // TestSilenceOfSeconds: a client is told nothing of a transaction, or of a read, before it has
 // asked for seconds.
 func TestSilenceOfSeconds(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.RoundTrip, c.Retain = roundTrip/20, time.Minute })
+	s := newScript(t, func(c *store.Config) { c.RoundTrip, c.Retain = roundTrip/20, time.Minute })
 	for _, id := range s.nodes() {
 		s.sim.Pause(id, 2*time.Second, true)
 	}

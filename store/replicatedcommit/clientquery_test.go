@@ -48,7 +48,7 @@ func TestQueryAfterFence(t *testing.T) {
 	s.sim.Restart(201)
 	s.run(10 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	s.sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(201, s.ref)
 	g, _ := s.read(201, "k")
 	t.Logf("asked again: %+v; k is %+v", again.Outcome, g)
@@ -65,8 +65,8 @@ func TestQueryTwice(t *testing.T) {
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Unknown)
-	s.sim.Deliver(200, Query{Ref: 1000, Txn: d.Txn})
-	s.sim.Deliver(200, Query{Ref: 1001, Txn: d.Txn})
+	s.sim.Deliver(200, store.Query{Ref: 1000, Txn: d.Txn})
+	s.sim.Deliver(200, store.Query{Ref: 1001, Txn: d.Txn})
 	s.sim.Heal()
 	d1, _ := s.done(200, 1001)
 	d0, _ := s.done(200, 1000)
@@ -81,14 +81,14 @@ func TestReadOnlyReservation(t *testing.T) {
 	s := newScript(t, nil)
 	s.ref++
 	p := store.Priority{Began: 1, Client: 1}
-	s.sim.Deliver(200, Get{Ref: s.ref, Key: "k", Priority: p})
+	s.sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
 	s.run(120 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(200, Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
+	s.sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
 	d, _ := s.done(200, s.ref)
 	want(t, d, store.Committed)
 	s.ref++
-	s.sim.Deliver(201, Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
+	s.sim.Deliver(201, store.Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
 	d, _ = s.done(201, s.ref)
 	t.Logf("%+v", d.Outcome)
 	want(t, d, store.Committed)
@@ -96,7 +96,7 @@ func TestReadOnlyReservation(t *testing.T) {
 
 // The nearest site is asked alone, once all have been heard of.
 func TestNear(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1)})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,26 +114,26 @@ func TestNear(t *testing.T) {
 	c.Start(env, nil)
 	for i := uint64(1); i <= 50; i++ {
 		env.Begin(now)
-		c.Receive(env, protocol.App, Get{Ref: i, Key: "k", Nearest: true})
+		c.Receive(env, protocol.App, store.Get{Ref: i, Key: "k", Nearest: true})
 		if n := sends(); i == 50 && n != 1 {
 			t.Errorf("read %d asks %d sites; near is %v", i, n, c.near)
 		}
 		for j, d := range []time.Duration{1, 100, 110} {
 			env.Begin(now + d*time.Millisecond)
-			c.Receive(env, protocol.ID(10*(j+1)+1), ReadReply{Ref: i})
+			c.Receive(env, protocol.ID(10*(j+1)+1), store.ReadReply{Ref: i})
 		}
 		now += time.Second
 		env.Begin(now)
-		c.Receive(env, protocol.App, Submit{Ref: i, Writes: []store.Write{{Key: "k"}}})
+		c.Receive(env, protocol.App, store.Submit{Ref: i, Writes: []store.Write{{Key: "k"}}})
 		var id store.TxnID
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(CommitRequest); ok {
+			if m, ok := e.Msg.(store.CommitRequest); ok {
 				id = m.Txn.ID
 			}
 		}
 		for j, d := range []time.Duration{1, 100, 110} {
 			env.Begin(now + d*time.Millisecond)
-			c.Receive(env, protocol.ID(10*(j+1)), SiteVote{ID: id, Yes: true})
+			c.Receive(env, protocol.ID(10*(j+1)), store.SiteVote{ID: id, Yes: true})
 		}
 		now += time.Second
 	}
@@ -142,26 +142,26 @@ func TestNear(t *testing.T) {
 // A read of a key that is blocked, while a site is down, is refused for that key: it is not that
 // nobody answered.
 func TestReadOfABlockedKey(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
 	var id store.TxnID
 	for id = range c.submits {
 		break
 	}
-	c.Receive(env, 10, SiteVote{ID: id, Yes: true})
-	c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+	c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
+	c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
 	for i := range tries {
 		env.Begin(time.Second + time.Duration(i)*silentFor/(tries-1))
 		c.Expire(env, submitTimer{id})
 	}
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
+		if m, ok := e.Msg.(store.Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func TestReadOfABlockedKey(t *testing.T) {
 // TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it
 // is asked in a short time: its vote decides, in place of an error that says it is away.
 func TestSlowSiteIsWaitedFor(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 		env.Begin(time.Hour + at)
 		step(id)
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Done); ok {
+			if m, ok := e.Msg.(store.Done); ok {
 				out = append(out, m.Outcome.Verdict)
 			}
 		}
@@ -192,17 +192,17 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 	}
 	env.Begin(time.Hour)
 	c.Start(env, nil)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
 	done(0, func(id store.TxnID) {
-		c.Receive(env, 10, SiteVote{ID: id, Yes: true})
-		c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+		c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
+		c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
 	})
 	for i := range time.Duration(2 * tries) {
 		if v := done((i+1)*10*time.Millisecond, func(id store.TxnID) { c.Expire(env, submitTimer{id}) }); v != nil {
 			t.Fatalf("after it was asked %d times: %v", i+1, v)
 		}
 	}
-	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
+	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, store.SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
 		t.Errorf("when it has voted: %v", v)
 	}
 }
@@ -212,14 +212,14 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 func TestFencedSiteIsNotWaitedFor(t *testing.T) {
 	l := layout(3, 1)
 	l.Sites[2].Fenced = true
-	c, err := NewClient(Config{ID: 99, Layout: l, RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: l, RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	id := store.TxnID{Time: 1, Client: 1}
-	if !c.stuck(env, &submit{votes: []SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {
+	if !c.stuck(env, &submit{votes: []store.SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {
 		t.Error("the client goes on to ask")
 	}
 }

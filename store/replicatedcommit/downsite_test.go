@@ -125,7 +125,7 @@ func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 // may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow
 // one's to find out.
 func TestSlowSiteIsNotAway(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 	c.Start(env, nil)
 	c.silent = []time.Duration{2 * time.Second, 0, time.Second} // the first is slow since later
 	now := 4 * time.Second
-	asked := func() (sites []protocol.ID, m CommitRequest, timer protocol.Timer, done *Done) {
+	asked := func() (sites []protocol.ID, m store.CommitRequest, timer protocol.Timer, done *store.Done) {
 		for _, e := range env.Out {
 			switch msg := e.Msg.(type) {
-			case CommitRequest:
+			case store.CommitRequest:
 				sites, m = append(sites, e.To), msg
-			case Done:
+			case store.Done:
 				done = &msg
 			}
 			if e.Kind == protocol.KindAfter {
@@ -149,7 +149,7 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 		return sites, m, timer, done
 	}
 	env.Begin(now)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
 	sites, m, timer, _ := asked()
 	if !slices.Equal(sites, []protocol.ID{10}) {
 		t.Fatalf("%v are asked, want the slow one", sites)
@@ -160,18 +160,18 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 		t.Fatalf("%v are asked again, want the slow one and the one that is away", sites)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 10, SiteVote{ID: m.Txn.ID, Reason: store.Locked})
+	c.Receive(env, 10, store.SiteVote{ID: m.Txn.ID, Reason: store.Locked})
 	sites, m, _, done := asked()
 	if done != nil || !slices.Equal(sites, []protocol.ID{10}) || !m.Recover {
 		t.Fatalf("when it refuses %v are asked, to recover: %v, and the application is told %+v", sites, m.Recover, done)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 30, SiteVote{ID: m.Txn.ID, Yes: true})
+	c.Receive(env, 30, store.SiteVote{ID: m.Txn.ID, Yes: true})
 	if sites, _, _, done = asked(); done != nil || len(sites) > 0 {
 		t.Fatalf("when the other is back and says yes %v are asked, and the application is told %+v", sites, done)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 10, Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Locked})
+	c.Receive(env, 10, store.Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Locked})
 	if _, _, _, done = asked(); done == nil || done.Outcome.Verdict != store.Aborted {
 		t.Fatalf("the decision: %+v", done)
 	}

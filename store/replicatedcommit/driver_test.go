@@ -82,7 +82,7 @@ func (d *driver) step() {
 	for ; d.at < len(d.ops); d.at++ {
 		if o := d.ops[d.at]; o.read || !d.priority.IsZero() { // who tries again makes reservations for blind writes too
 			d.ref++
-			w.sim.Deliver(d.id, Get{Ref: d.ref, Key: o.key, Priority: d.priority, Nearest: w.sc.near})
+			w.sim.Deliver(d.id, store.Get{Ref: d.ref, Key: o.key, Priority: d.priority, Nearest: w.sc.near})
 			return
 		}
 	}
@@ -101,13 +101,13 @@ func (d *driver) step() {
 	reads, writes := d.buffer.Accesses()
 	d.ref++
 	d.begun = w.sim.Now()
-	w.sim.Deliver(d.id, Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes, Hold: w.sc.near})
+	w.sim.Deliver(d.id, store.Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes, Hold: w.sc.near})
 }
 
 func (d *driver) receive(msg Message) {
 	w := d.world
 	switch m := msg.(type) {
-	case Got:
+	case store.Got:
 		if m.Ref != d.ref || !d.busy {
 			return
 		}
@@ -122,18 +122,18 @@ func (d *driver) receive(msg Message) {
 		}
 		d.at++
 		if o := d.ops[0]; m.Settled && len(d.ops) == 1 && o.read && !o.write {
-			d.done(Done{Ref: d.ref, Outcome: store.Outcome{Verdict: store.Committed}})
+			d.done(store.Done{Ref: d.ref, Outcome: store.Outcome{Verdict: store.Committed}})
 			return
 		}
 		d.step()
-	case Done:
+	case store.Done:
 		if m.Ref == d.ref && d.busy {
 			d.done(m)
 		}
 	}
 }
 
-func (d *driver) done(m Done) {
+func (d *driver) done(m store.Done) {
 	w := d.world
 	now := w.sim.Now()
 	v := m.Outcome.Verdict
@@ -143,7 +143,7 @@ func (d *driver) done(m Done) {
 	if (v == store.Unknown || v == store.Blocked) && d.queries < 3 {
 		d.queries++
 		d.ref++
-		w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: m.Txn})
+		w.sim.Deliver(d.id, store.Query{Ref: d.ref, Txn: m.Txn})
 		return
 	}
 	w.verdicts[v]++

@@ -37,7 +37,7 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 		t.Fatalf("it was not committed: %v", s.versions)
 	}
 	s.restartSite(2)
-	c := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	c := s.layout.Sites[2].Shards[s.layout.ShardOf("k")]
 	settled := func() bool {
 		r := s.sim.Get(c).(*Server).txns[d.Txn.ID]
 		return r != nil && r.settled()
@@ -50,7 +50,7 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 	s.restartSite(2)
 	s.run(100 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(202, Query{Ref: s.ref, Txn: d.Txn})
+	s.sim.Deliver(202, store.Query{Ref: s.ref, Txn: d.Txn})
 	if again, _ := s.done(202, s.ref); again.Outcome.Verdict != store.Unknown {
 		t.Errorf("the client that asks for a committed transaction is told %+v", again.Outcome)
 	}
@@ -78,7 +78,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.siteNodes(1), s.siteNodes(2), d))
 	s.sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
-	s.sim.Deliver(204, Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
+	s.sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
 	s.run(70 * time.Millisecond)
 	s.crashSite(4)
 	ref := s.submit(203, "second", "k")
@@ -101,7 +101,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s.cut(slices.Concat(a[1:], e[1:]), d[1:])
 	s.cut(a[1:], e[1:])
 	aborted := func() bool { // at d, without a copy
-		n, _ := s.sim.Get(d[1+s.layout.shardOf("k")]).(*Server)
+		n, _ := s.sim.Get(d[1+s.layout.ShardOf("k")]).(*Server)
 		return n != nil && n.txns[second.Txn.ID] != nil && n.txns[second.Txn.ID].state == Aborted
 	}
 	if err := s.sim.RunUntil(20*time.Second, aborted); err == nil {
@@ -129,7 +129,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 
 // TestPagesOfAnEarlierCopy: a page that was asked for by a copy that was given up pays no debt.
 func TestPagesOfAnEarlierCopy(t *testing.T) {
-	n, err := NewServer(Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
+	n, err := NewServer(store.Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +265,8 @@ func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 		w.add(protocol.ID(200+i), wan.Site(site.Name))
 	}
 	s.run(time.Second)
-	shard, other := s.layout.shardOf("k"), store.Key("l")
-	for i := 0; s.layout.shardOf(other) == shard; i++ {
+	shard, other := s.layout.ShardOf("k"), store.Key("l")
+	for i := 0; s.layout.ShardOf(other) == shard; i++ {
 		other = store.Key(fmt.Sprint("l", i))
 	}
 	s.submit(203, "first", "k", other)

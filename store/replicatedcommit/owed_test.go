@@ -23,13 +23,13 @@ func playAway(seed uint64) (*world, error) {
 	if seed%5 == 1 {
 		sc.sites = 5
 	}
-	w, err := newWorldOf(sc, func(c *Config) { c.Retain = time.Second }, nil)
+	w, err := newWorldOf(sc, func(c *store.Config) { c.Retain = time.Second }, nil)
 	if err != nil {
 		return nil, err
 	}
 	const lasting = 16 * time.Second
 	for at := time.Second; at < lasting-5*time.Second; at += time.Duration(w.rand.IntN(3)) * time.Second {
-		gone := w.rand.Perm(len(w.layout.Sites))[:len(w.layout.Sites)-w.layout.majority()]
+		gone := w.rand.Perm(len(w.layout.Sites))[:len(w.layout.Sites)-w.layout.Majority()]
 		away := time.Duration(500+w.rand.IntN(5500)) * time.Millisecond
 		for _, i := range gone {
 			w.leave(i, at, away)
@@ -45,7 +45,7 @@ func (w *world) leave(site int, at, away time.Duration) { w.leaveNodes(w.siteNod
 
 func (w *world) leaveNodes(gone []protocol.ID, at, away time.Duration) {
 	crash := w.rand.IntN(3) > 0
-	shards, _ := w.layout.places()
+	shards, _ := w.layout.Places()
 	for _, id := range gone {
 		late := time.Duration(w.rand.IntN(3)*w.rand.IntN(400)) * time.Millisecond
 		write := uint64(w.rand.IntN(30))
@@ -149,7 +149,7 @@ func TestLongAway(t *testing.T) {
 // that these write to their disks little more than before, in the first half second as later.
 func TestReturnIsLittleWork(t *testing.T) {
 	const retain = 6 * time.Second
-	s := newScript(t, func(c *Config) { c.Retain = retain })
+	s := newScript(t, func(c *store.Config) { c.Retain = retain })
 	away := s.layout.Sites[2]
 	machine := append(slices.Clone(away.Shards), away.Coordinators...)
 	writes := func() (n uint64) {
@@ -193,8 +193,8 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	first, _ := s.done(200, s.submit(200, "first", "k"))
 	want(t, first, store.Committed)
 	s.run(time.Second)
-	shard, other := s.layout.shardOf("k"), store.Key("l")
-	for i := 0; s.layout.shardOf(other) == shard; i++ {
+	shard, other := s.layout.ShardOf("k"), store.Key("l")
+	for i := 0; s.layout.ShardOf(other) == shard; i++ {
 		other = store.Key(fmt.Sprint("l", i))
 	}
 
@@ -204,7 +204,7 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	// its clock is ahead, so that c does not find it too old
 	s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
-	s.sim.Deliver(201, Submit{
+	s.sim.Deliver(201, store.Submit{
 		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
 	})
 	s.run(roundTrip / 20)
@@ -233,7 +233,7 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 
 // TestDebtGrows: what is added to a debt after a copy began is not paid by it.
 func TestDebtGrows(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(3, 1)})
+	n, err := NewServer(store.Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -15,7 +16,7 @@ func newPaperScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	s.world = &world{sc: scenario{}, layout: layout(3, 3), refused: map[protocol.ID]string{}}
-	s.configure = func(c *Config) { c.applied = nil }
+	s.configure = func(c *store.Config) { c.Applied = nil }
 	var err error
 	s.sim, err = sim.New(sim.Config[Message]{
 		WAN: wan.SpecRPC(), Codec: Codec(), App: func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) },

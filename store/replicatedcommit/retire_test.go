@@ -19,7 +19,7 @@ import (
 // clients were told may be lost.
 func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 	for _, id := range w.layout.Sites[leaving].Shards {
-		w.sim.Deliver(id, Retire{})
+		w.sim.Deliver(id, store.Retire{})
 	}
 	settled := func() bool {
 		return !slices.ContainsFunc(w.layout.Sites[leaving].Shards, func(id protocol.ID) bool {
@@ -42,7 +42,7 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 	w.epoch++
 	w.newSites++
 	base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
-	site := Site{Name: fmt.Sprint("new", w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
+	site := store.Site{Name: fmt.Sprint("new", w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
 	for j := range w.layout.Sites[leaving].Shards {
 		site.Shards = append(site.Shards, base+1+protocol.ID(j))
 	}
@@ -126,7 +126,7 @@ func (w *world) move(ids []protocol.ID, started func()) error {
 				then = append(then, func() {
 					d.queries = 1
 					d.ref++
-					w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: t})
+					w.sim.Deliver(d.id, store.Query{Ref: d.ref, Txn: t})
 				})
 			} else {
 				d.busy = true // until it is back
@@ -259,7 +259,7 @@ func TestCopyIsPaced(t *testing.T) {
 	// Half of the keys are the shard's. A page of 256 KiB is sent in a round trip, and then the
 	// server waits.
 	pages := time.Duration(keys * size / 2 / maxPageBytes)
-	if took, least := s.sim.Now()-start, pages*roundTrip+sendTime(keys*size/2)*3/4; took < least {
+	if took, least := s.sim.Now()-start, pages*roundTrip+store.SendTime(keys*size/2)*3/4; took < least {
 		t.Errorf("%d pages were copied in %v; want %v at least", pages, took, least)
 	} else {
 		t.Logf("%d pages were copied in %v; want %v at least", pages, took, least)
@@ -270,7 +270,7 @@ func TestCopyIsPaced(t *testing.T) {
 // asked about again at the pace of one that leaves, whatever its number: an operator waits. A site
 // that was started again shortly before knows of nothing that it is carried out elsewhere.
 func TestRetiringAsksAgainSoon(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.Retain = time.Hour })
+	s := newScript(t, func(c *store.Config) { c.Retain = time.Hour })
 	const n = 400
 	for i := range n {
 		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
@@ -287,7 +287,7 @@ func TestRetiringAsksAgainSoon(t *testing.T) {
 		return sum
 	}
 	for _, id := range s.layout.Sites[2].Shards {
-		s.sim.Deliver(id, Retire{})
+		s.sim.Deliver(id, store.Retire{})
 	}
 	for _, id := range []protocol.ID{11, 12, 21, 22} {
 		s.sim.Cut(30, id)

@@ -21,7 +21,7 @@ type script struct {
 	ref     uint64
 }
 
-func newScript(t *testing.T, configure func(*Config)) *script {
+func newScript(t *testing.T, configure func(*store.Config)) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	w, err := newWorldOf(scenario{seed: 1, keys: 1}, configure, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
@@ -56,18 +56,18 @@ func (s *script) submitHeld(client protocol.ID, hold bool, value string, keys ..
 	}
 	reads, writes := b.Accesses()
 	s.ref++
-	s.sim.Deliver(client, Submit{Ref: s.ref, Reads: reads, Writes: writes, Hold: hold})
+	s.sim.Deliver(client, store.Submit{Ref: s.ref, Reads: reads, Writes: writes, Hold: hold})
 	return s.ref
 }
 
 // done waits for an outcome.
-func (s *script) done(client protocol.ID, ref uint64) (Done, time.Duration) {
+func (s *script) done(client protocol.ID, ref uint64) (store.Done, time.Duration) {
 	s.t.Helper()
 	begun := s.sim.Now()
-	var d Done
+	var d store.Done
 	err := s.sim.RunUntil(time.Minute, func() bool {
 		for _, m := range s.answers[client] {
-			if got, ok := m.(Done); ok && got.Ref == ref {
+			if got, ok := m.(store.Done); ok && got.Ref == ref {
 				d = got
 				return true
 			}
@@ -81,16 +81,16 @@ func (s *script) done(client protocol.ID, ref uint64) (Done, time.Duration) {
 }
 
 // read waits for what a majority has under a key.
-func (s *script) read(client protocol.ID, key store.Key) (Got, time.Duration) {
+func (s *script) read(client protocol.ID, key store.Key) (store.Got, time.Duration) {
 	s.t.Helper()
 	s.ref++
 	ref, begun := s.ref, s.sim.Now()
-	s.sim.Deliver(client, Get{Ref: ref, Key: key})
-	var g Got
+	s.sim.Deliver(client, store.Get{Ref: ref, Key: key})
+	var g store.Got
 	err := s.sim.RunUntil(time.Minute, func() bool {
-		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(Got); return ok && got.Ref == ref })
+		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(store.Got); return ok && got.Ref == ref })
 		if i >= 0 {
-			g = s.answers[client][i].(Got)
+			g = s.answers[client][i].(store.Got)
 		}
 		return i >= 0
 	})
@@ -123,7 +123,7 @@ func (s *script) settle() {
 	}
 }
 
-func want(t *testing.T, d Done, v store.Verdict) {
+func want(t *testing.T, d store.Done, v store.Verdict) {
 	t.Helper()
 	if d.Outcome.Verdict != v {
 		t.Fatalf("%v: got %+v, want %v", d.Txn.ID, d.Outcome, v)
@@ -139,7 +139,7 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	a, b := s.submit(200, "a", "k"), s.submit(201, "b", "k")
 	doneA, _ := s.done(200, a)
 	doneB, _ := s.done(201, b)
-	for _, d := range []Done{doneA, doneB} {
+	for _, d := range []store.Done{doneA, doneB} {
 		want(t, d, store.Blocked)
 		if !slices.Equal(d.Outcome.Sites, []string{"c"}) {
 			t.Errorf("waits for the sites %q, not c", d.Outcome.Sites)
@@ -152,10 +152,10 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	}
 	s.restartSite(2)
 	committed := 0
-	for i, d := range []Done{doneA, doneB} {
+	for i, d := range []store.Done{doneA, doneB} {
 		s.ref++
 		client := protocol.ID(200 + i)
-		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		s.sim.Deliver(client, store.Query{Ref: s.ref, Txn: d.Txn})
 		switch d, _ = s.done(client, s.ref); d.Outcome.Verdict {
 		case store.Committed:
 			committed++
@@ -201,10 +201,10 @@ func TestFencedSite(t *testing.T) {
 	for _, id := range s.siteNodes(2) {
 		s.sim.Resume(id)
 	}
-	for i, d := range []Done{doneA, doneB} {
+	for i, d := range []store.Done{doneA, doneB} {
 		s.ref++
 		client := protocol.ID(200 + i)
-		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		s.sim.Deliver(client, store.Query{Ref: s.ref, Txn: d.Txn})
 		d, _ = s.done(client, s.ref)
 		want(t, d, store.Aborted)
 	}
@@ -214,7 +214,7 @@ func TestFencedSite(t *testing.T) {
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "later" {
 		t.Errorf("k is %+v", g)
 	}
-	if _, err := NewServer(Config{ID: 31, Layout: s.layout}); err == nil {
+	if _, err := NewServer(store.Config{ID: 31, Layout: s.layout}); err == nil {
 		t.Error("a server of a fenced site starts")
 	}
 }
@@ -239,11 +239,11 @@ func TestSilentSiteDecides(t *testing.T) {
 	want(t, doneB, store.Blocked)
 	s.sim.Heal()
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: doneA.Txn})
+	s.sim.Deliver(200, store.Query{Ref: s.ref, Txn: doneA.Txn})
 	doneA, _ = s.done(200, s.ref)
 	want(t, doneA, store.Committed)
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: doneB.Txn})
+	s.sim.Deliver(201, store.Query{Ref: s.ref, Txn: doneB.Txn})
 	doneB, _ = s.done(201, s.ref)
 	want(t, doneB, store.Aborted)
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" || g.Value.Version != doneA.Txn.ID {
@@ -254,7 +254,7 @@ func TestSilentSiteDecides(t *testing.T) {
 
 // TestLostAnswer: the client hears nothing of its commit, and learns of it later by asking.
 func TestLostAnswer(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.Retain = 20 * time.Second })
+	s := newScript(t, func(c *store.Config) { c.Retain = 20 * time.Second })
 	for _, id := range s.nodes() {
 		s.sim.Cut(id, 200)
 	}
@@ -262,14 +262,14 @@ func TestLostAnswer(t *testing.T) {
 	want(t, d, store.Unknown)
 	s.sim.Heal()
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	s.sim.Deliver(200, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(200, s.ref)
 	want(t, again, store.Committed)
 	s.settle()
 
 	// Everybody has forgotten it now. That is no abort.
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	s.sim.Deliver(200, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ = s.done(200, s.ref)
 	want(t, again, store.Unknown)
 	s.settle()
@@ -303,7 +303,7 @@ func TestLostDiskIsRefused(t *testing.T) {
 	s.sim.LoseDisk(11)
 	s.sim.Restart(11)
 	s.run(time.Second)
-	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(Refused).Reason, "knows another disk of server 11") {
+	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(store.Refused).Reason, "knows another disk of server 11") {
 		t.Errorf("the server said %v", s.answers[11])
 	}
 	d, _ = s.done(200, s.submit(200, "b", "k", "l"))
@@ -347,7 +347,7 @@ func TestLostDiskMustBeRefused(t *testing.T) {
 // the others remember all that it has to learn, up to a bound. Then they take no more.
 func TestBoundOnTransactions(t *testing.T) {
 	const bound = 5
-	s := newScript(t, func(c *Config) { c.MaxTxns = bound })
+	s := newScript(t, func(c *store.Config) { c.MaxTxns = bound })
 	s.crashSite(2)
 	crashed := s.sim.Now()
 	for n := range bound + 3 {

@@ -57,7 +57,7 @@ func (w *world) replace(c change) error {
 			pending = append(pending, func() {
 				d.queries = 1
 				d.ref++
-				w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: t})
+				w.sim.Deliver(d.id, store.Query{Ref: d.ref, Txn: t})
 			})
 		} else {
 			pending = append(pending, d.next)
@@ -83,7 +83,7 @@ func (w *world) replace(c change) error {
 		}
 		w.newSites++
 		base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
-		site := Site{Name: fmt.Sprintf("%s%d", w.layout.Sites[i].Name, w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
+		site := store.Site{Name: fmt.Sprintf("%s%d", w.layout.Sites[i].Name, w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
 		for j := range w.layout.Sites[i].Shards {
 			site.Shards = append(site.Shards, base+1+protocol.ID(j))
 		}

@@ -103,14 +103,14 @@ func TestNewcomersRemember(t *testing.T) {
 	s := newScript(t, nil)
 	s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
 	s.ref++
-	s.sim.Deliver(202, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
+	s.sim.Deliver(202, store.Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
 	s.run(roundTrip * 3 / 4)
 	d, _ := s.done(200, s.submit(200, "refused", "k"))
 	want(t, d, store.Aborted)
 	s.run(roundTrip / 2)
 
 	s.newEpoch(false)
-	n := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	n := s.layout.Sites[2].Shards[s.layout.ShardOf("k")]
 	if err := s.sim.RunUntil(2*time.Second, func() bool { st := s.sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNewcomersRemember(t *testing.T) {
 	s.cut(s.siteNodes(0), others)
 	s.cut(others, s.siteNodes(0))
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	s.sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(201, s.ref)
 	if got := again.Outcome.Verdict; got != store.Aborted {
 		t.Errorf("it is %v", again.Outcome)
@@ -166,7 +166,7 @@ func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 // copied this server, which has to be done with the transaction first.
 func TestForgottenWhileANewcomerCopies(t *testing.T) {
 	for _, isNew := range []bool{false, true} {
-		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
+		cfg := store.Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
 		if isNew {
 			cfg.Layout.Sites[2].Since = 1
 		}
@@ -208,7 +208,7 @@ func TestCopyInPages(t *testing.T) {
 	b.Delete(all[7])
 	_, writes := b.Accesses()
 	s.ref++
-	s.sim.Deliver(200, Submit{Ref: s.ref, Writes: writes})
+	s.sim.Deliver(200, store.Submit{Ref: s.ref, Writes: writes})
 	d, _ := s.done(200, s.ref)
 	want(t, d, store.Committed)
 	s.settle()

@@ -20,9 +20,9 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 	for _, id := range s.siteNodes(2) {
 		s.sim.Cut(200, id)
 	}
-	rewrite := func(value string) Submit {
+	rewrite := func(value string) store.Submit {
 		s.ref++
-		return Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
+		return store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
 	}
 	s.sim.Deliver(200, rewrite("first"))
 	s.run(after)
@@ -31,7 +31,7 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 	}
 	s.run(3 * roundTrip / 2) // until what is on its way to the client has come
 	acknowledged = slices.ContainsFunc(s.answers[200], func(m Message) bool {
-		d, ok := m.(Done)
+		d, ok := m.(store.Done)
 		return ok && d.Outcome.Verdict == store.Committed
 	})
 	for _, id := range slices.Concat(s.siteNodes(0), s.siteNodes(2)) {

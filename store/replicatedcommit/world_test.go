@@ -23,11 +23,11 @@ const roundTrip = 100 * time.Millisecond
 
 // layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those
 // that follow.
-func layout(sites, shards int) Layout {
-	var l Layout
+func layout(sites, shards int) store.Layout {
+	var l store.Layout
 	for i := range sites {
 		base := protocol.ID(10 * (i + 1))
-		s := Site{Name: string(rune('a' + i)), Coordinators: []protocol.ID{base}}
+		s := store.Site{Name: string(rune('a' + i)), Coordinators: []protocol.ID{base}}
 		for j := range shards {
 			s.Shards = append(s.Shards, base+1+protocol.ID(j))
 		}
@@ -43,6 +43,7 @@ type scenario struct {
 	shards int // 0 is 2
 	// coordinators is how many each site has; 0 is 1.
 	coordinators int
+	page         int // how many entries a page of a server that is copied has; 0 is what it has otherwise
 	clients      int
 	keys         int
 	faults       sim.Faults
@@ -59,7 +60,7 @@ type scenario struct {
 // world is a simulated store with clients, and what they saw.
 type world struct {
 	sc       scenario
-	layout   Layout
+	layout   store.Layout
 	epoch    uint64
 	newSites int
 	places   []wan.Site          // by site
@@ -78,15 +79,15 @@ type world struct {
 	attempts int             // the most that a transaction took
 	err      error
 
-	configure func(*Config) // nil: nothing
-	replaced  func()        // is called when sites were replaced; nil: nothing
+	configure func(*store.Config) // nil: nothing
+	replaced  func()              // is called when sites were replaced; nil: nothing
 }
 
 func newWorld(sc scenario) (*world, error) { return newWorldOf(sc, nil, nil) }
 
 // newWorldOf is newWorld with other configurations, and somebody else who gets what nodes say to
 // their applications.
-func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Message)) (*world, error) {
+func newWorldOf(sc scenario, configure func(*store.Config), app func(protocol.ID, Message)) (*world, error) {
 	if sc.sites == 0 {
 		sc.sites = 3
 	}
@@ -131,8 +132,8 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	return w, w.err
 }
 
-func (w *world) config(id protocol.ID) Config {
-	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, applied: w.applied}
+func (w *world) config(id protocol.ID) store.Config {
+	c := store.Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, Applied: w.applied}
 	if w.configure != nil {
 		w.configure(&c)
 	}
@@ -140,10 +141,14 @@ func (w *world) config(id protocol.ID) Config {
 }
 
 func (w *world) add(id protocol.ID, site wan.Site) {
-	shards, coordinators := w.layout.places()
+	shards, coordinators := w.layout.Places()
 	build := func() (protocol.Node[Message], error) {
 		if _, ok := shards[id]; ok {
-			return NewServer(w.config(id))
+			s, err := NewServer(w.config(id))
+			if err == nil && w.sc.page > 0 {
+				s.page = w.sc.page
+			}
+			return s, err
 		}
 		if _, ok := coordinators[id]; ok {
 			return NewCoordinator(w.config(id))
@@ -189,7 +194,7 @@ func shown(v store.Value) string {
 }
 
 func (w *world) app(from protocol.ID, msg Message) {
-	if r, ok := msg.(Refused); ok {
+	if r, ok := msg.(store.Refused); ok {
 		w.refused[from] = r.Reason
 		return
 	}
@@ -203,7 +208,7 @@ func (w *world) app(from protocol.ID, msg Message) {
 // nodes returns all servers and coordinators, but for those of fenced sites.
 func (w *world) nodes() []protocol.ID {
 	var ids []protocol.ID
-	for _, i := range w.layout.unfenced() {
+	for _, i := range w.layout.Unfenced() {
 		ids = append(ids, w.siteNodes(i)...)
 	}
 	return ids
@@ -266,7 +271,7 @@ func (w *world) unquiet() string {
 			return fmt.Sprintf("client %d waits", d.id)
 		}
 	}
-	for _, i := range w.layout.unfenced() {
+	for _, i := range w.layout.Unfenced() {
 		for _, id := range w.layout.Sites[i].Shards {
 			s, ok := w.sim.Get(id).(*Server)
 			if !ok {
@@ -327,7 +332,7 @@ func (w *world) judge() error {
 // once.
 func (w *world) lostAppends() error {
 	for _, key := range slices.Sorted(maps.Keys(w.appended)) {
-		id := w.layout.Sites[w.layout.unfenced()[0]].Shards[w.layout.shardOf(key)]
+		id := w.layout.Sites[w.layout.Unfenced()[0]].Shards[w.layout.ShardOf(key)]
 		_, keys, err := w.sim.Disk(id)
 		if err != nil {
 			return err
@@ -347,7 +352,7 @@ func (w *world) lostAppends() error {
 }
 
 // moreCoordinators gives a site as many as the scenario says.
-func (w *world) moreCoordinators(s *Site) {
+func (w *world) moreCoordinators(s *store.Site) {
 	for i := 1; i < w.sc.coordinators; i++ {
 		s.Coordinators = append(s.Coordinators, s.Coordinators[0]+4+protocol.ID(i))
 	}
@@ -357,7 +362,7 @@ func (w *world) moreCoordinators(s *Site) {
 func (w *world) equalSites() error {
 	for j := range w.layout.Sites[0].Shards {
 		var first []byte
-		for _, i := range w.layout.unfenced() {
+		for _, i := range w.layout.Unfenced() {
 			site := w.layout.Sites[i]
 			_, keys, err := w.sim.Disk(site.Shards[j])
 			if err != nil {
