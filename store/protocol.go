@@ -1,7 +1,6 @@
 package store
 
 import (
-	"iter"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -26,9 +25,6 @@ type Protocol struct {
 	// and Query each have one answer.
 	NewClient func(Config) (ClientNode, error)
 	Codec     protocol.Codec[Message]
-	// Values returns what keys hold, from what a server has on its disk: the newest version of each
-	// key, deletions included.
-	Values func(protocol.Keys) iter.Seq2[Key, Value]
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

@@ -15,40 +15,40 @@ import (
 // "aborted".
 func TestQueryAfterFence(t *testing.T) {
 	s := newScript(t, nil)
-	s.sim.Cut(201, 10)
-	s.sim.Cut(201, 30)
+	s.Sim.Cut(201, 10)
+	s.Sim.Cut(201, 30)
 	s.submit(201, "b", "k") // b alone hears of it and votes for it
 	s.run(20 * time.Millisecond)
-	for _, b := range s.siteNodes(1) {
-		for _, o := range append(s.siteNodes(0), s.siteNodes(2)...) {
-			s.sim.Cut(b, o)
-			s.sim.Cut(o, b)
+	for _, b := range s.SiteNodes(1) {
+		for _, o := range append(s.SiteNodes(0), s.SiteNodes(2)...) {
+			s.Sim.Cut(b, o)
+			s.Sim.Cut(o, b)
 		}
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Committed)
 	s.run(200 * time.Millisecond)
-	s.sim.Heal()
-	for _, b := range s.siteNodes(1) {
-		for _, o := range s.siteNodes(0) {
-			s.sim.Cut(b, o)
-			s.sim.Cut(o, b)
+	s.Sim.Heal()
+	for _, b := range s.SiteNodes(1) {
+		for _, o := range s.SiteNodes(0) {
+			s.Sim.Cut(b, o)
+			s.Sim.Cut(o, b)
 		}
 	}
 	for i := range 3 {
 		s.crashSite(i)
 	}
 	for _, c := range []protocol.ID{200, 201, 202} {
-		s.sim.Crash(c, sim.KeepNone)
+		s.Sim.Crash(c, sim.KeepNone)
 	}
-	s.layout.Sites = slices.Clone(s.layout.Sites)
-	s.layout.Sites[2].Fenced = true
+	s.Layout.Sites = slices.Clone(s.Layout.Sites)
+	s.Layout.Sites[2].Fenced = true
 	s.restartSite(0)
 	s.restartSite(1)
-	s.sim.Restart(201)
+	s.Sim.Restart(201)
 	s.run(10 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(201, s.ref)
 	g, _ := s.read(201, "k")
 	t.Logf("asked again: %+v; k is %+v", again.Outcome, g)
@@ -60,14 +60,14 @@ func TestQueryAfterFence(t *testing.T) {
 // A second question about a transaction is answered "rejected", which says that it was never sent.
 func TestQueryTwice(t *testing.T) {
 	s := newScript(t, nil)
-	for _, id := range s.nodes() {
-		s.sim.Cut(id, 200)
+	for _, id := range s.Nodes() {
+		s.Sim.Cut(id, 200)
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Unknown)
-	s.sim.Deliver(200, store.Query{Ref: 1000, Txn: d.Txn})
-	s.sim.Deliver(200, store.Query{Ref: 1001, Txn: d.Txn})
-	s.sim.Heal()
+	s.Sim.Deliver(200, store.Query{Ref: 1000, Txn: d.Txn})
+	s.Sim.Deliver(200, store.Query{Ref: 1001, Txn: d.Txn})
+	s.Sim.Heal()
 	d1, _ := s.done(200, 1001)
 	d0, _ := s.done(200, 1000)
 	t.Logf("%+v; %+v", d0.Outcome, d1.Outcome)
@@ -81,14 +81,14 @@ func TestReadOnlyReservation(t *testing.T) {
 	s := newScript(t, nil)
 	s.ref++
 	p := store.Priority{Began: 1, Client: 1}
-	s.sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
+	s.Sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
 	s.run(120 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
+	s.Sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
 	d, _ := s.done(200, s.ref)
 	want(t, d, store.Committed)
 	s.ref++
-	s.sim.Deliver(201, store.Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
+	s.Sim.Deliver(201, store.Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
 	d, _ = s.done(201, s.ref)
 	t.Logf("%+v", d.Outcome)
 	want(t, d, store.Committed)

@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // TestDownSiteBlocksLittle: while a site is down, transactions that were on their way may block,
@@ -30,21 +31,21 @@ func downSite(t *testing.T, near bool) {
 	const seeds, unlucky = 8, 3 // a quarter to a third of all seeds are
 	slow := 0
 	for seed := range uint64(seeds) {
-		w, err := newWorld(scenario{seed: seed, clients: 6, keys: 30, near: near})
+		w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 6, Keys: 30, Near: near})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run := func(d time.Duration) (committed, blocked int) {
 			t.Helper()
-			before := w.verdicts
-			if err := w.sim.Run(d); err != nil {
+			before := w.Verdicts
+			if err := w.Sim.Run(d); err != nil {
 				t.Fatal(err)
 			}
-			return w.verdicts[store.Committed] - before[store.Committed], w.verdicts[store.Blocked] - before[store.Blocked]
+			return w.Verdicts[store.Committed] - before[store.Committed], w.Verdicts[store.Blocked] - before[store.Blocked]
 		}
 		healthy, _ := run(20 * time.Second)
-		for _, id := range w.siteNodes(2) {
-			w.sim.Crash(id, sim.KeepAll)
+		for _, id := range w.SiteNodes(2) {
+			w.Sim.Crash(id, sim.KeepAll)
 		}
 		run(10 * time.Second) // it is noticed
 		first, _ := run(20 * time.Second)
@@ -53,8 +54,8 @@ func downSite(t *testing.T, near bool) {
 		if first < healthy/2 || second < healthy/2 {
 			slow++
 		}
-		if w.err != nil {
-			t.Error(w.err)
+		if w.Err != nil {
+			t.Error(w.Err)
 		}
 	}
 	if slow > unlucky {
@@ -81,38 +82,38 @@ func TestBegunLateBlocksNothing(t *testing.T) {
 // transactions were begun that blocked, but for those of the first two seconds.
 func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 	t.Helper()
-	w, err := newWorld(scenario{seed: seed, clients: 16, keys: 400})
+	w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 16, Keys: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := func(d time.Duration) {
 		t.Helper()
-		if err := w.sim.Run(d); err != nil {
+		if err := w.Sim.Run(d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run(5 * time.Second)
-	for _, id := range w.siteNodes(2) {
-		w.sim.Crash(id, sim.KeepAll)
+	for _, id := range w.SiteNodes(2) {
+		w.Sim.Crash(id, sim.KeepAll)
 	}
-	gone := w.sim.Now()
+	gone := w.Sim.Now()
 	chance := rand.New(rand.NewPCG(seed, 1))
 	var pause func()
 	pause = func() {
-		for _, id := range w.siteNodes(chance.IntN(2)) {
-			w.sim.Pause(id, time.Duration(chance.IntN(1000))*time.Millisecond, false)
+		for _, id := range w.SiteNodes(chance.IntN(2)) {
+			w.Sim.Pause(id, time.Duration(chance.IntN(1000))*time.Millisecond, false)
 		}
-		w.sim.After(time.Duration(500+chance.IntN(1000))*time.Millisecond, pause)
+		w.Sim.After(time.Duration(500+chance.IntN(1000))*time.Millisecond, pause)
 	}
-	w.sim.After(3*time.Second, pause)
+	w.Sim.After(3*time.Second, pause)
 	run(40 * time.Second)
-	if w.err != nil {
-		t.Error(w.err)
+	if w.Err != nil {
+		t.Error(w.Err)
 	}
-	if w.verdicts[store.Committed] < 300 {
-		t.Errorf("seed %d: %d transactions are committed", seed, w.verdicts[store.Committed])
+	if w.Verdicts[store.Committed] < 300 {
+		t.Errorf("seed %d: %d transactions are committed", seed, w.Verdicts[store.Committed])
 	}
-	for _, begun := range w.blocked {
+	for _, begun := range w.Blocked {
 		if begun > gone+2*time.Second {
 			late = append(late, begun-gone)
 		}

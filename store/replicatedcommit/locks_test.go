@@ -168,10 +168,10 @@ func TestReadOnlyGivesBack(t *testing.T) {
 	s.run(time.Second)
 	p := d.Txn.Priority // as if that were tried again
 	s.ref++
-	s.sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
+	s.Sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
 	s.run(120 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k", Version: d.Txn.ID}}})
+	s.Sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k", Version: d.Txn.ID}}})
 	d, _ = s.done(200, s.ref)
 	want(t, d, store.Committed)
 	d, _ = s.done(201, s.submit(201, "b", "k"))

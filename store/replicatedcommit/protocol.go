@@ -1,8 +1,6 @@
 package replicatedcommit
 
 import (
-	"iter"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -21,8 +19,7 @@ func Protocol() store.Protocol {
 			}
 			return c, nil
 		},
-		Codec:  Codec(),
-		Values: values,
+		Codec: Codec(),
 	}
 }
 
@@ -32,16 +29,4 @@ func node[N protocol.Node[store.Message]](n N, err error) (protocol.Node[store.M
 		return nil, err
 	}
 	return n, nil
-}
-
-// values returns what is on a server's disk.
-func values(keys protocol.Keys) iter.Seq2[store.Key, store.Value] {
-	return func(yield func(store.Key, store.Value) bool) {
-		for k, b := range keys.Scan([]byte(valuePrefix), afterPrefix(valuePrefix)) {
-			key := store.Key(k[len(valuePrefix):])
-			if !yield(key, parseValue(key, b)) {
-				return
-			}
-		}
-	}
 }

@@ -19,7 +19,7 @@ func TestRefusalOfMuch(t *testing.T) {
 	s := newScript(t, nil)
 	var keys []store.Key // of one shard, in order
 	for c := 'a'; len(keys) < 3; c++ {
-		if k := store.Key(c); s.layout.ShardOf(k) == 0 {
+		if k := store.Key(c); s.Layout.ShardOf(k) == 0 {
 			keys = append(keys, k)
 		}
 	}
@@ -29,7 +29,7 @@ func TestRefusalOfMuch(t *testing.T) {
 	want(t, d, store.Committed)
 	s.run(time.Second)
 	s.ref++
-	s.sim.Deliver(201, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: keys[0]}, {Key: keys[1]}, {Key: keys[2]}}})
+	s.Sim.Deliver(201, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: keys[0]}, {Key: keys[1]}, {Key: keys[2]}}})
 	d, _ = s.done(201, s.ref)
 	want(t, d, store.Aborted)
 	got := map[store.Key]string{}
