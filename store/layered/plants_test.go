@@ -27,7 +27,7 @@ func plants() []plant.Bug {
 			Old: "\t\tcase !t.id.After(s.values[w.Key].Version):\n", New: "\t\tcase !t.id.After(s.values[w.Key].Version) && !MUTANT:\n",
 		},
 		{
-			Name: "a shard that was told to abort may vote yes later", Test: "TestSeedsNotice/1",
+			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
 			Old: "\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, false, m.Reason)\n",
 			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, false, m.Reason)\n",
 		},
