@@ -5,39 +5,38 @@ import (
 	"fmt"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
 
 var _ client.Backend = (*Conn)(nil)
 
-// ask gives the node a message that is made with a number. The function that it returns forgets the
-// answer.
-func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message) (w *waiter, forget func()) {
+// ask gives the node a message that is made with a number, which it returns.
+func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message) (w *waiter, ref uint64) {
 	w = &waiter{first: first, answer: make(chan store.Message, 1), request: &request{}}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		close(w.answer)
-		return w, func() {}
+		return w, 0
 	}
 	c.last++
-	ref := c.last
+	ref = c.last
 	w.request.ref = ref
 	c.waiting[ref] = w
 	c.mu.Unlock()
-	c.run(func(env *protocol.Env[store.Message]) {
-		c.asking = w.request
-		c.node.Receive(env, protocol.App, msg(ref))
-	})
-	return w, func() {
-		c.run(func(env *protocol.Env[store.Message]) { c.node.Receive(env, protocol.App, store.Cancel{Ref: ref}) })
-		c.mu.Lock()
-		delete(c.waiting, ref)
-		c.over(w.request)
-		c.mu.Unlock()
-	}
+	c.deliver(msg(ref))
+	return w, ref
+}
+
+// forget has nobody wait for the answer to a read any more, once it is known who was asked.
+func (c *Conn) forget(w *waiter, ref uint64) {
+	c.deliver(store.Cancel{Ref: ref})
+	c.awaitNode()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, ref)
+	c.over(w.request)
 }
 
 // Read implements client.Backend.
@@ -54,7 +53,7 @@ func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)
 	if len(get.Key) > store.MaxKeyBytes {
 		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key), store.MaxKeyBytes)}
 	}
-	w, forget := c.ask(first, func(ref uint64) store.Message {
+	w, ref := c.ask(first, func(ref uint64) store.Message {
 		get.Ref = ref
 		return get
 	})
@@ -71,7 +70,7 @@ func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)
 		}
 		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
 	case <-ctx.Done():
-		forget()
+		c.forget(w, ref)
 		return client.Answer{}, c.unavailable(get.Key, w.request, context.Cause(ctx))
 	}
 }
@@ -109,16 +108,13 @@ func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 // decide waits for an outcome, and returns what was sent for it: nil if the connection was closed
 // before.
 func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message) (d client.Decision, sent *request) {
-	w, forget := c.ask(nil, msg)
+	w, ref := c.ask(nil, msg)
 	var m store.Message
 	select {
 	case m = <-w.answer:
 	case <-ctx.Done():
-		forget()
-		select {
-		case m = <-w.answer: // what was known
-		default:
-		}
+		c.deliver(store.Cancel{Ref: ref})
+		m = <-w.answer // what is known
 	}
 	done, ok := m.(store.Done)
 	if !ok {

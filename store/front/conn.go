@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -20,9 +19,11 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/transport"
 )
 
 // Config says which store a Conn goes to. Zero fields have the defaults that they name.
@@ -58,15 +59,15 @@ type Conn struct {
 	machines map[protocol.ID]*machine
 	closing  context.Context
 	close    context.CancelFunc
+	client   store.ClientNode
+	node     *host.Node[store.Message]
+	halt     context.CancelFunc // ends the node
+	asking   *request           // whose call the node is just given; the node's goroutine has it
 
 	mu      sync.Mutex
-	node    store.ClientNode
-	env     *protocol.Env[store.Message]
-	timers  map[protocol.Timer]*time.Timer
 	last    uint64
 	waiting map[uint64]*waiter
 	flights map[flight]bool
-	asking  *request // whose call the node is just given
 	sending map[requestKey]*request
 	reached bool // some machine has been connected to, ever
 	wg      sync.WaitGroup
@@ -115,17 +116,9 @@ func Dial(cfg Config) (*Conn, error) {
 	if cfg.RoundTrip == 0 {
 		cfg.RoundTrip = defaultRoundTrip
 	}
-	if cfg.Clock == nil {
-		start, at := time.Now(), time.Duration(time.Now().UnixNano())
-		// does not jump when the machine's time is set
-		cfg.Clock = func() time.Duration { return at + time.Since(start) }
-	}
-	if cfg.Seed == 0 {
-		cfg.Seed = rand.Uint64()
-	}
 	c := &Conn{
-		cfg: cfg, node: node, machines: map[protocol.ID]*machine{}, timers: map[protocol.Timer]*time.Timer{}, waiting: map[uint64]*waiter{},
-		sending: map[requestKey]*request{}, flights: map[flight]bool{}, env: protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
+		cfg: cfg, client: node, machines: map[protocol.ID]*machine{}, waiting: map[uint64]*waiter{},
+		sending: map[requestKey]*request{}, flights: map[flight]bool{},
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	for i, site := range cfg.Topology.Sites {
@@ -145,11 +138,83 @@ func Dial(cfg Config) (*Conn, error) {
 			}
 		}
 	}
+	if err := c.start(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// maxDeliveries is how many calls the node may not have looked at; more wait.
+const maxDeliveries = 65536
+
+// start runs the node.
+func (c *Conn) start() error {
+	h, err := host.New(host.Config{
+		// The host's network is nobody's: messages are carried by calls.
+		Network: transport.Config{Cluster: "clients of a store", Insecure: true}, Clock: c.cfg.Clock, Seed: c.cfg.Seed,
+	})
+	if err != nil {
+		return err
+	}
+	c.node, err = host.Add(h, host.Spec[store.Message]{
+		ID: clientID, Node: &asker{c.client, c}, Codec: c.cfg.Protocol.Codec, App: c.tell, Carry: c.carry, QueueDeliveries: maxDeliveries,
+	})
+	if err != nil {
+		return err
+	}
+	var ctx context.Context
+	ctx, c.halt = context.WithCancel(context.Background())
+	c.wg.Go(func() {
+		if err := h.Run(ctx); err != nil {
+			panic(err) // it has no disk and no listener that could fail: a node has panicked
+		}
+	})
+	return nil
+}
+
+// asker is the client node, and notes whose call it is at.
+type asker struct {
+	store.ClientNode
+	c *Conn
+}
+
+// seen tells that the node has looked at all that it was given before.
+type seen struct{ done chan struct{} }
+
+// Receive implements protocol.Node.
+func (a *asker) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	a.c.asking = nil
+	if from == protocol.App {
+		switch m := msg.(type) {
+		case seen:
+			close(m.done)
+			return
+		case store.Get:
+			a.c.asking = a.c.requestOf(m.Ref)
+		case store.Submit:
+			a.c.asking = a.c.requestOf(m.Ref)
+		case store.Query:
+			a.c.asking = a.c.requestOf(m.Ref)
+		}
+	}
+	a.ClientNode.Receive(env, from, msg)
+}
+
+// Expire implements protocol.Node.
+func (a *asker) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	a.c.asking = nil
+	a.ClientNode.Expire(env, t)
+}
+
+// requestOf returns that of a call that is waited for, or nil.
+func (c *Conn) requestOf(ref uint64) *request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.env.Begin(c.cfg.Clock())
-	c.node.Start(c.env, nil)
-	return c, nil
+	if w := c.waiting[ref]; w != nil {
+		return w.request
+	}
+	return nil
 }
 
 const defaultRoundTrip = 250 * time.Millisecond
@@ -200,120 +265,74 @@ func (c *Conn) nameStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc
 // is left.
 func (c *Conn) Close() {
 	c.mu.Lock()
-	var guesses []func()
-	for _, ref := range slices.Collect(maps.Keys(c.waiting)) { // who waits for a commit gets its name
-		guesses = append(guesses, c.step(func(env *protocol.Env[store.Message]) { c.node.Receive(env, protocol.App, store.Cancel{Ref: ref}) })...)
-	}
+	begun := !c.closed
 	c.closed = true
+	refs := slices.Collect(maps.Keys(c.waiting))
+	c.mu.Unlock()
+	if begun && c.halt != nil {
+		for _, ref := range refs { // who waits for a commit gets its name
+			c.deliver(store.Cancel{Ref: ref})
+		}
+		c.awaitNode()
+	}
+	c.mu.Lock()
 	waiting := c.waiting
 	c.waiting = map[uint64]*waiter{}
-	for t, timer := range c.timers {
-		timer.Stop()
-		delete(c.timers, t)
-	}
 	c.mu.Unlock()
-	for _, guess := range guesses {
-		guess()
-	}
 	for _, w := range waiting {
 		close(w.answer)
 	}
 	c.close()
+	if c.halt != nil {
+		c.halt()
+	}
 	c.wg.Wait()
 	for _, m := range c.machines {
 		m.conn.Close() // some nodes share one, which may be closed twice
 	}
 }
 
+// awaitNode returns when the node has looked at all that it was given before, or is not to do so
+// any more.
+func (c *Conn) awaitNode() {
+	s := seen{make(chan struct{})}
+	c.deliver(s)
+	select {
+	case <-s.done:
+	case <-c.closing.Done():
+	}
+}
+
+// deliver hands the node a message of the application. The node takes all until the connection is
+// closed.
+func (c *Conn) deliver(msg store.Message) {
+	_ = c.node.Deliver(context.Background(), msg) // who waits for an answer is told when it is closed
+}
+
 // ErrClosed is what waits when a Conn is closed.
 var ErrClosed = errors.New("front: the connection is closed")
 
-// run calls the node and carries out what it wants done.
-func (c *Conn) run(call func(env *protocol.Env[store.Message])) {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return
-	}
-	guesses := c.step(call)
-	c.mu.Unlock()
-	for _, guess := range guesses {
-		guess()
-	}
-}
-
-// step is run with mu held, of a Conn that is not closed. It returns what is to be called without
-// mu.
-func (c *Conn) step(call func(env *protocol.Env[store.Message])) (guesses []func()) {
-	c.env.Begin(c.cfg.Clock())
-	call(c.env)
-	for _, e := range c.env.Out {
-		switch e.Kind {
-		case protocol.KindSend, protocol.KindSendAhead:
-			if e.To == protocol.App {
-				if guess := c.tell(e.Msg); guess != nil {
-					guesses = append(guesses, guess)
-				}
-				continue
-			}
-			if m := c.machines[e.To]; m != nil {
-				c.begin(m, e.To, e.Msg)
-			}
-		case protocol.KindAfter:
-			c.after(e.Timer, e.Delay)
-		case protocol.KindStop:
-			c.stop(e.Timer)
-		}
-	}
-	c.asking = nil
-	return guesses
-}
-
-func (c *Conn) after(t protocol.Timer, d time.Duration) {
-	c.stop(t)
-	var self *time.Timer
-	self = time.AfterFunc(d, func() {
-		c.run(func(env *protocol.Env[store.Message]) {
-			if c.timers[t] == self { // it was not replaced while this waited for the lock
-				delete(c.timers, t)
-				c.node.Expire(env, t)
-			}
-		})
-	})
-	c.timers[t] = self
-}
-
-func (c *Conn) stop(t protocol.Timer) {
-	if timer := c.timers[t]; timer != nil {
-		timer.Stop()
-		delete(c.timers, t)
-	}
-}
-
-// tell gives an answer to who waits for it, and returns what is to be called if it is only a guess.
-// It is called with mu held.
-func (c *Conn) tell(msg store.Message) (guess func()) {
-	var ref uint64
+// tell gives an answer, or a guess, to who waits for it.
+func (c *Conn) tell(msg store.Message) {
 	switch m := msg.(type) {
 	case store.First:
+		c.mu.Lock()
 		w := c.waiting[m.Ref]
-		if w == nil || w.first == nil || m.Pending {
-			return nil
+		c.mu.Unlock()
+		if w != nil && w.first != nil && !m.Pending {
+			w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)})
 		}
-		return func() { w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)}) }
 	case store.Got:
-		ref = m.Ref
+		c.answer(m.Ref, msg)
 	case store.Done:
-		ref = m.Ref
-	default:
-		return nil
+		c.answer(m.Ref, msg)
 	}
-	c.answer(ref, msg)
-	return nil
 }
 
-// answer ends the wait for an answer. It is called with mu held.
+// answer ends the wait for an answer.
 func (c *Conn) answer(ref uint64, msg store.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if w := c.waiting[ref]; w != nil {
 		delete(c.waiting, ref)
 		c.over(w.request)
@@ -339,22 +358,26 @@ type flight struct {
 	txn store.TxnID
 }
 
-// begin sends a message, unless it is a large one that is on its way already. It is called with mu
-// held.
-func (c *Conn) begin(to *machine, id protocol.ID, msg store.Message) {
+// carry sends a message of the node, unless it is a large one that is on its way already.
+func (c *Conn) carry(id protocol.ID, msg store.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := c.machines[id]
 	m, commit := msg.(store.CommitRequest)
 	switch {
+	case to == nil || c.closed:
+		return
 	case !commit:
-		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.node.ReadPatience()))
+		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.client.ReadPatience()))
 		return
 	case m.Bytes() <= largeBytes:
-		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.node.Patience()))
+		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.client.Patience()))
 		return
 	case c.flights[flight{id, m.Txn.ID}]:
 		return
 	}
 	c.flights[flight{id, m.Txn.ID}] = true
-	ctx, cancel := context.WithTimeout(c.closing, 2*max(4*c.cfg.RoundTrip, 2*c.node.Patience()))
+	ctx, cancel := context.WithTimeout(c.closing, 2*max(4*c.cfg.RoundTrip, 2*c.client.Patience()))
 	k := c.newCall(to, msg)
 	k.cancel = cancel
 	c.wg.Go(func() { c.sendAlone(ctx, k, id, m) })

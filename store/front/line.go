@@ -240,24 +240,24 @@ func (l *line) receive(stream pb.Store_CallsClient) error {
 		}
 		outdated := false
 		var hopeless []*request
-		l.c.run(func(env *protocol.Env[store.Message]) {
-			l.heard = time.Now()
-			for _, a := range batch.GetAnswers() {
-				s := l.sent[a.GetNumber()]
-				if s == nil {
-					continue
-				}
-				delete(l.sent, a.GetNumber())
-				resp, err := fromAnswer(a)
-				outdated = outdated || status.Code(err) == codes.FailedPrecondition
-				if l.c.note(s.call, err, true, false) {
-					hopeless = append(hopeless, s.request)
-				}
-				if msg := fromWire(s.msg, resp); msg != nil {
-					l.c.node.Receive(env, s.id, msg)
-				}
+		l.c.mu.Lock()
+		l.heard = time.Now()
+		for _, a := range batch.GetAnswers() {
+			s := l.sent[a.GetNumber()]
+			if s == nil {
+				continue
 			}
-		})
+			delete(l.sent, a.GetNumber())
+			resp, err := fromAnswer(a)
+			outdated = outdated || status.Code(err) == codes.FailedPrecondition
+			if l.c.note(s.call, err, true, false) {
+				hopeless = append(hopeless, s.request)
+			}
+			if msg := fromWire(s.msg, resp); msg != nil {
+				l.c.node.Arrive(s.id, msg, proto.Size(a))
+			}
+		}
+		l.c.mu.Unlock()
 		signal(l.wake) // there may be room
 		if outdated && l.c.cfg.Outdated != nil {
 			l.c.cfg.Outdated(l.to.name)

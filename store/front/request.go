@@ -102,12 +102,12 @@ func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m store.C
 	if k.failed && !k.final && status.Code(err) == codes.Unavailable {
 		answer, _ = c.try(ctx, k, m, grpc.WaitForReady(true))
 	}
-	c.run(func(env *protocol.Env[store.Message]) {
-		delete(c.flights, flight{id, m.Txn.ID})
-		if answer != nil {
-			c.node.Receive(env, id, answer)
-		}
-	})
+	c.mu.Lock()
+	delete(c.flights, flight{id, m.Txn.ID})
+	c.mu.Unlock()
+	if answer != nil {
+		c.node.Arrive(id, answer, 0)
+	}
 }
 
 // try calls a machine, and notes how far that came.
@@ -163,14 +163,16 @@ func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 
 // abandon ends a request that there is no hope for.
 func (c *Conn) abandon(r *request) {
-	c.run(func(env *protocol.Env[store.Message]) {
-		if c.sending[r.key] == r {
-			c.node.Receive(env, protocol.App, store.Cancel{Ref: r.ref}) // which a Get is not answered
-			if r.key.read != 0 {
-				c.answer(r.ref, store.Got{Ref: r.ref})
-			}
-		}
-	})
+	c.mu.Lock()
+	ref, goesOn := r.ref, c.sending[r.key] == r && !c.closed
+	c.mu.Unlock()
+	if !goesOn {
+		return
+	}
+	c.deliver(store.Cancel{Ref: ref}) // which a Get is not answered
+	if r.key.read != 0 {
+		c.answer(ref, store.Got{Ref: ref})
+	}
 }
 
 // over forgets a request that is answered. It is called with mu held.

@@ -157,7 +157,8 @@ func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
 	return parts, shards
 }
 
-// onFinish aborts a transaction that is open for long, unless its anchor knows that it is committed.
+// onFinish aborts a transaction that is open for long, unless its anchor knows that it is
+// committed.
 func (c *Coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
 	if c.entries[m.ID] != nil || !c.cfg.Layout.ValidShards(m.Shards) || m.ID.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
 		return

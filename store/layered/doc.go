@@ -6,6 +6,6 @@
 //
 // Transactions are strictly serializable: each shard checks what was read when it votes, and its
 // keys are locked from then on until the decision. The decision is made by the group of the
-// transaction's first shard, its anchor: what that has written first counts, so that any coordinator
-// may ask it to decide, and nobody waits for one that is gone. See DESIGN.md.
+// transaction's first shard, its anchor: what that has written first counts, so that any
+// coordinator may ask it to decide, and nobody waits for one that is gone. See DESIGN.md.
 package layered

@@ -30,7 +30,6 @@ type Server struct {
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 	leads   smr.Status                    // what the replica said last
 	refused string
-	counts  store.Counts
 }
 
 // group is a Raft node of a shard within one of the store's.
@@ -43,10 +42,11 @@ type group struct {
 func newGroup(shard int, node protocol.Node[smr.Message], app func(*protocol.Env[store.Message], smr.Message)) group {
 	n := uint32(shard)
 	return group{shard: n, node: node, embed: protocol.Embedding[store.Message, smr.Message]{
-		Message:  func(m smr.Message) store.Message { return grouped{n, m} },
-		Timer:    func(t protocol.Timer) protocol.Timer { return groupTimer{n, t} },
-		App:      app,
-		Truncate: func(env *protocol.Env[store.Message], before uint64) { env.Truncate(before) }, // nobody else writes records
+		Message: func(m smr.Message) store.Message { return grouped{n, m} },
+		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{n, t} },
+		App:     app,
+		// nobody else writes records
+		Truncate: func(env *protocol.Env[store.Message], before uint64) { env.Truncate(before) },
 	}}
 }
 
@@ -179,8 +179,8 @@ func (s *Server) Broken(env *protocol.Env[store.Message], from protocol.ID) {
 	s.group.broken(env, from)
 }
 
-// sweep asks the site's coordinators to finish what has been open for long. The sites take turns, so
-// that the first one is enough where all are well.
+// sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
+// so that the first one is enough where all are well.
 func (s *Server) sweep(env *protocol.Env[store.Message]) {
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
 	seen := map[store.TxnID]time.Duration{}

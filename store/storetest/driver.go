@@ -188,8 +188,8 @@ func (d *Driver) end() {
 	d.world.Sim.After(time.Duration(d.world.Rand.IntN(100))*time.Millisecond, d.Next)
 }
 
-// Stop ends what a driver waits for, as its node is about to stop, and returns the transaction whose
-// outcome it has to ask for: the one that the node has submitted, if any.
+// Stop ends what a driver waits for, as its node is about to stop, and returns the transaction
+// whose outcome it has to ask for: the one that the node has submitted, if any.
 func (d *Driver) Stop(submitted func(protocol.Node[store.Message]) (store.Txn, bool)) (t store.Txn, pending bool) {
 	d.Ref++ // nothing that comes is an answer
 	if !d.Busy {

@@ -85,9 +85,10 @@ type World struct {
 
 	Stopped  bool                                   // clients begin nothing new
 	Versions map[store.Key]map[store.Version]string // that servers have applied
-	Appended map[store.Key][]int                    // transactions whose clients were told that they are committed, and what they added to
-	Refused  map[protocol.ID]string                 // servers that may not take part, and why
-	Txns     int                                    // begun
+	// transactions whose clients were told that they are committed, by the keys that they added to
+	Appended map[store.Key][]int
+	Refused  map[protocol.ID]string // servers that may not take part, and why
+	Txns     int                    // begun
 	Verdicts [store.Rejected + 1]int
 	Blocked  []time.Duration // when those that blocked were submitted
 	Attempts int             // the most that a transaction took
