@@ -2,7 +2,7 @@
 
 # The packages in which goroutines meet: they are tested with the race detector.
 CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
-	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/replicatedcommit/rcgrpc ./internal/rcnode
+	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/front ./store/machine
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck

@@ -52,22 +52,25 @@ func rooms() []room {
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},
+		{pattern: "store/front/...", layer: runner},
+		{pattern: "store/machine/...", layer: runner},
 		{pattern: "bft/client/...", layer: runner},
 		{pattern: "smr/smrtest/...", layer: runner},
 		{pattern: "smr/smrsim/...", layer: runner},
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 
-		// A protocol's own connection knows the protocol; what serves a group knows them all.
+		// What serves a group, or a store, knows all protocols.
 		{pattern: "smr/service/...", layer: assembly},
 		{pattern: "store/storeservice/...", layer: assembly},
 		{pattern: "store/storeconfig/...", layer: assembly},
-		{pattern: "store/replicatedcommit/rcgrpc/...", layer: assembly},
 
 		{pattern: "smr", layer: pure},
 		{pattern: "smr/plan/...", layer: pure},
 		{pattern: "smr/kit/...", layer: pure},
 		{pattern: "store", layer: pure},
+		{pattern: "store/gate/...", layer: pure},
+		{pattern: "store/epoch/...", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},
@@ -108,7 +111,6 @@ func upperRooms() []room {
 		{pattern: "internal/plansim/...", layer: assembly},
 		{pattern: "internal/plant/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
-		{pattern: "internal/rcnode/...", layer: assembly},
 		{pattern: "internal/traceanalysis/...", layer: assembly},
 		{pattern: "internal/tidy/...", layer: assembly},
 		{pattern: "tools/...", layer: assembly},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 )
 
 // An inquiry asks the others about a transaction that was carried out here before the server was
@@ -22,7 +23,7 @@ func (s *Server) inquire(env *protocol.Env[Message], r *record) bool {
 	_, asked := s.inquiries[r.id]
 	delete(s.inquiries, r.id)
 	old := uint64(max(env.Now-s.cfg.Retain, 0))
-	if asked || !r.found || !r.settled() || r.id.Time > old || s.retirement.retired || !s.cfg.Layout.original() {
+	if asked || !r.found || !r.settled() || r.id.Time > old || s.retirement.retired || !original(s.cfg.Layout) {
 		return false
 	}
 	s.inquiries[r.id] = &inquiry{seen: map[protocol.ID]bool{}}
@@ -55,9 +56,9 @@ func (s *Server) onInquired(env *protocol.Env[Message], q *inquiry, from protoco
 	}
 	q.seen[from] = true
 	if m.State == Old {
-		q.olds |= 1 << s.shards[from].site
+		q.olds |= 1 << s.shards[from].Site
 	}
-	if n := bits.OnesCount64(q.olds); len(q.seen) < len(all) || n > 0 && n < s.cfg.Layout.majority() {
+	if n := bits.OnesCount64(q.olds); len(q.seen) < len(all) || n > 0 && n < s.cfg.Layout.Majority() {
 		return
 	}
 	delete(s.inquiries, m.ID)
@@ -71,7 +72,7 @@ func (s *Server) finish(env *protocol.Env[Message], r *record) {
 	s.done = append(s.done, r.id)
 }
 
-// original tells whether all sites have been there from the beginning, and still are.
-func (l Layout) original() bool {
-	return !slices.ContainsFunc(l.Sites, func(s Site) bool { return s.Fenced || s.Since > 0 })
+// original tells whether all sites of a store have been there from the beginning, and still are.
+func original(l store.Layout) bool {
+	return !slices.ContainsFunc(l.Sites, func(s store.Site) bool { return s.Fenced || s.Since > 0 })
 }

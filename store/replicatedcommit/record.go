@@ -92,7 +92,7 @@ func (r *record) bytes() []byte {
 		state |= ownKeyBit
 		t.Reads, t.Writes = nil, nil
 	}
-	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+contentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
+	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+store.ContentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
 	r.fields(w.Coder(), &state, &t)
 	return w.Buf
 }
@@ -100,10 +100,10 @@ func (r *record) bytes() []byte {
 // fields are those of a record on disk, apart from its state and its contents.
 func (r *record) fields(c *wirefmt.Coder, state *uint64, t *store.Txn) {
 	wirefmt.Uint(c, state)
-	reasonFields(c, &r.reason)
+	store.ReasonFields(c, &r.reason)
 	wirefmt.Uint(c, &r.hint)
 	wirefmt.Bool(c, &r.known)
-	shardsFields(c, &r.shards)
+	store.ShardsFields(c, &r.shards)
 	store.TxnFields(c, t)
 }
 
