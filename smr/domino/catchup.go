@@ -66,7 +66,7 @@ func (l *learner) begin(executed, last smr.Slot) {
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery && !full {
+	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && r.acceptor.journal.Records()-r.uncut < r.cfg.SnapshotEvery && !full {
 		return
 	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
@@ -101,7 +101,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 		r.past.items = slices.Delete(r.past.items, 0, spare) // a part of the slice would hold the commands of all of it
 	}
 	r.acceptor.cut(env, r.snapshot)
-	r.uncut = len(r.acceptor.records)
+	r.uncut = r.acceptor.journal.Records()
 }
 
 // takeSnapshot writes a snapshot of the state as it is, at once.

@@ -146,7 +146,6 @@ func submitFields(c *wirefmt.Coder, m *Submit) {
 	kit.RequestFields(c, &m.Request)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
-	wirefmt.Uint(c, &m.After)
 	wirefmt.List(c, &m.Acks, 1, ackFields)
 	if len(m.Acks) != len(m.Commands) {
 		c.Failf("%d kinds of acknowledgements for %d commands", len(m.Acks), len(m.Commands))

@@ -42,8 +42,8 @@ func messages() []smr.Message {
 		domino.Ask{Round: 2},
 		domino.Latest{Round: 2, Slot: 3},
 		domino.Submit{
-			Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
-			Slot:    64, Answer: 2, After: 63, Acks: []smr.Ack{smr.AckExecuted, smr.AckDurable},
+			Request: kit.Request{After: 63, Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
+			Slot:    64, Answer: 2, Acks: []smr.Ack{smr.AckExecuted, smr.AckDurable},
 		},
 		domino.Vote{Session: 3, Slot: 64, Members: 3, Verdict: domino.No, Late: -time.Millisecond},
 		domino.Placed{Session: 3, Slot: 65, Members: 3, Whole: true, Seqs: []kit.Seq{5, 6}},

@@ -110,6 +110,6 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 	return smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader(), Ballot: uint64(r.acceptor.promised),
 		Committed: r.learner.lastDecided(), Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: len(r.acceptor.records), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
+		LogSize: r.acceptor.journal.Records(), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
 	}
 }

@@ -217,7 +217,6 @@ type (
 		kit.Request
 		Slot   smr.Slot
 		Answer protocol.ID
-		After  smr.Slot
 		Acks   []smr.Ack // what the client waits for, command by command
 	}
 

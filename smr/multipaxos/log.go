@@ -2,7 +2,6 @@ package multipaxos
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -14,14 +13,7 @@ import (
 type slotLog struct {
 	base  smr.Slot
 	votes votes // votes.at(i) is slot base+1+i
-	// records are those of the disk's log, in order. A record is needed as long as its last slot is
-	// above base.
-	records []record
-}
-
-type record struct {
-	index uint64
-	last  smr.Slot // 0 for one without slots
+	disk  kit.Journal
 }
 
 func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.n) }
@@ -46,18 +38,18 @@ func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
 	for i, e := range rec.Entries {
 		l.set(rec.First+smr.Slot(i), Vote{rec.Ballot, e})
 	}
-	l.records = append(l.records, record{env.Append(rec), rec.First + smr.Slot(len(rec.Entries)) - 1})
+	l.disk.Wrote(env.Append(rec), rec.First+smr.Slot(len(rec.Entries))-1)
 }
 
 func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
-	l.records = append(l.records, record{index: env.Append(rec)})
+	l.disk.Wrote(env.Append(rec), 0)
 }
 
 // load takes over a record from the disk.
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
-		l.records = append(l.records, record{index: rec.Index})
+		l.disk.Found(rec.Index, 0)
 	case AcceptRecord:
 		if l.votes.n == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
@@ -68,30 +60,20 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 		for i, e := range m.Entries {
 			l.set(m.First+smr.Slot(i), Vote{m.Ballot, e})
 		}
-		l.records = append(l.records, record{rec.Index, m.First + smr.Slot(len(m.Entries)) - 1})
+		l.disk.Found(rec.Index, m.First+smr.Slot(len(m.Entries))-1)
 	default:
 		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 	}
 	return nil
 }
 
-// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The
-// promise is written anew, as the record that has it may go.
+// cut forgets the slots up to one, in memory, and on disk as far as whole records allow.
 func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
 	if to <= l.base {
 		return
 	}
 	l.forget(to)
-	n := 0
-	for n < len(l.records) && l.records[n].last <= to {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	l.promise(env, p)
-	l.records = slices.Delete(l.records, 0, n)
-	env.Truncate(l.records[0].index)
+	l.disk.Cut(env, to, p)
 }
 
 // forget forgets the slots up to one in memory.

@@ -488,8 +488,8 @@ func TestLogSurvives(t *testing.T) {
 					}
 				}
 			}
-			if len(disk) != len(l.records) {
-				t.Fatalf("%d records are on disk, %d are known", len(disk), len(l.records))
+			if len(disk) != l.disk.Records() {
+				t.Fatalf("%d records are on disk, %d are known", len(disk), l.disk.Records())
 			}
 		}
 	}
