@@ -1,7 +1,6 @@
 package fastpaxos
 
 import (
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
