@@ -75,12 +75,7 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	switch {
 	case r.state.Removed(r.cfg.ID):
 		r.role = removed

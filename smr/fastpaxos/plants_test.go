@@ -44,8 +44,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.journal.Wrote(env.Append(PromiseRecord{e}), 0)\n",
-			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(PromiseRecord{e}), 0)\n\t}\n",
+			Old: "\tr.journal.Promised(env.Append(PromiseRecord{e}))\n",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(PromiseRecord{e}))\n\t}\n",
 		},
 		{
 			Name: "votes are not durable", Dir: dir, Test: "TestSeedsNotice/4",

@@ -144,7 +144,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		switch m := rec.Msg.(type) {
 		case PromiseRecord:
 			r.promised = max(r.promised, m.Era)
-			r.journal.Found(rec.Index, 0)
+			r.journal.Promised(rec.Index)
 		case VoteRecord:
 			last := smr.Slot(0)
 			for _, v := range m.Votes {
@@ -229,7 +229,7 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 		r.abandon()
 		r.stopLeading()
 	}
-	r.journal.Wrote(env.Append(PromiseRecord{e}), 0)
+	r.journal.Promised(env.Append(PromiseRecord{e}))
 }
 
 // active tells whether the replica takes part.
@@ -243,12 +243,7 @@ func (r *Replica) active() bool {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	if r.state.Removed(r.cfg.ID) {
 		r.onRemoved(env)
 	}

@@ -42,6 +42,9 @@ func (j *Journal) Wrote(index uint64, last smr.Slot) {
 	j.written++
 }
 
+// Promised notes a record that is about no slot.
+func (j *Journal) Promised(index uint64) { j.Found(index, 0) }
+
 // Executed notes that a command was executed.
 func (j *Journal) Executed() { j.executed++ }
 
@@ -89,7 +92,7 @@ func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, done bool, err error) (
 		return 0, false
 	}
 	stays := (s.Saved() - j.snapshot) / 8
-	if n := j.saving.executed; n > cfg.SnapshotEvery { // a slow disk: no more commands than ever
+	if n := j.saving.executed; n > 2*cfg.SnapshotEvery { // a slow disk: no more commands than ever
 		stays = smr.Slot(float64(stays) * float64(cfg.SnapshotEvery) / float64(n))
 	}
 	j.snapshot = s.Saved()
@@ -104,13 +107,13 @@ func (j *Journal) Cut(env *protocol.Env[smr.Message], to smr.Slot, promises smr.
 	if n < 0 {
 		n = len(j.records)
 	}
-	if n == 0 || n == 1 && promises != nil { // a record in the place of one is no gain
+	if n == 0 {
 		return false
 	}
 	first := j.records[n-1].index + 1
 	j.records = slices.Delete(j.records, 0, n)
 	if promises != nil {
-		j.Found(env.Append(promises), 0)
+		j.Promised(env.Append(promises))
 	}
 	env.Truncate(first)
 	return true

@@ -97,8 +97,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.journal.Wrote(env.Append(r.epoch.promises()), 0)\n}\n\n// active ",
-			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(r.epoch.promises()), 0)\n\t}\n}\n\n// active ",
+			Old: "\tr.journal.Promised(env.Append(r.epoch.promises()))\n}\n\n// active ",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(r.epoch.promises()))\n\t}\n}\n\n// active ",
 		},
 	}
 }

@@ -126,7 +126,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
-		r.journal.Found(rec.Index, 0)
+		r.journal.Promised(rec.Index)
 		if m.Epoch != r.epoch.number {
 			return nil // of a group that is not any more
 		}
@@ -198,7 +198,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 
 // promise writes down what was promised.
 func (r *Replica) promise(env *protocol.Env[smr.Message]) {
-	r.journal.Wrote(env.Append(r.epoch.promises()), 0)
+	r.journal.Promised(env.Append(r.epoch.promises()))
 }
 
 // active tells whether the replica takes part in its epoch.
@@ -206,12 +206,7 @@ func (r *Replica) active() bool { return r.own >= 0 && !r.removed && r.admission
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	r.findOwn(env)
 }
 

@@ -42,14 +42,14 @@ func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
 }
 
 func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
-	l.disk.Wrote(env.Append(rec), 0)
+	l.disk.Promised(env.Append(rec))
 }
 
 // load takes over a record from the disk.
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
-		l.disk.Found(rec.Index, 0)
+		l.disk.Promised(rec.Index)
 	case AcceptRecord:
 		if l.votes.n == 0 && m.First > l.base+1 {
 			l.base = m.First - 1

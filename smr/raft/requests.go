@@ -149,6 +149,5 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	if member {
 		r.heard[id] = env.Now
 	}
-	r.adm.Changed(env)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.adm.MembersChanged(env)
 }

@@ -271,7 +271,6 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bo
 		return false
 	}
 	r.lastSnapshot = r.arrived.Slot
-	r.adm.Changed(env)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.adm.MembersChanged(env)
 	return true
 }
