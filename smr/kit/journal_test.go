@@ -13,7 +13,7 @@ import (
 // is in the log, so is the newest promise, and the journal knows how many records there are.
 func TestJournal(t *testing.T) {
 	type promise struct{ number int }
-	for seed := range uint64(200) {
+	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		cfg := smr.ReplicaConfig{ID: 1, SnapshotEvery: 5 + rnd.IntN(20), LogBytes: 1 << 30, SnapshotPartBytes: 1 << 20}
 		state, keys := NewState(&journal{}, group(1)), memory{}
