@@ -139,7 +139,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case beatTimer:
 		r.onTick(env)
 	case kit.TransferTimer:
-		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
+		// one that failed is asked for again
+		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend))
 	case kit.SaveTimer:
 		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state); ok {
 			r.cut(env, to)

@@ -62,10 +62,10 @@ func (j *Journal) Save(env *protocol.Env[smr.Message], s *State, front []byte) e
 	return nil
 }
 
-// MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long: what
-// fills slots without commands takes room too. If a snapshot is whole, ok says so, and up to which
-// slot the protocol should forget what was decided: an eighth of what is new stays, for replicas
-// that lag a little. After an error of the state machine the log stays, and the next command tries
+// MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:
+// what fills slots without commands takes room too. If a snapshot is whole, ok is true, and the
+// protocol forgets what was decided up to the slot that is returned: an eighth of what is new stays,
+// for replicas that lag a little. After an error of the state machine the log stays, and the next command tries
 // again.
 func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, front func() []byte) (to smr.Slot, ok bool) {
 	long := len(j.records) >= cfg.SnapshotEvery && j.written >= cfg.SnapshotEvery/4

@@ -53,7 +53,7 @@ func (p *Progress) Of(id protocol.ID) (c Come, ok bool) {
 
 // Peers returns these replicas and those that were heard of, in order, without the replica itself.
 func (p *Progress) Peers(self protocol.ID, ids ...protocol.ID) []protocol.ID {
-	ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(p.heard))
+	ids = slices.Concat(ids, slices.Sorted(maps.Keys(p.heard)))
 	slices.Sort(ids)
 	return slices.DeleteFunc(slices.Compact(ids), func(id protocol.ID) bool { return id == self })
 }
@@ -72,9 +72,9 @@ func (p *Progress) Beat(env *protocol.Env[smr.Message], own Incarnation, patienc
 	}
 }
 
-// Lags returns whom a replica should ask for what is decided, 0 if nobody: the one that is furthest,
-// if the replica does not get on by itself, or anyone if it knows no group yet. It is called in each
-// beat.
+// Lags returns whom a replica should ask for what is decided, 0 if nobody: the one that is
+// furthest, if the replica does not get on by itself, or anyone if it knows no group yet. It is
+// called in each beat.
 func (p *Progress) Lags(env *protocol.Env[smr.Message], applied smr.Slot, member, knowsGroup bool, peers []protocol.ID) (ask protocol.ID) {
 	p.fetched++
 	moves := applied != p.applied && member

@@ -63,8 +63,8 @@ func TestCodec(t *testing.T) {
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Protocol().Codec, messages()) }
 
-// BenchmarkCodec encodes and decodes 16 entries of 100 bytes, as package multipaxos does, and as the
-// library's own code does.
+// BenchmarkCodec encodes and decodes 16 entries of 100 bytes, as replicas do, and as the library's
+// own code does.
 func BenchmarkCodec(b *testing.B) {
 	m := &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), From: new(uint64(1)), Term: new(uint64(3)), LogTerm: new(uint64(3)),
