@@ -37,8 +37,8 @@ func messages() []smr.Message {
 		domino.Revoke{Ballot: 2, Lane: 3, High: 4},
 		domino.Revoked{Ballot: 2, Lane: 3, Asked: 5, High: 4, Executed: 2, Items: items},
 		domino.Learned{Close: decided},
-		domino.Want{After: 2, Blank: true},
-		domino.History{Low: 2, High: 3, Executed: 4, Items: items},
+		domino.Fetch{After: 2, Blank: true},
+		domino.Decided{Low: 2, High: 3, Executed: 4, Items: items},
 		domino.Ask{Round: 2},
 		domino.Latest{Round: 2, Slot: 3},
 		domino.Submit{

@@ -154,7 +154,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if r.state.Applied() <= m.Applied {
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(resend)) {
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
 		return
 	}
 	if m.Applied >= r.base && m.Generation != 0 {
@@ -165,7 +165,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		r.tellParts(env, from, items)
 		return
 	}
-	r.progress.SendState(env, from, r.state, nil, r.admission.Own(), r.tempo.Times(resend))
+	r.progress.SendState(env, from, r.state, nil, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
@@ -188,8 +188,6 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 		r.admission.Send(env, to, m)
 	}
 }
-
-const resend = 3 // round trips, before chunks of a snapshot are sent again
 
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {

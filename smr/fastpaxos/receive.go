@@ -50,7 +50,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
 	case kit.SnapshotWanted:
-		r.progress.Transfers().OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(resend))
+		r.progress.Transfers().OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case Fetch:
 		r.onFetch(env, from, m)
 	case Commit:
@@ -140,7 +140,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onTick(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend))
+		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
 		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state); ok {
 			r.cut(env, to)

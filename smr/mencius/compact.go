@@ -33,7 +33,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(resend)) {
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
 		return
 	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
@@ -42,10 +42,8 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			return
 		}
 	}
-	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(resend))
+	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }
-
-const resend = 3 // round trips, before chunks of a snapshot are sent again
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
 // is forgotten.

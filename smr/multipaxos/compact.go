@@ -20,7 +20,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	if err != nil {
 		return // it is asked for again
 	}
-	r.lead.out.Begin(env, p.id, out, r.admission.Own(), r.times(resend))
+	r.lead.transfers.Begin(env, p.id, out, r.admission.Own(), r.times(kit.ChunkPatience))
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted) {
@@ -29,7 +29,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		return
 	}
 	p.heard = true
-	out := r.lead.out.OnWanted(env, from, m, r.admission.Own(), r.times(resend))
+	out := r.lead.transfers.OnWanted(env, from, m, r.admission.Own(), r.times(kit.ChunkPatience))
 	if out == nil {
 		return
 	}

@@ -77,7 +77,6 @@ const (
 	heartbeat     = 0.5
 	retry         = 0.5 // of a question to candidates
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
-	resend        = 3   // of a snapshot's chunks
 )
 
 // NewReplica returns a replica.
@@ -268,7 +267,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case proposeTimer:
 		r.onProposeTimer(env)
 	case kit.TransferTimer:
-		r.lead.out.OnTimer(env, t.To, r.admission.Own(), r.times(resend)) // one that failed is asked for again
+		r.lead.transfers.OnTimer(env, t.To, r.admission.Own(), r.times(kit.ChunkPatience)) // one that failed is asked for again
 	case kit.SaveTimer:
 		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state); ok {
 			r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
