@@ -12,22 +12,22 @@ import (
 // where they are on disk.
 type slotLog struct {
 	base  smr.Slot
-	votes votes // votes.at(i) is slot base+1+i
+	votes kit.Paged[Vote] // votes.At(i) is slot base+1+i
 	disk  kit.Journal
 }
 
-func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.n) }
+func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.Len()) }
 
-func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.at(int(s - l.base - 1)) }
+func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.At(int(s - l.base - 1)) }
 
 // set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
 func (l *slotLog) set(s smr.Slot, v Vote) {
 	switch {
 	case s <= l.base:
 	case s <= l.last():
-		*l.votes.at(int(s - l.base - 1)) = v
+		*l.votes.At(int(s - l.base - 1)) = v
 	case s == l.last()+1:
-		l.votes.add(v)
+		l.votes.Add(v)
 	default:
 		panic(fmt.Sprintf("multipaxos: slot %d leaves a gap after %d", s, l.last()))
 	}
@@ -51,7 +51,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	case PromiseRecord:
 		l.disk.Promised(rec.Index)
 	case AcceptRecord:
-		if l.votes.n == 0 && m.First > l.base+1 {
+		if l.votes.Len() == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
 		}
 		if m.First > l.last()+1 {
@@ -79,7 +79,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseReco
 // forget forgets the slots up to one in memory.
 func (l *slotLog) forget(to smr.Slot) {
 	if to > l.base {
-		l.votes.drop(int(min(to-l.base, smr.Slot(l.votes.n))))
+		l.votes.Forget(int(min(to-l.base, smr.Slot(l.votes.Len()))))
 		l.base = to
 	}
 }

@@ -475,7 +475,7 @@ func TestLogSurvives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if again.votes.n == 0 {
+			if again.votes.Len() == 0 {
 				again.base = max(again.base, l.base)
 			}
 			if again.base > l.base || again.last() < l.last() {

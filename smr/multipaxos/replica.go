@@ -134,7 +134,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if r.log.votes.n == 0 {
+	if r.log.votes.Len() == 0 {
 		r.log.base = max(r.log.base, slot)
 	}
 	// Of what is in the snapshot only that says what was decided: if it came from another replica,
