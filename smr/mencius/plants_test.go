@@ -46,7 +46,7 @@ func plants() []plant.Bug {
 			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
 		},
 		{
-			Name: "a new leader keeps any vote", Dir: dir, Test: "TestSeedsNotice/353",
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestRevokerTakesTheHighestBallot",
 			Old: "\tcase v.Ballot > c.best[i].Ballot:\n", New: "\tcase v.Ballot > c.best[i].Ballot || MUTANT:\n",
 		},
 		{
