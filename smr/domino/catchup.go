@@ -41,12 +41,9 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	if ok {
 		r.snapshot = slot
 	} else if len(log) == 0 && !r.cfg.Join {
-		// With whom the group begins, whatever becomes of the configuration.
-		data, err := r.state.Snapshot()
-		if err != nil {
+		if err := r.state.SaveWhole(env, 0, nil); err != nil {
 			return err
 		}
-		r.state.Save(env, kit.Snapshot{Data: data})
 	}
 	r.learner.begin(r.snapshot, r.state.Applied())
 	r.past.base = r.snapshot
@@ -106,13 +103,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 
 // takeSnapshot writes a snapshot of the state as it is, at once.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
-	data, err := r.state.Snapshot()
-	if err != nil {
-		return // the log stays; it is tried again after the next command
-	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.state.Save(env, kit.Snapshot{Slot: r.learner.executed, Data: data})
-	r.saved(env, true, nil)
+	r.saved(env, true, r.state.SaveWhole(env, r.learner.executed, nil))
 }
 
 // forget drops what was executed and what nobody lacks.

@@ -51,15 +51,13 @@ func (j *Journal) Executed() { j.executed++ }
 // Has notes that the disk has a snapshot of this slot, with nothing behind it.
 func (j *Journal) Has(snapshot smr.Slot) { j.snapshot, j.executed, j.written = snapshot, 0, 0 }
 
-// Save writes a snapshot of the state as it is, at once, with what the protocol puts in front.
-func (j *Journal) Save(env *protocol.Env[smr.Message], s *State, front []byte) error {
-	data, err := s.Snapshot()
-	if err != nil {
-		return err
+// SaveWhole writes a snapshot at once: see State.SaveWhole.
+func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []byte) error {
+	err := s.SaveWhole(env, s.Applied(), front)
+	if err == nil {
+		j.Has(s.Applied())
 	}
-	s.Save(env, Snapshot{Slot: s.Applied(), Data: append(front, data...)})
-	j.Has(s.Applied())
-	return nil
+	return err
 }
 
 // MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:

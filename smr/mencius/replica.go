@@ -95,10 +95,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:
-		// With whom the group begins is written down, so that a configuration that is changed later
-		// does not matter.
 		r.epoch = newEpoch(1, 1, memberIDs(r.state))
-		if err := r.journal.Save(env, r.state, r.epoch.front()); err != nil {
+		if err := r.journal.SaveWhole(env, r.state, r.epoch.front()); err != nil {
 			return err
 		}
 	}

@@ -117,9 +117,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		r.log.disk.Has(slot)
 		r.commit = slot
 	} else if len(log) == 0 && !r.cfg.Join {
-		// With whom the group begins is written down, so that a configuration that is changed later
-		// does not matter.
-		if err := r.log.disk.Save(env, r.state, nil); err != nil {
+		if err := r.log.disk.SaveWhole(env, r.state, nil); err != nil {
 			return err
 		}
 	}
