@@ -26,10 +26,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-func TestCodec(t *testing.T) {
+func messages() []smr.Message {
 	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}}
-	wiretest.Codec(t, Codec(), 64, []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}})
+	return []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}}
 }
+
+func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
+
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }
 
 // TestPlants leaves out one rule at a time, in the source: the seeds must notice.
 func TestPlants(t *testing.T) {

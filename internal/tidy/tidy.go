@@ -45,6 +45,7 @@ func rules() []rule {
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},
 		{"unfinished", checkUnfinished},
+		{"formats", checkFormats},
 	}
 }
 

@@ -240,7 +240,7 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 	if i := th.nodes[1].find(id); i.phase != committed {
 		t.Fatalf("replica 1 is %v", i.phase)
 	}
-	asked := Want{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
+	asked := Fetch{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
 	th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
 	if slices.ContainsFunc(th.mail, isCommit) {
 		t.Error("another replica is told")

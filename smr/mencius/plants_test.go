@@ -46,7 +46,7 @@ func plants() []plant.Bug {
 			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
 		},
 		{
-			Name: "a new leader keeps any vote", Dir: dir, Test: "TestSeedsNotice/353",
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestRevokerTakesTheHighestBallot",
 			Old: "\tcase v.Ballot > c.best[i].Ballot:\n", New: "\tcase v.Ballot > c.best[i].Ballot || MUTANT:\n",
 		},
 		{
@@ -97,8 +97,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n}\n\n// active ",
-			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n\t}\n}\n\n// active ",
+			Old: "\tr.journal.Promised(env.Append(r.epoch.promises()))\n}\n\n// active ",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(r.epoch.promises()))\n\t}\n}\n\n// active ",
 		},
 	}
 }
