@@ -253,7 +253,7 @@ func (s *Script[M]) say(m mail[M], fate string) {
 		return
 	}
 	if len(s.omits) > 0 {
-		text = strings.Join(slices.DeleteFunc(parts(text), func(p string) bool { return slices.Contains(s.omits, fieldOf(p)) }), " ")
+		text = without(text, s.omits)
 	}
 	if fate != "" {
 		text += " (" + fate + ")"

@@ -17,6 +17,7 @@
 // Pong). What can be expected is
 //
 //	answered              all calls are
+//	answered-by c1        the last call of this client is
 //	leader 2              all replicas that are up follow 2, and it leads
 //	x=1                   all replicas that are up hold that
 //	equal                 all of them have applied the same
@@ -222,6 +223,12 @@ func (t *talk) Expect(args []string) error {
 		if n := t.Unanswered(); n > 0 {
 			return fmt.Errorf("%d calls have no answer", n)
 		}
+	case what == "answered-by" && len(args) == 2:
+		id, err := t.script.ID(args[1])
+		if err == nil && t.Waiting(id, uint64(t.Calls(id))) {
+			err = fmt.Errorf("%s waits for an answer", args[1])
+		}
+		return err
 	case what == "leader" && len(args) == 2:
 		for _, s := range all {
 			if t.Name(s.Leader) != args[1] {
