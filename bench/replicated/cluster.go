@@ -43,7 +43,7 @@ type cluster struct {
 	Setting
 	*smrsim.Group
 	rand    *rand.Rand
-	stores  map[protocol.ID]*table // of the present incarnations
+	stores  map[protocol.ID]*cells // of the present incarnations
 	callers []*caller
 	done    func(*caller, call) // is told of each call that was committed
 }
@@ -63,13 +63,13 @@ type call struct {
 // newCluster returns a setting at its beginning. Timeouts are the defaults, and the first member
 // leads first.
 func newCluster(s Setting) (*cluster, error) {
-	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*table{}}
+	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*cells{}}
 	var err error
 	c.Group, err = smrsim.New(smrsim.Config{
 		Protocol: s.Protocol, Place: s.WAN, Clients: s.Clients, FirstClient: firstClient, RoundTrip: s.RoundTrip, Clock: c.clock,
 		Sim: sim.Config[smr.Message]{Seed: s.Seed, Disk: sim.Disk{Latency: s.Sync}, CheckEvery: 1000, TraceKeep: -1},
 		Replica: func(r *smr.ReplicaConfig) {
-			c.stores[r.ID] = newTable()
+			c.stores[r.ID] = newCells()
 			r.Machine, r.Leader, r.MaxBatch = c.stores[r.ID], 1, s.MaxBatch
 		},
 	})
