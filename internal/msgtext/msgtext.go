@@ -20,8 +20,8 @@ type Format func(v any) (text string, ok bool)
 // A Texter writes itself with a format: a message that another module's type has the fields of.
 type Texter interface{ Text(Format) string }
 
-// Of returns a message as text: the name of its type, then each field that is not zero or
-// empty, as name=value. A value with a method String is what that says. Fields of embedded structs are the
+// Of returns a message as text: the name of its type, then each field that is not zero or empty, as
+// name=value. A value with a method String is what that says. Fields of embedded structs are the
 // message's own; lists are in brackets.
 func (f Format) Of(msg any) string {
 	v := reflect.ValueOf(msg)

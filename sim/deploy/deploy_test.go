@@ -96,7 +96,7 @@ func TestAnswersAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestNodesAreTried: what a constructor says is an error where the node is added, and each node has
+// TestNodesAreTried: what a constructor says is an error where the node is added. Each node has
 // its clock, and what is put around it in each incarnation.
 func TestNodesAreTried(t *testing.T) {
 	wrapped := map[protocol.ID]int{}

@@ -109,14 +109,13 @@ func TestErrors(t *testing.T) {
 		"begin; lose Count; add x; run until 2": "node 2 has 0",
 		"begin; hold Other; add x; run 20ms; expect 2": "node 2 has 1",
 	} {
-		s := &Script[any]{family: &counters{}}
+		s := New[any](&counters{})
 		var err error
 		for command := range strings.SplitSeq(commands, "; ") {
 			if err != nil {
 				t.Errorf("%s: %v too early", commands, err)
 			}
-			words := strings.Fields(command)
-			_, err = s.do(words[0], words[1:])
+			_, err = s.Do(command)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", commands, err, want)
