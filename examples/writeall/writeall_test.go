@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 // TestSeeds plays seeds with all faults but lost disks: a member that has lost its disk is
@@ -25,6 +26,9 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, Protocol(), nil) }
 
 func messages() []smr.Message {
 	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}}

@@ -66,7 +66,7 @@ func plants() []plant.Bug {
 				"\tr.soon(env)\n}\n\n// leadFrom makes ",
 		},
 		{
-			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestRevokedCommandIsProposedAgain",
+			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestScenarios/3-revoked-command",
 			Old: "\tif !e.Equal(there) && r.desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.desk.Waits(e) && !MUTANT {\n",
 		},
 		{
