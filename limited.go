@@ -44,8 +44,8 @@ func (t *task) noteLimit(by Limit) {
 	}
 }
 
-// limitsMet returns the limits that the task has met. Under mu.
-func (t *task) limitsMet() []Limit {
+// limitsMet returns the names of the limits that the task has met. Under mu.
+func (t *task) limitsMet() (names []string) {
 	met := t.tree.Limited()
 	for _, l := range []struct {
 		bit spectree.Limited
@@ -58,7 +58,10 @@ func (t *task) limitsMet() []Limit {
 			t.noteLimit(l.by)
 		}
 	}
-	return t.limits
+	for _, by := range t.limits {
+		names = append(names, string(by))
+	}
+	return names
 }
 
 // takeSlot counts a call as having a prediction, unless its site has too many. Under mu.

@@ -22,8 +22,8 @@ type Report struct {
 	// Stalls counts how often the task was stuck, by a defect of Foresay, and went
 	// on without speculation.
 	Stalls int `json:"stalls,omitempty"`
-	// LimitedBy are the limits that kept the task from speculating more.
-	LimitedBy []Limit `json:"limited_by,omitempty"`
+	// LimitedBy are the limits that kept the task from speculating more, as Limit names them.
+	LimitedBy []string `json:"limited_by,omitempty"`
 	// Speculative says that the task handles a call whose caller stood on a guess.
 	Speculative bool `json:"speculative,omitempty"`
 }

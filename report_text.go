@@ -32,7 +32,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if len(r.LimitedBy) > 0 {
 		limits := make([]string, len(r.LimitedBy))
 		for i, l := range r.LimitedBy {
-			limits[i] = clean(string(l))
+			limits[i] = clean(l)
 		}
 		wrap(&b, "limited by ", limits, ", ")
 	}

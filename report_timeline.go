@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -32,7 +33,7 @@ func (r *Report) WriteTimeline(w io.Writer, width int) error {
 // below it a line per call that the run was the first to make, from when it was
 // made until it was answered. A report of more than 200 lines is cut off there.
 func (o Timeline) Write(w io.Writer, r *Report) error {
-	d := &timeline{view: newView(r), signs: unicodeSigns(), width: max(40, orDefault(o.Width, 100))}
+	d := &timeline{view: newView(r), signs: unicodeSigns(), width: max(40, cmp.Or(max(o.Width, 0), 100))}
 	if o.ASCII {
 		d.signs = asciiSigns()
 	}

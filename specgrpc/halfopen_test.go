@@ -83,7 +83,7 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 				if s := cc.Site(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
 					w.Errorf("stats %+v, want at most %d calls turned away, and 3 limited", s, tt.refused)
 				}
-				if !slices.Equal(report.LimitedBy, []foresay.Limit{foresay.LimitHalfOpen}) {
+				if !slices.Equal(report.LimitedBy, []string{string(foresay.LimitHalfOpen)}) {
 					w.Errorf("the task is limited by %q", report.LimitedBy)
 				}
 				w.quiet(cc, r)
