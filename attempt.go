@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/report"
 )
 
 // call is a remote operation of a task.
@@ -117,7 +118,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	}
 	base := context.Context(&a.outside)
 	if t.tracer != nil {
-		var run RunReport
+		var run report.Run
 		on := 0
 		if u := c.tree.First(); u != nil {
 			run = t.rec.runs[u.Run.ID-1]

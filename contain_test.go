@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // TestPanicsOfCallbacks: functions that only compare or look on do not take a
@@ -17,7 +19,7 @@ func TestPanicsOfCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quiet := WithLogger(slog.New(slog.DiscardHandler))
 		three := func(context.Context) (int, error) { return 3, nil }
-		report := WithReport(func(*Report) { panic("report") })
+		report := WithReport(func(*report.Report) { panic("report") })
 		if got, err := Do(t.Context(), three, report, quiet); got != 3 || err != nil {
 			t.Errorf("Do: got %v, %v", got, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // KillVariable is the environment variable that stops all speculation of a
@@ -395,8 +397,8 @@ type recent struct {
 	last  atomic.Int64 // when a task was chosen, Unix nanoseconds
 
 	mu    sync.Mutex
-	tasks []*Report // the oldest first
-	total uint64    // kept so far
+	tasks []*report.Report // the oldest first
+	total uint64           // kept so far
 }
 
 // due reports whether the next task may be recorded.
@@ -413,7 +415,7 @@ func (r *recent) wants() bool {
 	return now-last >= int64(r.every) && r.last.CompareAndSwap(last, now)
 }
 
-func (r *recent) add(t *Report) {
+func (r *recent) add(t *report.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.tasks) >= r.limit {
@@ -426,7 +428,7 @@ func (r *recent) add(t *Report) {
 // Tasks returns the reports that are kept, of tasks that ended after the first
 // `after` ones, oldest first, and how many there have been: what to give for the
 // next time. The reports must not be changed.
-func (c *Control) Tasks(after uint64) (reports []*Report, total uint64) {
+func (c *Control) Tasks(after uint64) (reports []*report.Report, total uint64) {
 	c.recent.mu.Lock()
 	defer c.recent.mu.Unlock()
 	fresh := min(c.recent.total-min(after, c.recent.total), uint64(len(c.recent.tasks)))

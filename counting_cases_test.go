@@ -8,13 +8,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // A task that speculates on nothing makes no call in vain for a guess.
 func TestWastedWithoutSpeculation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *RequestRecord
-		var rep *Report
+		var rep *report.Report
 		c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
 		s := newShop(t, c, ModeObserve, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
@@ -27,7 +29,7 @@ func TestWastedWithoutSpeculation(t *testing.T) {
 			})
 			_, err := Any(f, g).Wait(ctx)
 			return 0, err
-		}, WithReport(func(r *Report) { rep = r }))
+		}, WithReport(func(r *report.Report) { rep = r }))
 		r.End(err)
 		synctest.Wait()
 		if len(got.Tasks) != 1 || got.Tasks[0].Wasted != 0 || rep.Wasted != 0 || s.user.Stats().Wasted != 0 {

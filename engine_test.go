@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // fakeTransport answers an operation after a delay, from a function.
@@ -55,7 +57,7 @@ func TestChain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
 				start := time.Now()
-				var rep *Report
+				var rep *report.Report
 				got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 					sum := 0
 					for i := range 4 {
@@ -70,7 +72,7 @@ func TestChain(t *testing.T) {
 						sum += v.(int)
 					}
 					return sum, nil
-				}, WithReport(func(r *Report) { rep = r }))
+				}, WithReport(func(r *report.Report) { rep = r }))
 				if err != nil || got != 46 {
 					t.Fatalf("got %v, %v", got, err)
 				}

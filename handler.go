@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/report"
 )
 
 // HandlerConfig describes a server's handling of one call to a transport's
@@ -27,7 +28,7 @@ type HandlerConfig struct {
 	Budget int
 	Limits Limits
 	Logger *slog.Logger
-	Report func(*Report)
+	Report func(*report.Report)
 	// Predicted is told of early answers, one at a time, in order: those given
 	// to Predict, and results of runs that stand on predictions of their own.
 	// It is not called after Run has returned.

@@ -3,6 +3,8 @@ package foresay
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // ledger is what a task came to, for those who count.
@@ -138,7 +140,7 @@ func (c *call) entered(right bool) {
 }
 
 // closeLedger enters the task into its request, once it has ended.
-func (t *task) closeLedger(out *Report) {
+func (t *task) closeLedger(out *report.Report) {
 	r := t.request
 	if out != nil {
 		out.Wasted = int(t.ledger.wasted)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // lightCase is code in whose calls of Do there may be no task, and what happened in it.
@@ -326,7 +328,7 @@ func TestRecordedTasks(t *testing.T) {
 	reports := 0
 	f := func(ctx context.Context) (bool, error) { return isLight(ctx), nil }
 	for name, opts := range map[string][]Option{
-		"report":  {WithReport(func(*Report) { reports++ })},
+		"report":  {WithReport(func(*report.Report) { reports++ })},
 		"control": {WithControl(mustControl(t, ControlConfig{RecentEvery: -1}))},
 	} {
 		habitOf(f).plain.Store(plainEnough)

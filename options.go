@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/report"
 )
 
 // Limits bound the speculation of one task. A zero field means its default. At
@@ -54,7 +55,7 @@ type taskConfig struct {
 	name    string
 	limits  Limits
 	logger  *slog.Logger
-	report  func(*Report)
+	report  func(*report.Report)
 	control *Control
 
 	predictions []any
@@ -93,7 +94,7 @@ func WithLogger(l *slog.Logger) Option { return option(func(c *taskConfig) { c.l
 
 // WithReport has f called once, when the task has ended, with what happened in
 // it. Recording costs about a microsecond per event.
-func WithReport(f func(*Report)) Option { return option(func(c *taskConfig) { c.report = f }) }
+func WithReport(f func(*report.Report)) Option { return option(func(c *taskConfig) { c.report = f }) }
 
 // WithControl makes the task one of the Control's: its tracer follows it, and its
 // report may be kept. Sites are switched by the Control of their connection.

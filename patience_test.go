@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/processors"
+	"github.com/foresay/foresay/report"
 )
 
 // TestMinSaving: on a fast network nothing is sent for a caller whose guess is
@@ -59,12 +60,12 @@ func TestMinSaving(t *testing.T) {
 				var looked atomic.Int32
 				ctx := processors.Pretend(t.Context(), func() bool { return int(looked.Add(1)) <= tt.busy })
 				start := time.Now()
-				var told *Report
+				var told *report.Report
 				before := s.get.Stats().Abandoned
-				if _, err := Do(ctx, chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r })); err != nil {
+				if _, err := Do(ctx, chain, WithLimits(tt.limits), WithReport(func(r *report.Report) { told = r })); err != nil {
 					t.Fatal(err)
 				}
-				if n := told.sentSpeculatively(); n != tt.want {
+				if n := sentSpeculatively(told); n != tt.want {
 					t.Errorf("the report tells of %d calls for a speculative caller, want %d: %+v", n, tt.want, told.Calls)
 				}
 				if n := s.get.Stats().Abandoned - before; n != 0 {
@@ -79,7 +80,7 @@ func TestMinSaving(t *testing.T) {
 }
 
 // sentSpeculatively counts the attempts for speculative callers.
-func (r *Report) sentSpeculatively() int {
+func sentSpeculatively(r *report.Report) int {
 	n := 0
 	for _, c := range r.Calls {
 		for _, s := range c.Sent {
@@ -100,14 +101,14 @@ func TestPatienceOnAWrongGuess(t *testing.T) {
 		if _, err := Do(t.Context(), once); err != nil {
 			t.Fatal(err)
 		}
-		var told *Report
+		var told *report.Report
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			v, err := perform(Predicting(ctx, 7), w.op(t, s.get, "get a"))
 			if err != nil {
 				return 0, err
 			}
 			return perform(Predicting(ctx, 0), w.op(t, s.get, "get k%d", v))
-		}, WithReport(func(r *Report) { told = r }))
+		}, WithReport(func(r *report.Report) { told = r }))
 		if err != nil {
 			t.Fatal(err)
 		}

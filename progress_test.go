@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/processors"
+	"github.com/foresay/foresay/report"
 )
 
 // lab is a server whose calls take as long as the test says. A staged call that
@@ -156,7 +157,7 @@ func (s *stall) run(t *testing.T, l *lab) (took time.Duration, stalls int) {
 	defer cancel()
 	ctx = processors.Pretend(ctx, func() bool { return s.busy })
 	start := time.Now()
-	report := WithReport(func(r *Report) { stalls = r.Stalls })
+	report := WithReport(func(r *report.Report) { stalls = r.Stalls })
 	if _, err := Do(ctx, func(ctx context.Context) (int, error) { return 0, s.f(ctx, l) }, report); err != nil {
 		t.Error(err)
 	}

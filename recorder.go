@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/report"
 )
 
 // recorder keeps what happens in a task for its report and its log. It is used
@@ -14,8 +15,8 @@ type recorder struct {
 	cfg   *taskConfig
 	name  string // the task's, or its request's
 	start time.Time
-	runs  []RunReport
-	calls []CallReport
+	runs  []report.Run
+	calls []report.Call
 	at    map[*spectree.Call]int // index in calls
 	steps map[*spectree.Use]step
 	// speculative: the task's caller was when it began.
@@ -40,7 +41,7 @@ const never = time.Duration(-1)
 func (r *recorder) now() time.Duration { return time.Since(r.start) }
 
 // call returns the call's entry, and makes it if the call is new.
-func (r *recorder) call(c *spectree.Call) *CallReport {
+func (r *recorder) call(c *spectree.Call) *report.Call {
 	i, ok := r.at[c]
 	if !ok {
 		site := ""
@@ -49,7 +50,7 @@ func (r *recorder) call(c *spectree.Call) *CallReport {
 		}
 		i = len(r.calls)
 		r.at[c] = i
-		r.calls = append(r.calls, CallReport{
+		r.calls = append(r.calls, report.Call{
 			ID: i + 1, Site: site, Lane: c.Lane(), Effect: effectName(c.Effect()),
 			Made: r.now(), Answered: never, Match: spectree.Actual, Confirmed: never, Abandoned: never,
 		})
@@ -70,7 +71,7 @@ func (r *recorder) used(u *spectree.Use, c *call) {
 		cr.Predicted = append(cr.Predicted, r.now())
 	}
 	run := &r.runs[u.Run.ID-1]
-	s := StepReport{Call: cr.ID, Lane: c.tree.Lane(), At: r.now(), Resumed: never, Prediction: u.Answer(), Adopted: adopted}
+	s := report.Step{Call: cr.ID, Lane: c.tree.Lane(), At: r.now(), Resumed: never, Prediction: u.Answer(), Adopted: adopted}
 	if s.Prediction != spectree.Waiting {
 		s.Resumed = s.At
 	}
@@ -80,7 +81,7 @@ func (r *recorder) used(u *spectree.Use, c *call) {
 }
 
 // caused notes that what the tree does next, it does for this call.
-func (r *recorder) caused(c *CallReport) { r.cause, r.refuted = c.ID, r.refuted[:0] }
+func (r *recorder) caused(c *report.Call) { r.cause, r.refuted = c.ID, r.refuted[:0] }
 
 func (r *recorder) predicted(c *call) {
 	cr := r.call(c.tree)
@@ -136,7 +137,7 @@ func (r *recorder) record(a *spectree.Action) {
 }
 
 func (r *recorder) started(a *spectree.Action, now time.Duration) {
-	rr := RunReport{ID: a.Run.ID, Started: now, Returned: never, Ended: never, State: "open", Cause: r.cause}
+	rr := report.Run{ID: a.Run.ID, Started: now, Returned: never, Ended: never, State: "open", Cause: r.cause}
 	switch {
 	case a.Call != nil:
 		rr.Cause, rr.Doubts = r.call(a.Call).ID, true
@@ -172,13 +173,13 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 // said so.
 func (r *recorder) sent(c *spectree.Call, speculative bool) {
 	cr := r.call(c)
-	cr.Sent = append(cr.Sent, SendReport{At: r.now(), Speculative: speculative})
+	cr.Sent = append(cr.Sent, report.Send{At: r.now(), Speculative: speculative})
 	r.log("sent", "call", cr.ID, "site", cr.Site, "speculative", speculative)
 }
 
 func (r *recorder) held(c *spectree.Call, reason string) {
 	cr := r.call(c)
-	cr.Held = append(cr.Held, HoldReport{At: r.now(), Reason: reason})
+	cr.Held = append(cr.Held, report.Hold{At: r.now(), Reason: reason})
 	r.log("held", "call", cr.ID, "site", cr.Site, "reason", reason)
 }
 
@@ -205,7 +206,7 @@ func (t *task) reported() {
 		return
 	}
 	t.told = true
-	var out *Report
+	var out *report.Report
 	if r != nil {
 		out = r.report(t.err)
 		out.Stalls = int(t.dog.stalls)
@@ -228,17 +229,17 @@ func (t *task) reported() {
 }
 
 // report returns what happened. Under the task's mu.
-func (r *recorder) report(err error) *Report {
-	out := &Report{
+func (r *recorder) report(err error) *report.Report {
+	out := &report.Report{
 		Speculative: r.speculative,
 		Task:        r.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
-		Runs: append([]RunReport(nil), r.runs...), Calls: append([]CallReport(nil), r.calls...),
+		Runs: append([]report.Run(nil), r.runs...), Calls: append([]report.Call(nil), r.calls...),
 	}
 	if err != nil {
 		out.Outcome = err.Error()
 	}
 	for i := range out.Runs {
-		out.Runs[i].Steps = append([]StepReport(nil), out.Runs[i].Steps...)
+		out.Runs[i].Steps = append([]report.Step(nil), out.Runs[i].Steps...)
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/report"
 )
 
 // chainOf reads four keys, each after the other and predicted rightly.
@@ -107,12 +109,12 @@ func TestSiteWidth(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
 			site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Limits: SiteLimits{Width: width}})
-			var rep *Report
+			var rep *report.Report
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				op := w.op(t, site, "get k")
 				op.Transport = predictingCall{&worldCall{w, "get k"}}
 				return perform(Predicting(ctx, 7, 8), op)
-			}, WithReport(func(r *Report) { rep = r }))
+			}, WithReport(func(r *report.Report) { rep = r }))
 			if got != 0 || err != nil {
 				t.Fatal(got, err)
 			}

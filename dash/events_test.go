@@ -16,6 +16,7 @@ import (
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/report"
 )
 
 type point struct {
@@ -269,7 +270,7 @@ func TestContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tasks, _ := of[foresay.Report](t, &got, "task")
+		tasks, _ := of[report.Report](t, &got, "task")
 		if len(tasks) != 1 {
 			t.Fatalf("%d tasks", len(tasks))
 		}

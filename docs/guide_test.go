@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -321,7 +323,7 @@ func TestSites(t *testing.T) {
 		t := s.T
 		ctx := foresay.WithDefaults(t.Context(),
 			foresay.WithLimits(foresay.Limits{Width: 2, Replays: 8}),
-			foresay.WithReport(func(r *foresay.Report) { s.note("%s %s, %d runs", r.Task, r.Outcome, len(r.Runs)) }))
+			foresay.WithReport(func(r *report.Report) { s.note("%s %s, %d runs", r.Task, r.Outcome, len(r.Runs)) }))
 		for range 2 {
 			_, err := foresay.Do(ctx, func(ctx context.Context) (*demov1.GetAIResponse, error) {
 				pi, err := s.analysis.GetPI(ctx, &demov1.GetPIRequest{User: "ann"})

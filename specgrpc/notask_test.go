@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -138,7 +140,7 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 		_, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
 		return fmt.Sprint(err)
 	}
-	reported := foresay.WithReport(func(*foresay.Report) {})
+	reported := foresay.WithReport(func(*report.Report) {})
 	do(get, reported) // the connection is made
 	inTask := do(f, reported)
 	if !isTask {

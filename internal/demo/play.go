@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 )
 
@@ -33,7 +35,7 @@ type Options struct {
 type Result struct {
 	Rows []Row `json:"rows"`
 	// Report is what happened in one of Foresay's purchases.
-	Report *foresay.Report `json:"-"`
+	Report *report.Report `json:"-"`
 }
 
 // Row is one system's figures.
@@ -78,7 +80,7 @@ type played struct {
 	numbers   map[string][]uint32
 	histories map[string]*demov1.GetPHResponse
 	sites     []*foresay.Site
-	report    *foresay.Report
+	report    *report.Report
 }
 
 func play(ctx context.Context, o Options, plain bool) (*played, error) {
@@ -134,7 +136,7 @@ func (w *world) warm(ctx context.Context) error {
 func (p *played) buy(ctx context.Context, w *world, o Options, u string, n int) error {
 	start := time.Now()
 	// In a plain world the connections are plain, and this is a plain call.
-	req, resp, err := w.purchase(ctx, u, func(r *foresay.Report) {
+	req, resp, err := w.purchase(ctx, u, func(r *report.Report) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if n > 0 && u == user(o.Users-1) { // one whose predictions are right
@@ -160,7 +162,7 @@ type order struct {
 
 // purchase is the user's program: ordinary, sequential code. Only foresay.Do
 // around it says that its calls may be predicted.
-func (w *world) purchase(ctx context.Context, u string, report func(*foresay.Report)) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
+func (w *world) purchase(ctx context.Context, u string, report func(*report.Report)) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
 	o, err := foresay.Do(ctx, func(ctx context.Context) (order, error) {
 		pi, err := w.analysis.GetPI(ctx, &demov1.GetPIRequest{User: u})
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -35,7 +37,7 @@ type world struct {
 	failures failures
 
 	mu      sync.Mutex
-	reports []*foresay.Report
+	reports []*report.Report
 }
 
 // outcome is what became of a program.
@@ -45,7 +47,7 @@ type outcome struct {
 	took    time.Duration
 	effects [][]effect // by server
 	journal *journal
-	reports []*foresay.Report
+	reports []*report.Report
 }
 
 // execute runs the scenario's program in a world of its own. It must be called
@@ -167,7 +169,7 @@ func (w *world) runTask(ctx context.Context, t *task) (digest string, err error)
 	return f.Wait(ctx)
 }
 
-func (w *world) report(r *foresay.Report) {
+func (w *world) report(r *report.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, r)

@@ -48,6 +48,7 @@ func rooms() []room {
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
+		{pattern: "report", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -134,13 +136,13 @@ func (p *peer) compare(ctx context.Context, t *testing.T, script script, mode mo
 	cc := p.dial(t, specgrpc.WithSites(mode.sites...))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
-	var report *foresay.Report
+	var report *report.Report
 	out, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
 		s := &steps{client: client, seen: ref.seen, guess: mode.guess}
 		s.begin(ctx)
 		script.run(ctx, s)
 		return s.out.String(), nil
-	}, foresay.WithReport(func(r *foresay.Report) { report = r }))
+	}, foresay.WithReport(func(r *report.Report) { report = r }))
 	defer func() {
 		if t.Failed() {
 			_ = report.WriteText(t.Output())

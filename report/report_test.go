@@ -1,4 +1,4 @@
-package foresay_test
+package report_test
 
 import (
 	"bytes"
@@ -19,21 +19,22 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/foresay/foresay"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/report"
 )
 
 // renderings are the ways to write a report, by the ending of their file.
-func renderings() map[string]func(*foresay.Report, io.Writer) error {
-	return map[string]func(*foresay.Report, io.Writer) error{
-		"txt":          (*foresay.Report).WriteText,
-		"dot":          (*foresay.Report).WriteDOT,
-		"svg":          (*foresay.Report).WriteSVG,
-		"timeline.txt": func(r *foresay.Report, w io.Writer) error { return r.WriteTimeline(w, 100) },
-		"ascii.txt": func(r *foresay.Report, w io.Writer) error {
-			return foresay.Timeline{Width: 80, ASCII: true}.Write(w, r)
+func renderings() map[string]func(*report.Report, io.Writer) error {
+	return map[string]func(*report.Report, io.Writer) error{
+		"txt":          (*report.Report).WriteText,
+		"dot":          (*report.Report).WriteDOT,
+		"svg":          (*report.Report).WriteSVG,
+		"timeline.txt": func(r *report.Report, w io.Writer) error { return r.WriteTimeline(w, 100) },
+		"ascii.txt": func(r *report.Report, w io.Writer) error {
+			return report.Timeline{Width: 80, ASCII: true}.Write(w, r)
 		},
-		"json": func(r *foresay.Report, w io.Writer) error {
+		"json": func(r *report.Report, w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", " ")
 			return e.Encode(r)
@@ -41,7 +42,7 @@ func renderings() map[string]func(*foresay.Report, io.Writer) error {
 	}
 }
 
-func render(t testing.TB, r *foresay.Report, as string) string {
+func render(t testing.TB, r *report.Report, as string) string {
 	var b bytes.Buffer
 	if err := renderings()[as](r, &b); err != nil {
 		t.Fatal(err)
@@ -50,8 +51,8 @@ func render(t testing.TB, r *foresay.Report, as string) string {
 }
 
 // reports are those of real tasks, and some that no task would make.
-func reports(t *testing.T) map[string]*foresay.Report {
-	return map[string]*foresay.Report{
+func reports(t *testing.T) map[string]*report.Report {
+	return map[string]*report.Report{
 		"right": record(t, "right", right), "purchase": record(t, "purchase", purchase),
 		"siblings": record(t, "siblings", siblings), "failing": record(t, "failing", failing),
 		"empty": {}, "hostile": hostile(),
@@ -60,21 +61,21 @@ func reports(t *testing.T) map[string]*foresay.Report {
 
 // hostile has names that mean something to what reads the renderings, times in
 // no order, and references to nothing.
-func hostile() *foresay.Report {
+func hostile() *report.Report {
 	name := "\"]; evil [label=\"<b>&lt;&amp;\\N\\\n</text><script>alert(1)</script>\x1b[2J\xff\x00" + strings.Repeat("很长", 40)
-	return &foresay.Report{
+	return &report.Report{
 		Task: name, Outcome: name, Duration: -5,
-		Runs: []foresay.RunReport{
-			{ID: 1, Started: -1, Returned: 7 * millisecond, Ended: 2 * millisecond, State: name, RefutedBy: 99, Steps: []foresay.StepReport{
+		Runs: []report.Run{
+			{ID: 1, Started: -1, Returned: 7 * millisecond, Ended: 2 * millisecond, State: name, RefutedBy: 99, Steps: []report.Step{
 				{Call: 1, Lane: name, At: 3 * millisecond, Resumed: 1 * millisecond, Prediction: 17},
 				{Call: 99, Prediction: -2}, {Call: -1, At: -1, Resumed: -1, Prediction: -1000, Adopted: true},
 			}},
 			{ID: 1, Ended: -1, Returned: -1, State: "open", ReplayOf: 8, Cause: 9}, {},
 		},
-		Calls: []foresay.CallReport{
+		Calls: []report.Call{
 			{
 				ID: 1, Site: name, Lane: name, Effect: name, Made: 5 * millisecond, Answered: 4 * millisecond, Match: 12, Error: name,
-				Held: []foresay.HoldReport{{At: -1, Reason: name}}, Sent: []foresay.SendReport{{At: -1}, {At: 9 * millisecond, Speculative: true}},
+				Held: []report.Hold{{At: -1, Reason: name}}, Sent: []report.Send{{At: -1}, {At: 9 * millisecond, Speculative: true}},
 				Predicted: []time.Duration{-1, 12 * millisecond}, Confirmed: -1, Abandoned: -1,
 			},
 			{ID: 1, Answered: -1, Confirmed: 3 * millisecond, Abandoned: 2 * millisecond}, {},
@@ -82,13 +83,13 @@ func hostile() *foresay.Report {
 	}
 }
 
-// TestReportGolden compares with testdata/report. FORESAY_UPDATE=1 go test -run
+// TestReportGolden compares with testdata. FORESAY_UPDATE=1 go test -run
 // Golden writes what it should compare with; look at the difference.
 func TestReportGolden(t *testing.T) {
 	for name, r := range reports(t) {
 		for ending := range renderings() {
 			t.Run(name+"."+ending, func(t *testing.T) {
-				got, path := render(t, r, ending), filepath.Join("testdata", "report", name+"."+ending)
+				got, path := render(t, r, ending), filepath.Join("testdata", name+"."+ending)
 				if os.Getenv("FORESAY_UPDATE") != "" {
 					if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 						t.Fatal(err)
@@ -112,7 +113,7 @@ func TestReportGolden(t *testing.T) {
 // TestReportJSON checks that a report survives JSON.
 func TestReportJSON(t *testing.T) {
 	want := record(t, "purchase", purchase)
-	var got foresay.Report
+	var got report.Report
 	if err := json.Unmarshal([]byte(render(t, want, "json")), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestReportJSON(t *testing.T) {
 }
 
 // checkRenderings checks what must hold for the renderings of any report.
-func checkRenderings(t testing.TB, r *foresay.Report) {
+func checkRenderings(t testing.TB, r *report.Report) {
 	for _, ending := range []string{"txt", "timeline.txt", "ascii.txt"} {
 		text := render(t, r, ending)
 		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\x1b\r\t") {
@@ -147,9 +148,9 @@ func TestReportRenderings(t *testing.T) {
 	for name, r := range reports(t) {
 		t.Run(name, func(t *testing.T) { checkRenderings(t, r) })
 	}
-	many := &foresay.Report{Outcome: "confirmed", Duration: time.Second}
+	many := &report.Report{Outcome: "confirmed", Duration: time.Second}
 	for i := range 1000 {
-		many.Calls = append(many.Calls, foresay.CallReport{ID: i + 1, Answered: time.Duration(i), Confirmed: -1, Abandoned: -1})
+		many.Calls = append(many.Calls, report.Call{ID: i + 1, Answered: time.Duration(i), Confirmed: -1, Abandoned: -1})
 	}
 	checkRenderings(t, many)
 	if got := strings.Count(render(t, many, "timeline.txt"), "\n"); got > 210 {
@@ -176,7 +177,7 @@ func TestRandomReports(t *testing.T) {
 	}
 }
 
-func randomReport(rnd *rand.Rand) *foresay.Report {
+func randomReport(rnd *rand.Rand) *report.Report {
 	extremes := []time.Duration{math.MinInt64, -1, 0, 1, 999, math.MaxInt64, math.MaxInt64 - 1}
 	at := func() time.Duration {
 		if rnd.IntN(20) == 0 {
@@ -187,26 +188,26 @@ func randomReport(rnd *rand.Rand) *foresay.Report {
 	names := []string{"", "confirmed", "discarded", "/p.S/M", "/", "a/b", "\"\\", "\n", "&<>'", "\xf0", "é", "很"}
 	name := func() string { return names[rnd.IntN(len(names))] }
 	id := func() int { return rnd.IntN(7) - 1 }
-	r := &foresay.Report{Task: name(), Outcome: name(), Duration: at()}
+	r := &report.Report{Task: name(), Outcome: name(), Duration: at()}
 	for range rnd.IntN(5) {
-		run := foresay.RunReport{
+		run := report.Run{
 			ID: id(), Started: at(), Returned: at(), Ended: at(), State: name(), RefutedBy: id(), Cause: id(), ReplayOf: id(),
 		}
 		for range rnd.IntN(5) {
-			run.Steps = append(run.Steps, foresay.StepReport{
+			run.Steps = append(run.Steps, report.Step{
 				Call: id(), Lane: name(), At: at(), Resumed: at(), Prediction: rnd.IntN(6) - 3, Adopted: rnd.IntN(2) == 0,
 			})
 		}
 		r.Runs = append(r.Runs, run)
 	}
 	for range rnd.IntN(5) {
-		call := foresay.CallReport{
+		call := report.Call{
 			ID: id(), Site: name(), Lane: name(), Effect: name(), Made: at(), Answered: at(), Match: rnd.IntN(5) - 2,
 			Error: name(), Confirmed: at(), Abandoned: at(),
 		}
 		for range rnd.IntN(3) {
-			call.Held = append(call.Held, foresay.HoldReport{At: at(), Reason: name()})
-			call.Sent = append(call.Sent, foresay.SendReport{At: at(), Speculative: rnd.IntN(2) == 0})
+			call.Held = append(call.Held, report.Hold{At: at(), Reason: name()})
+			call.Sent = append(call.Sent, report.Send{At: at(), Speculative: rnd.IntN(2) == 0})
 			call.Predicted = append(call.Predicted, at())
 		}
 		r.Calls = append(r.Calls, call)
@@ -216,7 +217,7 @@ func randomReport(rnd *rand.Rand) *foresay.Report {
 
 // FuzzReport writes reports that come as JSON.
 func FuzzReport(f *testing.F) {
-	paths, err := filepath.Glob(filepath.Join("testdata", "report", "*.json"))
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	if err != nil || len(paths) == 0 {
 		f.Fatal("no reports to start from: ", err)
 	}
@@ -228,7 +229,7 @@ func FuzzReport(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var r foresay.Report
+		var r report.Report
 		if json.Unmarshal(b, &r) == nil {
 			checkRenderings(t, &r)
 		}

@@ -1,4 +1,4 @@
-package foresay
+package report
 
 import (
 	"cmp"
@@ -67,14 +67,14 @@ func (v verdict) String() string {
 }
 
 type callView struct {
-	*CallReport
+	*Call
 	from, to time.Duration
 	spans    []span
 	verdict  verdict
 }
 
 type runView struct {
-	*RunReport
+	*Run
 	from, to time.Duration
 	spans    []span
 	verdict  verdict
@@ -121,7 +121,7 @@ func newView(r *Report) *view {
 }
 
 // last returns the last time in the call's report.
-func (c *CallReport) last() time.Duration {
+func (c *Call) last() time.Duration {
 	last := max(c.Made, c.Answered, c.Abandoned)
 	for _, h := range c.Held {
 		last = max(last, h.At)
@@ -136,8 +136,8 @@ func (c *CallReport) last() time.Duration {
 }
 
 // call draws a call from when it was made until it was answered or given up.
-func (v *view) call(c *CallReport, came verdict) *callView {
-	out := &callView{CallReport: c, from: max(c.Made, 0), verdict: came}
+func (v *view) call(c *Call, came verdict) *callView {
+	out := &callView{Call: c, from: max(c.Made, 0), verdict: came}
 	switch {
 	case c.Answered >= 0:
 		out.to = c.Answered
@@ -185,21 +185,21 @@ func (v *view) call(c *CallReport, came verdict) *callView {
 
 // order sorts the changes of a call. A call that is held and sent at one
 // instant was held last if it was sent again later.
-func (c *CallReport) order(a, b span) int {
+func (c *Call) order(a, b span) int {
 	switch {
 	case a.from != b.from:
 		return cmp.Compare(a.from, b.from)
 	case (a.phase == phaseHeld) == (b.phase == phaseHeld):
 		return 0
 	}
-	again := slices.ContainsFunc(c.Sent, func(s SendReport) bool { return s.At > a.from })
+	again := slices.ContainsFunc(c.Sent, func(s Send) bool { return s.At > a.from })
 	if (a.phase == phaseHeld) == again {
 		return 1
 	}
 	return -1
 }
 
-func callVerdict(c *CallReport, taken, refuted bool) verdict {
+func callVerdict(c *Call, taken, refuted bool) verdict {
 	switch {
 	case refuted && c.Match < 0:
 		return verdictWrong
@@ -218,8 +218,8 @@ func callVerdict(c *CallReport, taken, refuted bool) verdict {
 }
 
 // run draws a run from its start until it was confirmed or discarded.
-func (v *view) run(r *RunReport) *runView {
-	out := &runView{RunReport: r, from: max(r.Started, 0), to: v.end, verdict: verdictUnsettled}
+func (v *view) run(r *Run) *runView {
+	out := &runView{Run: r, from: max(r.Started, 0), to: v.end, verdict: verdictUnsettled}
 	if r.Ended >= 0 {
 		out.to = r.Ended
 	}

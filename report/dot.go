@@ -1,4 +1,4 @@
-package foresay
+package report
 
 import (
 	"bytes"
@@ -108,7 +108,7 @@ func (c *callView) prediction(i int) verdict {
 	return verdictWrong
 }
 
-func (d *dot) uses(r *RunReport) {
+func (d *dot) uses(r *Run) {
 	for _, s := range r.Steps {
 		to, label, style, color := dotCall(s.Call), millis(s.Resumed)+" ms", "solid", "#24292f"
 		c := d.calls[s.Call]

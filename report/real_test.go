@@ -1,4 +1,4 @@
-package foresay_test
+package report_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
 )
 
 const millisecond = time.Millisecond
@@ -54,21 +55,21 @@ func (s *shop) call(ctx context.Context, method, request string, effect foresay.
 }
 
 // record runs f as a task in a bubble of virtual time and returns its report.
-func record(t *testing.T, name string, f func(ctx context.Context, s *shop) (any, error)) *foresay.Report {
-	var report *foresay.Report
+func record(t *testing.T, name string, f func(ctx context.Context, s *shop) (any, error)) *report.Report {
+	var told *report.Report
 	synctest.Test(t, func(t *testing.T) {
 		s := &shop{t: t}
 		_, err := foresay.Do(t.Context(), func(ctx context.Context) (any, error) { return f(ctx, s) },
-			foresay.WithName(name), foresay.WithReport(func(r *foresay.Report) { report = r }))
+			foresay.WithName(name), foresay.WithReport(func(r *report.Report) { told = r }))
 		if err != nil && !errors.Is(err, errShop) {
 			t.Errorf("%s: %v", name, err)
 		}
 		time.Sleep(time.Second) // what a discarded run left behind ends
 	})
-	if report == nil {
+	if told == nil {
 		t.Fatalf("%s: no report", name)
 	}
-	return report
+	return told
 }
 
 var errShop = errors.New("rpc error: code = NotFound desc = no such article")

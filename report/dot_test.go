@@ -1,4 +1,4 @@
-package foresay_test
+package report_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package foresay
+package report
 
 import (
 	"bytes"
@@ -57,21 +57,21 @@ type picture struct {
 	*view
 	out    bytes.Buffer
 	hidden int
-	runY   map[*RunReport]float64 // the middles of the rows
-	callY  map[int]float64        // by ID
-	bottom float64                // of the rows
+	runY   map[*Run]float64 // the middles of the rows
+	callY  map[int]float64  // by ID
+	bottom float64          // of the rows
 }
 
 // place gives each row its height.
 func (p *picture) place() {
-	p.runY, p.callY = make(map[*RunReport]float64), make(map[int]float64)
+	p.runY, p.callY = make(map[*Run]float64), make(map[int]float64)
 	y := float64(svgTop)
 	for i, g := range p.groups {
 		if i > 0 {
 			y += 6
 		}
 		if g.run != nil {
-			p.runY[g.run.RunReport] = y + svgRow/2
+			p.runY[g.run.Run] = y + svgRow/2
 			y += svgRow
 		}
 		for _, c := range g.calls {
@@ -191,7 +191,7 @@ func (p *picture) axis() {
 }
 
 func (p *picture) run(r *runView) {
-	y := p.runY[r.RunReport]
+	y := p.runY[r.Run]
 	p.add(`<g><title>%s</title>`, escape(r.label()+": "+r.note()))
 	p.add(`<rect x="8" y="%.1f" width="%d" height="%d" rx="3" fill="#57606a" fill-opacity="0.08"/>`, y-svgRow/2+1, svgWidth-16, svgRow-2)
 	p.text(svgMargin, y+4, svgLeft-svgMargin-16, 12, `font-weight="bold"`, r.label())
@@ -286,7 +286,7 @@ func (p *picture) badge(x, y float64, v verdict, path string) {
 // arrows shows on what the run went on, and when. What it found in the task's
 // record needs no arrow.
 func (p *picture) arrows(r *runView) {
-	y := p.runY[r.RunReport]
+	y := p.runY[r.Run]
 	for _, s := range r.Steps {
 		from, ok := p.callY[s.Call]
 		if !ok || s.Prediction < -1 || s.Resumed < 0 || s.Resumed > p.calls[s.Call].to {

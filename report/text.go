@@ -1,4 +1,4 @@
-package foresay
+package report
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func (v *view) textRun(b *bytes.Buffer, r *runView) {
 }
 
 // outcome tells what a run went on with.
-func (v *view) outcome(s *StepReport) string {
+func (v *view) outcome(s *Step) string {
 	out := "answer"
 	switch {
 	case s.Prediction == -1 && s.Adopted && s.Resumed <= s.At:
@@ -118,7 +118,7 @@ type event struct {
 	what string
 }
 
-func textCall(b *bytes.Buffer, c *CallReport) {
+func textCall(b *bytes.Buffer, c *Call) {
 	head := fmt.Sprintf("%3d %s, effect %s", c.ID, clean(c.Site), cmp.Or(clean(c.Effect), "unknown"))
 	if c.Lane != "" {
 		head += ", lane " + clean(c.Lane)

@@ -1,4 +1,4 @@
-package foresay
+package report
 
 import "time"
 
@@ -10,9 +10,9 @@ type Report struct {
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration_ns"`
 	// Outcome is "confirmed", or why there is no result.
-	Outcome string       `json:"outcome"`
-	Runs    []RunReport  `json:"runs"`
-	Calls   []CallReport `json:"calls"`
+	Outcome string `json:"outcome"`
+	Runs    []Run  `json:"runs"`
+	Calls   []Call `json:"calls"`
 	// Saved is what the task would have taken longer without speculation, and
 	// Wasted how many calls it made in vain: see TaskRecord. Saved is 0, too, if
 	// nobody counts: the task has no Control, neither by its options nor as part of
@@ -28,8 +28,8 @@ type Report struct {
 	Speculative bool `json:"speculative,omitempty"`
 }
 
-// RunReport is one execution of the task's function.
-type RunReport struct {
+// Run is one execution of the task's function.
+type Run struct {
 	ID       int           `json:"id"`
 	Started  time.Duration `json:"started_ns"`
 	Returned time.Duration `json:"returned_ns"` // its function, or -1
@@ -46,11 +46,11 @@ type RunReport struct {
 	ReplayOf int  `json:"replay_of,omitempty"`
 	Doubts   bool `json:"doubts,omitempty"`
 	// Steps are the calls that the run made, in order.
-	Steps []StepReport `json:"steps"`
+	Steps []Step `json:"steps"`
 }
 
-// StepReport is one run's use of a call.
-type StepReport struct {
+// Step is one run's use of a call.
+type Step struct {
 	Call int           `json:"call"`
 	Lane string        `json:"lane,omitempty"`
 	At   time.Duration `json:"at_ns"`
@@ -64,15 +64,15 @@ type StepReport struct {
 	Adopted bool `json:"adopted,omitempty"`
 }
 
-// CallReport is one remote operation.
-type CallReport struct {
+// Call is one remote operation.
+type Call struct {
 	ID        int             `json:"id"`
 	Site      string          `json:"site"`
 	Lane      string          `json:"lane,omitempty"`
 	Effect    string          `json:"effect"`
 	Made      time.Duration   `json:"made_ns"`
-	Held      []HoldReport    `json:"held,omitempty"`
-	Sent      []SendReport    `json:"sent,omitempty"`
+	Held      []Hold          `json:"held,omitempty"`
+	Sent      []Send          `json:"sent,omitempty"`
 	Predicted []time.Duration `json:"predicted_ns,omitempty"` // arrival of each prediction
 	Answered  time.Duration   `json:"answered_ns"`            // arrival of the actual result, or -1
 	// Match is the index of the prediction that the actual result equals, or -1.
@@ -82,14 +82,14 @@ type CallReport struct {
 	Abandoned time.Duration `json:"abandoned_ns"` // when nobody wanted it any more, or -1
 }
 
-// HoldReport says since when a call was not sent, and why.
-type HoldReport struct {
+// Hold says since when a call was not sent, and why.
+type Hold struct {
 	At     time.Duration `json:"at_ns"`
 	Reason string        `json:"reason"`
 }
 
-// SendReport is one attempt at a call.
-type SendReport struct {
+// Send is one attempt at a call.
+type Send struct {
 	At time.Duration `json:"at_ns"`
 	// Speculative says that the attempt was sent for a caller that stood on a guess.
 	Speculative bool `json:"speculative"`
