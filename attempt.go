@@ -93,7 +93,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 func (t *task) launch(a *Attempt, use *spectree.Use) {
 	c := a.call
 	t.sent(a)
-	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
+	a.want = !a.speculative && c.op.config().ServerPredictions && a.MayPredict() && c.op.Site.Engine().Offers().Wanted()
 	a.depth = int32(c.tree.Depth())
 	a.launched = now()
 	if x, ok := c.op.Transport.(*act); ok {
@@ -101,7 +101,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	}
 	t.launches++
 	if !c.phantom {
-		c.op.Site.stats.sent.Add(1)
+		c.op.Site.Engine().Counts().Sent.Add(1)
 	}
 	if !a.speculative {
 		a.due = c.due()
@@ -210,7 +210,7 @@ func (t *task) abandon(c *call) {
 		return
 	}
 	if !c.phantom {
-		c.op.Site.stats.abandoned.Add(1)
+		c.op.Site.Engine().Counts().Abandoned.Add(1)
 		if a.held == nil { // what was refused ran nowhere
 			t.waste(c)
 		}
@@ -367,7 +367,7 @@ func (a *Attempt) Predict(v any) {
 	c := a.call
 	v, ok := c.op.Transport.Accept(v)
 	if !ok {
-		c.op.Site.stats.invalid.Add(1)
+		c.op.Site.Engine().Counts().Invalid.Add(1)
 		return
 	}
 	a.offered.Store(true)
@@ -484,7 +484,7 @@ func (a *Attempt) Hold(reason string) error {
 		t.mu.Unlock()
 		return ErrMisspeculated
 	}
-	c.op.Site.stats.refused.Add(1)
+	c.op.Site.Engine().Counts().Refused.Add(1)
 	if t.shadowOf != nil { // it was not sent after all
 		t.ledger.sent--
 		t.ledger.waited -= a.launched.time().Sub(t.shadowOf.began)
@@ -531,7 +531,7 @@ func (a *Attempt) finish(v any, err error) {
 		guess := c.guess
 		if guess != nil && !stale {
 			compared := *guess // nobody changes it before the call has its result
-			compared.compare(&a.outside, c.op.Site, c.op, v, err)
+			compared.compare(&a.outside, c.op, v, err)
 			guess = &compared
 		}
 		t.mu.Lock()
@@ -551,9 +551,9 @@ func (a *Attempt) finish(v any, err error) {
 			c.told()
 			c.freeSlot()
 			if err == nil {
-				c.op.Site.floor.took(a.launched.time(), c.finished.time())
+				c.op.Site.Engine().Floor().Took(a.launched.time(), c.finished.time())
 				if a.want {
-					c.op.Site.offers.heard(a.offered.Load())
+					c.op.Site.Engine().Offers().Heard(a.offered.Load())
 				}
 			}
 			if t.rec != nil {

@@ -1,6 +1,10 @@
 package foresay
 
-import "context"
+import (
+	"context"
+
+	"github.com/foresay/foresay/internal/usercode"
+)
 
 // collection is the predictions of one call, each value once.
 type collection struct {
@@ -22,31 +26,31 @@ const fewPredictions = 16
 func (op *Operation) collect(ctx context.Context) []any {
 	set := collection{op: op, values: op.few[:0]}
 	set.add(offered(ctx), op.Transport.Accept)
-	if len(op.Site.cfg.Predictors) > 0 {
+	if len(op.config().Predictors) > 0 {
 		ctx = op.asking(ctx)
 	}
-	for _, p := range op.Site.cfg.Predictors {
+	for _, p := range op.config().Predictors {
 		accept := op.Transport.Accept
 		if adopter, ok := op.Transport.(Adopter); ok {
 			if _, ok := p.(OwningPredictor); ok {
 				accept = adopter.Adopt
 			}
 		}
-		contain(op.Site.cfg.Name, nil, "predictor", func() { set.add(p.Predict(ctx, op.Request), accept) })
+		usercode.Contain(op.config().Name, nil, "predictor", func() { set.add(p.Predict(ctx, op.Request), accept) })
 	}
 	return set.values
 }
 
 // add accepts values up to the site's limit.
 func (s *collection) add(values []any, accept func(any) (any, bool)) {
-	limits, stats := &s.op.Site.cfg.Limits, &s.op.Site.stats
+	limits, counts := &s.op.config().Limits, s.op.Site.Engine().Counts()
 	for _, v := range values {
-		if limits.tooWide(len(s.values)) {
+		if tooWide(limits, len(s.values)) {
 			return
 		}
 		v, ok := accept(v)
 		if !ok {
-			stats.invalid.Add(1)
+			counts.Invalid.Add(1)
 			continue
 		}
 		if !s.known(v) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/internal/usercode"
 )
 
 // ErrNoQuorum is wrapped by the error of a Quorum of which too many futures
@@ -81,7 +82,7 @@ func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Futur
 			at, ok := a.(T)
 			bt, ok2 := b.(T)
 			if ok && ok2 {
-				contain("Quorum", nil, "equivalence", func() { agree = equal(at, bt) })
+				usercode.Contain("Quorum", nil, "equivalence", func() { agree = equal(at, bt) })
 			}
 			return agree
 		}

@@ -105,10 +105,10 @@ func (o *outside) Value(key any) any {
 // it is no part of what a call sends.
 func OwnKey(key any) bool {
 	switch key.(type) {
-	case laneKey, requestKey, defaultsKey, handlerKey, predictingKey:
+	case laneKey, defaultsKey, handlerKey, predictingKey:
 		return true
 	}
-	return false
+	return ownKey(key)
 }
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made

@@ -66,7 +66,6 @@ type Control struct {
 	sites  []*Site
 	set    map[string]setting // at run time, by the site's name
 	useful float64            // calls that counted, in the window
-	tasks  taskConfig         // the defaults of the Control's tasks
 	wrong  map[string]string  // what is wrong, by what it is about
 	said   map[string]string  // what News heard last, by what it is about
 
@@ -115,27 +114,18 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 	}
 	cfg.OnRequest = slices.Clone(cfg.OnRequest)
 	c := &Control{cfg: cfg, set: make(map[string]setting)}
-	c.tasks.control = c
 	c.recent.limit, c.recent.every = max(cfg.Recent, 0), max(cfg.RecentEvery, 0)
-	c.killed.Store(killedFromOutside())
+	c.killed.Store(KilledFromOutside())
 	return c, nil
 }
 
-// killedFromOutside reports whether the environment says that nothing speculates.
-func killedFromOutside() bool {
+// KilledFromOutside reports whether the environment says that nothing speculates.
+func KilledFromOutside() bool {
 	switch strings.ToLower(strings.TrimSpace(os.Getenv(KillVariable))) {
 	case "", "0", "f", "false", "n", "no", "off":
 		return false
 	}
 	return true // whoever sets it, however, means it
-}
-
-// killed reports whether the task's futures take no predictions.
-func (t *task) killed() bool {
-	if c := t.cfg.control; c != nil {
-		return c.killed.Load()
-	}
-	return killedFromOutside()
 }
 
 // Config returns the configuration, with its defaults.
@@ -144,10 +134,11 @@ func (c *Control) Config() ControlConfig { return c.cfg }
 // Context returns a context whose tasks are the Control's: the tracer follows
 // them, and their reports may be kept. Begin does the same for a request.
 func (c *Control) Context(ctx context.Context) context.Context {
-	if defaults(ctx).control == c {
+	of, r := Of(ctx)
+	if of == c {
 		return ctx
 	}
-	return WithDefaults(ctx, WithControl(c))
+	return context.WithValue(ctx, scopeKey{}, &scope{c, r})
 }
 
 // NewSite makes a site that the Control switches. conn names the connection, for
@@ -346,10 +337,11 @@ func (s *Site) Reconfigure(mode Mode, share float64) error {
 	return nil
 }
 
-// decide returns what is to be done about predictions of a call that a task makes:
+// Decide returns what is to be done about predictions of a call that a task makes:
 // ModeOff, ModeObserve, ModeShadow or ModeOn. luck draws the lot of a task that
 // belongs to no request.
-func (s *Site) decide(r *Request, luck func() uint64) Mode {
+func (e *engineSite) Decide(r *Request, luck func() uint64) Mode {
+	s := (*Site)(e)
 	set := s.board.now.Load()
 	c := s.control
 	switch {
@@ -363,7 +355,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 		return ModeOn
 	case set.mode == ModeOn:
 		share := 1 - r.control.cfg.ControlShare
-		if in := within(r.luck(), share); !in {
+		if in := within(r.Engine().Luck(), share); !in {
 			r.chose(false, share, false)
 			return ModeObserve
 		}
@@ -372,7 +364,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	}
 	lot := uint64(0)
 	if r != nil {
-		lot = r.luck()
+		lot = r.Engine().Luck()
 	} else {
 		lot = luck()
 	}

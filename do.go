@@ -25,7 +25,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 		return f(ctx)
 	}
 	cfg, habit := with(defaults(ctx), opts), habitOf(f)
-	if habit.light(cfg) {
+	if habit.light(ctx, cfg) {
 		v, err := newLight(ctx, function[T](f), cfg, habit).do()
 		out, _ := v.(T)
 		return out, err
@@ -92,7 +92,7 @@ func (t *task) result() (any, error) {
 	}
 	defer r.ctx.cancel(context.Canceled)
 	r.release()
-	t.request.waits(WaitResult, t.cfg.name, time.Now(), 0)
+	t.request.Engine().Waits(WaitResult, t.cfg.name, time.Now(), 0)
 	return r.outcome()
 }
 

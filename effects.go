@@ -122,7 +122,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 	l := laneOf(ctx)
 	if l == nil {
 		began := time.Now()
-		defer func() { RequestOf(ctx).waits(WaitAct, key, began, 0) }()
+		defer func() { RequestOf(ctx).Engine().Waits(WaitAct, key, began, 0) }()
 		return f(ctx)
 	}
 	if l.mayCancel(ctx) && l.run.ctx.Err() == nil && !givenUp(ctx) {
@@ -253,7 +253,7 @@ func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
 func actSite() *Site {
-	return localSite(SiteConfig{Name: "act", Mode: ModeOff, Effect: EffectImmediate})
+	return LocalSite(SiteConfig{Name: "act", Mode: ModeOff, Effect: EffectImmediate})
 }
 
 // memo is a recorded value, or one that is being computed.
@@ -353,4 +353,18 @@ func compute[T any](ctx context.Context, t *task, key string, m *memo, f func(co
 	}
 	m.value, m.err, m.valid = v, err, true
 	return v, err
+}
+
+// BarrierBefore is Barrier for a transport, which has something to do that cannot
+// be done on a guess: its kind and name tell reports what the code waits for.
+func BarrierBefore(ctx context.Context, kind WaitKind, name string) error {
+	number := 0
+	if l := laneOf(ctx); l != nil {
+		if err := l.barrier(ctx); err != nil {
+			return err
+		}
+		number = int(l.run.task.ledger.number)
+	}
+	RequestOf(ctx).Engine().Waits(kind, name, time.Now(), number)
+	return nil
 }

@@ -16,8 +16,8 @@ type floor struct {
 // floorWindow is how long a least time counts at least; it counts at most twice as long.
 const floorWindow = 10 * time.Second
 
-// took notes how long a call took.
-func (f *floor) took(begun, end time.Time) {
+// Took notes how long a call took.
+func (f *floor) Took(begun, end time.Time) {
 	took, at := max(int64(end.Sub(begun)), 1), end.UnixNano()
 	if began := f.begun.Load(); at-began >= int64(floorWindow) && f.begun.CompareAndSwap(began, at) {
 		f.before.Store(f.now.Swap(took))
@@ -28,8 +28,8 @@ func (f *floor) took(begun, end time.Time) {
 	}
 }
 
-// least returns the least time, 0 if nothing is known.
-func (f *floor) least() time.Duration {
+// Least returns the least time, 0 if nothing is known.
+func (f *floor) Least() time.Duration {
 	now, before := f.now.Load(), f.before.Load()
 	if now == 0 || before != 0 && before < now {
 		return time.Duration(before)

@@ -10,13 +10,13 @@ import (
 func TestFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f floor
-		if got := f.least(); got != 0 {
+		if got := f.Least(); got != 0 {
 			t.Errorf("%v of nothing", got)
 		}
 		took := func(d time.Duration) {
 			begun := time.Now()
 			time.Sleep(d)
-			f.took(begun, time.Now())
+			f.Took(begun, time.Now())
 		}
 		took(3 * ms)
 		took(ms)
@@ -24,7 +24,7 @@ func TestFloor(t *testing.T) {
 		for i, want := range []time.Duration{ms, 7 * ms, 7 * ms} {
 			time.Sleep(floorWindow)
 			took(7 * ms)
-			if got := f.least(); got != want {
+			if got := f.Least(); got != want {
 				t.Errorf("%d windows later: %v, want %v", i+1, got, want)
 			}
 		}

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay/internal/spectree"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay/internal/spectree"
 )
 
 // Future is the result of a call of Go, Then, All, Any or Quorum. It may be
@@ -331,7 +332,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 		select {
 		case <-f.ready:
 			if f.task != nil {
-				RequestOf(ctx).waits(WaitResult, f.task.cfg.name, time.Now(), 0)
+				RequestOf(ctx).Engine().Waits(WaitResult, f.task.cfg.name, time.Now(), 0)
 			}
 			return f.result(nil)
 		case <-ctx.Done():
@@ -363,7 +364,7 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 }
 
 func futureSite() *Site {
-	return localSite(SiteConfig{Name: "future", Mode: ModeOn, Effect: EffectNone})
+	return LocalSite(SiteConfig{Name: "future", Mode: ModeOn, Effect: EffectNone})
 }
 
 // futureTransport carries a call to another task.

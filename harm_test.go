@@ -1,17 +1,10 @@
 package foresay
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -103,56 +96,5 @@ func TestHarmFound(t *testing.T) {
 			}
 			t.Logf("found after %d requests on average", total/20)
 		})
-	}
-}
-
-// TestHarmTrips: sites whose requests fail with speculation are tripped although each guess is
-// right, in a canary and in mode on, and the log and the status say which requests, how much, and
-// the interval.
-func TestHarmTrips(t *testing.T) {
-	for _, mode := range []Mode{ModeCanary, ModeOn} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testHarmTrips(t, mode) })
-		})
-	}
-}
-
-func testHarmTrips(t *testing.T, mode Mode) {
-	var log bytes.Buffer
-	share := 0.0
-	cfg := ControlConfig{Budget: 10, Retry: time.Hour, ControlShare: 0.1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	if mode == ModeCanary {
-		share = 0.5
-	}
-	c := mustControl(t, cfg)
-	guilty := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-	innocent := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-	calls := new(atomic.Int64)
-	page := func(site *Site, name string, harmed bool) {
-		ctx, r := c.Begin(t.Context(), name, "")
-		_, err := Do(ctx, func(ctx context.Context) (int, error) {
-			_, err := callCase(ctx, site, "u", ms, "a", calls)
-			if err == nil && harmed && State(ctx).Speculative {
-				err = errors.New("it looked at what it must not")
-			}
-			time.Sleep(ms / 10) // else a guess saves nothing
-			return 0, err
-		})
-		r.End(err)
-	}
-	for i := range 4000 {
-		page(guilty, "GET /bad", i%5 == 0)
-		page(innocent, "GET /good", false)
-	}
-	status := c.Status()
-	bad, good := status.Sites[0], status.Sites[1]
-	if bad.State != StateTripped || !strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") || !strings.Contains(bad.Reason, "(difference ") {
-		t.Errorf("harmful site: %v: %q", bad.State, bad.Reason)
-	}
-	if good.State != StateActive {
-		t.Errorf("harmless site: %v: %s", good.State, good.Reason)
-	}
-	if n := strings.Count(log.String(), fmt.Sprintf("reason=%q", bad.Reason)); n != 1 {
-		t.Errorf("the log says the reason %d times:\n%s", n, &log)
 	}
 }

@@ -30,7 +30,7 @@ func OnCommit(ctx context.Context, f func()) {
 	if l == nil {
 		began := time.Now()
 		f()
-		RequestOf(ctx).waits(WaitHooks, "", began, 0)
+		RequestOf(ctx).Engine().Waits(WaitHooks, "", began, 0)
 		return
 	}
 	l.hook(hooks{f: f})
@@ -53,7 +53,7 @@ func (r *run) release() {
 	}
 	r.hooked = false
 	began := time.Now()
-	defer func() { r.task.request.waits(WaitHooks, "", began, int(r.task.ledger.number)) }()
+	defer func() { r.task.request.Engine().Waits(WaitHooks, "", began, int(r.task.ledger.number)) }()
 	done := make(map[*lane]bool)
 	r.main.release(done)
 	r.task.mu.Lock()

@@ -25,10 +25,10 @@ type ledger struct {
 
 // open begins the ledger of a configured task.
 func (t *task) open() {
-	c := t.cfg.control
+	c := t.control
 	if c != nil {
-		t.ledger.kept = c.recent.wants()
-		if tr := c.cfg.Tracer; tr != nil {
+		t.ledger.kept = c.Engine().Records()
+		if tr := c.Engine().Tracer(); tr != nil {
 			t.contain("tracer", func() { t.tracer = tr.Task(t.ctx, t.cfg.name) })
 		}
 	}
@@ -38,8 +38,16 @@ func (t *task) open() {
 	t.ledger.counted = true
 	t.ledger.start = now()
 	if t.request != nil && t.ledger.number == 0 {
-		t.ledger.number = int32(t.request.number())
+		t.ledger.number = int32(t.request.Engine().Number())
 	}
+}
+
+// killed reports whether the task's futures take no predictions.
+func (t *task) killed() bool {
+	if c := t.control; c != nil {
+		return c.Killed()
+	}
+	return KilledFromOutside()
 }
 
 // clock returns the time if somebody counts, and no time otherwise.
@@ -62,15 +70,15 @@ func (t *task) luck() uint64 {
 
 // goesOn notes that a run goes on with a prediction. Under mu.
 func (c *call) goesOn(r *run) {
-	if control := r.task.cfg.control; control != nil && !r.ahead {
+	if control := r.task.control; control != nil && !r.ahead {
 		r.ahead = true
 		r.task.ledger.ahead++
-		control.runs.Add(1)
+		control.Engine().Ahead(1)
 	}
 	if c.phantom || r.task.shadowOf != nil {
 		return
 	}
-	c.op.Site.stats.predicted.Add(1)
+	c.op.Site.Engine().Counts().Predicted.Add(1)
 	c.goneOn = now()
 }
 
@@ -79,7 +87,7 @@ func (r *run) behind() {
 	if r.ahead && r.task.ledger.ahead > 0 {
 		r.ahead = false
 		r.task.ledger.ahead--
-		r.task.cfg.control.runs.Add(-1)
+		r.task.control.Engine().Ahead(-1)
 	}
 }
 
@@ -87,7 +95,7 @@ func (r *run) behind() {
 func (t *task) settleRuns() {
 	if n := t.ledger.ahead; n > 0 {
 		t.ledger.ahead = 0
-		t.cfg.control.runs.Add(int64(-n))
+		t.control.Engine().Ahead(int64(-n))
 	}
 }
 
@@ -103,15 +111,15 @@ func (t *task) waste(c *call) {
 	if end == 0 {
 		end = now()
 	}
-	guilty.stats.wasted.Add(1)
-	guilty.stats.wastedNanos.Add(int64(end.sub(c.attempt.launched)))
+	guilty.Engine().Counts().Wasted.Add(1)
+	guilty.Engine().Counts().WastedNanos.Add(int64(end.sub(c.attempt.launched)))
 	t.judge(guilty)
 }
 
 // judge has the site's Control look at its sites, if it is time. Under mu.
 func (t *task) judge(s *Site) {
-	if s.control != nil && s.control.due() {
-		t.todo = append(t.todo, duty{kind: dutyJudge, of: s.control})
+	if c := s.Engine().Due(); c != nil {
+		t.todo = append(t.todo, duty{kind: dutyJudge, of: c})
 	}
 }
 
@@ -121,9 +129,9 @@ func (c *call) entered(right bool) {
 	if r == nil || c.attempt == nil {
 		return
 	}
-	if c.op.Site.local {
+	if c.op.Site.Engine().Local() {
 		if _, ok := c.op.Transport.(*act); ok {
-			r.waits(WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
+			r.Engine().Waits(WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
 		}
 		return
 	}
@@ -131,9 +139,9 @@ func (c *call) entered(right bool) {
 	if c.guess != nil {
 		g = *c.guess
 	}
-	r.addCall(CallRecord{
-		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
-		Start: c.attempt.launched.time().Sub(r.start), End: c.finished.time().Sub(r.start),
+	r.Engine().AddCall(CallRecord{
+		Site: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
+		Start: c.attempt.launched.time().Sub(r.Engine().Start()), End: c.finished.time().Sub(r.Engine().Start()),
 		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
 		SharedGuessed: g.shared.known, SharedRight: g.shared.right, Task: int(c.task.ledger.number),
 	})
@@ -161,8 +169,8 @@ func (t *task) closeLedger(out *report.Report) {
 	if r == nil {
 		return
 	}
-	r.addTask(TaskRecord{
-		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.start), End: end.Sub(r.start),
+	r.Engine().AddTask(TaskRecord{
+		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 		Saved: saved, Wasted: int(t.ledger.wasted),
 	})
 }

@@ -38,7 +38,7 @@ type light struct {
 func newLight(ctx context.Context, fn body, cfg *taskConfig, habit *habit) *light {
 	l := &light{runContext: runContext{from: ctx}, fn: fn, cfg: cfg, habit: habit, began: time.Now(), request: RequestOf(ctx)}
 	if l.request != nil {
-		l.number = l.request.number()
+		l.number = l.request.Engine().Number()
 	}
 	return l
 }
@@ -143,9 +143,9 @@ func (l *light) reported() {
 		return
 	}
 	end := time.Now()
-	l.request.waits(WaitResult, l.cfg.name, end, 0)
-	l.request.addTask(TaskRecord{
-		Number: l.number, Name: l.cfg.name, Start: l.began.Sub(l.request.start), End: end.Sub(l.request.start),
+	l.request.Engine().Waits(WaitResult, l.cfg.name, end, 0)
+	l.request.Engine().AddTask(TaskRecord{
+		Number: l.number, Name: l.cfg.name, Start: l.began.Sub(l.request.Engine().Start()), End: end.Sub(l.request.Engine().Start()),
 	})
 }
 
@@ -157,7 +157,7 @@ func (op *Operation) Plainly(ctx context.Context) (outside context.Context, ok b
 	case *lane:
 		return ctx, l == nil
 	case *light:
-		if ctx.Err() != nil || op.Site.guesses() {
+		if ctx.Err() != nil || op.Site.Engine().Guesses() {
 			return ctx, false
 		}
 		op.light = l
@@ -173,14 +173,6 @@ func (l *light) outside(ctx context.Context) context.Context {
 		return l.from // the call ends before its function
 	}
 	return plain(ctx)
-}
-
-// guesses reports whether the site takes predictions, be it for some requests only.
-func (s *Site) guesses() bool {
-	if s.killed || s.control != nil && s.control.killed.Load() {
-		return false
-	}
-	return s.board.now.Load().mode > ModeObserve && !s.trip.holds()
 }
 
 // habit is what the calls of Do with one function wanted lately.
@@ -212,12 +204,15 @@ func habitOf[T any](f func(context.Context) (T, error)) *habit {
 }
 
 // light reports whether the function needs no task.
-func (h *habit) light(cfg *taskConfig) bool {
+func (h *habit) light(ctx context.Context, cfg *taskConfig) bool {
 	if h.plain.Load() < plainEnough || h.wanted.Load() < wantedPerLost*h.lost.Load() {
 		return false
 	}
-	c := cfg.control
-	return cfg.report == nil && cfg.logger == nil && (c == nil || c.cfg.Tracer == nil && !c.recent.due())
+	if cfg.report != nil || cfg.logger != nil {
+		return false
+	}
+	c, _ := Of(ctx)
+	return c == nil || c.Engine().Tracer() == nil && !c.Engine().MayRecord()
 }
 
 // had notes how a task of the function ended.

@@ -327,12 +327,12 @@ func TestHabits(t *testing.T) {
 func TestRecordedTasks(t *testing.T) {
 	reports := 0
 	f := func(ctx context.Context) (bool, error) { return isLight(ctx), nil }
-	for name, opts := range map[string][]Option{
-		"report":  {WithReport(func(*report.Report) { reports++ })},
-		"control": {WithControl(mustControl(t, ControlConfig{RecentEvery: -1}))},
+	for name, ctx := range map[string]context.Context{
+		"report":  WithDefaults(t.Context(), WithReport(func(*report.Report) { reports++ })),
+		"control": mustControl(t, ControlConfig{RecentEvery: -1}).Context(t.Context()),
 	} {
 		habitOf(f).plain.Store(plainEnough)
-		if light, err := Do(t.Context(), f, opts...); light || err != nil {
+		if light, err := Do(ctx, f); light || err != nil {
 			t.Errorf("%s: light %v, %v", name, light, err)
 		}
 	}

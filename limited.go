@@ -6,23 +6,6 @@ import (
 	"github.com/foresay/foresay/internal/spectree"
 )
 
-// A Limit is what keeps a call from being predicted, or sent on a prediction, though nothing else
-// does.
-type Limit string
-
-// The limits. A task's report and a site's statistics name those that were met.
-const (
-	LimitDepth       Limit = "depth"                             // Limits.Depth
-	LimitWidth       Limit = "width"                             // Limits.Width
-	LimitReplays     Limit = "replays"                           // Limits.Replays
-	LimitRuns        Limit = "runs"                              // Limits.Runs
-	LimitSiteDepth   Limit = "the site's depth"                  // SiteLimits.Depth
-	LimitSitePending Limit = "the site's pending calls"          // SiteLimits.Pending
-	LimitHalfOpen    Limit = "half-open calls of the connection" // of the client
-	LimitStreams     Limit = "streams that the peer admits"      // of a connection
-	LimitServer      Limit = "half-open calls, depth or size at the server"
-)
-
 // Limited tells that a limit keeps the attempt from being sent for a speculative caller.
 func (a *Attempt) Limited(by Limit) {
 	t := a.call.task
@@ -33,8 +16,7 @@ func (a *Attempt) Limited(by Limit) {
 
 // limitedBy notes that a limit was met. Under mu.
 func (t *task) limitedBy(s *Site, by Limit) {
-	s.stats.limited.Add(1)
-	s.stats.limit.Store(&by)
+	s.Engine().Limited(by)
 	t.noteLimit(by)
 }
 
@@ -66,9 +48,32 @@ func (t *task) limitsMet() (names []string) {
 
 // takeSlot counts a call as having a prediction, unless its site has too many. Under mu.
 func (t *task) takeSlot(s *Site) bool {
-	ok := s.takeSlot()
+	ok := s.Engine().TakeSlot()
 	if !ok {
 		t.limitedBy(s, LimitSitePending)
 	}
 	return ok
+}
+
+// tooDeep reports whether a caller on so many open assumptions is beyond the limit.
+func tooDeep(l *SiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
+
+// tooWide reports whether a call with so many predictions has enough.
+func tooWide(l *SiteLimits, predictions int) bool { return l.Width > 0 && predictions >= l.Width }
+
+// mayOffer reports whether the call may have one more prediction. Under mu.
+func (c *call) mayOffer() bool {
+	if tooWide(&c.op.config().Limits, len(c.predictions)-len(c.withdrawn)) {
+		return false
+	}
+	c.slot = c.slot || c.op.Site.Engine().TakeSlot()
+	return c.slot
+}
+
+// freeSlot notes that the call has its result, or that nobody wants it. Under mu.
+func (c *call) freeSlot() {
+	if c.slot {
+		c.slot = false
+		c.op.Site.Engine().FreeSlot()
+	}
 }

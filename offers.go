@@ -13,13 +13,13 @@ type offers struct {
 // silence is after how many calls without a prediction only each so many-th asks.
 const silence = 64
 
-// wanted reports whether a call should ask for predictions.
-func (o *offers) wanted() bool {
+// Wanted reports whether a call should ask for predictions.
+func (o *offers) Wanted() bool {
 	return o.silent.Load() < silence || o.skipped.Add(1)%silence == 0
 }
 
-// heard notes whether a call that asked was offered a prediction.
-func (o *offers) heard(prediction bool) {
+// Heard notes whether a call that asked was offered a prediction.
+func (o *offers) Heard(prediction bool) {
 	switch n := o.silent.Load(); {
 	case prediction && n > 0:
 		o.silent.Store(0)

@@ -33,22 +33,6 @@ type Operation struct {
 	light *light // whose call it is, see Plainly
 }
 
-// Peer is what is known of a call's server: whether it takes the call of a caller
-// that stands on a guess, or has it wait until that is confirmed.
-type Peer uint8
-
-const (
-	// PeerUnknown: no such call was tried.
-	PeerUnknown Peer = iota
-	// PeerPlain: it takes none.
-	PeerPlain
-	// PeerSpeculative: it takes such calls.
-	PeerSpeculative
-	// PeerNever: whatever the server, the call waits: its caller looks at the
-	// transport, or its messages cannot travel so.
-	PeerNever
-)
-
 // Transport carries an Operation's attempts. Its methods are called without
 // locks held, but for those of Releaser and Ender: see there.
 type Transport interface {
@@ -68,12 +52,15 @@ type Transport interface {
 	Accept(prediction any) (any, bool)
 }
 
+// config returns the configuration of the call's site.
+func (op *Operation) config() *SiteConfig { return op.Site.Engine().Config() }
+
 // key returns what makes two calls the same call.
 func (op *Operation) key() string {
 	if op.Whole {
 		return op.Identity
 	}
-	return op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity
+	return op.config().Name + "\x00" + op.Conn + "\x00" + op.Identity
 }
 
 // BlockingTransport is a Transport whose Start returns when the attempt has

@@ -3,41 +3,12 @@ package foresay
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/report"
 )
 
-// Limits bound the speculation of one task. A zero field means its default. At
-// a limit the task waits, as it would without Foresay; it never fails.
-type Limits struct {
-	// Depth is how many open assumptions a run may stand on, those of its
-	// callers on other nodes included. Default 32.
-	Depth int
-	// Width is how many runs of a task may be alive at once: several
-	// predictions for one call make one each. One that waits for a call that was
-	// predicted and then cancelled is started whatever the limits say. Default 4.
-	Width int
-	// Replays is how often a task's function may be run beyond the first time
-	// before the task stops taking predictions. Default 64.
-	Replays int
-	// Runs is how many runs of a task may execute at once, discarded ones that
-	// have not noticed included. Default 16.
-	Runs int
-	// MinSaving is the least time worth saving. If what a speculative caller
-	// waits for takes less than that, by how long calls of its site took at best
-	// in the last seconds, then calls are sent for that caller only when it has
-	// waited for so long, and the processors have time: on a fast network, wrong
-	// guesses cost hardly more than no guesses, on a busy machine too. Default
-	// 500 µs; negative: send at once.
-	MinSaving time.Duration
-	// AdoptGrace is how long the calls of a discarded run stay adoptable when no
-	// run has returned since. Default 250 ms.
-	AdoptGrace time.Duration
-}
-
-func (l Limits) tree() spectree.Limits {
+func treeLimits(l Limits) spectree.Limits {
 	return spectree.Limits{
 		Depth: orDefault(l.Depth, 32), Width: orDefault(l.Width, 4),
 		Replays: orDefault(l.Replays, 64), Runs: orDefault(l.Runs, 16),
@@ -52,11 +23,10 @@ func orDefault(v, def int) int {
 }
 
 type taskConfig struct {
-	name    string
-	limits  Limits
-	logger  *slog.Logger
-	report  func(*report.Report)
-	control *Control
+	name   string
+	limits Limits
+	logger *slog.Logger
+	report func(*report.Report)
 
 	predictions []any
 	equal       func(prediction, actual any) bool
@@ -95,10 +65,6 @@ func WithLogger(l *slog.Logger) Option { return option(func(c *taskConfig) { c.l
 // WithReport has f called once, when the task has ended, with what happened in
 // it. Recording costs about a microsecond per event.
 func WithReport(f func(*report.Report)) Option { return option(func(c *taskConfig) { c.report = f }) }
-
-// WithControl makes the task one of the Control's: its tracer follows it, and its
-// report may be kept. Sites are switched by the Control of their connection.
-func WithControl(c *Control) Option { return option(func(cfg *taskConfig) { cfg.control = c }) }
 
 // Guess offers values for the result of Go before it is known, best first.
 func Guess[T any](values ...T) CallOption {

@@ -18,7 +18,7 @@ const aboutToSettle = "what it depends on is about to be known"
 // because what its caller stands on is usually known before that; 0 for not at all.
 // Sending on a guess costs more than it would save then. Under mu.
 func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
-	least := sent.op.Site.cfg.Limits.MinSaving
+	least := sent.op.config().Limits.MinSaving
 	if least == 0 {
 		least = t.cfg.limits.MinSaving
 	}
@@ -29,7 +29,7 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	if c == nil || least < 0 {
 		return 0
 	}
-	usual := c.op.Site.floor.least()
+	usual := c.op.Site.Engine().Floor().Least()
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		usual = ft.f.usually()
 	}
@@ -131,7 +131,7 @@ func (f *future) usually() time.Duration {
 		return 0
 	}
 	if s := f.task.newest.Load(); s != nil {
-		return s.floor.least()
+		return s.Engine().Floor().Least()
 	}
 	return 0
 }

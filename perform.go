@@ -3,10 +3,10 @@ package foresay
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/internal/usercode"
 )
 
 // waiter is a run's part in a call: what it waits with, and what it would make
@@ -37,17 +37,17 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		panic("foresay: Perform needs a context of a task")
 	}
 	t := l.run.task
-	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
-	if op.Site.guesses() {
+	deep := op.config().Limits.Depth > 0 && tooDeep(&op.config().Limits, t.depth(l))
+	if op.Site.Engine().Guesses() {
 		t.guesses.Store(true)
 	}
-	mode := op.Site.decide(t.request, t.luck)
+	mode := op.Site.Engine().Decide(t.request, t.luck)
 	if t.shadowOf != nil && mode == ModeShadow {
 		mode = ModeOn
 	}
 	spec := &spectree.CallSpec{
 		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
-		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
+		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
 	if t.shadowOf != nil && spec.Effect != spectree.None {
@@ -134,7 +134,7 @@ func (t *task) depth(l *lane) int {
 
 // class maps the site's effect class to the tree's.
 func (op *Operation) class() spectree.Effect {
-	switch op.Site.cfg.Effect {
+	switch op.config().Effect {
 	case EffectNone:
 		return spectree.None
 	case EffectStaged:
@@ -146,8 +146,8 @@ func (op *Operation) class() spectree.Effect {
 
 func (op *Operation) conflict() string {
 	key := ""
-	if f := op.Site.cfg.ConflictKey; f != nil {
-		contain(op.Site.cfg.Name, nil, "conflict key", func() { key = f(op.Request) })
+	if f := op.config().ConflictKey; f != nil {
+		usercode.Contain(op.config().Name, nil, "conflict key", func() { key = f(op.Request) })
 	}
 	return key
 }
@@ -223,14 +223,14 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil { // the call diverged, and the task with it
 		if slot {
-			op.Site.freeSlot()
+			op.Site.Engine().FreeSlot()
 		}
 		t.unlock()
 		return nil, ErrDiverged
 	}
 	c, _ := u.Call.Data.(*call)
 	if slot && c != nil { // its predictions are counted already
-		op.Site.freeSlot()
+		op.Site.Engine().FreeSlot()
 	}
 	var w *waiter
 	if c == nil {
@@ -334,8 +334,8 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
 	}
-	op.Site.stats.calls.Add(1)
-	if op.Site.floor.least() != 0 {
+	op.Site.Engine().Counts().Calls.Add(1)
+	if op.Site.Engine().Floor().Least() != 0 {
 		t.newest.Store(op.Site)
 	}
 	return c
@@ -490,8 +490,8 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 		if len(q.predictions) > 0 {
 			t.goesOn(op.Site)
 		}
-	case op.Site.samples():
-		q.guess = op.Site.guess(ctx, op)
+	case op.Site.Engine().Samples():
+		q.guess = op.guess(ctx)
 	}
 }
 
@@ -501,23 +501,8 @@ func (t *task) goesOn(s *Site) {
 	if t.shadowOf != nil {
 		return
 	}
-	s.trip.probe()
-	if r := t.request; r != nil && !r.compared && s.board.now.Load().mode == ModeOn {
-		r.always.Store(true)
-	}
+	s.Engine().GoesOn(t.request)
 }
 
 // contain runs user code that must not take the engine down with it.
-func (t *task) contain(what string, f func()) { contain(t.cfg.name, t.cfg.logger, what, f) }
-
-func contain(where string, logger *slog.Logger, what string, f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			if logger == nil {
-				logger = slog.Default()
-			}
-			logger.Error("foresay: panic contained", "in", what, "of", where, "panic", p)
-		}
-	}()
-	f()
-}
+func (t *task) contain(what string, f func()) { usercode.Contain(t.cfg.name, t.cfg.logger, what, f) }

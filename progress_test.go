@@ -35,7 +35,7 @@ func (l *lab) call(ctx context.Context, site *Site, name string, took time.Durat
 		ctx = Predicting(ctx, predictions...)
 	}
 	v, err := Perform(ctx, &Operation{
-		Site: site, Identity: name, CanSpeculate: site.cfg.Effect != EffectImmediate, Transport: &labCall{name, took, site.cfg.Effect == EffectStaged},
+		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != EffectImmediate, Transport: &labCall{name, took, site.Engine().Config().Effect == EffectStaged},
 	})
 	if err != nil {
 		return "", err

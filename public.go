@@ -21,10 +21,10 @@ type sharing struct {
 }
 
 // ask looks for the last response to the same request.
-func (g *sharing) ask(s *Site, op *Operation) {
+func (g *sharing) ask(op *Operation) {
 	if d, ok := op.Transport.(PublicDigester); ok {
 		g.asked = d.PublicDigest()
-		g.digest, g.known = s.shared.last(g.asked)
+		g.digest, g.known = op.Site.Engine().Shared().Last(g.asked)
 	}
 }
 

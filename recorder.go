@@ -46,7 +46,7 @@ func (r *recorder) call(c *spectree.Call) *report.Call {
 	if !ok {
 		site := ""
 		if d, ok := c.Data.(*call); ok {
-			site = d.op.Site.cfg.Name
+			site = d.op.config().Name
 		}
 		i = len(r.calls)
 		r.at[c] = i
@@ -221,7 +221,7 @@ func (t *task) reported() {
 		t.contain("report", func() { r.cfg.report(out) })
 	}
 	if t.ledger.kept {
-		r.cfg.control.recent.add(out)
+		t.control.Engine().Keep(out)
 	}
 	if t.tracer != nil {
 		t.contain("tracer", func() { t.tracer.Ended(out) })

@@ -16,8 +16,8 @@ type repeated struct{ asked, answered uint64 }
 // 16 bytes.
 const repeatSets, repeatWays = 1 << 6, 8
 
-// last returns the digest of the last response to a request.
-func (r *repeats) last(asked uint64) (answered uint64, ok bool) {
+// Last returns the digest of the last response to a request.
+func (r *repeats) Last(asked uint64) (answered uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sets == nil || asked == 0 {
@@ -31,7 +31,8 @@ func (r *repeats) last(asked uint64) (answered uint64, ok bool) {
 	return 0, false
 }
 
-func (r *repeats) note(asked, answered uint64) {
+// Note notes the digest of a response to a request.
+func (r *repeats) Note(asked, answered uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sets == nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/foresay/foresay/internal/usercode"
 )
 
 // Request is one incoming request of a service: what calls and tasks made under
@@ -48,6 +50,22 @@ const (
 	ArmOff
 	// ArmOn: it called some and its lot was to speculate.
 	ArmOn
+)
+
+// Peer is what is known of a call's server: whether it takes the call of a caller
+// that stands on a guess, or has it wait until that is confirmed.
+type Peer uint8
+
+const (
+	// PeerUnknown: no such call was tried.
+	PeerUnknown Peer = iota
+	// PeerPlain: it takes none.
+	PeerPlain
+	// PeerSpeculative: it takes such calls.
+	PeerSpeculative
+	// PeerNever: whatever the server, the call waits: its caller looks at the
+	// transport, or its messages cannot travel so.
+	PeerNever
 )
 
 // RequestRecord is what happened in a request. Times are offsets from its start.
@@ -106,7 +124,36 @@ type TaskRecord struct {
 // maxRecords bounds the calls and the tasks that a request keeps.
 const maxRecords = 1024
 
-type requestKey struct{}
+// scopeKey is the key of what a context belongs to: a *Request, or a *scope.
+type scopeKey struct{}
+
+// scope is a Control within a request of perhaps another one.
+type scope struct {
+	control *Control
+	request *Request
+}
+
+// Of returns the Control whose tasks those of ctx are, and the request that ctx belongs to; nil
+// where there is none.
+func Of(ctx context.Context) (*Control, *Request) {
+	switch s := ctx.Value(scopeKey{}).(type) {
+	case *Request:
+		return s.control, s
+	case *scope:
+		if s != nil {
+			return s.control, s.request
+		}
+	}
+	return nil, nil
+}
+
+// Detach returns ctx as that of no Control and no request.
+func Detach(ctx context.Context) context.Context {
+	return context.WithValue(ctx, scopeKey{}, (*scope)(nil))
+}
+
+// ownKey reports whether a key of context values is this package's.
+func ownKey(key any) bool { return key == (scopeKey{}) }
 
 // Begin begins a request: calls and tasks under the returned context belong to
 // it, and tasks are the Control's. The name is that of the kind of request, such
@@ -114,11 +161,7 @@ type requestKey struct{}
 // every service to which it goes with the request. Without one, that is left to
 // chance. A request that is never ended costs nothing, and does not count.
 func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, *Request) {
-	cfg := &c.tasks
-	if set := defaults(ctx); set != &noOptions {
-		cfg = with(set, []Option{WithControl(c)})
-	}
-	r := &requestContext{Context: ctx, tasks: cfg}
+	r := &requestContext{Context: ctx}
 	r.request.control, r.request.name, r.request.id, r.request.start = c, name, id, time.Now()
 	r.request.calls = r.request.few[:0]
 	r.request.compared = c.begun.Add(1) > controlAfter && c.cfg.ControlShare > 0
@@ -128,31 +171,27 @@ func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, 
 // requestContext is the context of a request.
 type requestContext struct {
 	context.Context
-	tasks   *taskConfig // the defaults of its tasks
 	request Request
 }
 
 func (c *requestContext) Value(key any) any {
-	switch key.(type) {
-	case requestKey:
+	if key == (scopeKey{}) {
 		return &c.request
-	case defaultsKey:
-		return c.tasks
 	}
 	return c.Context.Value(key)
 }
 
 // RequestOf returns the request that ctx belongs to, or nil.
 func RequestOf(ctx context.Context) *Request {
-	r, _ := ctx.Value(requestKey{}).(*Request)
+	_, r := Of(ctx)
 	return r
 }
 
 // ID returns the id that the request began with.
 func (r *Request) ID() string { return r.id }
 
-// luck returns the request's lot.
-func (r *Request) luck() uint64 {
+// Luck returns the request's lot.
+func (r *engineRequest) Luck() uint64 {
 	if lot := r.lot.Load(); lot != 0 {
 		return lot
 	}
@@ -194,7 +233,7 @@ func (r *Request) End(err error) {
 		rec.Arm = ArmNone
 	}
 	for _, f := range r.control.cfg.OnRequest {
-		contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
+		usercode.Contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
 	}
 }
 
@@ -222,7 +261,8 @@ func (r *Request) chose(on bool, share float64, canary bool) {
 	}
 }
 
-func (r *Request) addCall(c CallRecord) {
+// AddCall adds a call that has ended.
+func (r *engineRequest) AddCall(c CallRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -234,15 +274,16 @@ func (r *Request) addCall(c CallRecord) {
 	}
 }
 
-// number returns the number of another task.
-func (r *Request) number() int {
+// Number returns the number of another task.
+func (r *engineRequest) Number() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
 	return r.begun
 }
 
-func (r *Request) addTask(t TaskRecord) {
+// AddTask adds a task that has ended.
+func (r *engineRequest) AddTask(t TaskRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

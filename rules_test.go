@@ -27,7 +27,7 @@ func newWorld(delay time.Duration) *world { return &world{kv: map[string]int{}, 
 // op returns an operation: "get k" or "put k v".
 func (w *world) op(t testing.TB, site *Site, format string, args ...any) *Operation {
 	text := fmt.Sprintf(format, args...)
-	return &Operation{Site: site, Identity: text, CanSpeculate: site.cfg.Effect != EffectImmediate, Transport: &worldCall{w, text}}
+	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != EffectImmediate, Transport: &worldCall{w, text}}
 }
 
 type worldCall struct {

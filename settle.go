@@ -68,10 +68,10 @@ func (t *task) forgetAll() {
 func (t *task) settle(c *call) {
 	c.score()
 	if c.guess != nil {
-		c.op.Site.count(c.guess)
+		c.guess.count(c.op.Site)
 	}
 	c.entered(c.right || c.guess != nil && c.guess.right)
-	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 && c.mode != ModeOff {
+	if c.err == nil && len(c.op.config().Predictors) > 0 && c.mode != ModeOff {
 		t.todo = append(t.todo, duty{kind: dutyLearn, of: c})
 		return
 	}
@@ -79,7 +79,7 @@ func (t *task) settle(c *call) {
 }
 
 func (c *call) learn() {
-	c.op.Site.learn(c.source(), c.op, c.guess, c.value)
+	c.op.learn(c.source(), c.guess, c.value)
 	c.task.mu.Lock()
 	defer c.task.mu.Unlock()
 	c.letGo()
@@ -93,12 +93,12 @@ func (c *call) score() {
 	case len(c.predictions) == 0:
 	case match >= 0:
 		c.right = true
-		c.op.Site.stats.right.Add(1)
+		c.op.Site.Engine().Counts().Right.Add(1)
 		if c.goneOn != 0 {
-			c.op.Site.stats.savedNanos.Add(int64(max(c.spared(), 0)))
+			c.op.Site.Engine().Counts().SavedNanos.Add(int64(max(c.spared(), 0)))
 		}
 	default:
-		c.op.Site.stats.wrong.Add(1)
+		c.op.Site.Engine().Counts().Wrong.Add(1)
 	}
 	c.task.judge(c.op.Site)
 }

@@ -37,14 +37,14 @@ func (t *task) cast(l *lane, c *call) {
 		return
 	}
 	t.shadowed = true
-	c.op.Site.stats.shadows.Add(1)
+	c.op.Site.Engine().Counts().Shadows.Add(1)
 	t.todo = append(t.todo, duty{kind: dutyCast, of: c})
 }
 
 // castNow starts the shadow.
 func (t *task) castNow(c *call) {
 	// What the shadow is given has no handler to answer and no request to count for.
-	base := context.WithValue(context.WithValue(context.WithoutCancel(t.ctx), handlerKey{}, (*Handler)(nil)), requestKey{}, (*Request)(nil))
+	base := context.WithValue(Detach(context.WithoutCancel(t.ctx)), handlerKey{}, (*Handler)(nil))
 	sh := &shadow{of: t, at: c, began: time.Now(), made: make(map[spot]int)}
 	if d, ok := t.ctx.Deadline(); ok {
 		sh.ctx, sh.cancel = context.WithDeadline(base, d)
@@ -52,11 +52,11 @@ func (t *task) castNow(c *call) {
 		sh.ctx, sh.cancel = context.WithCancel(base)
 	}
 	own := *t.cfg
-	own.report, own.control = nil, nil
+	own.report = nil
 	s := &task{ctx: sh.ctx, fn: t.fn, cfg: &own, done: make(chan struct{}, 1), shadowOf: sh}
 	s.lot.Store(t.luck())
 	if t.request != nil {
-		s.lot.Store(t.request.luck())
+		s.lot.Store(t.request.Engine().Luck())
 	}
 	s.setUp(spectree.Config{Replayable: true, CallerOpen: true})
 	t.mu.Lock()
@@ -95,8 +95,8 @@ func (s *task) thrownAway() {
 	sent, waited := s.ledger.sent, s.ledger.waited
 	s.mu.Unlock()
 	site := s.shadowOf.at.op.Site
-	site.stats.wasted.Add(int64(sent))
-	site.stats.wastedNanos.Add(int64(sent)*int64(time.Since(s.shadowOf.began)) - int64(waited))
+	site.Engine().Counts().Wasted.Add(int64(sent))
+	site.Engine().Counts().WastedNanos.Add(int64(sent)*int64(time.Since(s.shadowOf.began)) - int64(waited))
 }
 
 // foresee answers a call of a shadow from what the other task did before. It

@@ -73,9 +73,16 @@ func TestShadowTakesProbes(t *testing.T) {
 		c := mustControl(t, ControlConfig{Retry: time.Second})
 		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
 		b := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"b"}}})
-		b.trip.state.Store(uint32(StateProbing))
-		b.trip.until.Store(time.Now().UnixNano())
-		b.trip.probes.Store(enough)
+		for range 2 * enough { // it trips: what is said of its guesses is what a call would say
+			b.Engine().Counts().Sent.Add(1)
+			b.Engine().Counts().Wrong.Add(1)
+			b.Engine().Counts().WastedNanos.Add(int64(ms))
+		}
+		time.Sleep(2 * judgeEvery)
+		if st := c.Status().Sites[1]; st.State != StateTripped {
+			t.Fatalf("%v, want a site that tripped", st.State)
+		}
+		time.Sleep(time.Until(c.Status().Sites[1].Until))
 		var n atomic.Int64
 		for range 30 {
 			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -90,9 +97,10 @@ func TestShadowTakesProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		t.Logf("%v judged %+v", SiteState(b.trip.state.Load()), b.Stats())
-		if b.Stats().Right < enough || SiteState(b.trip.state.Load()) != StateActive {
-			t.Errorf("of %d tries %d were used; state %v", enough, b.Stats().Right, SiteState(b.trip.state.Load()))
+		state := c.Status().Sites[1].State
+		t.Logf("%v judged %+v", state, b.Stats())
+		if b.Stats().Right < enough || state != StateActive {
+			t.Errorf("of %d tries %d were used; state %v", enough, b.Stats().Right, state)
 		}
 	})
 }

@@ -168,15 +168,15 @@ type Site struct {
 }
 
 type siteCounters struct {
-	calls, plain, sent, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt, stalls atomic.Int64
+	Calls, Plain, Sent, Predicted, Right, Wrong, Misled, Held, Adopted, Abandoned, Refused, Invalid, Learnt, Stalls atomic.Int64
 
-	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips, limited atomic.Int64
+	WouldBeRight, WouldBeWrong, SavedNanos, Wasted, WastedNanos, Shadows, Trips, Limited atomic.Int64
 
-	limit atomic.Pointer[Limit] // the last
+	Limit atomic.Pointer[Limit] // the last
 }
 
 func (c *siteCounters) limitedBy() Limit {
-	if by := c.limit.Load(); by != nil {
+	if by := c.Limit.Load(); by != nil {
 		return *by
 	}
 	return ""
@@ -208,7 +208,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		cfg.Mode = ModeObserve
 	}
 	s := newSite(cfg)
-	s.killed = killedFromOutside()
+	s.killed = KilledFromOutside()
 	return s, nil
 }
 
@@ -223,8 +223,8 @@ func newSite(cfg SiteConfig) *Site {
 // Config returns the site's configuration.
 func (s *Site) Config() SiteConfig { return s.cfg }
 
-// localSite returns a site of the engine's own.
-func localSite(cfg SiteConfig) *Site {
+// LocalSite returns a site of calls that are a part of the program. It is for the engine alone.
+func LocalSite(cfg SiteConfig) *Site {
 	s := newSite(cfg)
 	s.local = true
 	return s
@@ -243,12 +243,12 @@ func (s *Site) Conn() string { return s.conn }
 func (s *Site) Stats() SiteStats {
 	c := &s.stats
 	return SiteStats{
-		Calls: c.calls.Load(), Plain: c.plain.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(), Misled: c.misled.Load(),
-		Held: c.held.Load(), Adopted: c.adopted.Load(), Abandoned: c.abandoned.Load(),
-		Refused: c.refused.Load(), Invalid: c.invalid.Load(), Learnt: c.learnt.Load(),
-		WouldBeRight: c.wouldBeRight.Load(), WouldBeWrong: c.wouldBeWrong.Load(),
-		SavedNanos: c.savedNanos.Load(), Wasted: c.wasted.Load(), WastedNanos: c.wastedNanos.Load(),
-		Shadows: c.shadows.Load(), Trips: c.trips.Load(), Stalls: c.stalls.Load(), Open: s.pending.Load(),
-		Limited: c.limited.Load(), LimitedBy: c.limitedBy(),
+		Calls: c.Calls.Load(), Plain: c.Plain.Load(), Predicted: c.Predicted.Load(), Right: c.Right.Load(), Wrong: c.Wrong.Load(), Misled: c.Misled.Load(),
+		Held: c.Held.Load(), Adopted: c.Adopted.Load(), Abandoned: c.Abandoned.Load(),
+		Refused: c.Refused.Load(), Invalid: c.Invalid.Load(), Learnt: c.Learnt.Load(),
+		WouldBeRight: c.WouldBeRight.Load(), WouldBeWrong: c.WouldBeWrong.Load(),
+		SavedNanos: c.SavedNanos.Load(), Wasted: c.Wasted.Load(), WastedNanos: c.WastedNanos.Load(),
+		Shadows: c.Shadows.Load(), Trips: c.Trips.Load(), Stalls: c.Stalls.Load(), Open: s.pending.Load(),
+		Limited: c.Limited.Load(), LimitedBy: c.limitedBy(),
 	}
 }

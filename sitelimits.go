@@ -37,14 +37,8 @@ func (l *SiteLimits) check() error {
 	return nil
 }
 
-// tooDeep reports whether a caller on so many open assumptions is beyond the limit.
-func (l *SiteLimits) tooDeep(open int) bool { return l.Depth > 0 && open > l.Depth }
-
-// tooWide reports whether a call with so many predictions has enough.
-func (l *SiteLimits) tooWide(predictions int) bool { return l.Width > 0 && predictions >= l.Width }
-
-// takeSlot counts a call as having a prediction, unless there are too many.
-func (s *Site) takeSlot() bool {
+// TakeSlot counts a call as having a prediction, unless there are too many.
+func (s *engineSite) TakeSlot() bool {
 	if n := s.pending.Add(1); s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {
 		return true
 	}
@@ -52,22 +46,5 @@ func (s *Site) takeSlot() bool {
 	return false
 }
 
-// freeSlot takes back what takeSlot counted.
-func (s *Site) freeSlot() { s.pending.Add(-1) }
-
-// mayOffer reports whether the call may have one more prediction. Under mu.
-func (c *call) mayOffer() bool {
-	if c.op.Site.cfg.Limits.tooWide(len(c.predictions) - len(c.withdrawn)) {
-		return false
-	}
-	c.slot = c.slot || c.op.Site.takeSlot()
-	return c.slot
-}
-
-// freeSlot notes that the call has its result, or that nobody wants it. Under mu.
-func (c *call) freeSlot() {
-	if c.slot {
-		c.slot = false
-		c.op.Site.freeSlot()
-	}
-}
+// FreeSlot takes back what TakeSlot counted.
+func (s *engineSite) FreeSlot() { s.pending.Add(-1) }

@@ -52,7 +52,7 @@ func TestSiteLimits(t *testing.T) {
 				if took := time.Since(start); took != tt.took || tt.spec >= 0 && len(w.spec) != tt.spec {
 					t.Errorf("took %v, want %v; %d calls for a speculative caller, want %d: %q", took, tt.took, len(w.spec), tt.spec, w.spec)
 				}
-				if n := site.pending.Load(); n != 0 {
+				if n := site.Stats().Open; n != 0 {
 					t.Errorf("%d predictions pending in the end", n)
 				}
 			})
@@ -94,7 +94,7 @@ func TestPendingOfSeveralTasks(t *testing.T) {
 			t.Errorf("got %v, want the end of the deadline", err)
 		}
 		time.Sleep(time.Second)
-		if n := site.pending.Load(); n != 0 {
+		if n := site.Stats().Open; n != 0 {
 			t.Errorf("%d predictions pending in the end", n)
 		}
 	})

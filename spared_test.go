@@ -42,7 +42,7 @@ func TestSpared(t *testing.T) {
 			_, _ = Act(c.ctx, "k", func(context.Context) (int, error) { time.Sleep(10 * ms); return 0, nil })
 		}},
 		{"a call that is not worth sending ahead", func(c code) {
-			c.sites["a"].floor.took(time.Now().Add(-ms/4), time.Now())
+			c.sites["a"].Engine().Floor().Took(time.Now().Add(-ms/4), time.Now())
 			c.call("a", ms/4) // which is known to be short
 			c.call("unknown", ms/4)
 		}},
@@ -125,7 +125,7 @@ func TestRests(t *testing.T) {
 			t.Errorf("%d of 640 guesses were compared while it rests, want one in 64", n)
 		}
 		for range 20 { // for longer than a site that is doubted would be left alone
-			time.Sleep(c.cfg.Retry)
+			time.Sleep(c.Config().Retry)
 			if n := calls(60, 0); n != enough {
 				t.Errorf("%d guesses were tried, want %d", n, enough)
 			}
@@ -136,10 +136,10 @@ func TestRests(t *testing.T) {
 		if n := strings.Count(log.String(), "saves nothing"); n != 1 {
 			t.Errorf("the log says so %d times:\n%s", n, &log)
 		}
-		if s.trip.retry != 0 {
-			t.Errorf("it would be left alone for longer than %v if it was wrong once", c.cfg.Retry)
+		if st := c.Status().Sites[0]; time.Until(st.Until) > c.Config().Retry {
+			t.Errorf("it is left alone for %v, longer than %v", time.Until(st.Until), c.Config().Retry)
 		}
-		time.Sleep(c.cfg.Retry)
+		time.Sleep(c.Config().Retry)
 		calls(60, ms)
 		if n := calls(60, ms); n != 60 {
 			t.Errorf("%d of 60 guesses are made when work follows again", n)
@@ -183,7 +183,7 @@ func TestRestsBesideServer(t *testing.T) {
 		for calls(); c.Status().Sites[0].State != StateTripped; calls() { // until there is enough to judge
 		}
 		for range 5 {
-			time.Sleep(c.cfg.Retry)
+			time.Sleep(c.Config().Retry)
 			if n := calls(); n != enough {
 				t.Errorf("%d predictions were tried, want %d", n, enough)
 			}

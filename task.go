@@ -23,12 +23,12 @@ type task struct {
 	shadow   *task            // it has one; under mu
 	words    map[string]*word // what runs heard of futures, by name; under mu
 	request  *Request         // that it belongs to, or nil
+	control  *Control         // whose task it is, or nil
 	tracer   TaskTracer       // that follows it, or nil
 	lot      atomic.Uint64
 	ledger   ledger
 	began    time.Time
 	ending   *ending // how ctx ended, once that is noted; under mu
-	told     bool    // whoever asked for a report has it; under mu
 
 	mu     sync.Mutex
 	dog    watchdog
@@ -59,6 +59,7 @@ type task struct {
 	// Under mu, as all that follows. shadows says that the task may have a shadow, forgetful
 	// that it cannot any more, since it let go of what one would ask for.
 	shadowed, shadows, forgetful bool
+	told                         bool // whoever asked for a report has it
 
 	launches int32       // of attempts
 	guesses  atomic.Bool // sites of its calls take guesses, see habit
@@ -121,13 +122,14 @@ type duty struct {
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
 func newTask(ctx context.Context, fn body) *task {
-	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), request: RequestOf(ctx), done: make(chan struct{}, 1)}
+	c, r := Of(ctx)
+	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), control: c, request: r, done: make(chan struct{}, 1)}
 }
 
 // setUp readies a configured task.
 func (t *task) setUp(tree spectree.Config) {
 	t.began = time.Now()
-	tree.Limits = t.cfg.limits.tree()
+	tree.Limits = treeLimits(t.cfg.limits)
 	t.tree.Init(tree)
 	t.todo = t.few[:0]
 	t.open()
@@ -188,7 +190,7 @@ func (t *task) obey(a *spectree.Action) {
 		r.leave()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
-			r.refuter.stats.misled.Add(1)
+			r.refuter.Engine().Counts().Misled.Add(1)
 		}
 		if t.sole != nil && t.sole.run == r {
 			t.interrupt()
@@ -210,7 +212,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Hold:
 		a.Call.Data.(*call).held()
 	case spectree.Adopt:
-		a.Call.Data.(*call).op.Site.stats.adopted.Add(1)
+		a.Call.Data.(*call).op.Site.Engine().Counts().Adopted.Add(1)
 	case spectree.Confirm:
 		c := a.Call.Data.(*call)
 		c.limit = limitOf(a.Use)
@@ -266,7 +268,7 @@ func (t *task) do(d duty) {
 	case dutyUncast:
 		go d.of.(*task).thrownAway() // whose hooks the task must not wait for
 	case dutyJudge:
-		d.of.(*Control).judge()
+		d.of.(*Control).Engine().Judge()
 	case dutyGiveUp:
 		d.of.(*run).giveUp()
 	case dutyOver:
@@ -372,7 +374,7 @@ func (t *task) cancelled() {
 // made for.
 func (t *task) name() string {
 	if t.cfg.name == "" && t.request != nil {
-		return t.request.name
+		return t.request.Engine().Name()
 	}
 	return t.cfg.name
 }

@@ -173,9 +173,9 @@ func (t *tally) cost() float64 {
 func (s *Site) tally() tally {
 	c := &s.stats
 	return tally{
-		calls: float64(c.sent.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()), misled: float64(c.misled.Load()),
-		saved: time.Duration(c.savedNanos.Load()).Seconds(), wasted: float64(c.wasted.Load()),
-		lost: time.Duration(c.wastedNanos.Load()).Seconds(),
+		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), wrong: float64(c.Wrong.Load()), misled: float64(c.Misled.Load()),
+		saved: time.Duration(c.SavedNanos.Load()).Seconds(), wasted: float64(c.Wasted.Load()),
+		lost: time.Duration(c.WastedNanos.Load()).Seconds(),
 	}
 }
 
@@ -346,7 +346,7 @@ func (s *Site) open(now time.Time, seen *tally, reason string) news {
 	t.idle.Store(false)
 	t.until.Store(now.Add(t.retry).UnixNano())
 	t.state.Store(uint32(StateTripped))
-	s.stats.trips.Add(1)
+	s.stats.Trips.Add(1)
 	return news{slog.LevelWarn, "foresay: site tripped", []any{"site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry}}
 }
 
@@ -363,7 +363,7 @@ func (s *Site) rest(now time.Time, seen *tally) []news {
 	t.idle.Store(true)
 	t.retry = 0
 	if known {
-		s.stats.trips.Add(-1)
+		s.stats.Trips.Add(-1)
 		return nil
 	}
 	e.level = slog.LevelInfo
@@ -374,8 +374,10 @@ func (s *Site) rest(now time.Time, seen *tally) []news {
 // prediction is still compared: that costs about as much as to make it.
 const sampleEvery = 64
 
-// samples reports whether the prediction of a call that takes none is compared.
-func (s *Site) samples() bool { return !s.trip.idle.Load() || s.trip.asked.Add(1)%sampleEvery == 0 }
+// Samples reports whether the prediction of a call that takes none is compared.
+func (s *engineSite) Samples() bool {
+	return !s.trip.idle.Load() || s.trip.asked.Add(1)%sampleEvery == 0
+}
 
 // wilsonUpper returns the upper end of the 95 % interval of a share seen in n
 // trials, by Wilson's score.

@@ -36,14 +36,14 @@ func testPaysAgain(t *testing.T, share float64) {
 				break
 			}
 			s.trip.probe()
-			s.stats.sent.Add(1)
+			s.Engine().Counts().Sent.Add(1)
 			if chance.Float64() < right {
-				s.stats.right.Add(1)
-				s.stats.savedNanos.Add(int64(10 * ms))
+				s.Engine().Counts().Right.Add(1)
+				s.Engine().Counts().SavedNanos.Add(int64(10 * ms))
 			} else {
-				s.stats.wrong.Add(1)
-				s.stats.wasted.Add(1)
-				s.stats.wastedNanos.Add(int64(10 * ms))
+				s.Engine().Counts().Wrong.Add(1)
+				s.Engine().Counts().Wasted.Add(1)
+				s.Engine().Counts().WastedNanos.Add(int64(10 * ms))
 			}
 		}
 		now := time.Now()

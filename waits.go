@@ -1,7 +1,6 @@
 package foresay
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -42,8 +41,8 @@ type WaitRecord struct {
 	Task       int // as of CallRecord
 }
 
-// waits notes that code waits somewhere, from a moment on in a task of this number.
-func (r *Request) waits(kind WaitKind, name string, began time.Time, task int) {
+// Waits notes that code waits somewhere, from a moment on in a task of this number.
+func (r *engineRequest) Waits(kind WaitKind, name string, began time.Time, task int) {
 	if r == nil {
 		return
 	}
@@ -57,20 +56,4 @@ func (r *Request) waits(kind WaitKind, name string, began time.Time, task int) {
 	default:
 		r.waited = append(r.waited, WaitRecord{kind, name, began.Sub(r.start), end, task})
 	}
-}
-
-// BarrierBefore is Barrier for a transport, which has something to do that cannot
-// be done on a guess: its kind and name tell reports what the code waits for.
-func BarrierBefore(ctx context.Context, kind WaitKind, name string) error {
-	number := 0
-	if l := laneOf(ctx); l != nil {
-		if err := l.barrier(ctx); err != nil {
-			return err
-		}
-		number = int(l.run.task.ledger.number)
-	}
-	if r := RequestOf(ctx); r != nil {
-		r.waits(kind, name, time.Now(), number)
-	}
-	return nil
 }

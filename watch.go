@@ -3,6 +3,8 @@ package foresay
 import (
 	"context"
 	"time"
+
+	"github.com/foresay/foresay/internal/usercode"
 )
 
 // A Digester is a Transport that can tell requests and responses apart by a
@@ -54,35 +56,37 @@ func (g *guessing) kept() *guessing {
 func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
 // guess asks the predictors, for comparison only.
-func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
+func (op *Operation) guess(ctx context.Context) (g guessing) {
+	s := op.Site.Engine()
 	if op.Observed {
 		return g
 	}
-	if len(s.cfg.Predictors) == 0 && len(offered(ctx)) == 0 {
+	if len(s.Config().Predictors) == 0 && len(offered(ctx)) == 0 {
 		if d, ok := op.Transport.(Digester); ok {
 			g.asked = d.RequestDigest(ctx)
-			g.digest, g.known = s.repeats.last(g.asked)
+			g.digest, g.known = s.Repeats().Last(g.asked)
 			g.late = g.asked == 0
-			g.shared.ask(s, op)
+			g.shared.ask(op)
 		}
 		return g
 	}
 	g.values = op.collect(ctx)
-	if len(s.cfg.Predictors) == 1 && len(offered(ctx)) == 0 {
-		_, g.own = s.cfg.Predictors[0].(ChangeLearner)
+	if len(s.Config().Predictors) == 1 && len(offered(ctx)) == 0 {
+		_, g.own = s.Config().Predictors[0].(ChangeLearner)
 	}
 	return g
 }
 
 // compare finds out whether the actual response was among the guesses. It runs
 // code of the user's.
-func (g *guessing) compare(ctx context.Context, s *Site, op *Operation, v any, err error) {
+func (g *guessing) compare(ctx context.Context, op *Operation, v any, err error) {
+	s := op.Site.Engine()
 	if err != nil || !g.compares() {
 		return
 	}
 	right := false
 	for _, p := range g.values {
-		contain(s.cfg.Name, nil, "equivalence", func() { right = op.Transport.Equal(p, v) })
+		usercode.Contain(s.Config().Name, nil, "equivalence", func() { right = op.Transport.Equal(p, v) })
 		if right {
 			break
 		}
@@ -97,35 +101,36 @@ func (g *guessing) compare(ctx context.Context, s *Site, op *Operation, v any, e
 		}
 	}
 	if answered, told := g.shared.compare(op, v); told {
-		s.shared.note(g.shared.asked, answered)
+		s.Shared().Note(g.shared.asked, answered)
 	}
 	g.right = right
 }
 
 // count counts a comparison of a call that counts, and remembers the response for
 // sites without predictors.
-func (s *Site) count(g *guessing) {
+func (g *guessing) count(s *Site) {
 	if g.told {
-		s.repeats.note(g.asked, g.answered)
+		s.Engine().Repeats().Note(g.asked, g.answered)
 	}
 	switch {
 	case !g.guessed():
 	case g.right:
-		s.stats.wouldBeRight.Add(1)
+		s.Engine().Counts().WouldBeRight.Add(1)
 	default:
-		s.stats.wouldBeWrong.Add(1)
+		s.Engine().Counts().WouldBeWrong.Add(1)
 	}
 }
 
 // learn tells the predictors of a confirmed response.
-func (s *Site) learn(ctx context.Context, op *Operation, g *guessing, v any) {
-	if len(s.cfg.Predictors) == 0 || g != nil && g.right && g.own && s.cfg.Equal == nil {
+func (op *Operation) learn(ctx context.Context, g *guessing, v any) {
+	s := op.Site.Engine()
+	if len(s.Config().Predictors) == 0 || g != nil && g.right && g.own && s.Config().Equal == nil {
 		return
 	}
-	s.stats.learnt.Add(1)
+	s.Counts().Learnt.Add(1)
 	ctx = op.asking(ctx)
-	for _, p := range s.cfg.Predictors {
-		contain(s.cfg.Name, nil, "predictor", func() { p.Learn(ctx, op.Request, v) })
+	for _, p := range s.Config().Predictors {
+		usercode.Contain(s.Config().Name, nil, "predictor", func() { p.Learn(ctx, op.Request, v) })
 	}
 }
 
@@ -151,21 +156,21 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 	w.task = 0
 	if op.light != nil {
 		w.task = op.light.number
-		s.stats.calls.Add(1)
-		s.stats.sent.Add(1)
+		s.Engine().Counts().Calls.Add(1)
+		s.Engine().Counts().Sent.Add(1)
 	} else {
-		s.stats.plain.Add(1)
+		s.Engine().Counts().Plain.Add(1)
 	}
 	w.ctx, w.op, w.req, w.mode = ctx, op, RequestOf(ctx), ModeObserve
-	if s.board.now.Load().mode == ModeOff || s.killed || s.control != nil && s.control.killed.Load() {
+	if s.Engine().Off() {
 		if w.req == nil {
 			*w = Watched{}
 			return false
 		}
 		w.mode = ModeOff
 	}
-	if w.mode != ModeOff && (op.light == nil || s.samples()) {
-		w.guess = s.guess(ctx, &w.op)
+	if w.mode != ModeOff && (op.light == nil || s.Engine().Samples()) {
+		w.guess = w.op.guess(ctx)
 	}
 	w.start = time.Now()
 	return true
@@ -175,15 +180,15 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 func (w *Watched) Done(v any, err error) {
 	end, s := time.Now(), w.op.Site
 	if w.mode != ModeOff {
-		w.guess.compare(w.ctx, s, &w.op, v, err)
-		s.count(&w.guess)
+		w.guess.compare(w.ctx, &w.op, v, err)
+		w.guess.count(s)
 		if err == nil && !w.op.Observed {
-			s.learn(w.ctx, &w.op, &w.guess, v)
+			w.op.learn(w.ctx, &w.guess, v)
 		}
 	}
 	if r := w.req; r != nil {
-		r.addCall(CallRecord{
-			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
+		r.Engine().AddCall(CallRecord{
+			Site: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode, Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
 			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,
 		})

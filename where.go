@@ -71,7 +71,7 @@ func (t *task) named(what string) string {
 // where names the task and a call: its method, the peer, and which of several
 // equal calls it is, counted from 1, if that is known (else 0).
 func (t *task) where(op *Operation, occurrence int) string {
-	what := op.Site.cfg.Name
+	what := op.config().Name
 	switch tr := op.Transport.(type) {
 	case *act:
 		return t.named(fmt.Sprintf("Act of key %q", op.Identity))
