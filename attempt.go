@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/report"
 )
@@ -19,7 +20,7 @@ type call struct {
 
 	// Under the task's mu.
 	maker       *run // that made it first
-	mode        Mode
+	mode        control.Mode
 	abandoned   bool
 	phantom     bool // a shadow's, that no one makes
 	right       bool // one of the predictions was
@@ -327,7 +328,7 @@ func (a *Attempt) Speculative() bool {
 // MayPredict reports whether runs would go on with a prediction of the call that
 // comes before its actual result.
 func (a *Attempt) MayPredict() bool {
-	return a.call.op.CanSpeculate && !a.call.op.Observed && a.call.mode == ModeOn && a.call.task.tree.Replayable()
+	return a.call.op.CanSpeculate && !a.call.op.Observed && a.call.mode == control.ModeOn && a.call.task.tree.Replayable()
 }
 
 // WantPredictions reports whether the server's predictions are wanted although

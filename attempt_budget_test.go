@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/foresay/foresay/control"
 )
 
 // budgetCall notes the budget of its attempts.
@@ -34,7 +36,7 @@ func TestAttemptBudget(t *testing.T) {
 				}
 			}
 			return 0, nil
-		}, WithLimits(Limits{Replays: 3, Depth: 1})); err != nil {
+		}, WithLimits(control.Limits{Replays: 3, Depth: 1})); err != nil {
 			t.Fatal(err)
 		}
 		if want := []int{2, 1, 0, 0}; !slices.Equal(budgets, want) {

@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/usercode"
 )
 
@@ -32,7 +33,7 @@ func (op *Operation) collect(ctx context.Context) []any {
 	for _, p := range op.config().Predictors {
 		accept := op.Transport.Accept
 		if adopter, ok := op.Transport.(Adopter); ok {
-			if _, ok := p.(OwningPredictor); ok {
+			if _, ok := p.(control.OwningPredictor); ok {
 				accept = adopter.Adopt
 			}
 		}

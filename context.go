@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -108,7 +109,7 @@ func OwnKey(key any) bool {
 	case laneKey, defaultsKey, handlerKey, predictingKey:
 		return true
 	}
-	return ownKey(key)
+	return control.OwnKey(key)
 }
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made

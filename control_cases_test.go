@@ -9,9 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
-func siteCase(t *testing.T, c *Control, cfg SiteConfig) *Site {
+func siteCase(t *testing.T, c *control.Control, cfg control.SiteConfig) *control.Site {
 	s, err := c.NewSite(cfg, "here")
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +21,7 @@ func siteCase(t *testing.T, c *Control, cfg SiteConfig) *Site {
 	return s
 }
 
-func callCase(ctx context.Context, s *Site, id string, d time.Duration, v any, sent *atomic.Int64) (any, error) {
+func callCase(ctx context.Context, s *control.Site, id string, d time.Duration, v any, sent *atomic.Int64) (any, error) {
 	return Perform(ctx, &Operation{Site: s, Identity: id, CanSpeculate: true, Transport: &tallied{fakeTransport{d, func() (any, error) { return v, nil }}, sent}})
 }
 
@@ -27,12 +29,12 @@ func callCase(ctx context.Context, s *Site, id string, d time.Duration, v any, s
 // be answered from the task's record, not sent again.
 func TestShadowReplayRepeatsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		x := siteCase(t, c, SiteConfig{Name: "/s/x", Effect: EffectNone})
-		w := siteCase(t, c, SiteConfig{Name: "/s/w", Effect: EffectStaged})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-		b := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, SiteConfig{Name: "/s/d", Effect: EffectNone})
+		c := mustControl(t, control.Config{Budget: -1})
+		x := siteCase(t, c, control.SiteConfig{Name: "/s/x", Effect: control.EffectNone})
+		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var nx, nw, na, nb, nd atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			_, err := callCase(ctx, x, "x", ms, "x", &nx)
@@ -51,7 +53,7 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 			}
 			_, err = callCase(ctx, d, v.(string), 5*ms, "d", &nd)
 			return 0, err
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		synctest.Wait()
 		if err != nil {
 			t.Fatal(err)
@@ -69,10 +71,10 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 // In a shadow a call is wasted once, though it is given up in the shadow already.
 func TestShadowWasteCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-		b := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, SiteConfig{Name: "/s/d", Effect: EffectNone})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, nb, nd atomic.Int64
 		stop := errors.New("stop")
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -88,7 +90,7 @@ func TestShadowWasteCountedTwice(t *testing.T) {
 			}
 			_, err = callCase(ctx, d, v.(string), 5*ms, "d", &nd)
 			return 0, err
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		synctest.Wait()
 		if !errors.Is(err, stop) {
 			t.Fatal(err)
@@ -113,8 +115,8 @@ func (b *blockingCase) Start(ctx context.Context, a *Attempt) {
 // A shadow's rollback hooks must not delay the task beside which it ran.
 func TestShadowRollbackDelaysTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := Perform(ctx, &Operation{Site: a, Identity: "a", CanSpeculate: true, Transport: &blockingCase{fakeTransport{10 * ms, val("a")}}}); err != nil {
@@ -133,9 +135,9 @@ func TestShadowRollbackDelaysTask(t *testing.T) {
 // A task's Memo must not wait for its shadow, nor take a value of its, and runs once.
 func TestShadowMemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, mode := range []Mode{ModeObserve, ModeShadow} {
-			c := mustControl(t, ControlConfig{Budget: -1})
-			a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		for _, mode := range []control.Mode{control.ModeObserve, control.ModeShadow} {
+			c := mustControl(t, control.Config{Budget: -1})
+			a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 			var memos atomic.Int64
 			var at time.Duration
 			start := time.Now()
@@ -170,8 +172,8 @@ func TestShadowMemo(t *testing.T) {
 // What futures guess is speculation, too: the kill switch stops it.
 func TestKillStopsFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone})
+		c := mustControl(t, control.Config{})
+		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 		c.Kill(true)
 		for _, in := range []bool{false, true} {
 			var sent atomic.Int64
@@ -208,10 +210,10 @@ func TestKillStopsFutures(t *testing.T) {
 
 // FORESAY_KILL is for the process: also for sites that belong to no Control.
 func TestKillVariableWithoutControl(t *testing.T) {
-	t.Setenv(KillVariable, "1")
-	_ = os.Getenv(KillVariable)
+	t.Setenv(control.KillVariable, "1")
+	_ = os.Getenv(control.KillVariable)
 	synctest.Test(t, func(t *testing.T) {
-		s, err := NewSite(SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		s, err := control.NewSite(control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +224,7 @@ func TestKillVariableWithoutControl(t *testing.T) {
 			}
 			_, err := callCase(ctx, s, "b", 10*ms, "a", new(atomic.Int64))
 			return 0, err
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		if took := time.Since(start); took != 20*ms || err != nil {
 			t.Errorf("took %v, %v", took, err)
 		}
@@ -232,8 +234,8 @@ func TestKillVariableWithoutControl(t *testing.T) {
 // What a tripped site still has under way must not trip a site that wastes nothing.
 func TestInnocentTripped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		good, bad := newShop(t, c, ModeOn, 0, "ann"), newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{})
+		good, bad := newShop(t, c, control.ModeOn, 0, "ann"), newShop(t, c, control.ModeOn, 0, "ann")
 		for range 200 { // concurrent requests, all of which guess right at one site, and badly at the other
 			go func() { _, _ = good.chain(t.Context(), "ann") }()
 			time.Sleep(ms)
@@ -256,8 +258,8 @@ func TestInnocentTripped(t *testing.T) {
 // As above, deterministic: a burst of wrong guesses, all settled at intervals.
 func TestInnocentTrippedBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		good, bad := newShop(t, c, ModeOn, 0, "ann"), newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{})
+		good, bad := newShop(t, c, control.ModeOn, 0, "ann"), newShop(t, c, control.ModeOn, 0, "ann")
 		slow := func(n time.Duration) {
 			_, _ = Do(t.Context(), func(ctx context.Context) (any, error) {
 				u, err := bad.call(ctx, bad.user, "u", 10*ms+n*10*ms, "eve")
@@ -265,7 +267,7 @@ func TestInnocentTrippedBurst(t *testing.T) {
 					return nil, err
 				}
 				return bad.call(ctx, bad.price, u.(string), 10*ms, u.(string)+" 5")
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 		}
 		for range 60 {
 			if _, err := good.chain(t.Context(), "ann"); err != nil {
@@ -288,8 +290,8 @@ func TestInnocentTrippedBurst(t *testing.T) {
 // Calls in vain per call that counts, where a wrong guess wastes more than one call.
 func TestExtraLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1, Window: time.Hour})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{Budget: -1, Window: time.Hour})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		useful, all := 0, new(atomic.Int64)
 		for range 30 {
 			_, err := Do(t.Context(), func(ctx context.Context) (any, error) {
@@ -306,7 +308,7 @@ func TestExtraLoad(t *testing.T) {
 				}
 
 				return nil, g.Wait()
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,8 +325,8 @@ func TestExtraLoad(t *testing.T) {
 // A call that is held and never sent is no call that counts.
 func TestExtraLoadHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1, Window: time.Hour})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{Budget: -1, Window: time.Hour})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		var all atomic.Int64
 		useful := 0
 		for range 30 {
@@ -337,7 +339,7 @@ func TestExtraLoadHeld(t *testing.T) {
 					return nil, err
 				}
 				return callCase(ctx, s.buy, u.(string), 5*ms, "5", &all)
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -353,16 +355,16 @@ func TestExtraLoadHeld(t *testing.T) {
 
 // A mode set at run time can be taken back though the connection is closed.
 func TestTakeBackAfterClose(t *testing.T) {
-	c := mustControl(t, ControlConfig{})
-	s := siteCase(t, c, SiteConfig{Name: "/s/a"})
-	if err := c.SetMode("/s/a", ModeOn, 0); err != nil {
+	c := mustControl(t, control.Config{})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a"})
+	if err := c.SetMode("/s/a", control.ModeOn, 0); err != nil {
 		t.Fatal(err)
 	}
 	c.Remove(s)
-	if err := c.SetMode("/s/a", ModeDefault, 0); err != nil {
+	if err := c.SetMode("/s/a", control.ModeDefault, 0); err != nil {
 		t.Errorf("cannot be taken back: %v", err)
 	}
-	if m, _ := siteCase(t, c, SiteConfig{Name: "/s/a"}).Mode(); m != ModeObserve {
+	if m, _ := siteCase(t, c, control.SiteConfig{Name: "/s/a"}).Mode(); m != control.ModeObserve {
 		t.Errorf("the next connection's site is in mode %v", m)
 	}
 }
@@ -370,9 +372,9 @@ func TestTakeBackAfterClose(t *testing.T) {
 // Saved of a task some of whose guesses nobody waited for.
 func TestSavedUnawaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got *RequestRecord
-		c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		var got *control.RequestRecord
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			f := Go(ctx, func(ctx context.Context) (any, error) {
@@ -385,7 +387,7 @@ func TestSavedUnawaited(t *testing.T) {
 			_ = f
 			_, err := g.Wait(ctx)
 			return 0, err
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		r.End(err)
 		t.Logf("%+v %v", got.Tasks, err)
 		for _, task := range got.Tasks {
@@ -399,15 +401,15 @@ func TestSavedUnawaited(t *testing.T) {
 
 // Calls of plain code never speculate, so a request that makes no others is on no side of a canary.
 func TestArmOfPlainCalls(t *testing.T) {
-	var got *RequestRecord
-	c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-	s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeCanary, Share: 1, Predictors: []Predictor{constant{"a"}}})
+	var got *control.RequestRecord
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1, Predictors: []control.Predictor{constant{"a"}}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
 	w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})
 	w.Done("a", nil)
 	r.End(nil)
-	if got.Arm == ArmOn {
+	if got.Arm == control.ArmOn {
 		t.Errorf("the request counts as speculating: arm %v, calls %+v", got.Arm, got.Calls)
 	}
 }

@@ -11,6 +11,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
+)
+
+// What package control says of its fuse and of how it compares requests.
+const (
+	enough       = 20                     // predictions must be judged before a site is
+	judgeEvery   = 100 * time.Millisecond // sites are judged at most
+	controlAfter = 1000                   // requests in mode on are left without speculation now and then
 )
 
 // chain calls the user and then the price, and returns how long it took.
@@ -22,23 +31,23 @@ func (s *shop) chain(ctx context.Context, user string) (time.Duration, error) {
 			return nil, err
 		}
 		return s.call(ctx, s.price, u.(string), 10*ms, u.(string)+" 5")
-	}, WithLimits(Limits{MinSaving: -1}))
+	}, WithLimits(control.Limits{MinSaving: -1}))
 	return time.Since(start), err
 }
 
 func TestModesAtRunTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		s := newShop(t, c, ModeDefault, 0, "ann")
+		c := mustControl(t, control.Config{})
+		s := newShop(t, c, control.ModeDefault, 0, "ann")
 		expect := func(step string, want time.Duration) {
 			t.Helper()
 			if took, err := s.chain(t.Context(), "ann"); took != want || err != nil {
 				t.Errorf("%s: took %v, %v, want %v", step, took, err, want)
 			}
 		}
-		set := func(site string, m Mode, share float64) error { return c.SetMode(site, m, share) }
+		set := func(site string, m control.Mode, share float64) error { return c.SetMode(site, m, share) }
 		expect("observe is the default", 20*ms)
-		if err := set("/s/user", ModeOn, 0); err != nil {
+		if err := set("/s/user", control.ModeOn, 0); err != nil {
 			t.Fatal(err)
 		}
 		expect("on", 10*ms)
@@ -68,41 +77,41 @@ func TestModesAtRunTime(t *testing.T) {
 		}
 		c.Kill(false)
 		expect("alive again", 10*ms)
-		later, err := c.NewSite(SiteConfig{Name: "/s/user", Mode: ModeOff}, "another")
+		later, err := c.NewSite(control.SiteConfig{Name: "/s/user", Mode: control.ModeOff}, "another")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, _ := later.Mode(); m != ModeOn {
+		if m, _ := later.Mode(); m != control.ModeOn {
 			t.Errorf("a site that comes later is in mode %v", m)
 		}
-		if err := set("/s/user", ModeDefault, 0); err != nil {
+		if err := set("/s/user", control.ModeDefault, 0); err != nil {
 			t.Fatal(err)
 		}
-		if m, _ := later.Mode(); m != ModeOff {
+		if m, _ := later.Mode(); m != control.ModeOff {
 			t.Errorf("taken back: mode %v", m)
 		}
 		expect("taken back", 20*ms)
 		for want, err := range map[string]error{
-			"/s/none": set("/s/none", ModeOn, 0), "share": set("/s/user", ModeCanary, math.NaN()), "share 2": set("/s/user", ModeCanary, 2), "mode": set("/s/user", 9, 0),
+			"/s/none": set("/s/none", control.ModeOn, 0), "share": set("/s/user", control.ModeCanary, math.NaN()), "share 2": set("/s/user", control.ModeCanary, 2), "mode": set("/s/user", 9, 0),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want it to say %s", err, want)
 			}
 		}
 		c.Remove(s.user, later)
-		if err := set("/s/user", ModeOn, 0); err == nil {
+		if err := set("/s/user", control.ModeOn, 0); err == nil {
 			t.Error("a removed site is switched")
 		}
 	})
 }
 
 func TestKillVariable(t *testing.T) {
-	t.Setenv(KillVariable, "1")
-	if !mustControl(t, ControlConfig{}).Killed() {
+	t.Setenv(control.KillVariable, "1")
+	if !mustControl(t, control.Config{}).Killed() {
 		t.Error("not killed")
 	}
-	t.Setenv(KillVariable, "0")
-	if mustControl(t, ControlConfig{}).Killed() {
+	t.Setenv(control.KillVariable, "0")
+	if mustControl(t, control.Config{}).Killed() {
 		t.Error("killed")
 	}
 }
@@ -111,11 +120,11 @@ func TestKillVariable(t *testing.T) {
 // service, and observes the others.
 func TestCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		arms := map[Arm]int{}
-		var records []*RequestRecord
-		a := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { records = append(records, r) }}})
-		b := mustControl(t, ControlConfig{})
-		s, other := newShop(t, a, ModeCanary, 0.3, "ann"), newShop(t, b, ModeCanary, 0.3, "ann")
+		arms := map[control.Arm]int{}
+		var records []*control.RequestRecord
+		a := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { records = append(records, r) }}})
+		b := mustControl(t, control.Config{})
+		s, other := newShop(t, a, control.ModeCanary, 0.3, "ann"), newShop(t, b, control.ModeCanary, 0.3, "ann")
 		const n = 2000
 		for i := range n {
 			id := fmt.Sprint("request ", i)
@@ -127,7 +136,7 @@ func TestCanary(t *testing.T) {
 			r.End(nil)
 			rec := records[len(records)-1]
 			arms[rec.Arm]++
-			if on := took == 10*ms; on != (rec.Arm == ArmOn) || rec.Duration != took || len(rec.Calls) != 2 || len(rec.Tasks) != 1 {
+			if on := took == 10*ms; on != (rec.Arm == control.ArmOn) || rec.Duration != took || len(rec.Calls) != 2 || len(rec.Tasks) != 1 {
 				t.Fatalf("took %v: %+v", took, rec)
 			}
 			if i < 200 {
@@ -137,7 +146,7 @@ func TestCanary(t *testing.T) {
 				}
 			}
 		}
-		if on := arms[ArmOn]; on+arms[ArmOff] != n || math.Abs(float64(on)-0.3*n) > 4*math.Sqrt(n*0.3*0.7) {
+		if on := arms[control.ArmOn]; on+arms[control.ArmOff] != n || math.Abs(float64(on)-0.3*n) > 4*math.Sqrt(n*0.3*0.7) {
 			t.Errorf("arms: %v", arms)
 		}
 		if _, err := s.chain(t.Context(), "ann"); err != nil { // without a request chance decides
@@ -151,13 +160,13 @@ func TestCanary(t *testing.T) {
 // request that takes them is on either side.
 func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got *RequestRecord
-		c := mustControl(t, ControlConfig{Budget: -1, ControlShare: 0.2, OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-		site := func(name string, mode Mode, share float64, predictors ...Predictor) *Site {
-			return siteCase(t, c, SiteConfig{Name: name, Mode: mode, Share: share, Effect: EffectNone, Predictors: predictors})
+		var got *control.RequestRecord
+		c := mustControl(t, control.Config{Budget: -1, ControlShare: 0.2, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		site := func(name string, mode control.Mode, share float64, predictors ...control.Predictor) *control.Site {
+			return siteCase(t, c, control.SiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone, Predictors: predictors})
 		}
-		on, canary := site("/s/on", ModeOn, 0, constant{"a"}), site("/s/canary", ModeCanary, 0.5, constant{"b"})
-		unpredicted := site("/s/unpredicted", ModeOn, 0)
+		on, canary := site("/s/on", control.ModeOn, 0, constant{"a"}), site("/s/canary", control.ModeCanary, 0.5, constant{"b"})
+		unpredicted := site("/s/unpredicted", control.ModeOn, 0)
 		arms := make(map[string]int)
 		for i := range 2 * controlAfter {
 			first, when := on, "on"
@@ -175,7 +184,7 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 			if r.End(err); err != nil {
 				t.Fatal(err)
 			}
-			if took := slices.ContainsFunc(got.Calls, func(c CallRecord) bool { return c.Mode == ModeOn && c.Guessed }); took && got.Arm == ArmOff {
+			if took := slices.ContainsFunc(got.Calls, func(c control.CallRecord) bool { return c.Mode == control.ModeOn && c.Guessed }); took && got.Arm == control.ArmOff {
 				t.Fatalf("request %d took guesses: %+v", i, got)
 			}
 			if i >= controlAfter {
@@ -183,8 +192,8 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 			}
 			arms[fmt.Sprint(when, " ", got.Arm)]++
 		}
-		for when, some := range map[string][]Arm{"on": {ArmNone}, "on, compared": {ArmOff, ArmOn}, "unpredicted": {ArmOff, ArmOn}, "unpredicted, compared": {ArmOff, ArmOn}} {
-			for _, arm := range []Arm{ArmNone, ArmOff, ArmOn} {
+		for when, some := range map[string][]control.Arm{"on": {control.ArmNone}, "on, compared": {control.ArmOff, control.ArmOn}, "unpredicted": {control.ArmOff, control.ArmOn}, "unpredicted, compared": {control.ArmOff, control.ArmOn}} {
+			for _, arm := range []control.Arm{control.ArmNone, control.ArmOff, control.ArmOn} {
 				if there := arms[fmt.Sprint(when, " ", arm)] > 0; there != slices.Contains(some, arm) {
 					t.Errorf("%s: arms %v, want only %v", when, arms, some)
 				}
@@ -196,9 +205,9 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 // What a request's record says of calls, in tasks and outside of them.
 func TestRequestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got *RequestRecord
-		c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }, func(*RequestRecord) { panic("contained") }}})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		var got *control.RequestRecord
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }, func(*control.RequestRecord) { panic("contained") }}})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		if _, err := s.chain(ctx, "ann"); err != nil {
 			t.Fatal(err)
@@ -216,15 +225,15 @@ func TestRequestRecord(t *testing.T) {
 		time.Sleep(time.Second)
 		r.End(errors.New("failed"))
 		r.End(nil)
-		if got == nil || got.Duration != 33*ms || !got.Failed || got.Arm != ArmNone || len(got.Calls) != 5 {
+		if got == nil || got.Duration != 33*ms || !got.Failed || got.Arm != control.ArmNone || len(got.Calls) != 5 {
 			t.Fatalf("%+v", got)
 		}
-		want := []CallRecord{
-			{Site: "/s/user", Effect: EffectNone, Mode: ModeOn, End: 10 * ms, Guessed: true, Right: true, Task: 1},
-			{Site: "/s/price", Effect: EffectNone, Mode: ModeObserve, End: 10 * ms, Task: 1},
-			{Site: "/s/user", Effect: EffectNone, Mode: ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true, Task: 2},
-			{Site: "/s/price", Effect: EffectNone, Mode: ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
-			{Site: "/s/user", Effect: EffectNone, Mode: ModeObserve, Start: 30 * ms, End: 33 * ms, Guessed: true},
+		want := []control.CallRecord{
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, End: 10 * ms, Guessed: true, Right: true, Task: 1},
+			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, End: 10 * ms, Task: 1},
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true, Task: 2},
+			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 30 * ms, End: 33 * ms, Guessed: true},
 		}
 		for i, c := range got.Calls {
 			if c != want[i] {
@@ -241,10 +250,10 @@ func TestRequestRecord(t *testing.T) {
 // are as in mode off.
 func TestObserveChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
-	run := func(mode Mode) (trace []string) {
+	run := func(mode control.Mode) (trace []string) {
 		synctest.Test(t, func(t *testing.T) {
-			c := mustControl(t, ControlConfig{})
-			site, err := c.NewSite(SiteConfig{Name: "/s/get", Mode: mode, Effect: EffectNone, Predictors: []Predictor{constant{"0"}, panicking{}}}, "")
+			c := mustControl(t, control.Config{})
+			site, err := c.NewSite(control.SiteConfig{Name: "/s/get", Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"0"}, panicking{}}}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +274,7 @@ func TestObserveChangesNothing(t *testing.T) {
 				trace = append(trace, fmt.Sprint(err))
 				r.End(err)
 			}
-			if mode == ModeObserve {
+			if mode == control.ModeObserve {
 				if s := site.Stats(); s.WouldBeRight != 2 || s.WouldBeWrong != 2 || s.Predicted != 0 {
 					t.Errorf("%+v", s)
 				}
@@ -273,7 +282,7 @@ func TestObserveChangesNothing(t *testing.T) {
 		})
 		return trace
 	}
-	off, observe := run(ModeOff), run(ModeObserve)
+	off, observe := run(control.ModeOff), run(control.ModeObserve)
 	if fmt.Sprint(off) != fmt.Sprint(observe) {
 		t.Errorf("off:\n%s\nobserve:\n%s", strings.Join(off, "\n"), strings.Join(observe, "\n"))
 	}
@@ -288,8 +297,8 @@ func (panicking) Learn(context.Context, any, any)    { panic("learn") }
 // and goes on when it is right again.
 func TestTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		calls := func(n int, user string) (took time.Duration) {
 			t.Helper()
 			for range n {
@@ -302,14 +311,14 @@ func TestTrip(t *testing.T) {
 			}
 			return took / time.Duration(n)
 		}
-		state := func() SiteStatus { return c.Status().Sites[0] }
+		state := func() control.SiteStatus { return c.Status().Sites[0] }
 		calls(30, "ann")
-		if st := state(); st.State != StateActive || st.HitRate != 1 {
+		if st := state(); st.State != control.StateActive || st.HitRate != 1 {
 			t.Fatalf("%+v", st)
 		}
 		calls(120, "eve")
 		st := state()
-		if st.State != StateTripped || !strings.Contains(st.Reason, "break-even") || st.Stats.Trips != 1 || time.Until(st.Until) > time.Minute {
+		if st.State != control.StateTripped || !strings.Contains(st.Reason, "break-even") || st.Stats.Trips != 1 || time.Until(st.Until) > time.Minute {
 			t.Fatalf("%+v", st)
 		}
 		wrong := st.Stats.Wrong
@@ -321,14 +330,14 @@ func TestTrip(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		calls(40, "eve") // no better
-		if st := state(); st.State != StateTripped || st.Stats.Trips != 2 || st.Stats.Wrong > wrong+enough || time.Until(st.Until) < time.Minute {
+		if st := state(); st.State != control.StateTripped || st.Stats.Trips != 2 || st.Stats.Wrong > wrong+enough || time.Until(st.Until) < time.Minute {
 			t.Fatalf("%+v", st)
 		}
 		time.Sleep(2 * time.Minute)
 		if took := calls(40, "ann"); took > 15*ms {
 			t.Errorf("calls take %v", took)
 		}
-		if st := state(); st.State != StateActive || st.Reason != "" {
+		if st := state(); st.State != control.StateActive || st.Reason != "" {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -338,9 +347,9 @@ func TestTrip(t *testing.T) {
 // tripped site those that it tripped with.
 func TestConclusive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
-		s := newShop(t, c, ModeOn, 0, "ann")
-		after := func(calls int, user string, state SiteState, conclusive bool) {
+		c := mustControl(t, control.Config{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
+		after := func(calls int, user string, state control.SiteState, conclusive bool) {
 			t.Helper()
 			for range calls {
 				if _, err := s.chain(t.Context(), user); err != nil {
@@ -352,45 +361,45 @@ func TestConclusive(t *testing.T) {
 				t.Errorf("after %d calls of %s: %v, conclusive %v of %v judged; want %v, %v", calls, user, st.State, st.Conclusive, st.Judged, state, conclusive)
 			}
 		}
-		after(5, "ann", StateLearning, false)
-		after(25, "ann", StateActive, true)
-		if err := s.user.Reconfigure(ModeObserve, 0); err != nil {
+		after(5, "ann", control.StateLearning, false)
+		after(25, "ann", control.StateActive, true)
+		if err := s.user.Reconfigure(control.ModeObserve, 0); err != nil {
 			t.Fatal(err)
 		}
-		after(0, "ann", StateLearning, false)
-		if err := s.user.Reconfigure(ModeCanary, 1); err != nil {
+		after(0, "ann", control.StateLearning, false)
+		if err := s.user.Reconfigure(control.ModeCanary, 1); err != nil {
 			t.Fatal(err)
 		}
-		after(0, "ann", StateActive, true)
-		after(120, "eve", StateTripped, true)
+		after(0, "ann", control.StateActive, true)
+		after(120, "eve", control.StateTripped, true)
 		// While it only observes there is nothing that a fuse could do, and nobody is told of one.
 		// It is as it was when it is switched on again.
-		for _, mode := range []Mode{ModeOff, ModeObserve} {
+		for _, mode := range []control.Mode{control.ModeOff, control.ModeObserve} {
 			if err := s.user.Reconfigure(mode, 0); err != nil {
 				t.Fatal(err)
 			}
-			if st := c.Status().Sites[0]; st.State != StateLearning || st.Reason != "" || !st.Until.IsZero() || st.Conclusive {
+			if st := c.Status().Sites[0]; st.State != control.StateLearning || st.Reason != "" || !st.Until.IsZero() || st.Conclusive {
 				t.Errorf("in mode %v: %v until %v because of %q, conclusive %v", mode, st.State, st.Until, st.Reason, st.Conclusive)
 			}
 		}
-		if err := s.user.Reconfigure(ModeCanary, 1); err != nil {
+		if err := s.user.Reconfigure(control.ModeCanary, 1); err != nil {
 			t.Fatal(err)
 		}
-		after(0, "ann", StateTripped, true)
+		after(0, "ann", control.StateTripped, true)
 		time.Sleep(time.Minute)
-		after(5, "ann", StateProbing, false)
+		after(5, "ann", control.StateProbing, false)
 	})
 }
 
 // A site that was switched to observing is not tripped by what it had done before.
 func TestObservingIsNotJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		for i := range enough + 1 { // of which the first weighs a little less than one
 			if i == enough { // the last guess turns out wrong once the mode is another one
 				time.AfterFunc(5*ms, func() {
-					if err := s.user.Reconfigure(ModeObserve, 0); err != nil {
+					if err := s.user.Reconfigure(control.ModeObserve, 0); err != nil {
 						t.Error(err)
 					}
 				})
@@ -400,7 +409,7 @@ func TestObservingIsNotJudged(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * judgeEvery)
-		if st := c.Status().Sites[0]; st.Judged < enough || st.State != StateLearning || st.Stats.Trips != 0 {
+		if st := c.Status().Sites[0]; st.Judged < enough || st.State != control.StateLearning || st.Stats.Trips != 0 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -409,8 +418,8 @@ func TestObservingIsNotJudged(t *testing.T) {
 // Above the budget the site that wastes most is tripped, and no other.
 func TestBudgetTrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		wasteful, good := newShop(t, c, ModeOn, 0, "ann"), newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{})
+		wasteful, good := newShop(t, c, control.ModeOn, 0, "ann"), newShop(t, c, control.ModeOn, 0, "ann")
 		for i := range 100 {
 			user := "ann"
 			if i%2 == 0 {
@@ -424,10 +433,10 @@ func TestBudgetTrips(t *testing.T) {
 			time.Sleep(50 * ms)
 		}
 		st := c.Status()
-		if w := st.Sites[0]; w.State != StateTripped || !strings.Contains(w.Reason, "budget of 10 %") {
+		if w := st.Sites[0]; w.State != control.StateTripped || !strings.Contains(w.Reason, "budget of 10 %") {
 			t.Errorf("%+v", w)
 		}
-		if g := st.Sites[3]; g.State != StateActive || g.Stats.Trips != 0 {
+		if g := st.Sites[3]; g.State != control.StateActive || g.Stats.Trips != 0 {
 			t.Errorf("%+v", g)
 		}
 		if st.ExtraLoad > 0.12 {
@@ -438,8 +447,8 @@ func TestBudgetTrips(t *testing.T) {
 
 // Without predictors a site tells how often the last response would have been right.
 func TestDigests(t *testing.T) {
-	c := mustControl(t, ControlConfig{})
-	site, err := c.NewSite(SiteConfig{Name: "/s/get"}, "")
+	c := mustControl(t, control.Config{})
+	site, err := c.NewSite(control.SiteConfig{Name: "/s/get"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,8 +488,8 @@ func (d digesting) ResponseDigest(v any) (digest uint64, ok bool) {
 // what the run wasted is its price.
 func TestMisled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: 10})
-		s := newShop(t, c, ModeOn, 0, "eve")
+		c := mustControl(t, control.Config{Budget: 10})
+		s := newShop(t, c, control.ModeOn, 0, "eve")
 		for range 40 {
 			_, err := Do(Predicting(t.Context(), "eve", "ann"), func(ctx context.Context) (any, error) {
 				u, err := s.call(ctx, s.user, "u", 10*ms, "ann")
@@ -488,7 +497,7 @@ func TestMisled(t *testing.T) {
 					return nil, err
 				}
 				return s.call(ctx, s.price, u.(string), 10*ms, u)
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 			if err != nil {
 				t.Fatal(err)
 			}

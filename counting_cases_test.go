@@ -9,16 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
 // A task that speculates on nothing makes no call in vain for a guess.
 func TestWastedWithoutSpeculation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got *RequestRecord
+		var got *control.RequestRecord
 		var rep *report.Report
-		c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-		s := newShop(t, c, ModeObserve, 0, "ann")
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		s := newShop(t, c, control.ModeObserve, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			f := Go(ctx, func(ctx context.Context) (any, error) {
@@ -41,10 +42,10 @@ func TestWastedWithoutSpeculation(t *testing.T) {
 // Calls side by side in two groups, one after the other: what is saved of both counts.
 func TestSavedOfGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		run := func(mode Mode) (took, saved time.Duration) {
-			var got *RequestRecord
-			c := mustControl(t, ControlConfig{Budget: -1, OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-			site := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: mode, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		run := func(mode control.Mode) (took, saved time.Duration) {
+			var got *control.RequestRecord
+			c := mustControl(t, control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+			site := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 			ctx, r := c.Begin(t.Context(), "page", "1")
 			start := time.Now()
 			_, err := Do(ctx, func(ctx context.Context) (int, error) {
@@ -61,13 +62,13 @@ func TestSavedOfGroups(t *testing.T) {
 					}
 				}
 				return 0, nil
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 			took = time.Since(start)
 			r.End(err)
 			return took, got.Tasks[0].Saved
 		}
-		plain, _ := run(ModeObserve)
-		took, saved := run(ModeOn)
+		plain, _ := run(control.ModeObserve)
+		took, saved := run(control.ModeOn)
 		if saved != plain-took {
 			t.Errorf("%v without speculation, %v with; saved %v", plain, took, saved)
 		}
@@ -77,7 +78,7 @@ func TestSavedOfGroups(t *testing.T) {
 // What the logger does must not stop the Control.
 type statusHandler struct {
 	slog.Handler
-	c **Control
+	c **control.Control
 }
 
 func (h statusHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -86,11 +87,11 @@ func (h statusHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func TestLoggerUnderLock(t *testing.T) {
-	var c *Control
-	c = mustControl(t, ControlConfig{Logger: slog.New(statusHandler{slog.NewTextHandler(new(bytes.Buffer), nil), &c})})
-	siteCase(t, c, SiteConfig{Name: "/s/a"})
+	var c *control.Control
+	c = mustControl(t, control.Config{Logger: slog.New(statusHandler{slog.NewTextHandler(new(bytes.Buffer), nil), &c})})
+	siteCase(t, c, control.SiteConfig{Name: "/s/a"})
 	done := make(chan struct{})
-	go func() { defer close(done); _ = c.SetMode("/s/a", ModeOn, 0) }()
+	go func() { defer close(done); _ = c.SetMode("/s/a", control.ModeOn, 0) }()
 	select {
 	case <-done:
 	case <-time.After(3 * time.Second):
@@ -101,8 +102,8 @@ func TestLoggerUnderLock(t *testing.T) {
 // A trip by the budget, of a site whose hit rate is fine: does it come to rest?
 func TestBudgetFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		s := newShop(t, c, ModeOn, 0, "ann")
+		c := mustControl(t, control.Config{})
+		s := newShop(t, c, control.ModeOn, 0, "ann")
 		end := time.Now().Add(20 * time.Minute)
 		for i := 0; time.Now().Before(end); i++ {
 			user := "ann"
@@ -126,8 +127,8 @@ func TestBudgetFlaps(t *testing.T) {
 func TestShadowStartRace(t *testing.T) {
 	var after atomic.Int64
 	for range 3000 {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if ctx.Err() != nil {
 				after.Add(1)

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -92,7 +93,7 @@ func (t *task) result() (any, error) {
 	}
 	defer r.ctx.cancel(context.Canceled)
 	r.release()
-	t.request.Engine().Waits(WaitResult, t.cfg.name, time.Now(), 0)
+	t.request.Engine().Waits(control.WaitResult, t.cfg.name, time.Now(), 0)
 	return r.outcome()
 }
 

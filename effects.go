@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -18,7 +19,7 @@ import (
 // The responses so far are kept no longer: a task that makes many large calls takes
 // less memory with a Barrier now and then.
 // Outside of a task it returns nil. [SpecRPC §3.5.2, specBlock]
-func Barrier(ctx context.Context) error { return BarrierBefore(ctx, WaitBarrier, "") }
+func Barrier(ctx context.Context) error { return BarrierBefore(ctx, control.WaitBarrier, "") }
 
 // barrier waits until the lane's run is confirmed.
 func (l *lane) barrier(ctx context.Context) error {
@@ -122,7 +123,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 	l := laneOf(ctx)
 	if l == nil {
 		began := time.Now()
-		defer func() { RequestOf(ctx).Engine().Waits(WaitAct, key, began, 0) }()
+		defer func() { control.RequestOf(ctx).Engine().Waits(control.WaitAct, key, began, 0) }()
 		return f(ctx)
 	}
 	if l.mayCancel(ctx) && l.run.ctx.Err() == nil && !givenUp(ctx) {
@@ -144,7 +145,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 	}}
 	op := &Operation{Site: actSite(), Identity: key, Transport: mine}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
-	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOff}, nil)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOff}, nil)
 	if err != nil {
 		l.run.task.outlasts(mine)
 	}
@@ -252,8 +253,8 @@ func (a *act) Equal(_, _ any) bool      { return false }
 func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
-func actSite() *Site {
-	return LocalSite(SiteConfig{Name: "act", Mode: ModeOff, Effect: EffectImmediate})
+func actSite() *control.Site {
+	return control.LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff, Effect: control.EffectImmediate})
 }
 
 // memo is a recorded value, or one that is being computed.
@@ -357,7 +358,7 @@ func compute[T any](ctx context.Context, t *task, key string, m *memo, f func(co
 
 // BarrierBefore is Barrier for a transport, which has something to do that cannot
 // be done on a guess: its kind and name tell reports what the code waits for.
-func BarrierBefore(ctx context.Context, kind WaitKind, name string) error {
+func BarrierBefore(ctx context.Context, kind control.WaitKind, name string) error {
 	number := 0
 	if l := laneOf(ctx); l != nil {
 		if err := l.barrier(ctx); err != nil {
@@ -365,6 +366,6 @@ func BarrierBefore(ctx context.Context, kind WaitKind, name string) error {
 		}
 		number = int(l.run.task.ledger.number)
 	}
-	RequestOf(ctx).Engine().Waits(kind, name, time.Now(), number)
+	control.RequestOf(ctx).Engine().Waits(kind, name, time.Now(), number)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
@@ -33,18 +34,18 @@ func (f *fakeTransport) Equal(p, a any) bool      { return p == a }
 func (f *fakeTransport) Same(a, b any) bool       { return a == b }
 func (f *fakeTransport) Accept(v any) (any, bool) { return v, true }
 
-func mustSite(t testing.TB, cfg SiteConfig) *Site {
-	if cfg.Mode == ModeDefault {
-		cfg.Mode = ModeOn
+func mustSite(t testing.TB, cfg control.SiteConfig) *control.Site {
+	if cfg.Mode == control.ModeDefault {
+		cfg.Mode = control.ModeOn
 	}
-	s, err := NewSite(cfg)
+	s, err := control.NewSite(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func read(site *Site, id string, delay time.Duration, answer func() (any, error)) *Operation {
+func read(site *control.Site, id string, delay time.Duration, answer func() (any, error)) *Operation {
 	return &Operation{Site: site, Identity: id, CanSpeculate: true, Transport: &fakeTransport{delay, answer}}
 }
 
@@ -55,7 +56,7 @@ func TestChain(t *testing.T) {
 	for _, wrong := range []int{0, 1, 2, 4} {
 		t.Run(fmt.Sprint(wrong), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+				site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
 				start := time.Now()
 				var rep *report.Report
 				got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -91,7 +92,7 @@ func TestChain(t *testing.T) {
 
 func TestFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		for _, inTask := range []bool{false, true} {
 			for _, guess := range []int{1, 7} {
 				start := time.Now()
@@ -131,7 +132,7 @@ func TestFutures(t *testing.T) {
 
 func TestCombinators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		for _, inTask := range []bool{false, true} {
 			start := time.Now()
 			body := func(ctx context.Context) (int, error) {
@@ -187,7 +188,7 @@ func (f *instant) Accept(v any) (any, bool)            { return v, true }
 
 // BenchmarkEngine measures one predicted call that is confirmed, without RPC.
 func BenchmarkEngine(b *testing.B) {
-	site := mustSite(b, SiteConfig{Name: "/s/get", Effect: EffectNone})
+	site := mustSite(b, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
 	one := any(1)
 	op := &Operation{Site: site, Identity: "x", CanSpeculate: true, Transport: &instant{one}}
 	ctx := b.Context()
@@ -216,7 +217,7 @@ func BenchmarkGoroutineAndChannel(b *testing.B) {
 func TestContextThatHadEnded(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+			site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			start := time.Now()

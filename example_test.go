@@ -7,26 +7,27 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
 // shopClient stands for a generated gRPC client on a specgrpc connection. Its
 // calls take 20 ms.
 type shopClient struct {
-	prices, orders *foresay.Site
+	prices, orders *control.Site
 	listed         int // what a cup of tea costs, in cents
 }
 
 func newShop() *shopClient {
 	return &shopClient{
-		prices: newSite(foresay.SiteConfig{Name: "/shop.Prices/Get", Mode: foresay.ModeOn, Effect: foresay.EffectNone}),
-		orders: newSite(foresay.SiteConfig{Name: "/shop.Orders/Put", Mode: foresay.ModeOn, Effect: foresay.EffectImmediate}),
+		prices: newSite(control.SiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
+		orders: newSite(control.SiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn, Effect: control.EffectImmediate}),
 		listed: 225,
 	}
 }
 
-func newSite(cfg foresay.SiteConfig) *foresay.Site {
-	s, err := foresay.NewSite(cfg)
+func newSite(cfg control.SiteConfig) *control.Site {
+	s, err := control.NewSite(cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +49,7 @@ func (s *shopClient) Order(ctx context.Context, cents int) (int, error) {
 	return s.call(ctx, s.orders, fmt.Sprint("order ", cents), 4711)
 }
 
-func (s *shopClient) call(ctx context.Context, site *foresay.Site, request string, response int) (int, error) {
+func (s *shopClient) call(ctx context.Context, site *control.Site, request string, response int) (int, error) {
 	v, err := foresay.Perform(ctx, &foresay.Operation{
 		Site: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
 	})

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -332,7 +333,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 		select {
 		case <-f.ready:
 			if f.task != nil {
-				RequestOf(ctx).Engine().Waits(WaitResult, f.task.cfg.name, time.Now(), 0)
+				control.RequestOf(ctx).Engine().Waits(control.WaitResult, f.task.cfg.name, time.Now(), 0)
 			}
 			return f.result(nil)
 		case <-ctx.Done():
@@ -350,7 +351,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
-	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, nil)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOn}, nil)
 	if err == errPanicked {
 		return nil, l.raise(f.failed)
 	}
@@ -363,8 +364,8 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	return own(v), err
 }
 
-func futureSite() *Site {
-	return LocalSite(SiteConfig{Name: "future", Mode: ModeOn, Effect: EffectNone})
+func futureSite() *control.Site {
+	return control.LocalSite(control.SiteConfig{Name: "future", Mode: control.ModeOn, Effect: control.EffectNone})
 }
 
 // futureTransport carries a call to another task.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/report"
 )
@@ -26,7 +27,7 @@ type HandlerConfig struct {
 	// Budget is how many runs beyond the first the caller grants, if positive;
 	// negative for none, 0 if it set no limit.
 	Budget int
-	Limits Limits
+	Limits control.Limits
 	Logger *slog.Logger
 	Report func(*report.Report)
 	// Predicted is told of early answers, one at a time, in order: those given

@@ -11,31 +11,33 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // TestHarmTrips: sites whose requests fail with speculation are tripped although each guess is
 // right, in a canary and in mode on, and the log and the status say which requests, how much, and
 // the interval.
 func TestHarmTrips(t *testing.T) {
-	for _, mode := range []Mode{ModeCanary, ModeOn} {
+	for _, mode := range []control.Mode{control.ModeCanary, control.ModeOn} {
 		t.Run(mode.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testHarmTrips(t, mode) })
 		})
 	}
 }
 
-func testHarmTrips(t *testing.T, mode Mode) {
+func testHarmTrips(t *testing.T, mode control.Mode) {
 	var log bytes.Buffer
 	share := 0.0
-	cfg := ControlConfig{Budget: 10, Retry: time.Hour, ControlShare: 0.1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	if mode == ModeCanary {
+	cfg := control.Config{Budget: 10, Retry: time.Hour, ControlShare: 0.1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if mode == control.ModeCanary {
 		share = 0.5
 	}
 	c := mustControl(t, cfg)
-	guilty := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-	innocent := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+	guilty := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+	innocent := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 	calls := new(atomic.Int64)
-	page := func(site *Site, name string, harmed bool) {
+	page := func(site *control.Site, name string, harmed bool) {
 		ctx, r := c.Begin(t.Context(), name, "")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			_, err := callCase(ctx, site, "u", ms, "a", calls)
@@ -53,10 +55,10 @@ func testHarmTrips(t *testing.T, mode Mode) {
 	}
 	status := c.Status()
 	bad, good := status.Sites[0], status.Sites[1]
-	if bad.State != StateTripped || !strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") || !strings.Contains(bad.Reason, "(difference ") {
+	if bad.State != control.StateTripped || !strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") || !strings.Contains(bad.Reason, "(difference ") {
 		t.Errorf("harmful site: %v: %q", bad.State, bad.Reason)
 	}
-	if good.State != StateActive {
+	if good.State != control.StateActive {
 		t.Errorf("harmless site: %v: %s", good.State, good.Reason)
 	}
 	if n := strings.Count(log.String(), fmt.Sprintf("reason=%q", bad.Reason)); n != 1 {

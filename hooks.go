@@ -3,6 +3,8 @@ package foresay
 import (
 	"context"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // hooks is one step of a lane's commit hooks: a function, or the place where
@@ -30,7 +32,7 @@ func OnCommit(ctx context.Context, f func()) {
 	if l == nil {
 		began := time.Now()
 		f()
-		RequestOf(ctx).Engine().Waits(WaitHooks, "", began, 0)
+		control.RequestOf(ctx).Engine().Waits(control.WaitHooks, "", began, 0)
 		return
 	}
 	l.hook(hooks{f: f})
@@ -53,7 +55,7 @@ func (r *run) release() {
 	}
 	r.hooked = false
 	began := time.Now()
-	defer func() { r.task.request.Engine().Waits(WaitHooks, "", began, int(r.task.ledger.number)) }()
+	defer func() { r.task.request.Engine().Waits(control.WaitHooks, "", began, int(r.task.ledger.number)) }()
 	done := make(map[*lane]bool)
 	r.main.release(done)
 	r.task.mu.Lock()

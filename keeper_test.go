@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/foresay/foresay/control"
 )
 
 // keeping counts in all how often operations are kept.
@@ -28,7 +30,7 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var guess counting
 		var kept, made atomic.Int32
-		site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone, Predictors: []Predictor{&guess}})
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone, Predictors: []control.Predictor{&guess}})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			sum := 0
 			for i := range 3 {

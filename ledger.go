@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
@@ -47,7 +48,7 @@ func (t *task) killed() bool {
 	if c := t.control; c != nil {
 		return c.Killed()
 	}
-	return KilledFromOutside()
+	return control.KilledFromOutside()
 }
 
 // clock returns the time if somebody counts, and no time otherwise.
@@ -70,10 +71,10 @@ func (t *task) luck() uint64 {
 
 // goesOn notes that a run goes on with a prediction. Under mu.
 func (c *call) goesOn(r *run) {
-	if control := r.task.control; control != nil && !r.ahead {
+	if ctl := r.task.control; ctl != nil && !r.ahead {
 		r.ahead = true
 		r.task.ledger.ahead++
-		control.Engine().Ahead(1)
+		ctl.Engine().Ahead(1)
 	}
 	if c.phantom || r.task.shadowOf != nil {
 		return
@@ -117,7 +118,7 @@ func (t *task) waste(c *call) {
 }
 
 // judge has the site's Control look at its sites, if it is time. Under mu.
-func (t *task) judge(s *Site) {
+func (t *task) judge(s *control.Site) {
 	if c := s.Engine().Due(); c != nil {
 		t.todo = append(t.todo, duty{kind: dutyJudge, of: c})
 	}
@@ -131,7 +132,7 @@ func (c *call) entered(right bool) {
 	}
 	if c.op.Site.Engine().Local() {
 		if _, ok := c.op.Transport.(*act); ok {
-			r.Engine().Waits(WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
+			r.Engine().Waits(control.WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
 		}
 		return
 	}
@@ -139,7 +140,7 @@ func (c *call) entered(right bool) {
 	if c.guess != nil {
 		g = *c.guess
 	}
-	r.Engine().AddCall(CallRecord{
+	r.Engine().AddCall(control.CallRecord{
 		Site: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
 		Start: c.attempt.launched.time().Sub(r.Engine().Start()), End: c.finished.time().Sub(r.Engine().Start()),
 		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
@@ -169,7 +170,7 @@ func (t *task) closeLedger(out *report.Report) {
 	if r == nil {
 		return
 	}
-	r.Engine().AddTask(TaskRecord{
+	r.Engine().AddTask(control.TaskRecord{
 		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 		Saved: saved, Wasted: int(t.ledger.wasted),
 	})

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -25,8 +26,8 @@ type light struct {
 	cfg        *taskConfig
 	habit      *habit
 	began      time.Time
-	request    *Request // that it belongs to, or nil
-	number     int      // in it
+	request    *control.Request // that it belongs to, or nil
+	number     int              // in it
 
 	task atomic.Pointer[run] // of the task that it became
 	over atomic.Bool         // its function has ended
@@ -36,7 +37,7 @@ type light struct {
 }
 
 func newLight(ctx context.Context, fn body, cfg *taskConfig, habit *habit) *light {
-	l := &light{runContext: runContext{from: ctx}, fn: fn, cfg: cfg, habit: habit, began: time.Now(), request: RequestOf(ctx)}
+	l := &light{runContext: runContext{from: ctx}, fn: fn, cfg: cfg, habit: habit, began: time.Now(), request: control.RequestOf(ctx)}
 	if l.request != nil {
 		l.number = l.request.Engine().Number()
 	}
@@ -143,8 +144,8 @@ func (l *light) reported() {
 		return
 	}
 	end := time.Now()
-	l.request.Engine().Waits(WaitResult, l.cfg.name, end, 0)
-	l.request.Engine().AddTask(TaskRecord{
+	l.request.Engine().Waits(control.WaitResult, l.cfg.name, end, 0)
+	l.request.Engine().AddTask(control.TaskRecord{
 		Number: l.number, Name: l.cfg.name, Start: l.began.Sub(l.request.Engine().Start()), End: end.Sub(l.request.Engine().Start()),
 	})
 }
@@ -211,7 +212,7 @@ func (h *habit) light(ctx context.Context, cfg *taskConfig) bool {
 	if cfg.report != nil || cfg.logger != nil {
 		return false
 	}
-	c, _ := Of(ctx)
+	c, _ := control.Of(ctx)
 	return c == nil || c.Engine().Tracer() == nil && !c.Engine().MayRecord()
 }
 

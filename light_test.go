@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
@@ -19,7 +20,7 @@ import (
 type lightCase struct {
 	t     *testing.T
 	ctx   context.Context // of the function
-	sites map[string]*Site
+	sites map[string]*control.Site
 	light bool
 
 	mu  sync.Mutex
@@ -193,13 +194,13 @@ func hooked(first bool) func(c *lightCase, ctx context.Context) (string, error) 
 
 // run executes a function, in a request, and returns what there is to know about it.
 func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Context) (string, error)) (told string) {
-	var record *RequestRecord
-	control := mustControl(c.t, ControlConfig{Recent: -1, OnRequest: []func(*RequestRecord){func(r *RequestRecord) { record = r }}})
-	c.sites = make(map[string]*Site)
-	for name, mode := range map[string]Mode{"off": ModeOff, "observe": ModeObserve, "failing": ModeObserve, "on": ModeOn} {
-		c.sites[name] = siteCase(c.t, control, SiteConfig{Name: name, Mode: mode, Effect: EffectNone, Predictors: []Predictor{constant{name}}})
+	var record *control.RequestRecord
+	ctl := mustControl(c.t, control.Config{Recent: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { record = r }}})
+	c.sites = make(map[string]*control.Site)
+	for name, mode := range map[string]control.Mode{"off": control.ModeOff, "observe": control.ModeObserve, "failing": control.ModeObserve, "on": control.ModeOn} {
+		c.sites[name] = siteCase(c.t, ctl, control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{name}}})
 	}
-	ctx, r := control.Begin(ctx, "request", "")
+	ctx, r := ctl.Begin(ctx, "request", "")
 	fn := func(ctx context.Context) (string, error) {
 		c.ctx = ctx
 		if isLight(ctx) != c.light {
@@ -273,8 +274,8 @@ func TestLight(t *testing.T) {
 
 // TestHabits: a function has tasks again as soon as a call may be guessed, and loses few guesses.
 func TestHabits(t *testing.T) {
-	c := mustControl(t, ControlConfig{Budget: -1})
-	s := siteCase(t, c, SiteConfig{Name: "/s/a", Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+	c := mustControl(t, control.Config{Budget: -1})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 	lights := 0
 	f := func(ctx context.Context) (any, error) {
 		if isLight(ctx) {
@@ -299,7 +300,7 @@ func TestHabits(t *testing.T) {
 	if want := 100 - plainEnough; lights != want {
 		t.Errorf("%d of 100 were no tasks, want %d", lights, want)
 	}
-	if err := c.SetMode("/s/a", ModeOn, 0); err != nil {
+	if err := c.SetMode("/s/a", control.ModeOn, 0); err != nil {
 		t.Fatal(err)
 	}
 	before := s.Stats().Predicted
@@ -309,11 +310,11 @@ func TestHabits(t *testing.T) {
 		t.Errorf("%d of 100 were guessed, %d were no tasks", n, lights)
 	}
 	for range 10 { // many that are not guessed, one that is
-		if err := c.SetMode("/s/a", ModeOff, 0); err != nil {
+		if err := c.SetMode("/s/a", control.ModeOff, 0); err != nil {
 			t.Fatal(err)
 		}
 		do(200)
-		if err := c.SetMode("/s/a", ModeOn, 0); err != nil {
+		if err := c.SetMode("/s/a", control.ModeOn, 0); err != nil {
 			t.Fatal(err)
 		}
 		do(1)
@@ -329,7 +330,7 @@ func TestRecordedTasks(t *testing.T) {
 	f := func(ctx context.Context) (bool, error) { return isLight(ctx), nil }
 	for name, ctx := range map[string]context.Context{
 		"report":  WithDefaults(t.Context(), WithReport(func(*report.Report) { reports++ })),
-		"control": mustControl(t, ControlConfig{RecentEvery: -1}).Context(t.Context()),
+		"control": mustControl(t, control.Config{RecentEvery: -1}).Context(t.Context()),
 	} {
 		habitOf(f).plain.Store(plainEnough)
 		if light, err := Do(ctx, f); light || err != nil {

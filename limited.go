@@ -3,11 +3,12 @@ package foresay
 import (
 	"slices"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
 // Limited tells that a limit keeps the attempt from being sent for a speculative caller.
-func (a *Attempt) Limited(by Limit) {
+func (a *Attempt) Limited(by control.Limit) {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -15,12 +16,12 @@ func (a *Attempt) Limited(by Limit) {
 }
 
 // limitedBy notes that a limit was met. Under mu.
-func (t *task) limitedBy(s *Site, by Limit) {
+func (t *task) limitedBy(s *control.Site, by control.Limit) {
 	s.Engine().Limited(by)
 	t.noteLimit(by)
 }
 
-func (t *task) noteLimit(by Limit) {
+func (t *task) noteLimit(by control.Limit) {
 	if !slices.Contains(t.limits, by) {
 		t.limits = append(t.limits, by)
 	}
@@ -31,10 +32,10 @@ func (t *task) limitsMet() (names []string) {
 	met := t.tree.Limited()
 	for _, l := range []struct {
 		bit spectree.Limited
-		by  Limit
+		by  control.Limit
 	}{
-		{spectree.ByDepth, LimitDepth}, {spectree.ByWidth, LimitWidth},
-		{spectree.ByReplays, LimitReplays}, {spectree.ByRuns, LimitRuns},
+		{spectree.ByDepth, control.LimitDepth}, {spectree.ByWidth, control.LimitWidth},
+		{spectree.ByReplays, control.LimitReplays}, {spectree.ByRuns, control.LimitRuns},
 	} {
 		if met&l.bit != 0 {
 			t.noteLimit(l.by)
@@ -47,19 +48,21 @@ func (t *task) limitsMet() (names []string) {
 }
 
 // takeSlot counts a call as having a prediction, unless its site has too many. Under mu.
-func (t *task) takeSlot(s *Site) bool {
+func (t *task) takeSlot(s *control.Site) bool {
 	ok := s.Engine().TakeSlot()
 	if !ok {
-		t.limitedBy(s, LimitSitePending)
+		t.limitedBy(s, control.LimitSitePending)
 	}
 	return ok
 }
 
 // tooDeep reports whether a caller on so many open assumptions is beyond the limit.
-func tooDeep(l *SiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
+func tooDeep(l *control.SiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
 
 // tooWide reports whether a call with so many predictions has enough.
-func tooWide(l *SiteLimits, predictions int) bool { return l.Width > 0 && predictions >= l.Width }
+func tooWide(l *control.SiteLimits, predictions int) bool {
+	return l.Width > 0 && predictions >= l.Width
+}
 
 // mayOffer reports whether the call may have one more prediction. Under mu.
 func (c *call) mayOffer() bool {

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/foresay/foresay/control"
 )
 
 // Each of these notices a planted bug that nothing else did.
@@ -16,25 +18,25 @@ func (p *askedCase) Predict(context.Context, any) []any { p.asked.Add(1); return
 func (p *askedCase) Learn(context.Context, any, any)    { p.learnt.Add(1) }
 
 func TestOffAsksNobodyForPlainCalls(t *testing.T) {
-	var got *RequestRecord
-	c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
+	var got *control.RequestRecord
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
 	p := &askedCase{}
-	s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOff, Predictors: []Predictor{p}})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOff, Predictors: []control.Predictor{p}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
 	if w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}}) {
 		w.Done("a", nil)
 	}
 	r.End(nil)
-	if p.asked.Load() != 0 || p.learnt.Load() != 0 || len(got.Calls) != 1 || got.Calls[0].Guessed || got.Calls[0].Mode != ModeOff {
+	if p.asked.Load() != 0 || p.learnt.Load() != 0 || len(got.Calls) != 1 || got.Calls[0].Guessed || got.Calls[0].Mode != control.ModeOff {
 		t.Errorf("asked %d times, told %d times: %+v", p.asked.Load(), p.learnt.Load(), got.Calls)
 	}
 }
 
 func TestNothingAfterEnd(t *testing.T) {
-	var got *RequestRecord
-	c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-	s := siteCase(t, c, SiteConfig{Name: "/s/a"})
+	var got *control.RequestRecord
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a"})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w, late Watched
 	w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})
@@ -49,8 +51,8 @@ func TestNothingAfterEnd(t *testing.T) {
 
 func TestShadowCountsNoCallItDoesNotMake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, mustControl(t, ControlConfig{Budget: -1}), ModeShadow, 1, "ann")
-		if _, err := Do(t.Context(), s.order, WithLimits(Limits{MinSaving: -1})); err != nil {
+		s := newShop(t, mustControl(t, control.Config{Budget: -1}), control.ModeShadow, 1, "ann")
+		if _, err := Do(t.Context(), s.order, WithLimits(control.Limits{MinSaving: -1})); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -63,10 +65,10 @@ func TestShadowCountsNoCallItDoesNotMake(t *testing.T) {
 // What plain code below a shadow calls is not the request's.
 func TestShadowOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got *RequestRecord
-		c := mustControl(t, ControlConfig{Budget: -1, OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"wrong"}}})
-		plain := siteCase(t, c, SiteConfig{Name: "/s/plain"})
+		var got *control.RequestRecord
+		c := mustControl(t, control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		plain := siteCase(t, c, control.SiteConfig{Name: "/s/plain"})
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			v, err := callCase(ctx, a, "a", 10*ms, "a", new(atomic.Int64))
@@ -92,8 +94,8 @@ func TestShadowOfARequest(t *testing.T) {
 // What a handler's shadow predicts does not go to the caller.
 func TestShadowOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"wrong"}}})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
 		var told []any
 		h := NewHandler(t.Context(), HandlerConfig{Name: "h", Replayable: true, Predicted: func(v any) { told = append(told, v) }})
 		h.Confirm()
@@ -139,7 +141,7 @@ func TestChangeLearner(t *testing.T) {
 		"equivalent": {t.Context(), func(p, a any) bool { return p == a }, "[a b]"},
 	} {
 		p := &onlyNews{constant: constant{"a"}}
-		site, err := NewSite(SiteConfig{Name: "/s/get", Predictors: []Predictor{p}, Equal: tt.equal})
+		site, err := control.NewSite(control.SiteConfig{Name: "/s/get", Predictors: []control.Predictor{p}, Equal: tt.equal})
 		if err != nil {
 			t.Fatal(err)
 		}

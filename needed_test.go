@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // lastingCase is a blockingCase that has an answer after its delay, or none if that is 0,
@@ -28,14 +30,14 @@ func (l *lastingCase) Start(ctx context.Context, a *Attempt) {
 // Do was given, and before that if nobody wants it any more, which may be where it was not
 // made in the run's own context, or where another goroutine of the run began before.
 func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
-	call := func(ctx context.Context, s *Site, key string, delay time.Duration, guess any) (any, error) {
+	call := func(ctx context.Context, s *control.Site, key string, delay time.Duration, guess any) (any, error) {
 		return Perform(Predicting(ctx, guess), &Operation{
 			Site: s, Identity: key, CanSpeculate: true, Transport: &lastingCase{blockingCase{fakeTransport{delay, val("answer")}}},
 		})
 	}
 	t.Run("of the task", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, ControlConfig{}), SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*ms, cancel)
 			start := time.Now()
@@ -47,7 +49,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a call that only a wrong guess leads to", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, ControlConfig{}), SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start := time.Now()
@@ -79,7 +81,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a goroutine that nobody waits for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, ControlConfig{}), SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start := time.Now()

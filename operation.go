@@ -1,13 +1,17 @@
 package foresay
 
-import "context"
+import (
+	"context"
+
+	"github.com/foresay/foresay/control"
+)
 
 // Operation is one remote call as a transport, such as specgrpc, describes it
 // to the engine. All that it holds must stay unchanged from Perform on: of what
 // the caller may change, a Keeper makes its own copy.
 type Operation struct {
 	// Site is the call site's configuration and statistics. Required.
-	Site *Site
+	Site *control.Site
 	// Conn names the connection. Calls on different connections are different calls.
 	Conn string
 	// Identity is what makes two calls of one site on one connection the same
@@ -25,7 +29,7 @@ type Operation struct {
 	// speculative. Without it such a call is held until its caller is confirmed.
 	CanSpeculate bool
 	// Peer is what is known of the server, for those who look at requests.
-	Peer Peer
+	Peer control.Peer
 	// Transport carries the attempts.
 	Transport Transport
 
@@ -53,7 +57,7 @@ type Transport interface {
 }
 
 // config returns the configuration of the call's site.
-func (op *Operation) config() *SiteConfig { return op.Site.Engine().Config() }
+func (op *Operation) config() *control.SiteConfig { return op.Site.Engine().Config() }
 
 // key returns what makes two calls the same call.
 func (op *Operation) key() string {

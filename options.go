@@ -4,11 +4,12 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/report"
 )
 
-func treeLimits(l Limits) spectree.Limits {
+func treeLimits(l control.Limits) spectree.Limits {
 	return spectree.Limits{
 		Depth: orDefault(l.Depth, 32), Width: orDefault(l.Width, 4),
 		Replays: orDefault(l.Replays, 64), Runs: orDefault(l.Runs, 16),
@@ -24,7 +25,7 @@ func orDefault(v, def int) int {
 
 type taskConfig struct {
 	name   string
-	limits Limits
+	limits control.Limits
 	logger *slog.Logger
 	report func(*report.Report)
 
@@ -53,7 +54,7 @@ type callOption func(*taskConfig)
 func (o callOption) apply(c *taskConfig) { o(c) }
 
 // WithLimits bounds the task's speculation.
-func WithLimits(l Limits) Option { return option(func(c *taskConfig) { c.limits = l }) }
+func WithLimits(l control.Limits) Option { return option(func(c *taskConfig) { c.limits = l }) }
 
 // WithName names the task in reports and logs. Without it a task has the name of the request that
 // it is made for.

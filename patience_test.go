@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/processors"
 	"github.com/foresay/foresay/report"
 )
@@ -17,7 +18,7 @@ import (
 func TestMinSaving(t *testing.T) {
 	for _, tt := range []struct {
 		delay    time.Duration
-		limits   Limits
+		limits   control.Limits
 		queued   time.Duration // what calls took for a while, after some that were fast
 		busy     int           // how often the processors are found busy
 		slowDown time.Duration
@@ -25,7 +26,7 @@ func TestMinSaving(t *testing.T) {
 		took     time.Duration
 	}{
 		{delay: 100 * time.Microsecond, want: 0, took: 300 * time.Microsecond},
-		{delay: 100 * time.Microsecond, limits: Limits{MinSaving: -1}, want: 2, took: 100 * time.Microsecond},
+		{delay: 100 * time.Microsecond, limits: control.Limits{MinSaving: -1}, want: 2, took: 100 * time.Microsecond},
 		{delay: 10 * ms, want: 2, took: 10 * ms},
 		{delay: 100 * time.Microsecond, slowDown: 10 * ms, want: 2, took: 10*ms + 500*time.Microsecond},
 		{delay: 100 * time.Microsecond, queued: 3 * ms, slowDown: 300 * time.Microsecond, want: 0, took: 900 * time.Microsecond},

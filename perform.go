@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/internal/usercode"
 )
@@ -42,12 +43,12 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		t.guesses.Store(true)
 	}
 	mode := op.Site.Engine().Decide(t.request, t.luck)
-	if t.shadowOf != nil && mode == ModeShadow {
-		mode = ModeOn
+	if t.shadowOf != nil && mode == control.ModeShadow {
+		mode = control.ModeOn
 	}
 	spec := &spectree.CallSpec{
 		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
-		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
+		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != control.ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
 	if t.shadowOf != nil && spec.Effect != spectree.None {
@@ -55,7 +56,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	if deep {
 		t.mu.Lock()
-		t.limitedBy(op.Site, LimitSiteDepth)
+		t.limitedBy(op.Site, control.LimitSiteDepth)
 		t.mu.Unlock()
 	}
 	if ctx.Err() != nil && l.run.ctx.Err() == nil {
@@ -135,9 +136,9 @@ func (t *task) depth(l *lane) int {
 // class maps the site's effect class to the tree's.
 func (op *Operation) class() spectree.Effect {
 	switch op.config().Effect {
-	case EffectNone:
+	case control.EffectNone:
 		return spectree.None
-	case EffectStaged:
+	case control.EffectStaged:
 		return spectree.Staged
 	default:
 		return spectree.Immediate
@@ -236,7 +237,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
 		c.slot, c.apart, c.waiter.deadline = slot, q.asked.apart, q.asked.deadline
-		if q.mode == ModeShadow {
+		if q.mode == control.ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
@@ -458,7 +459,7 @@ func (t *task) outlast(l *lane, u *spectree.Use, w *waiter, over <-chan struct{}
 
 // quest is what is guessed about a call before it is made.
 type quest struct {
-	mode        Mode
+	mode        control.Mode
 	predictions []any    // to go on with
 	guess       guessing // to compare with
 	asked       askedAt
@@ -484,8 +485,8 @@ func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
 // ask has the code and the site's predictors guess, as the mode wants it.
 func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	switch {
-	case op.Observed || q.mode == ModeOff:
-	case q.mode == ModeOn && t.tree.Replayable():
+	case op.Observed || q.mode == control.ModeOff:
+	case q.mode == control.ModeOn && t.tree.Replayable():
 		q.predictions = op.collect(ctx)
 		if len(q.predictions) > 0 {
 			t.goesOn(op.Site)
@@ -497,7 +498,7 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 
 // goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is
 // judged.
-func (t *task) goesOn(s *Site) {
+func (t *task) goesOn(s *control.Site) {
 	if t.shadowOf != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/processors"
 	"github.com/foresay/foresay/report"
 )
@@ -15,27 +16,27 @@ import (
 // is made for a speculative caller answers tentatively, and takes effect once it
 // is confirmed.
 type lab struct {
-	plain     bool  // no predictions
-	get, slow *Site // free of side effects; of one it is known that its calls may be quick
-	put       *Site // its effects are immediate
-	stage     *Site
+	plain     bool          // no predictions
+	get, slow *control.Site // free of side effects; of one it is known that its calls may be quick
+	put       *control.Site // its effects are immediate
+	stage     *control.Site
 }
 
 func newLab(t *testing.T) *lab {
 	return &lab{
-		get: mustSite(t, SiteConfig{Name: "/lab/Get", Effect: EffectNone}), put: mustSite(t, SiteConfig{Name: "/lab/Put", Effect: EffectImmediate}),
-		stage: mustSite(t, SiteConfig{Name: "/lab/Stage", Effect: EffectStaged}), slow: mustSite(t, SiteConfig{Name: "/lab/Slow", Effect: EffectNone}),
+		get: mustSite(t, control.SiteConfig{Name: "/lab/Get", Effect: control.EffectNone}), put: mustSite(t, control.SiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
+		stage: mustSite(t, control.SiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}), slow: mustSite(t, control.SiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
 	}
 }
 
 // call makes a call that takes so long and returns its own name. Predictions
 // are right if they are the name.
-func (l *lab) call(ctx context.Context, site *Site, name string, took time.Duration, predictions ...any) (string, error) {
+func (l *lab) call(ctx context.Context, site *control.Site, name string, took time.Duration, predictions ...any) (string, error) {
 	if !l.plain {
 		ctx = Predicting(ctx, predictions...)
 	}
 	v, err := Perform(ctx, &Operation{
-		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != EffectImmediate, Transport: &labCall{name, took, site.Engine().Config().Effect == EffectStaged},
+		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate, Transport: &labCall{name, took, site.Engine().Config().Effect == control.EffectStaged},
 	})
 	if err != nil {
 		return "", err

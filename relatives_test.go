@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // mixed is code in which a goroutine of a Group or of a future knows what the lane of
@@ -19,7 +21,7 @@ type mixed struct {
 
 // mixture makes the calls of mixed code.
 type mixture struct {
-	get, put *Site
+	get, put *control.Site
 	guesses  []any
 
 	mu  sync.Mutex
@@ -131,8 +133,8 @@ func mixedPrograms() []mixed {
 // run runs the code and returns its effects, how long it took, and how it ended.
 func (p mixed) run(t *testing.T, guesses ...any) (log []int, took time.Duration, err error) {
 	m := &mixture{
-		get:     mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone}),
-		put:     mustSite(t, SiteConfig{Name: "/s/put", Effect: EffectImmediate}),
+		get:     mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone}),
+		put:     mustSite(t, control.SiteConfig{Name: "/s/put", Effect: control.EffectImmediate}),
 		guesses: guesses,
 	}
 	start := time.Now()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // TestCancellation: cancelling ends everything, whatever the task waits for.
@@ -342,7 +344,7 @@ func TestGoroutineThatSleeps(t *testing.T) {
 				})
 				wg.Wait()
 				return 0, errors.Join(errs[:]...)
-			}, WithLimits(Limits{AdoptGrace: ms}))
+			}, WithLimits(control.Limits{AdoptGrace: ms}))
 			if slices.Sort(w.log); err != nil || fmt.Sprint(w.log) != "[put a 1 put b 1]" {
 				t.Errorf("after %v: %v, %v", sleep, w.log, err)
 			}

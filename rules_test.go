@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // world is a server's state as the tests of the engine's rules see it: calls
@@ -25,9 +27,9 @@ type world struct {
 func newWorld(delay time.Duration) *world { return &world{kv: map[string]int{}, delay: delay} }
 
 // op returns an operation: "get k" or "put k v".
-func (w *world) op(t testing.TB, site *Site, format string, args ...any) *Operation {
+func (w *world) op(t testing.TB, site *control.Site, format string, args ...any) *Operation {
 	text := fmt.Sprintf(format, args...)
-	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != EffectImmediate, Transport: &worldCall{w, text}}
+	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate, Transport: &worldCall{w, text}}
 }
 
 type worldCall struct {
@@ -86,10 +88,10 @@ func (w *world) serve(text string, spec bool) (int, error) {
 
 const ms = time.Millisecond
 
-type sites struct{ get, put *Site }
+type sites struct{ get, put *control.Site }
 
 func testSites(t testing.TB) sites {
-	return sites{mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone}), mustSite(t, SiteConfig{Name: "/kv/Put", Effect: EffectImmediate})}
+	return sites{mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}), mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
 }
 
 func perform(ctx context.Context, op *Operation) (int, error) {
@@ -359,7 +361,7 @@ func TestLearning(t *testing.T) {
 		w.kv["a"] = 1
 		w.kv["b"] = 2
 		p := &notes{}
-		site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Predictors: []Predictor{p}})
+		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Predictors: []control.Predictor{p}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			op := w.op(t, site, "get a")
 			op.Request = "a"
@@ -395,7 +397,7 @@ func (n *notes) Learn(_ context.Context, req, resp any) {
 
 // TestLimits: at each limit the task waits, and comes to the same result.
 func TestLimits(t *testing.T) {
-	for _, l := range []Limits{{Depth: 1}, {Depth: 2}, {Width: 1}, {Replays: 1}, {Runs: 1}, {}} {
+	for _, l := range []control.Limits{{Depth: 1}, {Depth: 2}, {Width: 1}, {Replays: 1}, {Runs: 1}, {}} {
 		for _, guess := range []int{0, 1} {
 			synctest.Test(t, func(t *testing.T) {
 				w, s := newWorld(10*ms), testSites(t)

@@ -1,5 +1,7 @@
 package foresay
 
+import "github.com/foresay/foresay/control"
+
 // answer returns the result that a use of the call goes on with. A use of a
 // discarded run that comes for what was let go of is told so. Under mu.
 func (c *call) answer(idx int) (any, error) {
@@ -71,7 +73,7 @@ func (t *task) settle(c *call) {
 		c.guess.count(c.op.Site)
 	}
 	c.entered(c.right || c.guess != nil && c.guess.right)
-	if c.err == nil && len(c.op.config().Predictors) > 0 && c.mode != ModeOff {
+	if c.err == nil && len(c.op.config().Predictors) > 0 && c.mode != control.ModeOff {
 		t.todo = append(t.todo, duty{kind: dutyLearn, of: c})
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -44,7 +45,7 @@ func (t *task) cast(l *lane, c *call) {
 // castNow starts the shadow.
 func (t *task) castNow(c *call) {
 	// What the shadow is given has no handler to answer and no request to count for.
-	base := context.WithValue(Detach(context.WithoutCancel(t.ctx)), handlerKey{}, (*Handler)(nil))
+	base := context.WithValue(control.Detach(context.WithoutCancel(t.ctx)), handlerKey{}, (*Handler)(nil))
 	sh := &shadow{of: t, at: c, began: time.Now(), made: make(map[spot]int)}
 	if d, ok := t.ctx.Deadline(); ok {
 		sh.ctx, sh.cancel = context.WithDeadline(base, d)
@@ -119,7 +120,7 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		t.mu.Unlock()
 		return nil, nil, false
 	}
-	guessed := c.mode == ModeShadow && c.guess != nil && len(c.guess.values) > 0
+	guessed := c.mode == control.ModeShadow && c.guess != nil && len(c.guess.values) > 0
 	if !c.answered() && !guessed {
 		ready := make(chan struct{})
 		c.watchers = append(c.watchers, ready)
@@ -140,7 +141,7 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		return v, err, true
 	}
 	*op = &Operation{Site: (*op).Site, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole, Request: (*op).Request, CanSpeculate: true, Transport: unanswered{(*op).Transport}}
-	q.mode, q.predictions = ModeOn, c.guess.values[:1]
+	q.mode, q.predictions = control.ModeOn, c.guess.values[:1]
 	spec.NoPrediction, spec.NoSpeculation, spec.Effect = false, false, spectree.None
 	return nil, nil, false
 }

@@ -8,14 +8,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // What a shadow sends of staged calls: the guide says, calls without side effects only.
 func TestShadowStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-		w := siteCase(t, c, SiteConfig{Name: "/s/w", Effect: EffectStaged})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
 		var na, nw atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := callCase(ctx, a, "a", 100*ms, "a", &na); err != nil {
@@ -23,7 +25,7 @@ func TestShadowStaged(t *testing.T) {
 			}
 			_, err := callCase(ctx, w, "w", 5*ms, "w", &nw)
 			return 0, err
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		synctest.Wait()
 		if err != nil || nw.Load() != 1 {
 			t.Errorf("a staged call was sent %d times, %v", nw.Load(), err)
@@ -34,10 +36,10 @@ func TestShadowStaged(t *testing.T) {
 // The prediction of a site in ModeObserve is not used by another site's shadow.
 func TestShadowUsesObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Budget: -1})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-		o := siteCase(t, c, SiteConfig{Name: "/s/o", Mode: ModeObserve, Effect: EffectImmediate, Predictors: []Predictor{constant{"o"}}})
-		d := siteCase(t, c, SiteConfig{Name: "/s/d", Effect: EffectNone})
+		c := mustControl(t, control.Config{Budget: -1})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		o := siteCase(t, c, control.SiteConfig{Name: "/s/o", Mode: control.ModeObserve, Effect: control.EffectImmediate, Predictors: []control.Predictor{constant{"o"}}})
+		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, no, nd atomic.Int64
 		time.AfterFunc(40*ms, func() {
 			if nd.Load() != 0 {
@@ -59,7 +61,7 @@ func TestShadowUsesObserved(t *testing.T) {
 				return err
 			})
 			return 0, g.Wait()
-		}, WithLimits(Limits{MinSaving: -1}))
+		}, WithLimits(control.Limits{MinSaving: -1}))
 		synctest.Wait()
 		if err != nil || no.Load() != 1 || na.Load() != 1 || o.Stats().Predicted != 0 {
 			t.Errorf("%v: a %d o %d d %d; a %+v o %+v", err, na.Load(), no.Load(), nd.Load(), a.Stats(), o.Stats())
@@ -70,16 +72,16 @@ func TestShadowUsesObserved(t *testing.T) {
 // A shadow uses up the tries of a site that probes.
 func TestShadowTakesProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{Retry: time.Second})
-		a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
-		b := siteCase(t, c, SiteConfig{Name: "/s/b", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"b"}}})
+		c := mustControl(t, control.Config{Retry: time.Second})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"b"}}})
 		for range 2 * enough { // it trips: what is said of its guesses is what a call would say
 			b.Engine().Counts().Sent.Add(1)
 			b.Engine().Counts().Wrong.Add(1)
 			b.Engine().Counts().WastedNanos.Add(int64(ms))
 		}
 		time.Sleep(2 * judgeEvery)
-		if st := c.Status().Sites[1]; st.State != StateTripped {
+		if st := c.Status().Sites[1]; st.State != control.StateTripped {
 			t.Fatalf("%v, want a site that tripped", st.State)
 		}
 		time.Sleep(time.Until(c.Status().Sites[1].Until))
@@ -92,14 +94,14 @@ func TestShadowTakesProbes(t *testing.T) {
 				_, err := callCase(ctx, b, "b", 5*ms, "b", &n)
 				time.Sleep(ms) // else a guess saves nothing
 				return 0, err
-			}, WithLimits(Limits{MinSaving: -1}))
+			}, WithLimits(control.Limits{MinSaving: -1}))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		state := c.Status().Sites[1].State
 		t.Logf("%v judged %+v", state, b.Stats())
-		if b.Stats().Right < enough || state != StateActive {
+		if b.Stats().Right < enough || state != control.StateActive {
 			t.Errorf("of %d tries %d were used; state %v", enough, b.Stats().Right, state)
 		}
 	})
@@ -107,13 +109,13 @@ func TestShadowTakesProbes(t *testing.T) {
 
 // Reconfigure of a site without a Control, concurrently.
 func TestReconfigureRace(t *testing.T) {
-	s, err := NewSite(SiteConfig{Name: "/s/a"})
+	s, err := control.NewSite(control.SiteConfig{Name: "/s/a"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { _ = s.Reconfigure(ModeOn, 0) })
+		wg.Go(func() { _ = s.Reconfigure(control.ModeOn, 0) })
 	}
 	wg.Wait()
 }
@@ -126,8 +128,8 @@ func TestShadowEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := mustControl(t, ControlConfig{Budget: -1})
-				a := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeShadow, Share: 1, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+				c := mustControl(t, control.Config{Budget: -1})
+				a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 				var n atomic.Int64
 				defer func() { _ = recover() }()
 				_, err := Do(t.Context(), func(ctx context.Context) (int, error) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/control"
 )
 
 // tallied counts the calls that are really sent.
@@ -25,12 +27,12 @@ func (c *tallied) Start(ctx context.Context, a *Attempt) {
 // shop is a program of three calls, the last with a side effect, over a site whose predictions are
 // right or wrong.
 type shop struct {
-	user, price, buy *Site
+	user, price, buy *control.Site
 	sent             map[string]*atomic.Int64
 }
 
-func newShop(t *testing.T, c *Control, mode Mode, share float64, guess any) *shop {
-	site := func(cfg SiteConfig) *Site {
+func newShop(t *testing.T, c *control.Control, mode control.Mode, share float64, guess any) *shop {
+	site := func(cfg control.SiteConfig) *control.Site {
 		s, err := c.NewSite(cfg, "here")
 		if err != nil {
 			t.Fatal(err)
@@ -38,9 +40,9 @@ func newShop(t *testing.T, c *Control, mode Mode, share float64, guess any) *sho
 		return s
 	}
 	return &shop{
-		user:  site(SiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: EffectNone, Predictors: []Predictor{constant{guess}}}),
-		price: site(SiteConfig{Name: "/s/price", Mode: ModeObserve, Effect: EffectNone}),
-		buy:   site(SiteConfig{Name: "/s/buy", Effect: EffectImmediate}),
+		user:  site(control.SiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{guess}}}),
+		price: site(control.SiteConfig{Name: "/s/price", Mode: control.ModeObserve, Effect: control.EffectNone}),
+		buy:   site(control.SiteConfig{Name: "/s/buy", Effect: control.EffectImmediate}),
 		sent:  map[string]*atomic.Int64{"user": {}, "price": {}, "buy": {}, "act": {}, "memo": {}, "commit": {}, "barrier": {}},
 	}
 }
@@ -50,7 +52,7 @@ type constant struct{ v any }
 func (c constant) Predict(context.Context, any) []any { return []any{c.v} }
 func (constant) Learn(context.Context, any, any)      {}
 
-func (s *shop) call(ctx context.Context, site *Site, id string, delay time.Duration, v any) (any, error) {
+func (s *shop) call(ctx context.Context, site *control.Site, id string, delay time.Duration, v any) (any, error) {
 	return Perform(ctx, &Operation{Site: site, Identity: id, CanSpeculate: true, Transport: &tallied{
 		fakeTransport{delay, func() (any, error) { return v, nil }}, s.sent[site.Config().Name[3:]],
 	}})
@@ -87,7 +89,7 @@ func (s *shop) order(ctx context.Context) (string, error) {
 // what was sent in vain.
 func TestShadow(t *testing.T) {
 	for name, tt := range map[string]struct {
-		mode     Mode
+		mode     control.Mode
 		guess    any
 		took     time.Duration
 		prices   int64
@@ -95,17 +97,17 @@ func TestShadow(t *testing.T) {
 		right    int64
 		predicts int64
 	}{
-		"observe":       {ModeObserve, "ann", 30 * ms, 1, 0, 1, 0},
-		"shadow, right": {ModeShadow, "ann", 30 * ms, 2, 1, 1, 0},
-		"shadow, wrong": {ModeShadow, "bob", 30 * ms, 2, 1, 0, 0},
-		"on, right":     {ModeOn, "ann", 20 * ms, 1, 0, 0, 1},
+		"observe":       {control.ModeObserve, "ann", 30 * ms, 1, 0, 1, 0},
+		"shadow, right": {control.ModeShadow, "ann", 30 * ms, 2, 1, 1, 0},
+		"shadow, wrong": {control.ModeShadow, "bob", 30 * ms, 2, 1, 0, 0},
+		"on, right":     {control.ModeOn, "ann", 20 * ms, 1, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := mustControl(t, ControlConfig{Budget: -1})
+				c := mustControl(t, control.Config{Budget: -1})
 				s := newShop(t, c, tt.mode, 1, tt.guess)
 				start := time.Now()
-				got, err := Do(t.Context(), s.order, WithLimits(Limits{MinSaving: -1}))
+				got, err := Do(t.Context(), s.order, WithLimits(control.Limits{MinSaving: -1}))
 				if took := time.Since(start); got != "ann 5" || err != nil || took != tt.took {
 					t.Errorf("%v, %v after %v, want it after %v", got, err, took, tt.took)
 				}
@@ -127,8 +129,8 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-func mustControl(t testing.TB, cfg ControlConfig) *Control {
-	c, err := NewControl(cfg)
+func mustControl(t testing.TB, cfg control.Config) *control.Control {
+	c, err := control.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func mustControl(t testing.TB, cfg ControlConfig) *Control {
 // A shadow sees the errors that the task saw, and dies with it.
 func TestShadowEndsWithItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, mustControl(t, ControlConfig{}), ModeShadow, 1, "ann")
+		s := newShop(t, mustControl(t, control.Config{}), control.ModeShadow, 1, "ann")
 		broken := errors.New("broken")
 		ctx, cancel := context.WithCancel(t.Context())
 		var rolledBack atomic.Int64
@@ -168,5 +170,5 @@ func TestShadowEndsWithItsTask(t *testing.T) {
 
 func withCancelAfter(d time.Duration, cancel func()) Option {
 	time.AfterFunc(d, cancel)
-	return WithLimits(Limits{})
+	return WithLimits(control.Limits{})
 }

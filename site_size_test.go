@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/foresay/foresay/control"
 )
 
 // TestSiteSize: a site in use takes at most 16 KB besides what its predictors keep.
 func TestSiteSize(t *testing.T) {
-	c := mustControl(t, ControlConfig{})
+	c := mustControl(t, control.Config{})
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -19,7 +21,7 @@ func TestSiteSize(t *testing.T) {
 	const n = 500
 	before := heap()
 	for i := range n {
-		s, err := c.NewSite(SiteConfig{Name: fmt.Sprint("/s/", i)}, "")
+		s, err := c.NewSite(control.SiteConfig{Name: fmt.Sprint("/s/", i)}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

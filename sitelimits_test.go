@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
 // chainOf reads four keys, each after the other and predicted rightly.
-func chainOf(t *testing.T, w *world, site *Site) func(ctx context.Context) (int, error) {
+func chainOf(t *testing.T, w *world, site *control.Site) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		for i := range 4 {
 			if _, err := perform(Predicting(ctx, 0), w.op(t, site, "get k%d", i)); err != nil {
@@ -27,24 +28,24 @@ func chainOf(t *testing.T, w *world, site *Site) func(ctx context.Context) (int,
 // TestSiteLimits: at a site's limit calls wait, in time as without predictions.
 func TestSiteLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
-		limits SiteLimits
+		limits control.SiteLimits
 		took   time.Duration
 		spec   int // calls that ran for a speculative caller, -1 for any number
 	}{
 		"none": {took: 10 * ms, spec: 3},
 		// The third is sent at once, but waits for its result; the fourth then has
 		// a prediction again.
-		"pending": {limits: SiteLimits{Pending: 2}, took: 20 * ms, spec: -1},
+		"pending": {limits: control.SiteLimits{Pending: 2}, took: 20 * ms, spec: -1},
 		// The fourth is not even sent before the others are answered.
-		"depth": {limits: SiteLimits{Depth: 2}, took: 20 * ms, spec: 2},
+		"depth": {limits: control.SiteLimits{Depth: 2}, took: 20 * ms, spec: 2},
 		// Nor is the third; the fourth is made when it is answered.
-		"depth of one":  {limits: SiteLimits{Depth: 1}, took: 30 * ms, spec: 1},
-		"enough of all": {limits: SiteLimits{Depth: 4, Pending: 4, Width: 1}, took: 10 * ms, spec: 3},
+		"depth of one":  {limits: control.SiteLimits{Depth: 1}, took: 30 * ms, spec: 1},
+		"enough of all": {limits: control.SiteLimits{Depth: 4, Pending: 4, Width: 1}, took: 10 * ms, spec: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(10 * ms)
-				site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Limits: tt.limits})
+				site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: tt.limits})
 				start := time.Now()
 				if _, err := Do(t.Context(), chainOf(t, w, site)); err != nil {
 					t.Fatal(err)
@@ -65,8 +66,8 @@ func TestSiteLimits(t *testing.T) {
 func TestPendingOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(10 * ms)
-		site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Limits: SiteLimits{Pending: 1}})
-		other := mustSite(t, SiteConfig{Name: "/kv/Other", Effect: EffectNone})
+		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{Pending: 1}})
+		other := mustSite(t, control.SiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
 		wrong := func(ctx context.Context) (int, error) {
 			// Both are discarded; the second call is abandoned.
 			if _, err := perform(Predicting(ctx, 7), w.op(t, other, "get other")); err != nil {
@@ -108,7 +109,7 @@ func TestSiteWidth(t *testing.T) {
 	}{0: {4, 3}, 2: {3, 2}, 1: {2, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Limits: SiteLimits{Width: width}})
+			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{Width: width}})
 			var rep *report.Report
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				op := w.op(t, site, "get k")
@@ -141,11 +142,11 @@ func TestSiteMinSaving(t *testing.T) {
 	}{{0, 0, 3}, {50 * ms, 0, 0}, {-1, 50 * ms, 3}, {0, 50 * ms, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone, Limits: SiteLimits{MinSaving: tt.site}})
+			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{MinSaving: tt.site}})
 			if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, site, "get k")) }); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Do(t.Context(), chainOf(t, w, site), WithLimits(Limits{MinSaving: tt.task})); err != nil {
+			if _, err := Do(t.Context(), chainOf(t, w, site), WithLimits(control.Limits{MinSaving: tt.task})); err != nil {
 				t.Fatal(err)
 			}
 			if len(w.spec) != tt.spec {
@@ -156,19 +157,10 @@ func TestSiteMinSaving(t *testing.T) {
 }
 
 func TestSiteLimitsAreChecked(t *testing.T) {
-	for name, limits := range map[string]SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1}, "Width": {Width: -2}} {
-		_, err := NewSite(SiteConfig{Name: "/kv/Get", Limits: limits})
+	for name, limits := range map[string]control.SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1}, "Width": {Width: -2}} {
+		_, err := control.NewSite(control.SiteConfig{Name: "/kv/Get", Limits: limits})
 		if err == nil || !strings.Contains(err.Error(), "site /kv/Get: field Limits."+name) {
 			t.Errorf("%s: got %v", name, err)
-		}
-	}
-}
-
-// Only what has no side effects may be sent before it is known to be wanted.
-func TestSendPlainlyOfEffects(t *testing.T) {
-	for effect, want := range map[Effect]bool{EffectNone: true, EffectStaged: false, EffectImmediate: false, EffectUnknown: false} {
-		if _, err := NewSite(SiteConfig{Name: "/s/a", Effect: effect, SendPlainly: true}); (err == nil) != want {
-			t.Errorf("effect %v: %v", effect, err)
 		}
 	}
 }

@@ -4,14 +4,16 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	"github.com/foresay/foresay/control"
 )
 
 // TestStatsOfDoomedRuns: what was asked on a wrong guess, and answered before
 // that showed, tells nothing about how good a site's predictions are.
 func TestStatsOfDoomedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := mustSite(t, SiteConfig{Name: "/s/first", Effect: EffectNone})
-		then := mustSite(t, SiteConfig{Name: "/s/then", Effect: EffectNone})
+		first := mustSite(t, control.SiteConfig{Name: "/s/first", Effect: control.EffectNone})
+		then := mustSite(t, control.SiteConfig{Name: "/s/then", Effect: control.EffectNone})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			v, err := Perform(Predicting(ctx, 9), read(first, "a", 20*ms, val(1)))
 			if err != nil {

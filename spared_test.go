@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // TestSpared: what a site's right guesses are said to have spared is what a clock says that
@@ -16,7 +18,7 @@ import (
 func TestSpared(t *testing.T) {
 	type code struct {
 		ctx   context.Context
-		sites map[string]*Site
+		sites map[string]*control.Site
 		call  func(name string, d time.Duration)
 	}
 	for _, tt := range []struct {
@@ -53,16 +55,16 @@ func TestSpared(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var took [2]time.Duration
 				var saved int64
-				for i, mode := range []Mode{ModeOff, ModeOn} {
-					c := mustControl(t, ControlConfig{Budget: -1})
-					sites := make(map[string]*Site)
+				for i, mode := range []control.Mode{control.ModeOff, control.ModeOn} {
+					c := mustControl(t, control.Config{Budget: -1})
+					sites := make(map[string]*control.Site)
 					for _, name := range []string{"a", "b", "c", "unknown", "held"} {
-						cfg := SiteConfig{Name: name, Mode: mode, Effect: EffectNone, Predictors: []Predictor{constant{name}}}
+						cfg := control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{name}}}
 						switch name {
 						case "unknown":
 							cfg.Predictors = nil
 						case "held":
-							cfg.Predictors, cfg.Effect = nil, EffectImmediate
+							cfg.Predictors, cfg.Effect = nil, control.EffectImmediate
 						}
 						sites[name] = siteCase(t, c, cfg)
 					}
@@ -97,8 +99,8 @@ func TestSpared(t *testing.T) {
 func TestRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		c := mustControl(t, ControlConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		c := mustControl(t, control.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		calls := func(n int, work time.Duration) (predicted int64) {
 			before := s.Stats().Predicted
 			for range n {
@@ -114,7 +116,7 @@ func TestRests(t *testing.T) {
 		}
 		calls(50, 0)
 		st := c.Status().Sites[0]
-		if st.State != StateTripped || !strings.HasPrefix(st.Reason, "saves nothing: ") || st.Stats.Trips != 1 {
+		if st.State != control.StateTripped || !strings.HasPrefix(st.Reason, "saves nothing: ") || st.Stats.Trips != 1 {
 			t.Errorf("%v (%q) after %d trips", st.State, st.Reason, st.Stats.Trips)
 		}
 		compared := st.Stats.WouldBeRight
@@ -129,7 +131,7 @@ func TestRests(t *testing.T) {
 			if n := calls(60, 0); n != enough {
 				t.Errorf("%d guesses were tried, want %d", n, enough)
 			}
-			if st := c.Status().Sites[0]; st.State != StateTripped || st.Stats.Trips != 1 {
+			if st := c.Status().Sites[0]; st.State != control.StateTripped || st.Stats.Trips != 1 {
 				t.Errorf("%v after %d trips: %s", st.State, st.Stats.Trips, st.Reason)
 			}
 		}
@@ -144,7 +146,7 @@ func TestRests(t *testing.T) {
 		if n := calls(60, ms); n != 60 {
 			t.Errorf("%d of 60 guesses are made when work follows again", n)
 		}
-		if st := c.Status().Sites[0]; st.State != StateActive || st.Reason != "" {
+		if st := c.Status().Sites[0]; st.State != control.StateActive || st.Reason != "" {
 			t.Errorf("%v: %q", st.State, st.Reason)
 		}
 	})
@@ -165,8 +167,8 @@ func (p *predictingTransport) Start(ctx context.Context, a *Attempt) {
 // own each time.
 func TestRestsBesideServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := mustControl(t, ControlConfig{})
-		s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone, ServerPredictions: true})
+		c := mustControl(t, control.Config{})
+		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, ServerPredictions: true})
 		calls := func() int64 {
 			before := s.Stats().Predicted
 			for range 60 {
@@ -180,7 +182,7 @@ func TestRestsBesideServer(t *testing.T) {
 			}
 			return s.Stats().Predicted - before
 		}
-		for calls(); c.Status().Sites[0].State != StateTripped; calls() { // until there is enough to judge
+		for calls(); c.Status().Sites[0].State != control.StateTripped; calls() { // until there is enough to judge
 		}
 		for range 5 {
 			time.Sleep(c.Config().Retry)
@@ -188,7 +190,7 @@ func TestRestsBesideServer(t *testing.T) {
 				t.Errorf("%d predictions were tried, want %d", n, enough)
 			}
 			time.Sleep(judgeEvery)
-			if st := c.Status().Sites[0]; st.State != StateTripped {
+			if st := c.Status().Sites[0]; st.State != control.StateTripped {
 				t.Errorf("%v: %s", st.State, st.Reason)
 			}
 		}
@@ -198,7 +200,7 @@ func TestRestsBesideServer(t *testing.T) {
 // TestForcedGuesses: without a budget a site guesses although that saves nothing.
 func TestForcedGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := siteCase(t, mustControl(t, ControlConfig{Budget: -1}), SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone, Predictors: []Predictor{constant{"a"}}})
+		s := siteCase(t, mustControl(t, control.Config{Budget: -1}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		for i := range 200 {
 			if _, err := Do(t.Context(), func(ctx context.Context) (any, error) {
 				return callCase(ctx, s, fmt.Sprint(i), 5*ms, "a", new(atomic.Int64))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
 )
 
@@ -19,12 +20,12 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
-	shadowOf *shadow          // it is one
-	shadow   *task            // it has one; under mu
-	words    map[string]*word // what runs heard of futures, by name; under mu
-	request  *Request         // that it belongs to, or nil
-	control  *Control         // whose task it is, or nil
-	tracer   TaskTracer       // that follows it, or nil
+	shadowOf *shadow            // it is one
+	shadow   *task              // it has one; under mu
+	words    map[string]*word   // what runs heard of futures, by name; under mu
+	request  *control.Request   // that it belongs to, or nil
+	control  *control.Control   // whose task it is, or nil
+	tracer   control.TaskTracer // that follows it, or nil
 	lot      atomic.Uint64
 	ledger   ledger
 	began    time.Time
@@ -44,10 +45,10 @@ type task struct {
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]choice
-	limits  []Limit // that were met
+	limits  []control.Limit // that were met
 	rec     *recorder
-	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
-	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
+	newest  atomic.Pointer[control.Site] // of the newest call, for settlesWithin
+	plain   atomic.Pointer[Attempt]      // the newest without a guess, launched already, for began
 	winner  *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
@@ -122,7 +123,7 @@ type duty struct {
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
 func newTask(ctx context.Context, fn body) *task {
-	c, r := Of(ctx)
+	c, r := control.Of(ctx)
 	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), control: c, request: r, done: make(chan struct{}, 1)}
 }
 
@@ -268,7 +269,7 @@ func (t *task) do(d duty) {
 	case dutyUncast:
 		go d.of.(*task).thrownAway() // whose hooks the task must not wait for
 	case dutyJudge:
-		d.of.(*Control).Engine().Judge()
+		d.of.(*control.Control).Engine().Judge()
 	case dutyGiveUp:
 		d.of.(*run).giveUp()
 	case dutyOver:

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/control"
 )
 
 // asking is a context of a user's own type. Its methods ask the engine, which must not
@@ -181,8 +183,8 @@ func runAsked(t *testing.T, program func(context.Context, *asked) error,
 	way func(context.Context, func(context.Context) (int, error)) error, guesses int, end time.Duration,
 ) {
 	l := &locks{t: t}
-	p := &asked{locks: l, site: mustSite(t, SiteConfig{Name: "/kv/Get", Effect: EffectNone}),
-		writes: mustSite(t, SiteConfig{Name: "/kv/Put", Effect: EffectStaged}), guesses: guesses}
+	p := &asked{locks: l, site: mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
+		writes: mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectStaged}), guesses: guesses}
 	ctx := context.Context(&asking{Context: t.Context(), locks: l})
 	if end > 0 {
 		outer, cancel := context.WithTimeout(ctx, end)
@@ -200,7 +202,7 @@ func runAsked(t *testing.T, program func(context.Context, *asked) error,
 // right or wrong.
 type asked struct {
 	locks        *locks
-	site, writes *Site
+	site, writes *control.Site
 	guesses      int
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/usercode"
 )
 
@@ -72,7 +73,7 @@ func (op *Operation) guess(ctx context.Context) (g guessing) {
 	}
 	g.values = op.collect(ctx)
 	if len(s.Config().Predictors) == 1 && len(offered(ctx)) == 0 {
-		_, g.own = s.Config().Predictors[0].(ChangeLearner)
+		_, g.own = s.Config().Predictors[0].(control.ChangeLearner)
 	}
 	return g
 }
@@ -108,7 +109,7 @@ func (g *guessing) compare(ctx context.Context, op *Operation, v any, err error)
 
 // count counts a comparison of a call that counts, and remembers the response for
 // sites without predictors.
-func (g *guessing) count(s *Site) {
+func (g *guessing) count(s *control.Site) {
 	if g.told {
 		s.Engine().Repeats().Note(g.asked, g.answered)
 	}
@@ -139,8 +140,8 @@ func (op *Operation) learn(ctx context.Context, g *guessing, v any) {
 type Watched struct {
 	ctx   context.Context
 	op    Operation
-	req   *Request
-	mode  Mode
+	req   *control.Request
+	mode  control.Mode
 	start time.Time
 	guess guessing
 	task  int // as of CallRecord
@@ -161,15 +162,15 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 	} else {
 		s.Engine().Counts().Plain.Add(1)
 	}
-	w.ctx, w.op, w.req, w.mode = ctx, op, RequestOf(ctx), ModeObserve
+	w.ctx, w.op, w.req, w.mode = ctx, op, control.RequestOf(ctx), control.ModeObserve
 	if s.Engine().Off() {
 		if w.req == nil {
 			*w = Watched{}
 			return false
 		}
-		w.mode = ModeOff
+		w.mode = control.ModeOff
 	}
-	if w.mode != ModeOff && (op.light == nil || s.Engine().Samples()) {
+	if w.mode != control.ModeOff && (op.light == nil || s.Engine().Samples()) {
 		w.guess = w.op.guess(ctx)
 	}
 	w.start = time.Now()
@@ -179,7 +180,7 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 // Done tells the call's actual result.
 func (w *Watched) Done(v any, err error) {
 	end, s := time.Now(), w.op.Site
-	if w.mode != ModeOff {
+	if w.mode != control.ModeOff {
 		w.guess.compare(w.ctx, &w.op, v, err)
 		w.guess.count(s)
 		if err == nil && !w.op.Observed {
@@ -187,7 +188,7 @@ func (w *Watched) Done(v any, err error) {
 		}
 	}
 	if r := w.req; r != nil {
-		r.Engine().AddCall(CallRecord{
+		r.Engine().AddCall(control.CallRecord{
 			Site: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode, Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
 			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
@@ -42,19 +43,19 @@ func (l *later) Accept(v any) (any, bool) { return v, true }
 
 // shop is a Control with two sites, whose tasks ask one after the other.
 type shop struct {
-	control       *foresay.Control
-	prices, stock *foresay.Site
+	control       *control.Control
+	prices, stock *control.Site
 }
 
-func newShop(t testing.TB, cfg foresay.ControlConfig) *shop {
+func newShop(t testing.TB, cfg control.Config) *shop {
 	t.Helper()
-	c, err := foresay.NewControl(cfg)
+	c, err := control.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &shop{control: c}
-	for name, to := range map[string]**foresay.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
-		if *to, err = c.NewSite(foresay.SiteConfig{Name: name, Effect: foresay.EffectNone, Mode: foresay.ModeOn}, "shop:443"); err != nil {
+	for name, to := range map[string]**control.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
+		if *to, err = c.NewSite(control.SiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn}, "shop:443"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/predict"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/predict"
 )
 
 // echo answers a request with itself after a while; "bad" is an error.
@@ -46,7 +48,7 @@ func (*echo) Equal(p, a any) bool      { return p == a }
 func (*echo) Same(a, b any) bool       { return a == b }
 func (*echo) Accept(v any) (any, bool) { _, ok := v.(string); return v, ok }
 
-func call(ctx context.Context, site *foresay.Site, e *echo, request string) (string, error) {
+func call(ctx context.Context, site *control.Site, e *echo, request string) (string, error) {
 	v, err := foresay.Perform(ctx, &foresay.Operation{
 		Site: site, Conn: "c", Identity: request, Request: request, CanSpeculate: true, Transport: e,
 	})
@@ -59,9 +61,9 @@ func call(ctx context.Context, site *foresay.Site, e *echo, request string) (str
 func TestLearnsWhatIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := predict.LastValue(func(request string) string { return request }, 10)
-		site := func(name string, p foresay.Predictor) *foresay.Site {
-			s, err := foresay.NewSite(foresay.SiteConfig{
-				Name: name, Mode: foresay.ModeOn, Effect: foresay.EffectNone, Predictors: []foresay.Predictor{p},
+		site := func(name string, p control.Predictor) *control.Site {
+			s, err := control.NewSite(control.SiteConfig{
+				Name: name, Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{p},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -7,12 +7,13 @@ import (
 	"runtime/debug"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Reader reads from an authority, ahead of it. It is safe for concurrent use.
 type Reader[Req, Resp any] struct {
 	cfg  Config[Req, Resp]
-	site *foresay.Site
+	site *control.Site
 	name string // tells it from other readers
 }
 
@@ -23,15 +24,15 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	}
 	r := &Reader[Req, Resp]{cfg: cfg}
 	r.name = fmt.Sprintf("replica@%p", r)
-	site := foresay.SiteConfig{
-		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: foresay.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
+	site := control.SiteConfig{
+		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: control.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
 		ServerPredictions: true, // the near answer comes with the attempt, as a server's would
 	}
 	var err error
 	if cfg.Control != nil {
 		r.site, err = cfg.Control.NewSite(site, r.name)
 	} else {
-		r.site, err = foresay.NewSite(site)
+		r.site, err = control.NewSite(site)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
@@ -40,7 +41,7 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 }
 
 // Site returns the reads' site, with its statistics.
-func (r *Reader[Req, Resp]) Site() *foresay.Site { return r.site }
+func (r *Reader[Req, Resp]) Site() *control.Site { return r.site }
 
 // Read returns the near replica's answer at once, in a task, and the run that
 // uses it depends on the authority's being equal; or it returns the authority's

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
@@ -43,14 +44,14 @@ func (r *reply) Accept(v any) (any, bool)          { return v, true }
 // shop is a service whose calls answer as scripted.
 type shop struct{ t *testing.T }
 
-func (s *shop) call(ctx context.Context, method, request string, effect foresay.Effect, r reply, guesses ...any) (any, error) {
-	site, err := foresay.NewSite(foresay.SiteConfig{Name: "/shop.v1." + method, Mode: foresay.ModeOn, Effect: effect})
+func (s *shop) call(ctx context.Context, method, request string, effect control.Effect, r reply, guesses ...any) (any, error) {
+	site, err := control.NewSite(control.SiteConfig{Name: "/shop.v1." + method, Mode: control.ModeOn, Effect: effect})
 	if err != nil {
 		s.t.Error(err)
 	}
 	return foresay.Perform(foresay.Predicting(ctx, guesses...), &foresay.Operation{
 		Site: site, Conn: "shop", Identity: request, Request: request, Transport: &r,
-		CanSpeculate: effect != foresay.EffectImmediate,
+		CanSpeculate: effect != control.EffectImmediate,
 	})
 }
 
@@ -77,26 +78,26 @@ var errShop = errors.New("rpc error: code = NotFound desc = no such article")
 // purchase reads a user (predicted rightly by the client), a price (wrongly) and
 // the stock (rightly by the server), orders, and at last makes two calls at once.
 func purchase(ctx context.Context, s *shop) (any, error) {
-	user, err := s.call(ctx, "Users/Get", "me", foresay.EffectNone, reply{after: 10 * millisecond, value: "ann"}, "ann")
+	user, err := s.call(ctx, "Users/Get", "me", control.EffectNone, reply{after: 10 * millisecond, value: "ann"}, "ann")
 	if err != nil {
 		return nil, err
 	}
-	price, err := s.call(ctx, "Prices/Get", user.(string), foresay.EffectNone, reply{after: 13 * millisecond, value: 225}, 250)
+	price, err := s.call(ctx, "Prices/Get", user.(string), control.EffectNone, reply{after: 13 * millisecond, value: 225}, 250)
 	if err != nil {
 		return nil, err
 	}
 	stock := reply{after: 15 * millisecond, value: "in stock", early: map[time.Duration]any{2 * millisecond: "in stock"}}
-	if _, err := s.call(ctx, "Stock/Get", fmt.Sprint("tea at ", price), foresay.EffectNone, stock); err != nil {
+	if _, err := s.call(ctx, "Stock/Get", fmt.Sprint("tea at ", price), control.EffectNone, stock); err != nil {
 		return nil, err
 	}
-	if _, err := s.call(ctx, "Orders/Put", "tea", foresay.EffectImmediate, reply{after: 8 * millisecond, value: "done"}); err != nil {
+	if _, err := s.call(ctx, "Orders/Put", "tea", control.EffectImmediate, reply{after: 8 * millisecond, value: "done"}); err != nil {
 		return nil, err
 	}
 	g := foresay.NewGroup(ctx)
 	for i, method := range []string{"Mail/Render", "Log/Format"} {
 		g.Go(func(ctx context.Context) error {
 			time.Sleep(time.Duration(i) * millisecond / 2)
-			_, err := s.call(ctx, method, "tea", foresay.EffectNone, reply{after: time.Duration(4+i) * millisecond, value: "text"})
+			_, err := s.call(ctx, method, "tea", control.EffectNone, reply{after: time.Duration(4+i) * millisecond, value: "text"})
 			return err
 		})
 	}
@@ -105,25 +106,25 @@ func purchase(ctx context.Context, s *shop) (any, error) {
 
 // siblings takes two predictions for one call, of which the second is right.
 func siblings(ctx context.Context, s *shop) (any, error) {
-	v, err := s.call(ctx, "Replicas/Nearest", "", foresay.EffectNone, reply{after: 9 * millisecond, value: "east"}, "west", "east")
+	v, err := s.call(ctx, "Replicas/Nearest", "", control.EffectNone, reply{after: 9 * millisecond, value: "east"}, "west", "east")
 	if err != nil {
 		return nil, err
 	}
 	if v == "east" {
 		synctest.Wait() // the other run makes its call first
 	}
-	return s.call(ctx, "Articles/Get", v.(string), foresay.EffectNone, reply{after: 6 * millisecond, value: "tea"})
+	return s.call(ctx, "Articles/Get", v.(string), control.EffectNone, reply{after: 6 * millisecond, value: "tea"})
 }
 
 // failing gets an error where a response was predicted.
 func failing(ctx context.Context, s *shop) (any, error) {
-	return s.call(ctx, "Articles/Get", "unicorn", foresay.EffectNone, reply{after: 5 * millisecond, err: errShop}, "horse")
+	return s.call(ctx, "Articles/Get", "unicorn", control.EffectNone, reply{after: 5 * millisecond, err: errShop}, "horse")
 }
 
 // right has all its calls predicted rightly.
 func right(ctx context.Context, s *shop) (any, error) {
 	for _, r := range []string{"a", "b", "c", "d"} {
-		if _, err := s.call(ctx, "Keys/Get", r, foresay.EffectNone, reply{after: 10 * millisecond, value: r}, r); err != nil {
+		if _, err := s.call(ctx, "Keys/Get", r, control.EffectNone, reply{after: 10 * millisecond, value: r}, r); err != nil {
 			return nil, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // call is a unary call of a task, and the transport of its attempts.
@@ -117,7 +118,7 @@ func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req
 
 // keyOf calls the site's Key. Without a key a call cannot be told from others,
 // so that a panic fails the call.
-func keyOf(cfg *foresay.SiteConfig, req proto.Message) (key []byte, err error) {
+func keyOf(cfg *control.SiteConfig, req proto.Message) (key []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic of SiteConfig.Key: %v\n\n%s", p, debug.Stack())

@@ -15,14 +15,15 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/predict"
 )
 
 // ignoredMetadata returns the metadata that are no part of a call's identity.
-func ignoredMetadata(cfg *foresay.SiteConfig) []string {
+func ignoredMetadata(cfg *control.SiteConfig) []string {
 	names := cfg.IgnoreMetadata
 	if names == nil {
-		names = foresay.TracingMetadata()
+		names = control.TracingMetadata()
 	}
 	var out []string
 	for _, name := range names {
@@ -106,7 +107,7 @@ func (k *call) SameContext(a, b context.Context) foresay.Sameness {
 		same = foresay.PerhapsSame
 	}
 	for _, key := range k.method.looks.all() {
-		if _, internal := key.(*int); !internal && !foresay.OwnKey(key) && !k.Told(key) {
+		if _, internal := key.(*int); !internal && !control.OwnKey(key) && !k.Told(key) {
 			same = max(same, foresay.CompareContextValues(a.Value(key), b.Value(key)))
 		}
 	}
@@ -201,7 +202,7 @@ func (c *siteTable) appendCaller(b []byte, ctx context.Context, m *method, opts 
 		}
 	}
 	for i, key := range m.looks.all() {
-		if _, internal := key.(*int); internal || key == c.outgoing || foresay.OwnKey(key) {
+		if _, internal := key.(*int); internal || key == c.outgoing || control.OwnKey(key) {
 			continue
 		}
 		v := ctx.Value(key)

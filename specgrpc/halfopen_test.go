@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
@@ -85,7 +86,7 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 				if s := cc.Site(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
 					w.Errorf("stats %+v, want at most %d calls turned away, and 3 limited", s, tt.refused)
 				}
-				if !slices.Equal(told.LimitedBy, []string{string(foresay.LimitHalfOpen)}) {
+				if !slices.Equal(told.LimitedBy, []string{string(control.LimitHalfOpen)}) {
 					w.Errorf("the task is limited by %q", told.LimitedBy)
 				}
 				w.quiet(cc, r)

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
@@ -119,7 +120,7 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	cc := w.dial(addr, grpc.WithUnaryInterceptor(within), specgrpc.WithMode(foresay.ModeObserve))
+	cc := w.dial(addr, grpc.WithUnaryInterceptor(within), specgrpc.WithMode(control.ModeObserve))
 	c := kvpb.NewTestKVClient(cc)
 	isTask := false
 	do := func(f func(ctx context.Context, c kvpb.TestKVClient) string, opts ...foresay.Option) string {
@@ -175,7 +176,7 @@ func TestRestingStreams(t *testing.T) {
 			streams++
 			return handler(srv, ss)
 		}))
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int, work time.Duration) (of int) {
 			before := streams

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // ObserveInterceptor observes the unary calls of an ordinary grpc.ClientConn and
@@ -22,12 +23,12 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 			return nil, err
 		}
 	}
-	control, err := cfg.theControl()
+	ctl, err := cfg.theControl()
 	if err != nil {
 		return nil, err
 	}
 	cfg.readOnce = true
-	t := newSiteTable(control, cfg.mode, "observed")
+	t := newSiteTable(ctl, cfg.mode, "observed")
 	if err := t.configure(&cfg); err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 // grpc.WithChainStreamInterceptor.
 func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if !foresay.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
-		_ = foresay.BarrierBefore(ctx, foresay.WaitStream, method) // outside of tasks it does not fail
+		_ = foresay.BarrierBefore(ctx, control.WaitStream, method) // outside of tasks it does not fail
 	}
 	return streamer(ctx, desc, cc, method, opts...)
 }

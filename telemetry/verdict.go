@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 )
 
@@ -44,7 +45,7 @@ func (w *writer) verdict(r *report.Run, s *report.Step, step int) verdict {
 func (w *writer) branch(r *report.Run, s *report.Step, v verdict, depth int) {
 	c := w.call(s.Call)
 	name := named("branch", c.Site)
-	attrs := append(w.step(r, s), keyMode.String(foresay.ModeOn.String()), keyPrediction.Int(s.Prediction), keyDepth.Int(depth), keyOutcome.String(v.outcome))
+	attrs := append(w.step(r, s), keyMode.String(control.ModeOn.String()), keyPrediction.Int(s.Prediction), keyDepth.Int(depth), keyOutcome.String(v.outcome))
 	if s.Adopted {
 		attrs = append(attrs, keyAdopted.Bool(true))
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/foresay/foresay"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
 )
 
 // write makes a request with side effects: in a task when everything before it

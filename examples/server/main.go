@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
@@ -95,9 +96,9 @@ func main() {
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
 	defer s.GracefulStop()
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
-		foresay.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: foresay.EffectStaged}))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
+		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
+		control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
 	must(err)
 	defer conn.Close()
 	var last *report.Report

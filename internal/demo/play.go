@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
@@ -26,7 +27,7 @@ type Options struct {
 	// Progress is told of each finished purchase, if set. It may be called concurrently.
 	Progress func(doing string, done, total int)
 
-	control *foresay.Control // of all connections, if set
+	control *control.Control // of all connections, if set
 	keep    int              // how many purchases of a user the servers keep; 0: all
 	lag     int              // how many a stale replica lacks; 0: two
 }
@@ -79,7 +80,7 @@ type played struct {
 	bought    map[string][]*demov1.BuyRequest // by user, in order
 	numbers   map[string][]uint32
 	histories map[string]*demov1.GetPHResponse
-	sites     []*foresay.Site
+	sites     []*control.Site
 	report    *report.Report
 }
 

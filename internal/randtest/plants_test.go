@@ -11,6 +11,7 @@ import (
 type plant struct {
 	name     string
 	dir      string // of the package, from the root of the repository
+	in       string // the package of its test, if it is another one
 	old, new string // MUTANT stands for the condition
 	sketch   string // shows it soonest; random programs do, too
 	// first are scenarios that showed the bug when this was written, if finding one took hundreds:
@@ -28,7 +29,7 @@ func plants() []plant {
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
 		}, {
 			name: "commit and rollback both", dir: ".",
-			old: "\tr.release()\n\tt.request.waits(WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.waits(WaitResult",
+			old: "\tr.release()\n\tt.request.Engine().Waits(control.WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.Engine().Waits(control.WaitResult",
 		}, {
 			name: "the commit hooks of a staged call run twice", dir: ".",
 			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",

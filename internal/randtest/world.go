@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
@@ -153,7 +154,7 @@ func (w *world) runTask(ctx context.Context, t *task) (digest string, err error)
 	if w.logger != nil {
 		opts = append(opts, foresay.WithLogger(w.logger))
 	}
-	if len(t.links) == 1 && w.sc.knobs.Unguessed != foresay.ModeDefault {
+	if len(t.links) == 1 && w.sc.knobs.Unguessed != control.ModeDefault {
 		return w.unguessed(ctx, t)
 	}
 	if len(t.links) == 1 {
@@ -224,7 +225,7 @@ type connection struct {
 		WaitForStateChange(ctx context.Context, source connectivity.State) bool
 	}
 	halfOpen func() int
-	sites    func() []*foresay.Site
+	sites    func() []*control.Site
 }
 
 func (c *connection) check(j *journal, who string) {

@@ -49,6 +49,8 @@ func rooms() []room {
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
 		{pattern: "report", layer: contract},
+		{pattern: "control", layer: contract},
+		{pattern: "internal/usercode/...", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
@@ -306,7 +307,7 @@ task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
 // TestShadow: what runs in shadow mode leaves calls that say so, and no errors.
 func TestShadow(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: foresay.ModeShadow, Share: 1}))
+		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeShadow, Share: 1}))
 		run(w, chain(c, "", "one", "two"))
 		wantTree(w, `
 caller 0-20

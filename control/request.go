@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"cmp"
@@ -152,8 +152,8 @@ func Detach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, scopeKey{}, (*scope)(nil))
 }
 
-// ownKey reports whether a key of context values is this package's.
-func ownKey(key any) bool { return key == (scopeKey{}) }
+// OwnKey reports whether a key of context values is this package's.
+func OwnKey(key any) bool { return key == (scopeKey{}) }
 
 // Begin begins a request: calls and tasks under the returned context belong to
 // it, and tasks are the Control's. The name is that of the kind of request, such

@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // speculation shows only in the requests: which of them fail, and how long they
 // take. So the Control compares those with speculation to those without, whose
 // side was drawn by lot: the two sides of a canary, and in mode on the small share
-// that is left without, see ControlConfig.ControlShare.
+// that is left without, see Config.ControlShare.
 //
 // The comparison goes on as long as the service, so that a test at each moment
 // would one day find a difference where there is none. This one may be looked at

@@ -1,10 +1,12 @@
-package foresay
+package control
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNoCallAfterEnd: what ends after its request is not kept either.
 func TestNoCallAfterEnd(t *testing.T) {
-	c := mustControl(t, ControlConfig{})
+	c := mustControl(t, Config{})
 	_, r := c.Begin(t.Context(), "page", "1")
 	r.Engine().AddCall(CallRecord{})
 	r.End(nil)
@@ -15,7 +17,7 @@ func TestNoCallAfterEnd(t *testing.T) {
 }
 
 func TestArmOnOutweighsOff(t *testing.T) {
-	c := mustControl(t, ControlConfig{})
+	c := mustControl(t, Config{})
 	_, r := c.Begin(t.Context(), "page", "1")
 	r.chose(true, 0.5, true)
 	r.chose(false, 0.5, true)

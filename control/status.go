@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ type Status struct {
 	Budget    float64 `json:"budget"`
 	ExtraLoad float64 `json:"extra_load"`
 	// ControlShare is which share of the requests mode on leaves without speculation:
-	// see ControlConfig.
+	// see Config.
 	ControlShare float64 `json:"control_share,omitempty"`
 	// Runs is how many runs of the Control's tasks went on with predictions and are
 	// neither confirmed nor discarded.
@@ -38,7 +38,7 @@ type SiteStatus struct {
 	// site is, and for how long.
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
-	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig;
+	// HitRate, BreakEven and ExtraLoad are those of the window: see Config;
 	// of a tripped site, those that it tripped with. Judged is how many predictions
 	// they come from. BreakEven is Cost / (Cost + Gain), and at least 0.05: what a
 	// wrong prediction wastes, and what a right one spares.

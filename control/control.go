@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // one, are made: if it is set to anything but "0", "false", "no" or "off".
 const KillVariable = "FORESAY_KILL"
 
-// ControlConfig configures a Control. The zero value of a field is its default.
-type ControlConfig struct {
+// Config configures a Control. The zero value of a field is its default.
+type Config struct {
 	// Budget is the extra load that speculation may cause: calls made in vain per
 	// call that counts. Above it the site that wastes most is tripped. Default
 	// 0.1; negative: no limit, and no site is tripped at all.
@@ -55,7 +55,7 @@ type ControlConfig struct {
 // Control is what a process's speculation is switched and watched by: the sites
 // of all connections that it was given to. It is safe for concurrent use.
 type Control struct {
-	cfg    ControlConfig
+	cfg    Config
 	killed atomic.Bool
 	recent recent
 	runs   atomic.Int64 // see Status
@@ -79,8 +79,8 @@ type setting struct {
 	share float64
 }
 
-// NewControl validates the configuration.
-func NewControl(cfg ControlConfig) (*Control, error) {
+// New validates the configuration.
+func New(cfg Config) (*Control, error) {
 	switch {
 	case math.IsNaN(cfg.Budget):
 		return nil, fmt.Errorf("foresay: control: Budget is not a number")
@@ -129,7 +129,7 @@ func KilledFromOutside() bool {
 }
 
 // Config returns the configuration, with its defaults.
-func (c *Control) Config() ControlConfig { return c.cfg }
+func (c *Control) Config() Config { return c.cfg }
 
 // Context returns a context whose tasks are the Control's: the tracer follows
 // them, and their reports may be kept. Begin does the same for a request.

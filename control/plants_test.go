@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 )
 
-// TestReportPlants plants a bug for each rule of the fuse and of what tasks are said to have saved.
-func TestReportPlants(t *testing.T) {
-	const dir = "."
+// TestPlants plants a bug for each rule of the fuse and of how requests are compared.
+func TestPlants(t *testing.T) {
+	const dir = "control"
 	plant.Catch(t, []plant.Bug{
 		{
 			Name: "harm is looked for as if once", Dir: dir, Test: "TestHarmFalseAlarms",
@@ -19,7 +19,7 @@ func TestReportPlants(t *testing.T) {
 			Old: "if both := drawn*with + (1-drawn)*without; on {", New: "if MUTANT {\n\t\t\tdrawn = 0.5\n\t\t}\n\t\tif both := drawn*with + (1-drawn)*without; on {",
 		},
 		{
-			Name: "nobody is left without", Dir: dir, Test: "TestHarmTrips",
+			Name: "nobody is left without", Dir: dir, In: ".", Test: "TestHarmTrips",
 			Old: "r.request.compared = c.begun", New: "r.request.compared = !MUTANT && c.begun",
 		},
 		{

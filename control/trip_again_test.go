@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import (
 	"fmt"
@@ -21,8 +21,11 @@ func TestPaysAgain(t *testing.T) {
 
 func testPaysAgain(t *testing.T, share float64) {
 	chance := rand.New(rand.NewPCG(uint64(100*share), 1))
-	c := mustControl(t, ControlConfig{Budget: 10})
-	s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOn})
+	c := mustControl(t, Config{Budget: 10})
+	s, err := c.NewSite(SiteConfig{Name: "/s/a", Mode: ModeOn}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var paid time.Time // when it was said to pay again
 	again, soon := 0, 0
 	begun, lucky := time.Now(), true

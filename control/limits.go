@@ -1,4 +1,4 @@
-package foresay
+package control
 
 import "time"
 
