@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
@@ -50,7 +52,7 @@ func (s *shopClient) Order(ctx context.Context, cents int) (int, error) {
 }
 
 func (s *shopClient) call(ctx context.Context, site *control.Site, request string, response int) (int, error) {
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
 	})
 	if err != nil {
@@ -62,7 +64,7 @@ func (s *shopClient) call(ctx context.Context, site *control.Site, request strin
 // answer is a transport that gives this answer to every call.
 type answer int
 
-func (v answer) Start(ctx context.Context, a *foresay.Attempt) {
+func (v answer) Start(ctx context.Context, a *driver.Attempt) {
 	go func() {
 		select {
 		case <-time.After(20 * time.Millisecond):

@@ -19,7 +19,7 @@ func TestPlants(t *testing.T) {
 			Old: "if both := drawn*with + (1-drawn)*without; on {", New: "if MUTANT {\n\t\t\tdrawn = 0.5\n\t\t}\n\t\tif both := drawn*with + (1-drawn)*without; on {",
 		},
 		{
-			Name: "nobody is left without", Dir: dir, In: ".", Test: "TestHarmTrips",
+			Name: "nobody is left without", Dir: dir, In: "internal/engine", Test: "TestHarmTrips",
 			Old: "r.request.compared = c.begun", New: "r.request.compared = !MUTANT && c.begun",
 		},
 		{

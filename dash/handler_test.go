@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
@@ -197,8 +199,8 @@ func TestLargeTask(t *testing.T) {
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		_, err := foresay.Do(s.control.Context(t.Context()), func(ctx context.Context) (int, error) {
 			for i := range 1000 {
-				op := &foresay.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true, Transport: &later{time.Millisecond, i}}
-				if _, err := foresay.Perform(ctx, op); err != nil {
+				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true, Transport: &later{time.Millisecond, i}}
+				if _, err := driver.Perform(ctx, op); err != nil {
 					return 0, err
 				}
 			}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
@@ -25,7 +27,7 @@ type later struct {
 	value any
 }
 
-func (l *later) Start(ctx context.Context, a *foresay.Attempt) {
+func (l *later) Start(ctx context.Context, a *driver.Attempt) {
 	go func() {
 		t := time.NewTimer(l.delay)
 		defer t.Stop()
@@ -69,13 +71,13 @@ func (s *shop) task(t testing.TB, ctx context.Context, name string, right bool, 
 		guess = 8
 	}
 	_, err := foresay.Do(s.control.Context(ctx), func(ctx context.Context) (int, error) {
-		price, err := foresay.Perform(foresay.Predicting(ctx, guess), &foresay.Operation{
+		price, err := driver.Perform(foresay.Predicting(ctx, guess), &driver.Operation{
 			Site: s.prices, Identity: name, CanSpeculate: true, Transport: &later{delay, 7},
 		})
 		if err != nil {
 			return 0, err
 		}
-		stock, err := foresay.Perform(ctx, &foresay.Operation{
+		stock, err := driver.Perform(ctx, &driver.Operation{
 			Site: s.stock, Identity: fmt.Sprint(name, price), CanSpeculate: true, Transport: &later{delay, 1},
 		})
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
@@ -24,7 +26,7 @@ type echo struct {
 	asked []string
 }
 
-func (e *echo) Start(ctx context.Context, a *foresay.Attempt) {
+func (e *echo) Start(ctx context.Context, a *driver.Attempt) {
 	request := a.Operation().Request.(string)
 	e.mu.Lock()
 	e.asked = append(e.asked, request)
@@ -49,7 +51,7 @@ func (*echo) Same(a, b any) bool       { return a == b }
 func (*echo) Accept(v any) (any, bool) { _, ok := v.(string); return v, ok }
 
 func call(ctx context.Context, site *control.Site, e *echo, request string) (string, error) {
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: site, Conn: "c", Identity: request, Request: request, CanSpeculate: true, Transport: e,
 	})
 	s, _ := v.(string)

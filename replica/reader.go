@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
 )
@@ -45,14 +47,14 @@ func (r *Reader[Req, Resp]) Site() *control.Site { return r.site }
 
 // Read returns the near replica's answer at once, in a task, and the run that
 // uses it depends on the authority's being equal; or it returns the authority's
-// answer. The error is the authority's, one of the engine's (see foresay.Perform)
+// answer. The error is the authority's, one of the engine's (see driver.Perform)
 // or wraps ctx's. It panics with a *foresay.PanicError if Far did, in a task.
 func (r *Reader[Req, Resp]) Read(ctx context.Context, request Req) (Resp, error) {
-	if !foresay.InTask(ctx) {
+	if !driver.InTask(ctx) {
 		return r.cfg.Far(ctx, request)
 	}
 	a := &asking[Req, Resp]{reader: r, request: request}
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: r.site, Conn: r.name, Identity: r.cfg.Key(request), Request: request, CanSpeculate: true, Transport: a,
 	})
 	if err != nil {
@@ -83,7 +85,7 @@ func (q *asking[Req, Resp]) Keep() {
 	}
 }
 
-func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
+func (q *asking[Req, Resp]) Start(ctx context.Context, a *driver.Attempt) {
 	near := make(chan struct{})
 	nearCtx, stop := context.WithCancel(ctx)
 	if a.MayPredict() {
@@ -109,7 +111,7 @@ func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
 }
 
 // near offers the near answer. A replica that fails, or panics, has none.
-func (q *asking[Req, Resp]) near(ctx context.Context, a *foresay.Attempt) {
+func (q *asking[Req, Resp]) near(ctx context.Context, a *driver.Attempt) {
 	defer func() { _ = recover() }()
 	if v, err := q.reader.cfg.Near(ctx, q.request); err == nil && ctx.Err() == nil {
 		a.Predict(v)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/report"
@@ -23,7 +25,7 @@ type reply struct {
 	early map[time.Duration]any // the server's predictions
 }
 
-func (r *reply) Start(ctx context.Context, a *foresay.Attempt) {
+func (r *reply) Start(ctx context.Context, a *driver.Attempt) {
 	for after, v := range r.early {
 		time.AfterFunc(after, func() { a.Predict(v) })
 	}
@@ -49,7 +51,7 @@ func (s *shop) call(ctx context.Context, method, request string, effect control.
 	if err != nil {
 		s.t.Error(err)
 	}
-	return foresay.Perform(foresay.Predicting(ctx, guesses...), &foresay.Operation{
+	return driver.Perform(foresay.Predicting(ctx, guesses...), &driver.Operation{
 		Site: site, Conn: "shop", Identity: request, Request: request, Transport: &r,
 		CanSpeculate: effect != control.EffectImmediate,
 	})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
@@ -113,7 +115,7 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	m := c.method(method)
-	op := foresay.Operation{Site: m.site}
+	op := driver.Operation{Site: m.site}
 	if outside, ok := op.Plainly(ctx); ok {
 		ctx, w := c.watch(outside, op, m, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -125,7 +127,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if !ok || !ok2 {
 		// Only messages can be compared and copied. Behind a barrier the run is
 		// never repeated, so that the call needs no record.
-		if err := foresay.BarrierBefore(ctx, control.WaitBarrier, method); err != nil {
+		if err := driver.BarrierBefore(ctx, control.WaitBarrier, method); err != nil {
 			return asStatus(err)
 		}
 		return c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -134,7 +136,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if err != nil {
 		return err
 	}
-	value, err := foresay.Perform(ctx, &k.op)
+	value, err := driver.Perform(ctx, &k.op)
 	err = k.deliver(value, err, res, opts)
 	k.recycle()
 	return err
@@ -143,7 +145,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 // NewStream opens a stream. In a task it waits until the run is confirmed, as
 // foresay.Barrier does.
 func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if err := foresay.BarrierBefore(ctx, control.WaitStream, method); err != nil {
+	if err := driver.BarrierBefore(ctx, control.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}
 	since := c.half.room.want(ctx)

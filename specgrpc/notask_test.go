@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -113,7 +115,7 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 	var mu sync.Mutex
 	within := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		mu.Lock()
-		seen += fmt.Sprint(" ", method, foresay.InTask(ctx))
+		seen += fmt.Sprint(" ", method, driver.InTask(ctx))
 		mu.Unlock()
 		if req, ok := req.(*kvpb.GetRequest); ok && req.GetKey() == "panic" {
 			panic("ouch")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/foresay/foresay/driver"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -114,7 +116,7 @@ func (r *remote) Range(ctx context.Context, req *pb.RangeRequest, opts ...grpc.C
 	switch {
 	case req.GetSerializable():
 		return r.weakRanges.Read(ctx, req)
-	case foresay.InTask(ctx):
+	case driver.InTask(ctx):
 		return r.ranges.Read(ctx, req)
 	default:
 		return r.far.client.Range(ctx, req, opts...)
@@ -154,7 +156,7 @@ func (r *remote) Txn(ctx context.Context, req *pb.TxnRequest, opts ...grpc.CallO
 		return write(ctx, r, "Txn", req, r.far.client.Txn, opts)
 	case weak:
 		return r.weakTxns.Read(ctx, req)
-	case foresay.InTask(ctx):
+	case driver.InTask(ctx):
 		return r.txns.Read(ctx, req)
 	default:
 		return r.far.client.Txn(ctx, req, opts...)

@@ -45,7 +45,7 @@ func guardPlants() []named {
 			old: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone:\n", new: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone && !MUTANT:\n",
 		}, "TestSendPlainlyOfEffects", "no site of its is configured so"},
 		{plant{
-			name: "a shadow computes what its task computes again", dir: ".",
+			name: "a shadow computes what its task computes again", dir: "internal/engine",
 			old: "if t = sh.of; !t.remembers(key) {\n", new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
 		}, "TestShadowMemo", "its programs have no shadows"},
 		{plant{

@@ -82,6 +82,8 @@ func rooms() []room {
 func upperRooms() []room {
 	return []room{
 		{pattern: ".", layer: runner},
+		{pattern: "driver", layer: runner},
+		{pattern: "internal/engine/...", layer: runner},
 		{pattern: "specgrpc/...", layer: runner},
 		{pattern: "observe/...", layer: runner},
 		{pattern: "telemetry/...", layer: runner},
