@@ -232,7 +232,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		return nil, err, false
 	}
 	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, Lanes: f.computed, NoPrediction: t.killed()})
-	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: control.ModeOn})
+	c := t.newCall(ctx, 0, u.Call, l, op, &quest{mode: control.ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w
 	if t.rec != nil {

@@ -10,6 +10,59 @@ import (
 	"github.com/foresay/foresay/internal/usercode"
 )
 
+// Perform makes a call as a transport describes it, for the run that ctx
+// belongs to: it returns a predicted response at once if there is one, and the
+// actual result otherwise. The value is shared by runs and must not be changed.
+// Without a run in ctx it panics: see InTask. The error is the transport's own,
+// ErrMisspeculated, ErrDiverged, or an error that wraps ctx's if ctx ended while
+// the code waited.
+func Perform(ctx context.Context, op *Operation) (any, error) {
+	l := laneOf(ctx)
+	if l == nil {
+		panic("foresay: Perform needs a context of a task")
+	}
+	t := l.run.task
+	spec, q := t.describe(l, op)
+	if ctx.Err() != nil && l.run.ctx.Err() == nil {
+		if err := t.comesLate(ctx, l, op, &spec); err != nil {
+			return nil, err
+		}
+	}
+	var f found
+	for again := l.run.tree.ID > 1; ; again = true {
+		if again { // the first run mostly finds nothing
+			f = t.identify(ctx, l, op, &spec)
+		}
+		if !f.sent {
+			t.ask(ctx, op, &q)
+		}
+		q.asked.note(l.outlasting(ctx), t, l)
+		v, err := t.make(ctx, l, op, &spec, q, &f)
+		if err != errUnprepared {
+			return v, err
+		}
+	}
+}
+
+// quest is what is guessed about a call before it is made.
+type quest struct {
+	mode        control.Mode
+	kept        bool     // the operation is the transport's own
+	guessed     bool     // whoever guesses has been asked, or is not to be
+	predictions []any    // to go on with
+	guess       guessing // to compare with
+	asked       askedAt
+}
+
+// askedAt is when the code asked for a call, and what its time limit left then: before waits that
+// plain code has not.
+type askedAt struct {
+	known           bool
+	apart           bool      // its context may not end when the run's does
+	began, at       time.Time // the first if somebody counts, for the other one see lane.asks
+	limit, deadline time.Duration
+}
+
 // waiter is a run's part in a call: what it waits with, and what it would make
 // the call with if it was not the one that made it first.
 type waiter struct {
@@ -26,27 +79,18 @@ type waiter struct {
 	asked    moment // the same, see lane.asks
 }
 
-// Perform makes a call as a transport describes it, for the run that ctx
-// belongs to: it returns a predicted response at once if there is one, and the
-// actual result otherwise. The value is shared by runs and must not be changed.
-// Without a run in ctx it panics: see InTask. The error is the transport's own,
-// ErrMisspeculated, ErrDiverged, or an error that wraps ctx's if ctx ended while
-// the code waited.
-func Perform(ctx context.Context, op *Operation) (any, error) {
-	l := laneOf(ctx)
-	if l == nil {
-		panic("foresay: Perform needs a context of a task")
-	}
-	t := l.run.task
+// describe describes the call to the tree, and says what is to be done about predictions of it.
+func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
+	site := op.Site.Engine()
 	deep := op.config().Limits.Depth > 0 && tooDeep(&op.config().Limits, t.depth(l))
-	if op.Site.Engine().Guesses() {
+	if site.Guesses() {
 		t.guesses.Store(true)
 	}
-	mode := op.Site.Engine().Decide(t.request, t.luck)
+	mode := site.Decide(t.request, t.luck)
 	if t.shadowOf != nil && mode == control.ModeShadow {
 		mode = control.ModeOn
 	}
-	spec := &spectree.CallSpec{
+	spec := spectree.CallSpec{
 		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
 		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != control.ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
@@ -59,78 +103,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		t.limitedBy(op.Site, control.LimitSiteDepth)
 		t.mu.Unlock()
 	}
-	if ctx.Err() != nil && l.run.ctx.Err() == nil {
-		if t.endsPlainly(ctx, l) {
-			if err := l.outwait(ctx); err != nil {
-				return nil, err
-			}
-			if !t.late(ctx, l, spec) {
-				return nil, contextError(ctx, t.where(op, 0))
-			}
-		}
-		spec.NoPrediction = true
-	}
-	q := quest{mode: mode}
-	var f found
-	kept, asked := false, deep
-	for again := l.run.tree.ID > 1; ; again = true {
-		if again { // the first run mostly finds nothing
-			f = t.identify(ctx, l, op, spec)
-		}
-		// Not deeper in the stack: both run code of the user's messages.
-		if k, ok := op.Transport.(Keeper); ok && !f.sent && !kept {
-			kept = true
-			k.Keep()
-		}
-		if !asked && !f.sent {
-			asked = true
-			t.ask(ctx, op, &q)
-		}
-		q.asked.note(l.outlasting(ctx), t, l)
-		v, err := t.make(ctx, l, op, spec, q, &f)
-		if err != errUnprepared {
-			return v, err
-		}
-	}
-}
-
-// errUnprepared says that the record changed since somebody looked for the call.
-var errUnprepared = errors.New("foresay: the record of calls changed")
-
-// late reports whether the call is made although its code's context ended.
-func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
-	if givenUp(ctx) {
-		return s.Effect != spectree.None
-	}
-	t.mu.Lock()
-	defer t.unlock()
-	return t.tree.Late(l.tree, s)
-}
-
-// outlasting returns a context for a call that is made although nobody needs what its
-// code computes.
-func (l *lane) outlasting(ctx context.Context) context.Context {
-	if givenUp(ctx) {
-		return &outlasting{ctx, &l.run.ctx}
-	}
-	return ctx
-}
-
-// outlasting is a context that has the end of another one.
-type outlasting struct {
-	context.Context
-	end context.Context
-}
-
-func (o *outlasting) Deadline() (time.Time, bool) { return o.end.Deadline() }
-func (o *outlasting) Done() <-chan struct{}       { return o.end.Done() }
-func (o *outlasting) Err() error                  { return o.end.Err() }
-
-// depth returns on how many open assumptions the lane's run stands.
-func (t *task) depth(l *lane) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return l.tree.Depth()
+	return spec, quest{mode: mode, guessed: deep}
 }
 
 // class maps the site's effect class to the tree's.
@@ -151,6 +124,110 @@ func (op *Operation) conflict() string {
 		usercode.Contain(op.config().Name, nil, "conflict key", func() { key = f(op.Request) })
 	}
 	return key
+}
+
+// depth returns on how many open assumptions the lane's run stands.
+func (t *task) depth(l *lane) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return l.tree.Depth()
+}
+
+// comesLate deals with a call whose code's context has ended, and the run's has not. It returns an
+// error if the call is not made.
+func (t *task) comesLate(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) error {
+	if t.endsPlainly(ctx, l) {
+		if err := l.outwait(ctx); err != nil {
+			return err
+		}
+		if !t.late(ctx, l, spec) {
+			return contextError(ctx, t.where(op, 0))
+		}
+	}
+	spec.NoPrediction = true
+	return nil
+}
+
+// late reports whether the call is made although its code's context ended.
+func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
+	if givenUp(ctx) {
+		return s.Effect != spectree.None
+	}
+	t.mu.Lock()
+	defer t.unlock()
+	return t.tree.Late(l.tree, s)
+}
+
+// ask has the transport make the operation its own, and the code and the site's predictors guess, as
+// the mode wants it; each once, and not deeper in the stack: both run code of the user's messages.
+func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
+	if k, ok := op.Transport.(Keeper); ok && !q.kept {
+		q.kept = true
+		k.Keep()
+	}
+	if q.guessed {
+		return
+	}
+	q.guessed = true
+	switch {
+	case op.Observed || q.mode == control.ModeOff:
+	case q.mode == control.ModeOn && t.tree.Replayable():
+		q.predictions = op.collect(ctx)
+		if len(q.predictions) > 0 {
+			t.goesOn(op.Site)
+		}
+	case op.Site.Engine().Samples():
+		q.guess = op.guess(ctx)
+	}
+}
+
+// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is
+// judged.
+func (t *task) goesOn(s *control.Site) {
+	if t.shadowOf != nil {
+		return
+	}
+	s.Engine().GoesOn(t.request)
+}
+
+// errUnprepared says that the record changed since somebody looked for the call.
+var errUnprepared = errors.New("foresay: the record of calls changed")
+
+// make makes the call and waits for its answer. If it would use another call than
+// was found, it returns errUnprepared; f is nil for a call that its Op tells whole.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found) (any, error) {
+	if l.givenUp() && spec.Effect == spectree.None {
+		return nil, unneeded(t.where(op, 0))
+	}
+	ctx = l.outlasting(ctx)
+	if t.shadowOf != nil {
+		if v, err, done := t.foresee(ctx, l, &op, spec, &q); done {
+			return v, err
+		}
+	}
+	q.asked.note(ctx, t, l)
+	if err := t.enter(ctx, l, op, spec); err != nil {
+		return nil, err
+	}
+	if f != nil && (f.sent && !t.tree.Recorded(l.tree, spec) || !t.tree.Alone() && !t.stillFound(ctx, l, spec, f)) {
+		t.mu.Unlock()
+		return nil, errUnprepared
+	}
+	u, c, w := t.place(ctx, l, op, spec, &q)
+	if u == nil {
+		t.unlock()
+		return nil, ErrDiverged
+	}
+	v, err := t.answer(ctx, l, c, u, w, &q.asked)
+	return t.agree(ctx, l, c, v, err)
+}
+
+// note notes it, once: to look for the call again is no wait of plain code's.
+func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
+	if !a.known {
+		limit := t.ownLimit(ctx, l) // which has an effect on asks
+		*a = askedAt{true, l.mayCancel(ctx), t.clock(), l.asks(), limit, t.sinceBegan(ctx)}
+	}
 }
 
 // enter waits until the call may be made, and returns with mu held then.
@@ -194,40 +271,23 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 	}
 }
 
-// make makes the call and waits for its answer. If it would use another call than
-// was found, it returns errUnprepared; f is nil for a call that its Op tells whole.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found) (any, error) {
-	if l.givenUp() && spec.Effect == spectree.None {
-		return nil, unneeded(t.where(op, 0))
-	}
-	ctx = l.outlasting(ctx)
-	if t.shadowOf != nil {
-		if v, err, done := t.foresee(ctx, l, &op, spec, &q); done {
-			return v, err
-		}
-	}
-	q.asked.note(ctx, t, l)
-	began, limit, asked := q.asked.began, q.asked.limit, q.asked.at
-	if err := t.enter(ctx, l, op, spec); err != nil {
-		return nil, err
-	}
-	if f != nil && (f.sent && !t.tree.Recorded(l.tree, spec) || !t.tree.Alone() && !t.stillFound(ctx, l, spec, f)) {
-		t.mu.Unlock()
-		return nil, errUnprepared
-	}
+// place makes the call in the tree. It returns the lane's use of it, the call, which may be one that
+// another run made, and what the lane waits with, if it is known; no use if the call diverged, and
+// the task with it. Under mu.
+func (t *task) place(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest) (*spectree.Use, *call, *waiter) {
 	slot := len(q.predictions) > 0 && t.takeSlot(op.Site)
 	if slot {
 		spec.Predictions = len(q.predictions)
 	} else {
 		q.predictions = nil
 	}
+	limit := q.asked.limit
 	u := t.tree.Call(l.tree, spec)
-	if u.Call == nil { // the call diverged, and the task with it
+	if u.Call == nil {
 		if slot {
 			op.Site.Engine().FreeSlot()
 		}
-		t.unlock()
-		return nil, ErrDiverged
+		return nil, nil, nil
 	}
 	c, _ := u.Call.Data.(*call)
 	if slot && c != nil { // its predictions are counted already
@@ -248,66 +308,26 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		w = &waiter{limit: limit}
 		u.Data = w
 	}
-	answer := u.Answer()
 	t.used(u, c)
 	t.mayWait(u)
-	if answer != spectree.Waiting {
-		v, err := t.take(ctx, l, c, u, began, asked)
-		return t.agree(ctx, l, c, v, err)
-	}
-	if w == nil {
-		if w = &c.waiter; w.lane != nil {
-			w = new(waiter)
-		}
-		u.Data = w
-	}
-	w.lane, w.began, w.asked = l, momentOf(began), momentOf(asked)
-	v, err := t.wakeful(ctx, l, c, u, w)
-	return t.agree(ctx, l, c, v, err)
+	return u, c, w
 }
 
-// wakeful waits for the answer of a use, in the way that costs least. It is
-// called under mu, and releases it.
-func (t *task) wakeful(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
-	ready := make(chan struct{})
-	w.ready = ready
-	// after that, cancelled may be over
-	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ending == nil {
-		t.sole, w.run = w, l.run
-		t.unlock()
-		<-ready
-		return t.answered(ctx, l, c, u, w)
+func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q *quest) *call {
+	c := &t.firstCall
+	if c.task != nil {
+		c = new(call)
 	}
-	t.unlock()
-	return t.await(ctx, l, c, u, w)
-}
-
-// answered returns what the task's sole waiter was woken for.
-func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
-	t.mu.Lock()
-	if u.Answer() == spectree.Waiting {
-		t.mu.Unlock()
-		return t.await(ctx, l, c, u, w)
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess.kept(), ctx: withoutOffers(ctx), limit: limit}
+	tc.Data = c
+	if _, c.phantom = op.Transport.(unanswered); c.phantom {
+		return c
 	}
-	return t.take(ctx, w.lane, c, u, w.began.time(), w.asked.time())
-}
-
-// take returns the answer that a use of the lane goes on with. It is called under mu, and
-// releases it.
-func (t *task) take(ctx context.Context, l *lane, c *call, u *spectree.Use, began, asked time.Time) (any, error) {
-	answer := u.Answer()
-	v, err := c.take(u, l, began, asked)
-	t.unlock()
-	l.wentOn(ctx, c, u, answer)
-	return v, err
-}
-
-// interrupt wakes the sole waiter before there is an answer. Under mu.
-func (t *task) interrupt() {
-	w := t.sole
-	t.sole = nil
-	close(w.ready)
-	w.ready = make(chan struct{})
+	op.Site.Engine().Counts().Calls.Add(1)
+	if op.Site.Engine().Floor().Least() != 0 {
+		t.newest.Store(op.Site)
+	}
+	return c
 }
 
 // used notes that a run made a call. Under mu.
@@ -325,21 +345,36 @@ func (t *task) used(u *spectree.Use, c *call) {
 	}
 }
 
-func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
-	c := &t.firstCall
-	if c.task != nil {
-		c = new(call)
+// answer returns what a use of the lane goes on with: at once if there is an actual result or a
+// prediction to take, and otherwise when there is. It waits in the way that costs least. It is called
+// under mu, and releases it.
+func (t *task) answer(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter, asked *askedAt) (any, error) {
+	if u.Answer() != spectree.Waiting {
+		return t.take(ctx, l, c, u, asked.began, asked.at)
 	}
-	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess.kept(), ctx: withoutOffers(ctx), limit: limit}
-	tc.Data = c
-	if _, c.phantom = op.Transport.(unanswered); c.phantom {
-		return c
+	if w == nil {
+		if w = &c.waiter; w.lane != nil {
+			w = new(waiter)
+		}
+		u.Data = w
 	}
-	op.Site.Engine().Counts().Calls.Add(1)
-	if op.Site.Engine().Floor().Least() != 0 {
-		t.newest.Store(op.Site)
+	ready := make(chan struct{})
+	w.ready, w.lane, w.began, w.asked = ready, l, momentOf(asked.began), momentOf(asked.at)
+	// after that, cancelled may be over
+	sole := t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ending == nil
+	if sole {
+		t.sole, w.run = w, l.run
 	}
-	return c
+	t.unlock()
+	if sole { // the context that it waits with need not be made
+		<-ready
+		t.mu.Lock()
+		if u.Answer() != spectree.Waiting {
+			return t.take(ctx, w.lane, c, u, w.began.time(), w.asked.time())
+		}
+		t.mu.Unlock()
+	}
+	return t.await(ctx, l, c, u, w)
 }
 
 // await waits for the answer of a use, or for the end of the code's wish for it.
@@ -369,6 +404,16 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 	}
 }
 
+// take returns the answer that a use of the lane goes on with. It is called under mu, and
+// releases it.
+func (t *task) take(ctx context.Context, l *lane, c *call, u *spectree.Use, began, asked time.Time) (any, error) {
+	answer := u.Answer()
+	v, err := c.take(u, l, began, asked)
+	t.unlock()
+	l.wentOn(ctx, c, u, answer)
+	return v, err
+}
+
 // take returns the answer that a use of the lane goes on with. Under mu.
 func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
 	idx := u.Answer()
@@ -381,6 +426,14 @@ func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, erro
 	u.Take()
 	c.forget()
 	return v, err
+}
+
+// interrupt wakes the sole waiter before there is an answer. Under mu.
+func (t *task) interrupt() {
+	w := t.sole
+	t.sole = nil
+	close(w.ready)
+	w.ready = make(chan struct{})
 }
 
 // interrupted deals with the end of ctx while the code waits. It returns nil
@@ -457,53 +510,24 @@ func (t *task) outlast(l *lane, u *spectree.Use, w *waiter, over <-chan struct{}
 	return nil
 }
 
-// quest is what is guessed about a call before it is made.
-type quest struct {
-	mode        control.Mode
-	predictions []any    // to go on with
-	guess       guessing // to compare with
-	asked       askedAt
-}
-
-// askedAt is when the code asked for a call, and what its time limit left then: before waits that
-// plain code has not.
-type askedAt struct {
-	known           bool
-	apart           bool      // its context may not end when the run's does
-	began, at       time.Time // the first if somebody counts, for the other one see lane.asks
-	limit, deadline time.Duration
-}
-
-// note notes it, once: to look for the call again is no wait of plain code's.
-func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
-	if !a.known {
-		limit := t.ownLimit(ctx, l) // which has an effect on asks
-		*a = askedAt{true, l.mayCancel(ctx), t.clock(), l.asks(), limit, t.sinceBegan(ctx)}
+// outlasting returns a context for a call that is made although nobody needs what its
+// code computes.
+func (l *lane) outlasting(ctx context.Context) context.Context {
+	if givenUp(ctx) {
+		return &outlasting{ctx, &l.run.ctx}
 	}
+	return ctx
 }
 
-// ask has the code and the site's predictors guess, as the mode wants it.
-func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
-	switch {
-	case op.Observed || q.mode == control.ModeOff:
-	case q.mode == control.ModeOn && t.tree.Replayable():
-		q.predictions = op.collect(ctx)
-		if len(q.predictions) > 0 {
-			t.goesOn(op.Site)
-		}
-	case op.Site.Engine().Samples():
-		q.guess = op.guess(ctx)
-	}
+// outlasting is a context that has the end of another one.
+type outlasting struct {
+	context.Context
+	end context.Context
 }
 
-// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is
-// judged.
-func (t *task) goesOn(s *control.Site) {
-	if t.shadowOf != nil {
-		return
-	}
-	s.Engine().GoesOn(t.request)
-}
+func (o *outlasting) Deadline() (time.Time, bool) { return o.end.Deadline() }
+func (o *outlasting) Done() <-chan struct{}       { return o.end.Done() }
+func (o *outlasting) Err() error                  { return o.end.Err() }
 
 // contain runs user code that must not take the engine down with it.
 func (t *task) contain(what string, f func()) { usercode.Contain(t.cfg.name, t.cfg.logger, what, f) }

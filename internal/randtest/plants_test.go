@@ -94,7 +94,7 @@ func plants() []plant {
 			old: "\tcase outlived && (end.err == context.DeadlineExceeded ||", new: "\tcase outlived && !MUTANT && (end.err == context.DeadlineExceeded ||",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: "internal/engine",
-			old: "\t\t\tif !t.late(ctx, l, spec) {\n", new: "\t\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
+			old: "\t\tif !t.late(ctx, l, spec) {\n", new: "\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
 		}, {
 			name: "a call is sent as the run that made it first would", dir: "internal/engine",
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
