@@ -14,7 +14,7 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// Requests returns a hook for ControlConfig.OnRequest that records, by kind of
+// Requests returns a hook for control.Config.OnRequest that records, by kind of
 // request and side of the canary, how long requests took, and what their tasks
 // saved of that.
 func Requests(meter metric.Meter) (func(*control.RequestRecord), error) {

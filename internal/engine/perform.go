@@ -158,8 +158,9 @@ func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
 	return t.tree.Late(l.tree, s)
 }
 
-// ask has the transport make the operation its own, and the code and the site's predictors guess, as
-// the mode wants it; each once, and not deeper in the stack: both run code of the user's messages.
+// ask has the transport make the operation its own, and the code and the site's predictors guess,
+// as the mode wants it; each once, and not deeper in the stack: both run code of the user's
+// messages.
 func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	if k, ok := op.Transport.(Keeper); ok && !q.kept {
 		q.kept = true
@@ -271,9 +272,9 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 	}
 }
 
-// place makes the call in the tree. It returns the lane's use of it, the call, which may be one that
-// another run made, and what the lane waits with, if it is known; no use if the call diverged, and
-// the task with it. Under mu.
+// place makes the call in the tree. It returns the lane's use of it, the call, which may be one
+// that another run made, and what the lane waits with, if it is known; no use if the call diverged,
+// and the task with it. Under mu.
 func (t *task) place(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest) (*spectree.Use, *call, *waiter) {
 	slot := len(q.predictions) > 0 && t.takeSlot(op.Site)
 	if slot {
@@ -346,8 +347,8 @@ func (t *task) used(u *spectree.Use, c *call) {
 }
 
 // answer returns what a use of the lane goes on with: at once if there is an actual result or a
-// prediction to take, and otherwise when there is. It waits in the way that costs least. It is called
-// under mu, and releases it.
+// prediction to take, and otherwise when there is. It waits in the way that costs least. It is
+// called under mu, and releases it.
 func (t *task) answer(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter, asked *askedAt) (any, error) {
 	if u.Answer() != spectree.Waiting {
 		return t.take(ctx, l, c, u, asked.began, asked.at)
