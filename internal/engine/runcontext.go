@@ -92,7 +92,7 @@ func (c *runContext) Err() error {
 }
 
 // Value also answers package context, which asks for what it can derive a
-// context from, or its cause, by a key of type *int.
+// context from, or its cause, by a key of type *int: TestKeyOfPackageContext.
 func (c *runContext) Value(key any) any {
 	switch key.(type) {
 	case laneKey:
