@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/foresay/foresay"
 )
 
 type outgoingKey struct{}
@@ -20,7 +20,7 @@ type outgoingKey struct{}
 type outgoing struct {
 	context.Context
 	call    *call
-	attempt *foresay.Attempt
+	attempt *driver.Attempt
 	used    atomic.Bool
 	stream  *specStream // set once the attempt went over a speculative stream
 }
