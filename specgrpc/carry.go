@@ -61,7 +61,7 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, invoke, opts)
 	}
 	speculative := a.Speculative()
-	if !speculative && (!a.WantPredictions() || m.unaware() || !plainCodec(opts)) {
+	if !speculative && (!a.WantPredictions() || !plainCodec(opts) || !m.asks()) {
 		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
 	result, reason, err := c.speculate(ctx, out, req, reply, cc, opts, speculative)

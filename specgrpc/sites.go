@@ -38,6 +38,7 @@ type method struct {
 	ignored      []string // metadata, sorted
 	looks        lookedUp
 	unawareUntil atomic.Int64 // Unix nanoseconds
+	askedAgain   atomic.Int64 // the same: when a call last asked although its caller does not wait
 	aware        atomic.Bool  // the last speculative stream was served
 }
 
@@ -57,6 +58,17 @@ func (m *method) peer(opts []grpc.CallOption) control.Peer {
 func (m *method) unaware() bool {
 	until := m.unawareUntil.Load()
 	return until != 0 && time.Now().UnixNano() < until
+}
+
+// asks reports whether a call whose caller waits for nothing else asks the server to predict. Where
+// the peer did not offer the stream, one call finds out whether it does by now, and costs a round
+// trip; the others do not ask meanwhile.
+func (m *method) asks() bool {
+	if m.aware.Load() || m.unawareUntil.Load() == 0 {
+		return true
+	}
+	last, now := m.askedAgain.Load(), time.Now().UnixNano()
+	return !m.unaware() && now-last > int64(unawareFor) && m.askedAgain.CompareAndSwap(last, now)
 }
 
 func (m *method) setAware() {
