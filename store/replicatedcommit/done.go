@@ -23,6 +23,7 @@ func (s *Server) startDone(env *protocol.Env[Message], all []*record) {
 		if r.done = r.settled() && r.id.Time <= s.doneUpto; r.done {
 			s.done = append(s.done, r.id)
 		} else {
+			r.found = true
 			s.open = append(s.open, r.id)
 		}
 	}
@@ -78,6 +79,12 @@ func (s *Server) checkDone() error {
 		if open++; id.Time <= s.doneUpto {
 			return fmt.Errorf("replicatedcommit: server %d: %v is not done, and all up to %d are",
 				s.cfg.ID, id, s.doneUpto)
+		}
+	}
+	for id := range s.inquiries { //pure:ok one or none is the same in any order
+		if r := s.txns[id]; r == nil || r.done || !r.settled() {
+			return fmt.Errorf("replicatedcommit: server %d: it inquires about %v, which is done or not carried out",
+				s.cfg.ID, id)
 		}
 	}
 	if want := len(s.txns) - len(s.done); open != want {

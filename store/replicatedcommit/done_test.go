@@ -106,3 +106,75 @@ func TestStartKnowsWhatIsOwed(t *testing.T) {
 	s.restartSite(2)
 	s.settle()
 }
+
+// TestForgottenIsNotToldAgain: c goes before its disk knows that what it has carried out is done.
+// When it is back it asks the others first, and does not tell those who have forgotten it.
+func TestForgottenIsNotToldAgain(t *testing.T) {
+	const retain = 6 * time.Second
+	s := newScript(t, func(c *Config) { c.Retain = retain })
+	const n = 100
+	for i := range n {
+		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
+	}
+	s.run(4 * roundTrip)
+	s.crashSite(2)
+	s.run(2 * retain)
+	committed := func() (n uint64) {
+		for _, site := range s.layout.Sites[:2] {
+			for _, id := range site.Shards {
+				n += s.sim.Get(id).(*Server).counts.Committed
+			}
+		}
+		return n
+	}
+	before := committed()
+	s.restartSite(2)
+	s.run(time.Millisecond)
+	open := func() (n int) {
+		for _, id := range s.layout.Sites[2].Shards {
+			n += len(s.sim.Get(id).(*Server).open)
+		}
+		return n
+	}
+	if open() < n*9/10 {
+		t.Fatalf("c does not know of %d transactions that they are done: the test notices nothing", open())
+	}
+	s.run(time.Minute)
+	if again := committed() - before; again > n/10 {
+		t.Errorf("the others have committed %d of %d transactions again", again, 2*n)
+	}
+	s.settle()
+}
+
+// TestOneThatNeverHeardIsTold: a and c have committed a transaction of which b has not heard. When
+// it is so old that b never will vote for it, c does not take b for one that has forgotten it.
+func TestOneThatNeverHeardIsTold(t *testing.T) {
+	const retain = 6 * time.Second
+	s := newScript(t, func(c *Config) { c.Retain = retain })
+	s.cut(append(append(s.siteNodes(0), s.siteNodes(2)...), 200), s.siteNodes(1))
+	d, _ := s.done(200, s.submit(200, "v", "k"))
+	want(t, d, store.Committed)
+	s.run(roundTrip)
+	s.crashSite(2)
+	s.run(2 * retain)
+	shard := s.layout.shardOf("k")
+	server := func(site int) *Server { return s.sim.Get(s.layout.Sites[site].Shards[shard]).(*Server) }
+	s.sim.Heal()
+	s.cut(s.siteNodes(0), s.siteNodes(1)) // a does not tell it, nor c that b is away
+	s.cut(s.layout.Sites[0].Coordinators, s.siteNodes(2))
+	s.restartSite(2)
+	committed := server(1).counts.Committed
+	told := func() bool { return server(1).counts.Committed > committed }
+	for range 100 {
+		s.run(roundTrip)
+		r := server(2).txns[d.Txn.ID]
+		if owed := server(2).debts[s.layout.Sites[1].Shards[shard]]; (r == nil || r.done) && owed == nil && !told() {
+			t.Fatal("c takes for done what b has not carried out, and does not owe it")
+		}
+	}
+	if !told() {
+		t.Error("c has not told b")
+	}
+	s.sim.Heal()
+	s.settle()
+}

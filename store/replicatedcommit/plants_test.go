@@ -235,6 +235,10 @@ func absencePlants() []plant.Bug {
 			New: "\t\tif !MUTANT {\n\t\t\ts.keepDebt(env, peer, s.debts[peer])\n\t\t}\n\t}\n\ts.setDone(",
 		},
 		{
+			Name: "who never heard of a transaction is taken for one that has forgotten it", Test: "TestOneThatNeverHeardIsTold",
+			Old: "n > 0 && n < s.cfg.Layout.majority() {\n", New: "n > 0 && n < s.cfg.Layout.majority() && !MUTANT {\n",
+		},
+		{
 			Name: "what begins late counts as done", Test: "TestLateTransactionIsNotDone",
 			Old: "\tif id.Time <= s.doneUpto {\n\t\ts.setDone(", New: "\tif id.Time <= s.doneUpto && !MUTANT {\n\t\ts.setDone(",
 			Also: []plant.Edit{{Old: "\t\tif open++; id.Time <= s.doneUpto {\n", New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},

@@ -50,6 +50,7 @@ type Server struct {
 	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
+	inquiries    map[store.TxnID]*inquiry // Invariant: of transactions that are carried out here, and not done
 	catchUp      catchUp
 	retirement   retirement
 	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
@@ -70,7 +71,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
-		debts: map[protocol.ID]*debt{}, catchUp: newCatchUp(),
+		debts: map[protocol.ID]*debt{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
 	s.shards, s.coordinators = cfg.Layout.places()
@@ -258,6 +259,9 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 		s.watch(env, r)
 		return
 	}
+	if s.inquire(env, r) {
+		return
+	}
 	r.waits++
 	s.question(r)
 	if r.now() == Wanting {
@@ -282,10 +286,9 @@ func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget
 		r.but = slices.DeleteFunc(r.but, func(id protocol.ID) bool { return !slices.Contains(m.But, id) })
 		return
 	}
-	r.done = true
+	s.finish(env, r)
 	s.owe(env, r, m.But)
-	env.Stop(resolveTimer{r.id})
-	s.done = append(s.done, r.id)
+	delete(s.inquiries, r.id)
 }
 
 // retain forgets what is old and done, now and then.
