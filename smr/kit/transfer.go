@@ -70,6 +70,7 @@ func (s stateSource) read(_ *protocol.Env[smr.Message], p []byte) (int, error) {
 // disk, which is deleted when a newer one is there, are kept.
 type Outgoing struct {
 	slot   smr.Slot
+	passed int    // State.passedBytes when it began
 	from   source // nil once all was read
 	again  source // the same bytes once more; nil if they are kept
 	size   uint64 // bytes of the snapshot
@@ -97,7 +98,7 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 		return nil, err
 	}
 	from := stateSource{io.MultiReader(bytes.NewReader(front), state)}
-	out := &Outgoing{slot: slot, from: from}
+	out := &Outgoing{slot: slot, passed: s.passedBytes, from: from}
 	if _, ok := s.machine.(smr.Freezer); ok {
 		same, _ := s.freeze() // a Freezer's never fails
 		out.again = stateSource{io.MultiReader(bytes.NewReader(front), same)}
@@ -107,12 +108,12 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 
 // SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If
 // another one takes its place before all of it was read, the transfer fails.
-func SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
+func (s *State) SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
 	h, err := readSnapshotHead(env)
 	if err != nil || !h.there() {
 		return nil, false, err
 	}
-	return &Outgoing{slot: h.slot, from: &storedReader{head: h}}, true, nil
+	return &Outgoing{slot: h.slot, passed: s.passedBytes, from: &storedReader{head: h}}, true, nil
 }
 
 // Slot returns the slot of the snapshot.
@@ -166,7 +167,7 @@ func (o *Outgoing) Continue(env *protocol.Env[smr.Message], to protocol.ID, self
 
 // fail gives the transfer up, which its timer tells.
 func (o *Outgoing) fail(env *protocol.Env[smr.Message], to protocol.ID) {
-	*o = Outgoing{slot: o.slot, failed: true}
+	*o = Outgoing{slot: o.slot, passed: o.passed, failed: true}
 	env.After(collectPause, TransferTimer{to})
 }
 

@@ -45,7 +45,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	last := r.snapshot
 	r.snapshot = r.state.Saved()
 	r.executed, r.written = r.executed-r.saving.executed, r.written-r.saving.written
-	r.cut(env, r.snapshot-(r.snapshot-last)/8)
+	r.cut(env, r.state.HeldCut(r.outgoing, r.snapshot-(r.snapshot-last)/8, r.cfg.LogBytes))
 }
 
 // cut forgets the slots up to one, on disk as far as whole records allow. The promises are written

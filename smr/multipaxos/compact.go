@@ -25,7 +25,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	}
 	slack := min(smr.Slot(r.cfg.SnapshotEvery), r.state.Saved()-r.snapshot) / 8
 	r.snapshot = r.state.Saved()
-	r.log.cut(env, r.snapshot-slack, PromiseRecord{r.promised, r.commit})
+	r.log.cut(env, r.state.HeldCut(r.lead.out, r.snapshot-slack, r.cfg.LogBytes), PromiseRecord{r.promised, r.commit})
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
