@@ -9,7 +9,7 @@ import (
 
 // cpuTime returns the processor time that this process has used so far, 0 if the
 // system does not tell.
-func cpuTime() time.Duration {
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -5,45 +5,11 @@ import (
 	"os"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/table"
 )
 
-func ExampleExperiments() {
-	for _, e := range bench.Experiments() {
-		fmt.Println(e.Name, e.Modes)
-	}
-	// Output:
-	// chain [virtual real]
-	// chain-rtt [virtual real]
-	// chain-length [virtual real]
-	// bandwidth [virtual real]
-	// overhead [real]
-	// observe-overhead [real]
-	// limits [virtual real]
-	// multilevel [virtual real]
-	// domino-commit [virtual]
-	// domino-percentile [virtual]
-	// domino-execution [virtual]
-	// domino-adapt [virtual]
-	// smr-throughput [real]
-	// smr-snapshots [real]
-	// smr-large [real]
-	// smr-idle [real]
-	// smr-failover [virtual]
-	// rc-ycsb-ops [virtual real]
-	// rc-ycsb-reads [virtual real]
-	// rc-retwis [virtual real]
-	// rc-contention [virtual real]
-	// rc-floor [virtual real]
-	// rc-throughput [real]
-	// rc-hot [real virtual]
-	// rc-away [real]
-	// rc-away-half [real]
-	// rc-large [real]
-	// rc-peers [real]
-}
-
 func ExampleResult_WriteTable() {
-	r := bench.Result{Experiment: "chain", Mode: bench.Virtual, Rows: []bench.Row{
+	r := bench.Result{Experiment: "chain", Mode: bench.Virtual, Rows: []table.Row{
 		{{Name: "system", Value: "grpc"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 40.0}},
 		{{Name: "system", Value: "foresay-do"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 13.0}},
 	}}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/smr"
 )
 
 // A Mode says what time an experiment runs in.
@@ -68,68 +70,61 @@ type Experiment struct {
 	// something.
 	Away bool
 
-	// Either it is a study, which plays the same requests through all systems, or points are
-	// measured one after the other, or it is run as a whole, which needs bubbles in virtual mode.
-	study   func(scale) study
-	points  func(scale, Options) []point
-	whole   func(context.Context, wholeRun) ([]Row, error)
-	figures []figure
+	// Bubbles tells whether virtual mode needs Options.Bubble.
+	Bubbles bool
+	// Measure runs the experiment.
+	Measure func(context.Context, Run) ([]table.Row, error)
+	// Figures are the pictures of its result.
+	Figures []figure.Spec
 }
 
 // NeedsBubble tells whether the experiment needs Options.Bubble in a mode.
-func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.points == nil }
+func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.Bubbles }
 
-// point is a part of an experiment that gives some of its rows.
-type point struct {
-	doing string
-	run   func(context.Context) ([]Row, error)
-}
-
-// wholeRun is one run of an experiment that is run as a whole.
-type wholeRun struct {
-	scale
+// A Run is one run of an experiment, in the mode that its options name.
+type Run struct {
 	Options
-	name string
+	Experiment string
 }
 
-// step tells what is measured next, if anybody wants to know.
-func (w wholeRun) step(done, total int, doing string) {
-	if w.Progress != nil {
-		w.Progress(Progress{Experiment: w.name, Done: done, Total: total, Doing: doing})
+// Step tells what is measured next, if anybody wants to know.
+func (r Run) Step(done, total int, doing string) {
+	if r.Progress != nil {
+		r.Progress(Progress{Experiment: r.Experiment, Done: done, Total: total, Doing: doing})
 	}
 }
 
-// scale is what the size of a study depends on.
-type scale struct {
-	mode  Mode
-	quick bool
+// A Point is a part of an experiment that gives some of its rows.
+type Point struct {
+	Doing string
+	Run   func(context.Context) ([]table.Row, error)
+}
+
+// Points measures points one after the other. They need no bubbles.
+func Points(of func(Options) []Point) func(context.Context, Run) ([]table.Row, error) {
+	return func(ctx context.Context, r Run) (rows []table.Row, err error) {
+		points := of(r.Options)
+		for i, p := range points {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			r.Step(i, len(points), p.Doing)
+			more, err := p.Run(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Doing, err)
+			}
+			rows = append(rows, more...)
+		}
+		return rows, nil
+	}
 }
 
 // pick returns the first value for a quick run, else the second.
-func pick[T any](s scale, quick, full T) T {
-	if s.quick {
+func Pick[T any](o Options, quick, full T) T {
+	if o.Quick {
 		return quick
 	}
 	return full
-}
-
-// Experiments returns all experiments, in the order in which they are best read.
-func Experiments() []Experiment {
-	return []Experiment{
-		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
-		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
-	}
-}
-
-// Lookup returns the experiment of that name.
-func Lookup(name string) (Experiment, bool) {
-	all := Experiments()
-	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
-	if i < 0 {
-		return Experiment{}, false
-	}
-	return all[i], true
 }
 
 // ErrMode says that an experiment does not run in the mode asked for.
@@ -165,43 +160,24 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	if err := e.CheckProtocol(o.Protocol); err != nil {
 		return nil, err
 	}
-	if e.points != nil {
-		rows, err := e.measure(ctx, mode, o)
-		if err != nil {
-			return nil, err
-		}
-		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
-	}
 	if e.NeedsBubble(mode) && o.Bubble == nil {
 		return nil, fmt.Errorf("bench %s: virtual mode needs Options.Bubble", e.Name)
 	}
-	if e.whole != nil {
-		rows, err := e.whole(ctx, wholeRun{scale{mode, o.Quick}, o, e.Name})
-		if err != nil {
-			return nil, fmt.Errorf("bench %s: %w", e.Name, err)
-		}
-		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
-	}
-	s := newSession(e.Name, e.study(scale{mode, o.Quick}), mode, o.Seed, o.Progress)
-	if mode == Virtual {
-		err = s.virtual(ctx, o.Bubble)
-	} else {
-		err = s.real(ctx)
-	}
+	o.Mode = mode
+	rows, err := e.Measure(ctx, Run{o, e.Name})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("bench %s: %w", e.Name, err)
 	}
-	return &Result{Experiment: e.Name, Mode: mode, Rows: s.rows()}, nil
+	return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
 }
 
-// protocols returns the protocols that are measured: the one asked for; else the first for a quick
-// run, and all for a full one.
-func protocols(s scale, o Options) []smr.Protocol {
-	all := catalog.Protocols()
-	if o.Protocol != "" {
-		return slices.DeleteFunc(all, func(p smr.Protocol) bool { return p.Name != o.Protocol })
+// Draw draws the experiment's result. What a quick run leaves out has no figure.
+func (e Experiment) Draw(r *Result) ([]figure.Picture, error) {
+	pictures, err := figure.Draw(e.Name, string(r.Mode), e.Figures, r.Rows)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
 	}
-	return pick(s, all[:1], all)
+	return pictures, nil
 }
 
 // CheckProtocol says why Options.Protocol cannot have a value.
@@ -218,22 +194,17 @@ func (e Experiment) CheckProtocol(name string) error {
 	return nil
 }
 
-// measure runs the experiment's points.
-func (e Experiment) measure(ctx context.Context, mode Mode, o Options) ([]Row, error) {
-	var rows []Row
-	points := e.points(scale{mode, o.Quick}, o)
-	for i, p := range points {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if o.Progress != nil {
-			o.Progress(Progress{Experiment: e.Name, Done: i, Total: len(points), Doing: p.doing})
-		}
-		more, err := p.run(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("bench %s: %s: %w", e.Name, p.doing, err)
-		}
-		rows = append(rows, more...)
+// withTempDir calls f with an empty directory, and removes that.
+func WithTempDir(f func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "foresay-bench-")
+	if err != nil {
+		return err
 	}
-	return rows, nil
+	return errors.Join(f(dir), os.RemoveAll(dir))
 }
+
+// errNoProgram says what an experiment with processes needs.
+var ErrNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")
+
+// syncTime is what a sync of a disk takes in virtual time, where it is modelled.
+const SyncTime = time.Millisecond

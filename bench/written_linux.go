@@ -7,7 +7,7 @@ import (
 )
 
 // writtenBytes returns how much this process has written to files, 0 if the system does not say.
-func writtenBytes() uint64 {
+func WrittenBytes() uint64 {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {
 		return 0

@@ -1,6 +1,9 @@
-// Package geostore is what the experiments on the geo-replicated store run: a store of several
-// sites in one process, its network shaped like a wide-area one, and closed-loop clients that play
-// a workload and note each attempt of each transaction.
+// Package geostore holds the experiments on the geo-replicated store, and what they run: a store of
+// several sites in one process, its network shaped like a wide-area one, and closed-loop clients
+// that play a workload and note each attempt of each transaction. The experiments, whose names
+// begin with rc, put the clients of the store, in their modes, under the workloads of SpecRPC's
+// evaluation. Their rows tell attempts that committed and whole transactions, all attempts and
+// pauses included, apart.
 //
 // In a testing/synctest bubble the network is in memory and exact, disks are in memory with a
 // modelled time for each sync, and millions of keys are there without having been written. On the

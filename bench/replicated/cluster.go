@@ -45,7 +45,7 @@ type cluster struct {
 	sim      *sim.Sim[smr.Message]
 	rand     *rand.Rand
 	replicas []protocol.ID
-	stores   map[protocol.ID]*table // of the present incarnations
+	stores   map[protocol.ID]*cells // of the present incarnations
 	clients  []*caller
 	err      error
 	done     func(*caller, call)           // is told of each call that was committed
@@ -65,7 +65,7 @@ type call struct {
 }
 
 func newCluster(s Setting) (*cluster, error) {
-	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*table{}}
+	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*cells{}}
 	var err error
 	c.sim, err = sim.New(sim.Config[smr.Message]{
 		Seed: s.Seed, WAN: s.WAN.Matrix, Disk: sim.Disk{Latency: s.Sync}, App: c.app, CheckEvery: 1000, TraceKeep: -1,
@@ -97,7 +97,7 @@ func newCluster(s Setting) (*cluster, error) {
 // addReplica puts a replica in. Timeouts are the defaults, and the first member leads first.
 func (c *cluster) addReplica(id protocol.ID, members []smr.Member, site wan.Site) error {
 	build := func() (protocol.Node[smr.Message], error) {
-		c.stores[id] = newTable()
+		c.stores[id] = newCells()
 		return c.Protocol.NewReplica(smr.ReplicaConfig{
 			ID: id, Members: members, Machine: c.stores[id], Leader: 1, MaxBatch: c.MaxBatch, RoundTrip: c.RoundTrip,
 		})
@@ -214,4 +214,24 @@ func (c *cluster) pass(d time.Duration) error {
 		return err
 	}
 	return c.err
+}
+
+// statusWithin is how long all replicas have to answer: their answers wait for what they are
+// writing.
+const statusWithin = time.Second
+
+// ask asks each replica for its status, and waits until all have answered. All are up.
+func (c *cluster) ask(each func(protocol.ID, smr.Status)) {
+	missing := len(c.replicas)
+	c.status = func(id protocol.ID, s smr.Status) {
+		missing--
+		each(id, s)
+	}
+	for _, id := range c.replicas {
+		c.sim.Deliver(id, smr.StatusQuery{})
+	}
+	if err := c.sim.RunUntil(statusWithin, func() bool { return missing == 0 }); err != nil {
+		c.fail("%v", err)
+	}
+	c.status = nil
 }

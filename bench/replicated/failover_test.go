@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/mencius"
 )
 
@@ -17,7 +16,7 @@ func TestFailover(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(6) {
-				v, ack := Victim(seed%2), acks[seed/2%2]
+				v, ack := Victim(seed%2), acks()[seed/2%2]
 				if p.Leaderless {
 					v = Other
 				}
@@ -35,8 +34,6 @@ func TestFailover(t *testing.T) {
 		})
 	}
 }
-
-var acks = []smr.Ack{smr.AckDurable, smr.AckExecuted}
 
 func TestFailoverWithoutLeader(t *testing.T) {
 	_, err := Failover(setting(t, mencius.Protocol(), "na3"), Leader)

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/smrcmd"
@@ -19,6 +16,8 @@ import (
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // say runs a command line.
@@ -196,7 +195,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	_, out, _ := say("__complete", "bench", "")
-	for _, e := range bench.Experiments() {
+	for _, e := range experiments.All() {
 		if !strings.Contains(out, e.Name+"\t") {
 			t.Errorf("bench does not offer %s", e.Name)
 		}

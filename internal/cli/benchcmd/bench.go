@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/nearest"
+	"github.com/spf13/cobra"
 )
 
 // benchFlags are the flags that all experiments share.
@@ -47,7 +47,7 @@ func (p *program) command() *cobra.Command {
 	flags.BoolVar(&f.virtual, "virtual", false, "run in virtual time")
 	flags.BoolVar(&f.quick, "quick", false, "end within seconds: fewer points, fewer requests")
 	flags.Uint64Var(&f.seed, "seed", 1, "fixes which predictions are right and the order of turns")
-	for _, e := range bench.Experiments() {
+	for _, e := range experiments.All() {
 		one := &cobra.Command{
 			Use:   e.Name,
 			Short: e.Summary,
@@ -74,7 +74,7 @@ func (p *program) benchListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
-			for _, e := range bench.Experiments() {
+			for _, e := range experiments.All() {
 				fmt.Fprintf(w, "%s\t%s\n", e.Name, e.Summary)
 			}
 			return w.Flush()
@@ -87,7 +87,7 @@ func unknownExperiment(c *cobra.Command, args []string) error {
 		return command.Usagef("bench: name an experiment; 'foresay bench list' shows them")
 	}
 	var known []string
-	for _, e := range bench.Experiments() {
+	for _, e := range experiments.All() {
 		known = append(known, e.Name)
 	}
 	return command.Usagef("bench: no experiment %q%s; 'foresay bench list' shows them", args[0], nearest.Hint(args[0], known))
@@ -128,7 +128,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 		return err
 	}
 	if f.out != "" {
-		files, err := dir.write(result)
+		files, err := dir.write(e, result)
 		if err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/spf13/cobra"
-
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/spf13/cobra"
 )
 
 // Bubbles of testing/synctest need a *testing.T, which testing.Main gives inside any
@@ -82,7 +82,7 @@ func (p *program) bubbleCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			e, ok := bench.Lookup(args[0])
+			e, ok := experiments.Lookup(args[0])
 			if !ok {
 				return command.Usagef("bench: no experiment %q", args[0])
 			}

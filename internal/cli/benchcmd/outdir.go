@@ -33,7 +33,7 @@ func openOutDir(path string) (outDir, error) {
 }
 
 // write writes the result in all forms and returns the files' paths.
-func (d outDir) write(r *bench.Result) ([]string, error) {
+func (d outDir) write(e bench.Experiment, r *bench.Result) ([]string, error) {
 	var json, csv bytes.Buffer
 	if err := r.WriteJSON(&json); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (d outDir) write(r *bench.Result) ([]string, error) {
 	if err := r.WriteCSV(&csv); err != nil {
 		return nil, err
 	}
-	figures, err := r.Figures()
+	figures, err := e.Draw(r)
 	if err != nil {
 		return nil, err
 	}

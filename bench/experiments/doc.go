@@ -1,0 +1,2 @@
+// Package experiments has the list of all experiments.
+package experiments

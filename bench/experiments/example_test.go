@@ -1,0 +1,42 @@
+package experiments_test
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/bench/experiments"
+)
+
+func ExampleAll() {
+	for _, e := range experiments.All() {
+		fmt.Println(e.Name, e.Modes)
+	}
+	// Output:
+	// chain [virtual real]
+	// chain-rtt [virtual real]
+	// chain-length [virtual real]
+	// bandwidth [virtual real]
+	// overhead [real]
+	// observe-overhead [real]
+	// limits [virtual real]
+	// multilevel [virtual real]
+	// domino-commit [virtual]
+	// domino-percentile [virtual]
+	// domino-execution [virtual]
+	// domino-adapt [virtual]
+	// smr-throughput [real]
+	// smr-snapshots [real]
+	// smr-large [real]
+	// smr-idle [real]
+	// smr-failover [virtual]
+	// rc-ycsb-ops [virtual real]
+	// rc-ycsb-reads [virtual real]
+	// rc-retwis [virtual real]
+	// rc-contention [virtual real]
+	// rc-floor [virtual real]
+	// rc-throughput [real]
+	// rc-hot [real virtual]
+	// rc-away [real]
+	// rc-away-half [real]
+	// rc-large [real]
+	// rc-peers [real]
+}

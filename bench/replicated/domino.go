@@ -1,0 +1,318 @@
+package replicated
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// The settings of Domino's evaluation [Thesis §4.5.1]. There a client probes every 10 ms, here as
+// often as the protocol does by default; and there the clocks are those of a cloud, of which
+// nothing is said.
+const (
+	dominoEvery = time.Second / 200 // between two calls of a client
+	dominoKeys  = 1_000_000
+	dominoAlpha = 0.75
+	dominoSkew  = time.Millisecond // between any two clocks
+	// dominoRoundTrip is what nodes are told of the network at least, as by default: less would
+	// make them take a retransmission for a failure.
+	dominoRoundTrip = 100 * time.Millisecond
+)
+
+// dominoPoint is a system in a network, with a client at each site that writes 16 bytes 200 times a
+// second whatever becomes of the writes before.
+type dominoPoint struct {
+	network  string     // one of wan.Presets
+	clients  []wan.Site // nil: at all sites
+	protocol smr.Protocol
+	// options are those of protocol, if it is a variant of Domino.
+	options domino.Options
+	ack     smr.Ack
+	noise   wan.Noise
+	alpha   float64 // 0 is dominoAlpha
+	// curve names the figure that has the distribution of the latencies, "" if none has. figure
+	// names that of the rows of all sites together, sites that of each.
+	curve, figure, sites string
+}
+
+// dominoVariant returns the point with a variant of Domino.
+func (p dominoPoint) dominoVariant(o domino.Options) dominoPoint {
+	name := plan.Domino
+	if o.Direct {
+		name = plan.DominoDirect
+	}
+	p.protocol, p.options = domino.New(string(name), "Domino as configured.", o), o
+	return p
+}
+
+// dominoSystem returns the point with one of the catalog's protocols.
+func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
+	p.protocol, p.options = protocol, dominoOptions(protocol)
+	return p
+}
+
+// run measures the point for a time, and returns a row for all sites and one for each, and those of
+// the curve.
+func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration) ([]table.Row, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	d, err := wan.Preset(p.network)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := workload.Zipfian(dominoKeys, cmp.Or(p.alpha, dominoAlpha))
+	if err != nil {
+		return nil, err
+	}
+	setting := Setting{
+		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: dominoEvery, Clients: p.clients, Keys: keys,
+		RoundTrip: max(dominoRoundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: dominoSkew,
+	}
+	setting.WAN.Matrix = d.Matrix.WithNoise(p.noise)
+	measured, err := Latency(setting, lasting)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := p.bounds(d)
+	if err != nil {
+		return nil, err
+	}
+	return p.rows(measured, bounds), nil
+}
+
+// doing says what is measured.
+func (p dominoPoint) doing() string {
+	text := fmt.Sprintf("%s %s %v", p.network, p.protocol.Name, p.ack)
+	if p.isDomino() {
+		text += fmt.Sprintf(", slack %v, %s", p.options.Slack, p.variant())
+	}
+	if len(p.clients) > 0 {
+		text += fmt.Sprint(", clients at ", p.clients)
+	}
+	return fmt.Sprintf("%s, jitter: %v", text, p.noise)
+}
+
+func (p dominoPoint) isDomino() bool { return isDomino(p.protocol) }
+
+// isDomino tells whether a protocol is a variant of Domino.
+func isDomino(p smr.Protocol) bool {
+	return p.Name == string(plan.Domino) || p.Name == string(plan.DominoDirect)
+}
+
+// dominoOptions are those of a protocol of the catalog, the zero Options if it is no variant of
+// Domino.
+func dominoOptions(p smr.Protocol) domino.Options {
+	if p.Name == string(plan.DominoDirect) {
+		return domino.DirectOptions()
+	}
+	return domino.Options{}
+}
+
+// variant says what the options are, but for those that have columns of their own.
+func (p dominoPoint) variant() string {
+	if !p.isDomino() {
+		return "default"
+	}
+	o := p.options
+	o.Slack, o.Percentile = 0, 0
+	return cmp.Or(o.String(), "thesis")
+}
+
+// variantCells tell which variant of a system a row is about: what Domino adds to predicted
+// arrivals, and its options; of others what is said of theirs.
+func variantCells(protocol smr.Protocol, o domino.Options, others string) []table.Cell {
+	p := dominoPoint{protocol: protocol, options: o}
+	if !p.isDomino() {
+		return []table.Cell{table.Is("slack_ms", ""), table.Is("options", cmp.Or(others, p.variant()))}
+	}
+	return []table.Cell{table.Measure("slack_ms", table.Ms(o.Slack)), table.Is("options", p.variant())}
+}
+
+// bounds are what the model and physics say of a point.
+type bounds struct {
+	model, floor []plan.Row // of each client, in order; nil if there is nothing
+}
+
+// bounds returns what package plan says, of clients that count alike: half-way between two if as
+// many are above as below. Its delays are those of the papers' tables; noise comes on top.
+func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
+	s := plan.From(d)
+	s.Slack, s.Busy = p.options.Slack, true
+	if p.clients != nil {
+		s.Clients = nil
+		for _, site := range p.clients {
+			s.Clients = append(s.Clients, plan.Client{Site: site})
+		}
+	}
+	system, known := p.modelled()
+	rows, err := plan.Latencies(s, plan.Floor, system)
+	if err != nil {
+		return bounds{}, err
+	}
+	b := bounds{floor: plan.Of(rows, plan.Floor, p.ack)}
+	if known {
+		b.model = plan.Of(rows, system, p.ack)
+	}
+	return b, nil
+}
+
+// modelled returns whose model the point has, and whether there is one for its options. Who learns
+// of a command, and how late its time is, decides only when it is executed.
+func (p dominoPoint) modelled() (plan.System, bool) {
+	o := p.options
+	switch {
+	case p.protocol.Name == string(plan.FastPaxos):
+		return plan.FastPaxos, len(p.clients) == 1 // it has none for commands that collide
+	case p.protocol.Name == string(plan.Mencius):
+		// executed: its model is of others that do nothing, and skip their slots only when they
+		// hear of it
+		return plan.Mencius, p.ack == smr.AckDurable
+	case !p.isDomino():
+		return plan.System(p.protocol.Name), true
+	case o.Direct && (p.ack == smr.AckDurable || o.AllLearn && o.Arrival):
+		return plan.DominoDirect, true
+	}
+	return plan.Domino, !o.Direct && (p.ack == smr.AckDurable || !o.AllLearn && !o.Arrival)
+}
+
+// rows returns what was measured beside what is expected.
+func (p dominoPoint) rows(measured []SiteLatency, b bounds) []table.Row {
+	var all []time.Duration
+	var every dominoCounts
+	var each []table.Row
+	for i, m := range measured {
+		took := m.Took()
+		all = append(all, took...)
+		own := dominoCounts{calls: m.Answered, tried: m.Tried, taken: m.Taken}
+		every = dominoCounts{every.calls + own.calls, every.tried + own.tried, every.taken + own.taken}
+		each = append(each, p.row(string(m.Site), p.sites, took, own, bounds{part(b.model, i), part(b.floor, i)}))
+	}
+	rows := append([]table.Row{p.row("all", p.figure, all, every, b)}, each...)
+	if p.curve == "" {
+		return rows
+	}
+	return append(rows, dominoCurve(p.base(table.OfAll, p.curve), all)...)
+}
+
+// part returns the row of one client.
+func part(rows []plan.Row, i int) []plan.Row {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[i : i+1]
+}
+
+// dominoCounts are how many calls were answered, how many of them tried DFP, and how many of these
+// took the fast path.
+type dominoCounts struct{ calls, tried, taken int }
+
+// base returns what tells the row from others.
+func (p dominoPoint) base(site, figure string) table.Row {
+	variant := variantCells(p.protocol, p.options, "")
+	row := table.Row{
+		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site), table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()), table.Measure("skew_ms", table.Ms(dominoSkew)),
+		variant[1], table.Measure("alpha", cmp.Or(p.alpha, dominoAlpha)), table.Is("clients", dominoClients(p.clients)),
+	}
+	if p.options.Percentile > 0 {
+		row = append(row, table.Measure("percentile", 100*p.options.Percentile))
+	}
+	if figure != "" {
+		row = append(row, table.Is("figure", figure))
+	}
+	return row
+}
+
+// dominoClients names the sites that have a client.
+func dominoClients(sites []wan.Site) string {
+	if sites == nil {
+		return "all"
+	}
+	var names []string
+	for _, s := range sites {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, " and ")
+}
+
+// row sorts what it gets of latencies.
+func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCounts, b bounds) table.Row {
+	row := slices.Concat(p.base(site, figure), table.LatencyCells(took))
+	add := func(name string, rows []plan.Row) {
+		if len(rows) > 0 {
+			row = append(row, table.Measure(name+"_p50_ms", table.Ms(plan.Quantile(rows, 0.5))), table.Measure(name+"_p95_ms", table.Ms(plan.Quantile(rows, 0.95))))
+		}
+	}
+	add("model", b.model)
+	add("floor", b.floor)
+	row = append(row, table.Is("calls", len(took)))
+	if p.isDomino() {
+		row = append(row, table.Measure("dfp_pct", percent(n.tried, n.calls)))
+		if n.tried > 0 {
+			row = append(row, table.Measure("fast_path_pct", percent(n.taken, n.tried)))
+		}
+	}
+	return row
+}
+
+func percent(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
+
+// dominoCurve returns a row with the latency at each of some percentiles, for a figure with curves.
+// It sorts the latencies.
+func dominoCurve(base table.Row, took []time.Duration) []table.Row {
+	slices.Sort(took)
+	var rows []table.Row
+	for p := 2; p <= 98 && len(took) > 0; p += 4 {
+		rows = append(rows, slices.Concat(base, table.Row{table.Is("percent_of_calls", p), table.Measure("latency_ms", table.Ms(table.Quantile(took, float64(p)/100)))}))
+	}
+	return rows
+}
+
+// dominoFloorRows returns the distribution of the floor of an acknowledgement, as rows of a system.
+func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
+	d, err := wan.Preset(network)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := plan.Latencies(plan.From(d), plan.Floor)
+	if err != nil {
+		return nil, err
+	}
+	var took []time.Duration
+	for _, r := range plan.Of(rows, plan.Floor, ack) {
+		took = append(took, r.Latency)
+	}
+	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll), table.Is("ack", ack.String()), table.Is("figure", curve)}
+	return dominoCurve(base, took), nil
+}
+
+// dominoExperiment makes the points of an experiment.
+func dominoExperiment(o bench.Options, lasting time.Duration, points []dominoPoint) []bench.Point {
+	var out []bench.Point
+	for _, p := range points {
+		out = append(out, bench.Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) { return p.run(ctx, o.Seed, lasting) }})
+	}
+	return out
+}
+
+// dominoFloor is the floor's distribution as a point.
+func dominoFloor(network, curve string, ack smr.Ack) bench.Point {
+	return bench.Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) { return dominoFloorRows(network, curve, ack) }}
+}
+
+// catalogOf returns the catalog's protocols of some names, or all.
+func catalogOf(names ...string) []smr.Protocol {
+	return slices.DeleteFunc(catalog.Protocols(), func(p smr.Protocol) bool { return len(names) > 0 && !slices.Contains(names, p.Name) })
+}

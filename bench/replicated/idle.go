@@ -1,0 +1,108 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/service"
+)
+
+func smrIdle() bench.Experiment {
+	return bench.Experiment{
+		Name:    "smr-idle",
+		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
+		Modes:   []bench.Mode{bench.Real},
+		Measure: bench.Points(idlePoints),
+		Figures: []figure.Spec{{
+			Suffix: "cpu", Title: "Three processes whose groups have nothing to do", Y: "cpu_ms_per_s", YLabel: "milliseconds of processor time per second",
+			Across: []string{"system"}, Series: []string{"groups"},
+		}},
+	}
+}
+
+// idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as
+// well.
+func idlePoints(o bench.Options) []bench.Point {
+	var points []bench.Point
+	protocols := catalog.Protocols()
+	if o.Quick {
+		protocols = protocols[:1]
+	}
+	for _, p := range protocols {
+		groups := []int{64}
+		if p.Name == "raft" || p.Name == "multipaxos" {
+			groups = bench.Pick(o, []int{1, 512}, []int{1, 64, 512})
+		}
+		for _, n := range groups {
+			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
+				if o.Program == "" {
+					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+				}
+				return idleRow(ctx, o, p, n)
+			}})
+		}
+	}
+	return points
+}
+
+func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
+	err = bench.WithTempDir(func(dir string) error {
+		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
+		if err != nil {
+			return err
+		}
+		defer g.close()
+		if err := g.ready(ctx); err != nil {
+			return err
+		}
+		if err := g.wait(ctx, bench.Pick(o, 2*time.Second, 8*time.Second)); err != nil {
+			return err
+		}
+		began, used := time.Now(), g.servers.CPU()
+		if err := g.wait(ctx, bench.Pick(o, 3*time.Second, 10*time.Second)); err != nil {
+			return err
+		}
+		spent := g.servers.CPU() - used
+		rows = []table.Row{{table.Is("system", p.Name), table.Is("groups", groups), table.Measure("cpu_ms_per_s", table.Ms(spent)/time.Since(began).Seconds())}}
+		return nil
+	})
+	return rows, err
+}
+
+// ready waits until every replica of every group takes commands.
+func (s *served) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		all, err := s.client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(one service.Status) bool { return !one.Ready }) {
+			return nil
+		}
+		if err := s.wait(ctx, 200*time.Millisecond); err != nil {
+			return fmt.Errorf("the service is not ready: %w", err)
+		}
+	}
+}
+
+// wait lets time pass, unless a server ends.
+func (s *served) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-s.servers.Context().Done():
+		return context.Cause(s.servers.Context())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,46 @@
+package table
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Quantile returns the q-quantile of sorted values by nearest rank: the smallest
+// value that at least q of all are not above. It is 0 without values.
+func Quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	// The subtraction keeps 0.9*10, which is just above 9 in binary, at rank 9.
+	rank := int(math.Ceil(q*float64(len(sorted)) - 1e-9))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// Median returns the middle value, or the mean of the middle two; NaN without values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(values))
+	m := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[m]
+	}
+	return (s[m-1] + s[m]) / 2
+}
+
+// LatencyCells returns the usual figures of latencies, which it sorts.
+func LatencyCells(took []time.Duration) []Cell {
+	slices.Sort(took)
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	return []Cell{
+		Measure("mean_ms", Ms(sum)/float64(max(len(took), 1))), Measure("p50_ms", Ms(Quantile(took, 0.5))),
+		Measure("p95_ms", Ms(Quantile(took, 0.95))), Measure("p99_ms", Ms(Quantile(took, 0.99))),
+	}
+}
+
+func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
