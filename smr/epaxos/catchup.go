@@ -169,7 +169,7 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 		o.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 		return
 	}
-	out, ok, err := r.state.SendSnapshot(env)
+	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}

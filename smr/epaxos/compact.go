@@ -91,18 +91,14 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 
 // saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
 // that a replica that lags a little needs no snapshot; all of it while the one before is on its way
-// to somebody, who goes on from there, and what an earlier one needs as long as State.HeldCut says.
+// to somebody, who goes on from there.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
 		r.noSnapshot(env, err)
 	case done:
 		r.snapshot = r.state.Saved()
-		held := r.state.HeldCut(r.out, r.snapshot, r.cfg.LogBytes) < r.snapshot
 		for p := range r.rows {
-			if held {
-				break
-			}
 			to := r.onDisk[p]
 			if stable := r.saving.stable[p]; len(r.out) == 0 {
 				to = stable - (stable-to)/8

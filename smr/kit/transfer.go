@@ -108,12 +108,12 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 
 // SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If
 // another one takes its place before all of it was read, the transfer fails.
-func (s *State) SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
+func SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
 	h, err := readSnapshotHead(env)
 	if err != nil || !h.there() {
 		return nil, false, err
 	}
-	return &Outgoing{slot: h.slot, passed: s.passedBytes, from: &storedReader{head: h}}, true, nil
+	return &Outgoing{slot: h.slot, from: &storedReader{head: h}}, true, nil
 }
 
 // Slot returns the slot of the snapshot.

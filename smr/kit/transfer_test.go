@@ -324,7 +324,7 @@ func TestStoredSnapshotGoesInSteps(t *testing.T) {
 		t.Fatal(len(want.Data), ok, err)
 	}
 	keys.end()
-	out, ok, err := new(State).SendSnapshot(env)
+	out, ok, err := SendSnapshot(env)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -350,7 +350,7 @@ func TestStoredSnapshotGoesInSteps(t *testing.T) {
 		t.Errorf("%d bytes of slot %d arrived, not %d of %d", len(got.Data), got.Slot, len(want.Data), want.Slot)
 	}
 	// One that is replaced while it is read is not sent, and its timer says so.
-	out, _, _ = new(State).SendSnapshot(env)
+	out, _, _ = SendSnapshot(env)
 	env.Begin(0)
 	out.Continue(env, 2, 1, time.Second)
 	b.do(func() { b.Save(b.env, Snapshot{Slot: b.slot, Data: randomBytes(1, 5_000_000)}) })
