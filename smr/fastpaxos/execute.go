@@ -31,7 +31,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 			r.answerReads(env)
 		}
 	}
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, nil); ok {
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), nil); ok {
 		r.cut(env, to)
 	}
 }
