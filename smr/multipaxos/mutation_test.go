@@ -31,7 +31,7 @@ func mutations() []plant.Bug {
 		},
 		{
 			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: test,
-			Old: "index: max(r.commit, r.lead.start)", New: "index: func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
+			Old: "m.Queries, max(r.commit, r.lead.start)", New: "m.Queries, func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
 		},
 		{
 			Name: "one follower's vote is not waited for", Dir: dir, Test: test,

@@ -37,7 +37,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
-			Old: "q.round > confirmed || ", New: "q.round > confirmed && !MUTANT || ",
+			Old: "\t\tr.lead.reads.Answer(env, r.state, voters)\n",
+			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.state, voters)\n",
 		},
 		{
 			Name: "a leader that reaches no majority goes on", Dir: dir, Test: "TestLeaderWithoutMajorityStops",
