@@ -53,7 +53,7 @@ func plants() []plant.Bug {
 			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n\t}\n",
 		},
 		{
-			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/24",
+			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
 			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n",
 		},
 		{

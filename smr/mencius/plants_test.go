@@ -79,7 +79,7 @@ func plants() []plant.Bug {
 			Old: "\treturn r.state.Applied() + window\n", New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
 		},
 		{
-			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/4",
+			Name: "reads ask nobody", Dir: dir, Test: "TestReadsWaitForTheNextEpoch",
 			Old: "\tvoters := r.epoch.members\n", New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
 		},
 		{
