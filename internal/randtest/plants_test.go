@@ -144,6 +144,7 @@ func unseen() map[string]string {
 		"tree spendUnasked":       "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers",
 		"tree neverPin":           "goroutines that race for equal effects on one context may be stopped, pinned or not",
 		"tree trustRelatives":     "a goroutine of a Group that uses the context around it is noticed, and its run pinned; futures show it in few programs",
+		"tree readAhead":          "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
 		"tree keepOrder":          "one program in a thousand shows it",
 	}
 }
