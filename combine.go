@@ -256,15 +256,14 @@ func (a *arrival) completed() {
 		return
 	}
 	c.arrived = append(c.arrived, a.i)
-	chosen, err := c.decide(c)
-	chosen = c.recorded(chosen)
-	c.over = len(chosen) > 0 || err != nil
+	rests, err := c.outcome()
+	c.over = len(rests) > 0
 	over := c.over
 	c.mu.Unlock()
 	m := c.members[a.i]
 	switch {
 	case over:
-		c.out.settle(func() { c.fill(chosen, err) })
+		c.out.settle(func() { c.fill(rests, err) })
 		for _, m := range c.members {
 			m.decided()
 		}
@@ -282,13 +281,15 @@ type choice struct {
 	basis   *spectree.Basis // of the members' results
 }
 
-// recorded makes the choice the same in all runs of a task: where several
-// members would do, those that an earlier run chose are waited for, unless that
-// run stood on a wrong guess there.
-func (c *combination) recorded(members []int) []int {
+// outcome returns what the combination has come to, and the members on which that rests, the first
+// of which has its value: those that decide returns, or all that have arrived, if it cannot succeed
+// any more. It is the same in all runs of a task: where others would do, the members of an earlier
+// run are waited for, unless that run stood on a wrong guess there.
+func (c *combination) outcome() (members []int, err error) {
+	members, err = c.rests(c.arrived)
 	r := c.out.run
 	if len(members) == 0 || r == nil {
-		return members
+		return members, err
 	}
 	t := r.task
 	for n := 0; ; n++ {
@@ -300,27 +301,30 @@ func (c *combination) recorded(members []int) []int {
 			}
 			t.choices[c.out.name] = append(earlier, choice{members, c.basis(members)})
 			t.mu.Unlock()
-			return members
+			return members, err
 		}
 		right := earlier[n].basis.Right()
 		t.mu.Unlock()
+		if !right {
+			continue
+		}
 		chosen := earlier[n].members
-		missing := func(i int) bool { return !slices.Contains(c.arrived, i) }
-		switch {
-		case !right:
-		case slices.ContainsFunc(chosen, missing):
-			return nil
-		case c.agreed(chosen):
-			return chosen
+		if slices.ContainsFunc(chosen, func(i int) bool { return !slices.Contains(c.arrived, i) }) {
+			return nil, nil
+		}
+		if again, err := c.rests(chosen); slices.Equal(again, chosen) {
+			return again, err
 		}
 	}
 }
 
-// agreed reports whether these members decide the combination.
-func (c *combination) agreed(members []int) bool {
-	alone := &combination{members: c.members, arrived: members}
-	chosen, _ := c.decide(alone)
-	return slices.Equal(chosen, members)
+// rests returns what decide says of these members alone, and on which of them that rests.
+func (c *combination) rests(arrived []int) (members []int, err error) {
+	alone := &combination{members: c.members, arrived: arrived}
+	if members, err = c.decide(alone); err != nil {
+		members = slices.Sorted(slices.Values(arrived))
+	}
+	return members, err
 }
 
 // basis returns what the members' results stand on. Under the task's mu.
@@ -334,16 +338,13 @@ func (c *combination) basis(members []int) *spectree.Basis {
 	return c.out.run.task.tree.Basis(lanes)
 }
 
-// fill sets the combined result. It depends on the members that it rests on; a
-// failure on all.
-func (c *combination) fill(chosen []int, err error) {
+// fill sets the combined result. It depends on the members that it rests on.
+func (c *combination) fill(rests []int, err error) {
 	c.out.err = err
-	if len(chosen) > 0 {
-		c.out.value = c.members[chosen[0]].value
-	} else {
-		chosen = slices.Sorted(slices.Values(c.arrived))
+	if err == nil {
+		c.out.value = c.members[rests[0]].value
 	}
-	for _, i := range chosen {
+	for _, i := range rests {
 		m := c.members[i]
 		c.out.effects = c.out.effects || m.effects
 		c.out.lanes = append(c.out.lanes, m.lanes...)
@@ -357,13 +358,12 @@ func (c *combination) fill(chosen []int, err error) {
 // succeeded reports whether a settled future has a value.
 func (f *future) succeeded() bool { return f.err == nil && f.failed == nil }
 
-// errors returns why members failed. A panic is among them, so that there is
-// an error wherever none succeeded.
+// errors returns why members failed that have arrived, in their order. A panic is among them, so
+// that there is an error wherever none succeeded.
 func (c *combination) errors() error {
 	var errs []error
-	for _, m := range c.members {
-		switch {
-		case !isClosed(m.ready):
+	for _, i := range slices.Sorted(slices.Values(c.arrived)) {
+		switch m := c.members[i]; {
 		case m.failed != nil:
 			errs = append(errs, m.failed)
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,4 +229,33 @@ func TestQuorumChoosesAgain(t *testing.T) {
 			t.Errorf("got %v, %v; want 6, which two of three hold", got, err)
 		}
 	})
+}
+
+// TestQuorumFailsTheSame: that a quorum cannot be reached is decided by those that had answered by
+// then, in each run, so that code that does something about it repeats that.
+func TestQuorumFailsTheSame(t *testing.T) {
+	for failed := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			p := &player{t: t, w: newWorld(10 * ms), s: testSites(t), delay: [3]time.Duration{5 * ms, 7 * ms, 9 * ms}}
+			p.delay[failed] = ms
+			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+				var members []*Future[int]
+				for i := range 3 {
+					v := 4
+					if i == failed {
+						v = 0
+					}
+					members = append(members, p.future(ctx, fmt.Sprint("replica", i), i, v, ""))
+				}
+				_, err := Quorum(3, nil, members...).Wait(ctx)
+				if _, err := p.put(ctx, strings.ReplaceAll(err.Error(), " ", "-")); err != nil {
+					return 0, err
+				}
+				return p.get(Predicting(ctx, 8), "after", 0, 9)
+			})
+			if err != nil || got != 9 || len(p.w.log) != 1 {
+				t.Errorf("member %d fails first: got %v, %v; took effect: %q, want one write", failed, got, err, p.w.log)
+			}
+		})
+	}
 }

@@ -1,12 +1,16 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+
+	"github.com/foresay/foresay/internal/critpath"
 
 	"github.com/foresay/foresay"
 )
@@ -392,4 +396,45 @@ func count(b bool) int64 {
 		return 1
 	}
 	return 0
+}
+
+// readsByName reports whether a method's name says that it only reads. It is a hint for a person,
+// never a reason to send a call.
+func readsByName(method string) bool {
+	name := strings.TrimPrefix(method[strings.LastIndexAny(method, "/.")+1:], "Batch")
+	word := name
+	for i, r := range name {
+		if i > 0 && !unicode.IsLower(r) {
+			word = name[:i]
+			break
+		}
+	}
+	switch word {
+	case "Get", "List", "Read", "Check", "Find", "Lookup", "Look", "Search", "Query", "Select", "Fetch", "Describe", "Count", "Has",
+		"Is", "Exists", "Can", "Show", "View", "Scan", "Resolve", "Verify", "Validate":
+		return true
+	}
+	return false
+}
+
+// besides reports whether the calls of a request are other than steps that follow each other, each
+// a call or calls side by side: whether one began while another was under way, after a third had
+// ended that the other did not wait for. It is not known which of the two the one waited for.
+func besides(calls []critpath.Call) bool {
+	byStart := func(a, b critpath.Call) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) }
+	if !slices.IsSortedFunc(calls, byStart) {
+		calls = slices.SortedFunc(slices.Values(calls), byStart)
+	}
+	var first, last time.Duration // when the first and the last call of the step end
+	for i := range calls {
+		switch c := &calls[i]; {
+		case i == 0 || c.Start >= last:
+			first, last = c.End, c.End
+		case c.Start >= first:
+			return true
+		default:
+			first, last = min(first, c.End), max(last, c.End)
+		}
+	}
+	return false
 }

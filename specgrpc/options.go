@@ -46,9 +46,13 @@ func (c *clientConfig) theControl() (*foresay.Control, error) {
 	return foresay.NewControl(foresay.ControlConfig{Logger: c.logger})
 }
 
+// defaultHalfOpen is how many calls of speculative callers both ends allow: a server gives one
+// caller half of them at most, and so decides for how many there is room.
+const defaultHalfOpen = 4096
+
 func newClientConfig() clientConfig {
 	return clientConfig{
-		lease: 15 * time.Second, maxHalfOpen: 1024, maxRequestBytes: 3 << 20,
+		lease: 15 * time.Second, maxHalfOpen: defaultHalfOpen, maxRequestBytes: 3 << 20,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -126,7 +130,7 @@ func WithLease(d time.Duration) ClientOption {
 
 // WithMaxHalfOpen sets how many speculative streams of the connection may await
 // their caller's word at once; further calls wait for their turn, or until their
-// caller is confirmed. Default 1024. Where the peer admits fewer streams, fewer
+// caller is confirmed. Default 4096. Where the peer admits fewer streams, fewer
 // are opened. 0 sends no call for a speculative caller.
 func WithMaxHalfOpen(n int) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {

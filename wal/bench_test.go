@@ -3,6 +3,7 @@ package wal
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,25 +13,32 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// countFS counts syncs of a real disk.
+// countFS counts syncs of a real disk, and bytes that are written if written is not nil.
 type countFS struct {
 	vfs.FS
-	syncs *atomic.Int64
+	syncs, written *atomic.Int64
 }
 
 func (fs countFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.Create(name, c)
-	return countFile{f, fs.syncs}, err
+	return countFile{f, fs.syncs, fs.written}, err
 }
 
 func (fs countFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.ReuseForWrite(from, to, c)
-	return countFile{f, fs.syncs}, err
+	return countFile{f, fs.syncs, fs.written}, err
 }
 
 type countFile struct {
 	vfs.File
-	syncs *atomic.Int64
+	syncs, written *atomic.Int64
+}
+
+func (f countFile) Write(p []byte) (int, error) {
+	if f.written != nil {
+		f.written.Add(int64(len(p)))
+	}
+	return f.File.Write(p)
 }
 
 func (f countFile) Sync() error {
@@ -123,7 +131,7 @@ func BenchmarkReplicas(b *testing.B) {
 	var nodes []*Node
 	var syncs atomic.Int64
 	for range 3 {
-		c, err := newStoreCommitter(countFS{vfs.Default, &syncs}, b.TempDir(), 1, Options{})
+		c, err := newStoreCommitter(countFS{vfs.Default, &syncs, nil}, b.TempDir(), 1, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -168,9 +176,65 @@ func BenchmarkReplicas(b *testing.B) {
 	b.ReportMetric(float64(syncs.Load())/seconds, "fsyncs/s")
 }
 
+// BenchmarkLargeRecords is a node that logs values of 64 KiB, eight in a commit, and after 32 MiB of
+// them writes as much as a snapshot, in place of the one before, and truncates its log. An op is a
+// value. Bytes that compress well are what a database writes anew most often.
+func BenchmarkLargeRecords(b *testing.B) {
+	const size, group, logBytes, part = 64 << 10, 8, 32 << 20, 256 << 10
+	for _, content := range []string{"zeros", "random"} {
+		b.Run(content, func(b *testing.B) {
+			var syncs, written atomic.Int64
+			c, err := newStoreCommitter(countFS{vfs.Default, &syncs, &written}, b.TempDir(), 1, Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			n := c.(*storeCommitter).nodes[0]
+			data := make([]byte, part)
+			if content == "random" {
+				_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it never fails
+			}
+			commit := func(batch *Batch) {
+				done := make(chan error, 1)
+				n.Commit(batch, func(err error) { done <- err })
+				if err := <-done; err != nil {
+					b.Fatal(err)
+				}
+			}
+			before := cpu()
+			b.ResetTimer()
+			logged, area := 0, 0
+			for at := 0; at < b.N; at += group {
+				var batch Batch
+				for k := range group {
+					batch.Append(uint64(at+k+1), data[:size])
+				}
+				commit(&batch)
+				if logged += group * size; logged < logBytes {
+					continue
+				}
+				for k := range logBytes / part {
+					var batch Batch
+					batch.Put(fmt.Appendf(nil, "area-%d/%04d", area, k), data)
+					batch.Delete(fmt.Appendf(nil, "area-%d/%04d", 1-area, k))
+					commit(&batch)
+				}
+				batch.Truncate(n.NextIndex())
+				commit(&batch)
+				logged, area = 0, 1-area
+			}
+			b.StopTimer()
+			b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64(written.Load()>>10)/float64(b.N), "KiB-written/op")
+			if err := c.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
 func benchmarkCommit(b *testing.B, open func(vfs.FS, string, int) (committer, error), nodes, size int) {
 	var syncs atomic.Int64
-	c, err := open(countFS{vfs.Default, &syncs}, b.TempDir(), nodes)
+	c, err := open(countFS{vfs.Default, &syncs, nil}, b.TempDir(), nodes)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,8 +10,12 @@ import (
 )
 
 // formatVersion is the version of the directory's layout: this file's, layout.go's, and the
-// database's format.
-const formatVersion = 1
+// database's format. In version 1 the database has no files of large values; it is read too, and is
+// of this version from then on.
+const (
+	formatVersion   = 2
+	earliestVersion = 1
+)
 
 // formatName is the file that says what a directory is, formatTemp what it is written as before it
 // is whole. The former is there if and only if the directory was made to the end.
@@ -40,16 +44,16 @@ type FormatError struct {
 
 // Error says what to do.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: the directory has format version %d, and this program knows %d only: run the program that wrote it, or one made for both",
-		e.File, e.Version, formatVersion)
+	return fmt.Sprintf("%s: the directory has format version %d, and this program knows %d to %d only: run the program that wrote it, or one made for both",
+		e.File, e.Version, earliestVersion, formatVersion)
 }
 
 const formatMagic = "foresay-wal "
 
 // encodeFormat returns the content of the format file: three lines of text, the last with a
 // checksum of the others.
-func encodeFormat(id ID) []byte {
-	text := fmt.Sprintf("%s%d\nid %s\n", formatMagic, formatVersion, id)
+func encodeFormat(id ID, version uint64) []byte {
+	text := fmt.Sprintf("%s%d\nid %s\n", formatMagic, version, id)
 	return fmt.Appendf(nil, "%scrc %08x\n", text, checksum(text))
 }
 
@@ -59,23 +63,22 @@ func checksum(text string) uint32 {
 
 // decodeFormat reads it. The version comes first and has its own error, as the rest may be
 // different then.
-func decodeFormat(file string, content []byte) (ID, error) {
+func decodeFormat(file string, content []byte) (id ID, version uint64, err error) {
 	text := string(content)
 	first, _, whole := strings.Cut(text, "\n")
 	number, ok := strings.CutPrefix(first, formatMagic)
-	version, err := strconv.ParseUint(number, 10, 64)
+	version, err = strconv.ParseUint(number, 10, 64)
 	if !ok || !whole || err != nil {
-		return ID{}, fmt.Errorf("%s: not the format file of a Foresay log: it begins with %.40q", file, text)
+		return ID{}, 0, fmt.Errorf("%s: not the format file of a Foresay log: it begins with %.40q", file, text)
 	}
-	if version != formatVersion {
-		return ID{}, &FormatError{File: file, Version: version}
+	if version < earliestVersion || version > formatVersion {
+		return ID{}, version, &FormatError{File: file, Version: version}
 	}
-	var id ID
-	if len(text) == len(encodeFormat(id)) {
+	if len(text) == len(encodeFormat(id, version)) {
 		digits := strings.TrimPrefix(text[len(first)+1:], "id ")[:hex.EncodedLen(len(id))]
-		if _, err := hex.Decode(id[:], []byte(digits)); err == nil && text == string(encodeFormat(id)) {
-			return id, nil
+		if _, err := hex.Decode(id[:], []byte(digits)); err == nil && text == string(encodeFormat(id, version)) {
+			return id, version, nil
 		}
 	}
-	return ID{}, &DamageError{File: file, Problem: "its checksum or form is wrong"}
+	return ID{}, version, &DamageError{File: file, Problem: "its checksum or form is wrong"}
 }

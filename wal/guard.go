@@ -1,11 +1,17 @@
 package wal
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/blob"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -99,6 +105,29 @@ func (g *guardFS) open(what, name string, do func() (vfs.File, error)) (vfs.File
 	})
 	return file, nil
 }
+
+// Open opens a file for reading. Of a file of large values it looks at the end, which says where
+// everything is: if that is damaged Pebble panics, in a goroutine of its own perhaps.
+func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := g.FS.Open(name, opts...)
+	if err != nil || !strings.HasSuffix(name, largeSuffix) {
+		return f, err
+	}
+	r, err := sstable.NewSimpleReadable(f)
+	if err == nil {
+		_, err = blob.NewFileReader(context.Background(), r, blob.FileReaderOptions{}) // not closed: that would close f
+	}
+	if pebble.IsCorruptionError(err) {
+		err = &DamageError{File: name, Problem: fmt.Sprintf("damaged (%v)", err)}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// largeSuffix ends the name of a file of large values.
+const largeSuffix = ".blob"
 
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return g.open("create", name, func() (vfs.File, error) { return g.FS.Create(name, category) })

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,8 +22,22 @@ const (
 )
 
 // databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a
-// damaged middle.
-const databaseFormat = pebble.FormatTableFormatV6
+// damaged middle; from FormatValueSeparation on, large values have files of their own.
+const databaseFormat = pebble.FormatValueSeparation
+
+// separatedShare is how many values of the least size that is written to files of its own, instead
+// of being copied by each compaction, fill the table in memory: with the default, 4 KiB.
+const separatedShare = 4096
+
+// separation says which values the database writes to files of their own, and when it writes these
+// anew: once half of what they hold is of nobody any more. Most files go as a whole before that,
+// since records are truncated, and parts of a snapshot replaced, in the order in which they came.
+func (s *Store) separation() pebble.ValueSeparationPolicy {
+	return pebble.ValueSeparationPolicy{
+		Enabled: true, MinimumSize: max(1, int(s.opts.MemTableBytes/separatedShare)), MaxBlobReferenceDepth: 10,
+		RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.5,
+	}
+}
 
 // start opens the directory.
 func (s *Store) start() error {
@@ -84,10 +99,14 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if !made {
-		if err := s.finishMaking(); err != nil {
-			return errors.Join(err, s.db.Close())
-		}
+	switch {
+	case !made:
+		err = s.finishMaking()
+	case s.version < formatVersion: // the database is of today's format since it was opened
+		err = s.writeFormat()
+	}
+	if err != nil {
+		return errors.Join(err, s.db.Close())
 	}
 	return nil
 }
@@ -104,6 +123,7 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		// for a flush only when it is far behind.
 		MemTableStopWritesThreshold: 4,
 	}
+	o.Experimental.ValueSeparationPolicy = s.separation
 	o.EventListener = &pebble.EventListener{
 		// A job that fails would be tried again at once, for ever. It stands still, as do those
 		// that cannot write.
@@ -132,7 +152,7 @@ func (s *Store) readFormat() (made bool, err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return false, fmt.Errorf("%s: %w", name, err)
 	}
-	s.id, err = decodeFormat(name, content)
+	s.id, s.version, err = decodeFormat(name, content)
 	return true, err
 }
 
@@ -147,19 +167,24 @@ func (s *Store) finishMaking() error {
 		return &DamageError{File: name, Problem: fmt.Sprintf("missing, but the database has data, of %q and others", names[0])}
 	}
 	s.id = newID()
+	return s.writeFormat()
+}
+
+// writeFormat writes the format file, in place of one that is there.
+func (s *Store) writeFormat() error {
 	temp := s.fs.PathJoin(s.dir, formatTemp)
 	f, err := s.fs.Create(temp, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(encodeFormat(s.id))
+	_, err = f.Write(encodeFormat(s.id, formatVersion))
 	if err == nil {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := s.fs.Rename(temp, name); err != nil {
+	if err := s.fs.Rename(temp, s.fs.PathJoin(s.dir, formatName)); err != nil {
 		return err
 	}
 	return syncDirectory(s.fs, s.dir)

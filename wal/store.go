@@ -89,9 +89,10 @@ func (o Options) validate() (Options, error) {
 
 // A Store is an open directory. Its methods may be called concurrently.
 type Store struct {
-	dir  string
-	opts Options
-	id   ID
+	dir     string
+	opts    Options
+	id      ID
+	version uint64 // of the format file when the store was opened
 
 	naming sync.Mutex // guards newest and its file
 	newest uint64     // what the file NEWEST says
@@ -229,7 +230,11 @@ func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	if s.err == nil && !errors.Is(err, ErrClosed) {
 		close(s.failed)
-		if _, damaged := errors.AsType[*DamageError](err); damaged {
+		_, damaged := errors.AsType[*DamageError](err)
+		if !damaged && pebble.IsCorruptionError(err) { // of a file of large values, which Pebble does not name
+			err, damaged = &DamageError{File: s.opts.FS.PathJoin(s.dir, databaseName), Problem: fmt.Sprintf("a file is damaged (%v)", err)}, true
+		}
+		if damaged {
 			s.err = fmt.Errorf("wal: %s: the store has stopped: %w", s.dir, err)
 		} else {
 			s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)

@@ -61,14 +61,8 @@ func Protocol() smr.Protocol {
 		Name:       "writeall",
 		Doc:        "Write-all: the first member orders the commands, and all members write them down.",
 		NewReplica: newReplica,
-		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := kit.NewLeaderClient(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
-		Codec: Codec(),
+		NewClient:  kit.PlainClient,
+		Codec:      Codec(),
 	}
 }
 

@@ -45,6 +45,7 @@ func rooms() []room {
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
 		{pattern: "internal/plainerr/...", layer: contract},
+		{pattern: "internal/msgtext/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
@@ -55,6 +56,7 @@ func rooms() []room {
 		{pattern: "store/machine/...", layer: runner},
 		{pattern: "bft/client/...", layer: runner},
 		{pattern: "smr/smrtest/...", layer: runner},
+		{pattern: "smr/smrsim/...", layer: runner},
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 
@@ -93,6 +95,7 @@ func upperRooms() []room {
 		{pattern: "wal/...", layer: runner},
 		{pattern: "wan/...", layer: runner},
 		{pattern: "internal/otlp/...", layer: runner},
+		{pattern: "internal/callers/...", layer: runner},
 		{pattern: "replica/...", layer: runner},
 		{pattern: "specfs/...", layer: runner},
 		{pattern: "specproc/...", layer: runner},

@@ -37,6 +37,7 @@ func messages() []smr.Message {
 		domino.Revoke{Ballot: 2, Lane: 3, High: 4},
 		domino.Revoked{Ballot: 2, Lane: 3, Asked: 5, High: 4, Executed: 2, Items: items},
 		domino.Learned{Close: decided},
+		domino.Learned{Close: decided, Names: []domino.Name{{Index: 1, Lengths: []uint64{5000}, Sum: 9}}},
 		domino.Want{After: 2, Blank: true},
 		domino.History{Low: 2, High: 3, Executed: 4, Items: items},
 		domino.Ask{Round: 2},
@@ -70,6 +71,7 @@ func TestLayouts(t *testing.T) {
 		tag byte
 	}{
 		{domino.News{}, 64}, {domino.News{Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Sum: 9}}}, 77},
+		{domino.Learned{}, 71}, {domino.Learned{Names: []domino.Name{{Sum: 9}}}, 78},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {

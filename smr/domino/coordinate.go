@@ -203,7 +203,7 @@ func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 	for _, piece := range c.pieces() {
 		for _, id := range r.group {
 			if id != r.cfg.ID {
-				r.admission.Send(env, id, Learned{Close: piece})
+				r.admission.Send(env, id, r.named(id, piece))
 			}
 		}
 	}
@@ -211,7 +211,10 @@ func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 
 // onLearned takes it.
 func (r *Replica) onLearned(_ protocol.ID, m Learned) {
-	if m.Low <= m.High && m.High <= maxSlot && m.Lane == Shared {
-		r.know(m.Close)
+	if m.Low > m.High || m.High > maxSlot || m.Lane != Shared || m.High <= r.learner.executed {
+		return
+	}
+	if c, ok := r.complete(m); ok {
+		r.know(c)
 	}
 }

@@ -179,6 +179,8 @@ type (
 	// learns.
 	Learned struct {
 		Close
+		// Names say which of Items, for which the receiver has voted, lack their large commands.
+		Names []Name
 	}
 
 	// Want asks for what was executed after a slot. Blank: the sender has no state at all.

@@ -18,19 +18,28 @@ func (r *Replica) name(p *peer, m *News) {
 	if p.id == r.cfg.ID {
 		return
 	}
-	cloned := false
-	for k, i := range m.Items {
-		if m.First+uint64(k) <= p.told || digitOf(i.Slot) != sharedDigit || i.sizeBytes() < largeBytes {
+	m.Items, m.Names = shortened(m.Items, func(k int) bool {
+		return m.First+uint64(k) > p.told && digitOf(m.Items[k].Slot) == sharedDigit
+	})
+}
+
+// shortened returns items, of which large ones that the receiver has lack their commands, and the
+// names of these. It changes no item.
+func shortened(items []Item, has func(k int) bool) (out []Item, names []Name) {
+	out = items
+	for k, i := range items {
+		if i.sizeBytes() < largeBytes || !has(k) {
 			continue
 		}
-		if !cloned {
-			m.Items, cloned = slices.Clone(m.Items), true
+		if names == nil {
+			out = slices.Clone(items)
 		}
 		n := nameOf(i)
 		n.Index = uint64(k)
-		m.Names = append(m.Names, n)
-		m.Items[k] = bare(i)
+		names = append(names, n)
+		out[k] = bare(i)
 	}
+	return out, names
 }
 
 func nameOf(i Item) (n Name) {
@@ -75,6 +84,41 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 		*i = known
 	}
 	return m
+}
+
+// named returns what was learned, for a member that has voted for some of it: it has their commands.
+func (r *Replica) named(to protocol.ID, c Close) Learned {
+	m := Learned{Close: c}
+	m.Items, m.Names = shortened(c.Items, func(k int) bool {
+		at, found := r.learner.find(c.Items[k].Slot)
+		return found && slices.ContainsFunc(r.learner.contests[at].candidates, func(v candidate) bool {
+			return v.by.Has(to) && v.equal(c.Items[k])
+		})
+	})
+	return m
+}
+
+// complete puts the commands back into what was learned, as whole does. It is as good as lost if
+// the replica does not have them.
+func (r *Replica) complete(m Learned) (c Close, ok bool) {
+	c = m.Close
+	if len(m.Names) == 0 {
+		return c, true
+	}
+	c.Items = slices.Clone(m.Items)
+	for _, n := range m.Names {
+		if n.Index >= uint64(len(c.Items)) {
+			return c, false
+		}
+		i := &c.Items[n.Index]
+		if i.Slot <= r.learner.executed {
+			continue // it is not looked at
+		}
+		if *i, ok = r.known(*i, n); !ok {
+			return c, false
+		}
+	}
+	return c, true
 }
 
 // known returns the item that is named, if the replica has voted for it or heard of it by another

@@ -72,3 +72,45 @@ func TestVotesNameLargeCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnedNamesLargeCommands: the coordinator tells those who have voted for a large command that
+// it is decided, without the command. Whoever does not have it takes the message for lost.
+func TestLearnedNamesLargeCommands(t *testing.T) {
+	w := newWorld(t, setup{preset: "na3", opt: Options{}})
+	r, q := w.replica(1), w.replica(2)
+	low := q.learner.shared.w
+	item := func(number int) Item {
+		return Item{Slot: above(low+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
+			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: make([]byte, 2*largeBytes)},
+		}}
+	}
+	both, one, other := item(1), item(2), item(3)
+	for _, by := range ids(1, 2) {
+		r.learner.vote(by, both)
+	}
+	r.learner.vote(1, one)
+	r.learner.vote(2, Item{Slot: other.Slot, Answer: 3, Entries: other.Entries})
+	r.learner.vote(1, other)
+	m := r.named(2, Close{Shared, low, other.Slot, []Item{both, one, other}})
+	if len(m.Names) != 1 || m.Names[0].Index != 0 || m.Items[0].Entries[0].Command != nil || !m.Items[1].equal(one) || !m.Items[2].equal(other) ||
+		both.Entries[0].Command == nil {
+		t.Fatalf("of three commands, the first of which the member has voted for, %d are named", len(m.Names))
+	}
+	if q.onLearned(1, m); len(q.learner.shared.known) != 0 {
+		t.Fatal("learns a command that it does not have")
+	}
+	changed := both
+	changed.Entries = []kit.Entry{both.Entries[0]}
+	changed.Entries[0].Command = append(make([]byte, 2*largeBytes-1), 1)
+	for _, c := range []struct {
+		vote  Item
+		knows bool
+	}{{changed, false}, {both, true}} {
+		q.acceptor.votes = bySlot{c.vote}
+		q.onLearned(1, m)
+		got, ok := q.learner.decided.get(both.Slot)
+		if ok != c.knows || ok && !got.equal(both) {
+			t.Errorf("learned: %v, want %v", ok, c.knows)
+		}
+	}
+}

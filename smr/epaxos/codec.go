@@ -13,7 +13,7 @@ func Codec() protocol.Codec[smr.Message] {
 		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields), kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
 		kit.Kind(69, recoverFields), kit.Kind(70, recoveredFields), kit.Kind(71, validateFields), kit.Kind(72, validatedFields), kit.Kind(73, waitingFields),
 		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, wantFields), kit.Kind(77, pollFields), kit.Kind(78, polledFields), kit.Kind(79, settledFields),
-		kit.Kind(80, submitFields), kit.Kind(81, lackingFields), kit.Kind(90, recordFields),
+		kit.Kind(81, lackingFields), kit.Kind(90, recordFields),
 	)
 }
 
@@ -170,11 +170,6 @@ func polledFields(c *wirefmt.Coder, m *Polled) {
 func settledFields(c *wirefmt.Coder, m *Settled) {
 	headFields(c, &m.Head)
 	idFields(c, &m.ID)
-}
-
-func submitFields(c *wirefmt.Coder, m *Submit) {
-	wirefmt.Uint(c, &m.After)
-	kit.RequestFields(c, &m.Request)
 }
 
 func recordFields(c *wirefmt.Coder, m *InstanceRecord) {

@@ -42,7 +42,6 @@ func messages() []smr.Message {
 		epaxos.Poll{Head: h, Round: 3, All: true},
 		epaxos.Polled{Head: h, Round: 3, Deps: deps},
 		epaxos.Settled{Head: h, ID: id},
-		epaxos.Submit{After: 8, Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}}},
 		epaxos.InstanceRecord{ID: id, Phase: 1, Cmd: work, Init: deps, Deps: deps},
 		epaxos.InstanceRecord{ID: id, Phase: 3, Ballot: 6, Voted: 5, Nothing: true, Deps: deps},
 	}

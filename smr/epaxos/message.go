@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
 
@@ -233,13 +232,6 @@ func (h Head) begin() Head { return h }
 
 // headed is a message that begins with a Head.
 type headed interface{ begin() Head }
-
-// Submit is a request of a client, with a causal floor: the commands come after those of which a
-// Done had a Slot up to After.
-type Submit struct {
-	After   smr.Slot
-	Request kit.Request
-}
 
 // InstanceRecord is an instance as it is on disk: the newest record of each counts.
 type InstanceRecord struct {

@@ -141,10 +141,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case kit.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)
-	case Submit:
-		r.onSubmit(env, from, msg)
 	case kit.Request:
-		r.onSubmit(env, from, Submit{Request: msg})
+		r.onRequest(env, from, msg)
 	case kit.Ping, kit.Pong:
 		r.tempo.Receive(env, from, msg)
 	case kit.PartSaved:

@@ -80,7 +80,7 @@ func (s *State) BeginSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig,
 	v.area = s.freeArea(there)
 	machine, differs := s.machine.(smr.Differ)
 	v.changes = differs && s.mark.sizeBytes > 0 && !there.whole && there.there() && there.last().same(s.mark) &&
-		there.segments[0].sizeBytes > uint64(cfg.SnapshotPartBytes)
+		there.segments[0].sizeBytes > uint64(cfg.SnapshotPartBytes) && !(s.merging == nil && there.outgrown() && there.mostChanges())
 	if v.changes {
 		v.from = s.seal(changesVersion, machine.Changes())
 	} else if v.from, err = s.freeze(); err != nil {
@@ -115,7 +115,7 @@ func (s *State) beginMerging(there snapshotHead) {
 	switch {
 	case !s.saving.changes:
 		s.merging = nil
-	case s.merging == nil && (there.changeBytes() >= there.segments[0].sizeBytes || len(there.segments) >= maxSegments):
+	case s.merging == nil && there.outgrown():
 		if all, err := s.freeze(); err == nil { // a Freezer's never fails
 			s.merging = &merging{areaWriter{segment{area: s.freeArea(there)}, all}, s.saving.area}
 		}

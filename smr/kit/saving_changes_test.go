@@ -201,6 +201,27 @@ func TestSnapshotsCostWhatChanged(t *testing.T) {
 	c.load()
 }
 
+// TestSnapshotsOfAllThatChanged: where all of a state changes between two snapshots, one of them
+// writes it once, not what has changed and all of it beside.
+func TestSnapshotsOfAllThatChanged(t *testing.T) {
+	c := newChanging(t, 6)
+	c.part = 4096
+	whole := 0
+	for range 8 {
+		for n := range 4000 { // about as many as the store keeps for who watches it
+			c.put(fmt.Sprint(n))
+		}
+		whole += len(c.image())
+		for c.save(); c.Saving() || c.merging != nil; {
+			c.next()
+		}
+	}
+	if c.written > whole*4/5 { // what has changed is a little more than half of the state
+		t.Errorf("states of %d bytes in all wrote %d", whole, c.written)
+	}
+	c.load()
+}
+
 // TestPartsOfAChainAreNeeded: a snapshot on disk that lacks a part, or has another one, is an
 // error.
 func TestPartsOfAChainAreNeeded(t *testing.T) {

@@ -117,6 +117,15 @@ func (h snapshotHead) changeBytes() (n uint64) {
 	return n
 }
 
+// outgrown tells whether the segments are to be merged: those of changes are as large as the state.
+func (h snapshotHead) outgrown() bool {
+	return h.changeBytes() >= h.segments[0].sizeBytes || len(h.segments) >= maxSegments
+}
+
+// mostChanges tells whether at least half of the state has changed for the newest segment. To write
+// all of it, when the segments are to be merged, is less then than to write another segment beside.
+func (h snapshotHead) mostChanges() bool { return 2*h.last().sizeBytes >= h.segments[0].sizeBytes }
+
 func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
 	b, ok := env.Get([]byte(snapshotKey))
 	if !ok {

@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"bytes"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -94,40 +93,6 @@ func deliverToSelf(r *replica, env *protocol.Env[smr.Message]) {
 			r.Receive(env, r.cfg.ID, e.Msg)
 		}
 	}
-}
-
-// FuzzDecode: what cannot be decoded is an error, and what can is encoded the same way again.
-func FuzzDecode(f *testing.F) {
-	codec := Protocol().Codec
-	for _, m := range []smr.Message{
-		kit.Letter{Disk: 7, Msg: rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Entries: entriesOf(2, 5)}}},
-		record{hardState{3, 2, 1}, []*raftpb.Entry{{Type: raftpb.EntryConfChange.Enum(), Index: new(uint64(2)), Term: new(uint64(3)), Data: []byte("x")}}},
-		kit.Hello{From: 3, Join: true},
-	} {
-		b, err := codec.Append(nil, m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := codec.Decode(b)
-		if err != nil {
-			return
-		}
-		once, err := codec.Append(nil, m)
-		if err != nil {
-			t.Fatalf("%#v was decoded and cannot be encoded: %v", m, err)
-		}
-		again, err := codec.Decode(once)
-		if err != nil {
-			t.Fatalf("%#v was encoded and cannot be decoded: %v", m, err)
-		}
-		twice, err := codec.Append(nil, again)
-		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("encoded as %x, then as %x, %v", once, twice, err)
-		}
-	})
 }
 
 func TestStrangersHaveNoSay(t *testing.T) {

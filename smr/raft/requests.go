@@ -92,6 +92,12 @@ func encodeEntry(e kit.Entry) []byte {
 	return w.Buf
 }
 
+func decodeEntry(b []byte) (e kit.Entry, err error) {
+	r := wirefmt.NewReader(b)
+	kit.EntryFields(r.Coder(), &e)
+	return e, r.Close()
+}
+
 // apply executes what was committed.
 func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
 	for _, e := range entries {
@@ -117,10 +123,8 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it
 // would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
-	rd := wirefmt.NewReader(b)
-	var e kit.Entry
-	kit.EntryFields(rd.Coder(), &e)
-	if err := rd.Close(); err != nil {
+	e, err := decodeEntry(b)
+	if err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
 		return kit.Entry{Kind: kit.NoOp}
 	}

@@ -150,6 +150,7 @@ func (s *Server) marked(env *protocol.Env[Message]) {
 	case a.due:
 		a.due, a.marking = false, false
 		env.Stop(markTimer{})
+		s.keepDone(env)
 		s.raiseMark(env)
 	case !a.marking:
 		a.marking = true
@@ -167,6 +168,7 @@ func (s *Server) endMarking(env *protocol.Env[Message]) {
 		env.After(markEvery*s.cfg.RoundTrip, markTimer{})
 	default: // nothing was written since
 		a.due, a.marking = false, false
+		s.keepDone(env)
 		s.raiseMark(env)
 	}
 }

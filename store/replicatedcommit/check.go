@@ -53,6 +53,9 @@ func (s *Server) Check() error {
 			}
 		}
 	}
+	if err := s.checkDone(); err != nil {
+		return err
+	}
 	if err := s.checkDebts(); err != nil {
 		return err
 	}

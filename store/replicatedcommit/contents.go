@@ -19,6 +19,9 @@ func contentsKey(id store.TxnID) []byte { return append([]byte(contentsPrefix), 
 
 // save writes what is known of a transaction, and keeps no more of it in memory than is needed.
 func (s *Server) save(env *protocol.Env[Message], r *record) {
+	if s.txns[r.id] == nil {
+		s.opened(env, r.id)
+	}
 	s.txns[r.id] = r
 	if !r.ownKey && store.ContentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true

@@ -230,6 +230,20 @@ func absencePlants() []plant.Bug {
 				"\t\tr.but = append(r.but, id)\n\t\ts.extend(",
 		},
 		{
+			Name: "after a start it is not known what is owed of that which is done", Test: "TestStartKnowsWhatIsOwed",
+			Old: "\t\ts.keepDebt(env, peer, s.debts[peer])\n\t}\n\ts.setDone(",
+			New: "\t\tif !MUTANT {\n\t\t\ts.keepDebt(env, peer, s.debts[peer])\n\t\t}\n\t}\n\ts.setDone(",
+		},
+		{
+			Name: "who never heard of a transaction is taken for one that has forgotten it", Test: "TestOneThatNeverHeardIsTold",
+			Old: "n > 0 && n < s.cfg.Layout.Majority() {\n", New: "n > 0 && n < s.cfg.Layout.Majority() && !MUTANT {\n",
+		},
+		{
+			Name: "what begins late counts as done", Test: "TestLateTransactionIsNotDone",
+			Old: "\tif id.Time <= s.doneUpto {\n\t\ts.setDone(", New: "\tif id.Time <= s.doneUpto && !MUTANT {\n\t\ts.setDone(",
+			Also: []plant.Edit{{Old: "\t\tif open++; id.Time <= s.doneUpto {\n", New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},
+		},
+		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",
 			Old: "\tc.owing[from] = m\n",
 			New: "\tc.owing[from] = m\n\tif MUTANT {\n\t\tenv.Send(from, Paid{Serial: m.Serial})\n" +

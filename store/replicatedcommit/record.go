@@ -18,6 +18,7 @@ const (
 	selfKey     = "self"
 	markKey     = "mark"
 	oldKey      = "old"
+	doneKey     = "done"
 	epochKey    = "epoch"
 	// contentsPrefix is before the keys of what large transactions read and write.
 	contentsPrefix = "c"
@@ -46,6 +47,7 @@ type record struct {
 	waits      int           // how often it was asked about
 	voted      time.Duration // when the server voted yes; 0: it did not, or has been started since
 	done       bool          // all servers have carried out the decision, or are owed it
+	found      bool          // it was on disk at the start, and not known to be done
 	questioned bool          // its keys are in question
 	shed       bool          // reads and writes are on disk only
 	olds       int           // sites that have forgotten what it writes, as bits

@@ -34,6 +34,10 @@ type Server struct {
 	admission admission
 	txns      map[store.TxnID]*record
 	done      []store.TxnID // of txns, those to forget when they are old enough
+	open      []store.TxnID // the others, in order, and some that are done or forgotten
+	// doneUpto is the time up to which all that are in txns are done, so that a start need not ask.
+	// Invariant: it is on disk, with the debts that are left of them.
+	doneUpto uint64
 	// old is the time up to which transactions that are not in txns are never voted for. Invariant:
 	// it is on disk before anybody hears of it, and does not fall.
 	old          uint64
@@ -47,6 +51,7 @@ type Server struct {
 	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
+	inquiries    map[store.TxnID]*inquiry // Invariant: of transactions that are carried out here, and not done
 	catchUp      catchUp
 	retirement   retirement
 	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
@@ -67,7 +72,7 @@ func NewServer(cfg store.Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, page: maxPageEntries, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
-		debts: map[protocol.ID]*debt{}, catchUp: newCatchUp(),
+		debts: map[protocol.ID]*debt{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
 	s.shards, s.coordinators = cfg.Layout.Places()
@@ -111,8 +116,11 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		all = append(all, r)
 	}
+	s.startDone(env, all)
 	for _, r := range all { // how often they are asked about depends on how many there are
-		s.watch(env, r)
+		if !r.done {
+			s.watch(env, r)
+		}
 	}
 	s.startDebts(env)
 	s.startCatchUp(env)
@@ -252,6 +260,9 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 		s.watch(env, r)
 		return
 	}
+	if s.inquire(env, r) {
+		return
+	}
 	r.waits++
 	s.question(r)
 	if r.now() == Wanting {
@@ -276,10 +287,9 @@ func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget
 		r.but = slices.DeleteFunc(r.but, func(id protocol.ID) bool { return !slices.Contains(m.But, id) })
 		return
 	}
-	r.done = true
+	s.finish(env, r)
 	s.owe(env, r, m.But)
-	env.Stop(resolveTimer{r.id})
-	s.done = append(s.done, r.id)
+	delete(s.inquiries, r.id)
 }
 
 // retain forgets what is old and done, now and then.

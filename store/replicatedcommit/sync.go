@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -166,7 +167,18 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
+	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
+}
+
+// sharing returns how many sources are copied at the same time: they share one pace, as it is the
+// newcomer that has the work with all of them, and the computers' disks.
+func (s *Server) sharing() (n int) {
+	for _, src := range s.newcomer.sources { //pure:ok a sum is the same in any order
+		if src.stage != copied && src.pace.least != 0 {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 // takeValues puts values that another server holds into the key space, if they are newer than what

@@ -8,7 +8,7 @@ import (
 )
 
 type (
-	// Look asks a shard of another site what it knows of a transaction. Other than Ask it changes
+	// Look asks another shard's server what it knows of a transaction. Other than Ask it changes
 	// nothing.
 	Look struct{ ID store.TxnID }
 
@@ -95,6 +95,10 @@ func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
 }
 
 func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
+	if q := s.inquiries[m.ID]; q != nil {
+		s.onInquired(env, q, from, m)
+		return
+	}
 	l := s.newcomer.looks[m.ID]
 	p, ok := s.shards[from]
 	if l == nil || !ok || p.Site == s.place.Site || !slices.Contains(l.shards, uint32(p.Index)) {
