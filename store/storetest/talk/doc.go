@@ -2,8 +2,8 @@
 // what clients, coordinators and servers say to each other. Package transcript says how they are
 // written.
 //
-// The sites are a, b, ...; so are their coordinators, and their servers are a/0, a/1, ..., one
-// for each shard. Client c1 is at site a, c2 at b. Transactions are t1, t2, ..., in the order in which
+// The sites are a, b, ...; so are their coordinators, and their servers are a/0, a/1, ..., one for
+// each shard. Client c1 is at site a, c2 at b. Transactions are t1, t2, ..., in the order in which
 // they come up, and so are the versions that they write. The family's own commands are
 //
 //	begin sites=3 shards=1 clients=1 rtt=20ms
