@@ -35,6 +35,7 @@ const waiversRule = "waivers"
 func rules() []rule {
 	return []rule{
 		{"layers", checkLayers},
+		{"authors", checkAuthors},
 		{"pure", checkPure},
 		{"registration", checkRegistration},
 		{"globals", checkGlobals},
