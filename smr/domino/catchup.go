@@ -93,6 +93,9 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
 		kept += len(r.past.items[spare-1].Entries)
 	}
+	for held := r.state.HeldCut(r.transfers, r.snapshot, r.cfg.LogBytes); spare > 0 && r.past.items[spare-1].Slot > held; {
+		spare--
+	}
 	if spare > 0 {
 		r.past.base = r.past.items[spare-1].Slot
 		r.past.items = slices.Delete(r.past.items, 0, spare) // a part of the slice would hold the commands of all of it

@@ -261,6 +261,31 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 	}
 }
 
+// TestLateChangeComesBehind: with three, the proposer of a change that no other one knew needs one
+// of those that made a command durable. Whichever it reaches, the change comes behind the command.
+func TestLateChangeComesBehind(t *testing.T) {
+	for late := range protocol.ID(2) {
+		late++
+		th := newTheatre(t, 3)
+		change := th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+		asks := th.take(func(m mail) bool { return m.to == late })
+		th.deliver(func(mail) bool { return false }) // the own vote arrives
+		th.propose(3, work("dd", "k"))
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3-late })
+		id := th.propose(1, work("c", "k"))
+		th.deliver(among(1, 2))
+		if i := th.nodes[1].find(id); !i.decided() || !i.deps.has(th.nodes[1].find(change)) {
+			t.Fatalf("the command is %v, after %v", i.phase, i.deps)
+		}
+		th.mail = append(th.mail, asks...)
+		th.deliver(among(late, 3))
+		got, i := th.nodes[3].find(change), th.nodes[3].find(id)
+		if len(asks) == 0 || got.phase != committed || got.nothing || !got.deps.has(i) {
+			t.Errorf("%d asked of replica %d late, and the change is %v, nothing %v, after %v", len(asks), late, got.phase, got.nothing, got.deps)
+		}
+	}
+}
+
 // TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its
 // lost proposer, and conflicts with one that was executed and forgotten. What says so is the
 // checkpoint after it.

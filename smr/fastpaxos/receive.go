@@ -142,7 +142,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		// one that failed is asked for again
 		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state); ok {
+		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.progress.Transfers()); ok {
 			r.cut(env, to)
 		}
 	}

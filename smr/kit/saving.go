@@ -53,6 +53,7 @@ type saver struct {
 	underWay int // parts that are not known to be on disk
 
 	weightBytes int // of the entries that were applied since the last snapshot
+	passedBytes int // and since the start
 	savedBytes  int // of that snapshot
 	wholeBytes  int // of the last one that was of all of the state
 	saved       smr.Slot

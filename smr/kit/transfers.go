@@ -39,6 +39,18 @@ func (t Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID, self 
 	return false
 }
 
+// HeldCut returns up to which slot a log may be cut, at most to a given one: whoever is being sent
+// a state goes on from there with the log, or would need another state. As long as fewer bytes were
+// applied since that state was made than a log may have, ReplicaConfig.LogBytes, it holds the cut.
+func (s *State) HeldCut(t Transfers, to smr.Slot, logBytes int) smr.Slot {
+	for _, out := range t { //pure:ok the least of all
+		if !out.failed && s.passedBytes-out.passed < logBytes {
+			to = min(to, out.slot)
+		}
+	}
+	return to
+}
+
 // OnWanted takes an answer of a replica and sends more, or returns the transfer, which is over, if
 // the replica has all of it.
 func (t Transfers) OnWanted(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotWanted, self Incarnation, patience time.Duration) (done *Outgoing) {

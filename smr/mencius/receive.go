@@ -69,7 +69,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Look:
 		r.onLook(env, from, m)
 	case Seen:
-		r.onSeen(env, member, m)
+		r.onSeen(env, from, m)
 	}
 	about, ok := msg.(placed)
 	if !ok {
@@ -115,7 +115,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		// one that failed is asked for again
 		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state); ok {
+		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.progress.Transfers()); ok {
 			r.cut(env, to)
 		}
 	case proposeTimer:

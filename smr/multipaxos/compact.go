@@ -8,7 +8,7 @@ import (
 
 // maybeSnapshot writes a snapshot when one is due, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, nil); ok {
+	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, r.lead.transfers, nil); ok {
 		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 	}
 }

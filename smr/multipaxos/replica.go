@@ -267,7 +267,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case kit.TransferTimer:
 		r.lead.transfers.OnTimer(env, t.To, r.admission.Own(), r.times(kit.ChunkPatience)) // one that failed is asked for again
 	case kit.SaveTimer:
-		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state); ok {
+		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state, r.lead.transfers); ok {
 			r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 		}
 	}

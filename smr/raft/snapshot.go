@@ -151,7 +151,7 @@ func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 // truncate forgets what the snapshot covers, but for a part that a replica that lags a little still
 // gets from the log.
 func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
-	upTo := uint64(r.lastSnapshot) - slack
+	upTo := uint64(r.state.HeldCut(r.transfers, r.lastSnapshot-smr.Slot(slack), r.cfg.LogBytes))
 	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
 	if rec, ok := r.core.log.compact(max(upTo, r.core.log.prior.index)); ok {
 		first = min(first, rec)
