@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -45,7 +46,7 @@ func TestRefusedIsNotInVain(t *testing.T) {
 func TestPlainServerIsAskedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
-		c := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})))
+		c := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})))
 		get := func(ctx context.Context) (int, error) {
 			_, err := c.Get(ctx, &kvpb.GetRequest{Key: "a"})
 			return 0, err
