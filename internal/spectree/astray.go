@@ -70,8 +70,8 @@ func (t *Tree) ahead(l *Lane) bool {
 
 // hasty reports whether a call without effects is new in a lane that has yet to make what has
 // happened there, in all runs that make it. It waits for that, as a call with effects does: the
-// goroutine that makes the one may be the one that then makes the other, by another way than the one
-// that was right, and would read what it is about to do. Where code gave calls up, what it made
+// goroutine that makes the one may be the one that then makes the other, by another way than that
+// which was right, and would read what it is about to do. Where code gave calls up, what it made
 // before may not be made again.
 func (t *Tree) hasty(c *Call) bool {
 	return c.hasty && c.send == unsent && !c.answered && !t.gaveUp() &&
