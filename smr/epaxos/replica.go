@@ -263,7 +263,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.ticking = false
 		r.onTick(env)
 	case kit.TransferTimer:
-		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) // one that failed is asked for again
+		// one that failed is asked for again
+		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

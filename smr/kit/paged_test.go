@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPaged plays with a Paged beside a slice, and looks that nothing is kept of what was forgotten.
+// TestPaged plays with a Paged beside a slice, and looks that nothing is kept of what was
+// forgotten.
 func TestPaged(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var v Paged[int]

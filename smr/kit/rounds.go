@@ -17,8 +17,8 @@ type Rounds struct {
 	held    HeldQueries
 }
 
-// roundAnswer is the newest answer of a replica: to which question, and up to which slot it knows of
-// something.
+// roundAnswer is the newest answer of a replica: to which question, and up to which slot it knows
+// of something.
 type roundAnswer struct {
 	round uint64
 	slot  smr.Slot

@@ -9,9 +9,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestRounds has queries come, questions be asked, and answers come late, twice or never, at random.
-// A query is answered only after a majority of the voters has answered a question that was asked
-// after it came, and up to the slot that they told; and when they all answer, all queries are.
+// TestRounds has queries come, questions be asked, and answers come late, twice or never, at
+// random. A query is answered only after a majority of the voters has answered a question that was
+// asked after it came, and up to the slot that they told; and when they all answer, all queries
+// are.
 func TestRounds(t *testing.T) {
 	voters := []protocol.ID{1, 2, 3, 4, 5}
 	type query struct {
