@@ -2,8 +2,11 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -208,3 +211,13 @@ var ErrNoProgram = errors.New("Options.Program is empty: servers are processes o
 
 // syncTime is what a sync of a disk takes in virtual time, where it is modelled.
 const SyncTime = time.Millisecond
+
+// random returns a generator that depends on the seed and on what it is for, so
+// that no draw depends on how many others were made.
+func Random(seed uint64, purpose ...uint64) *rand.Rand {
+	h := fnv.New64a()
+	for _, p := range purpose {
+		h.Write(binary.LittleEndian.AppendUint64(nil, p))
+	}
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

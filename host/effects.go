@@ -225,6 +225,10 @@ func (n *Node[M]) send(to protocol.ID, msg M) error {
 	case n.addr.ID:
 		n.self = append(n.self, msg)
 	default:
+		if n.spec.Carry != nil {
+			n.spec.Carry(to, msg)
+			return nil
+		}
 		var err error
 		refs := n.refs[:0]
 		if n.sharing != nil {

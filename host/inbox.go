@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -171,6 +172,13 @@ func (b *inbox[M]) close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.take(nil)
+}
+
+// Arrive hands the node a message of another one that came by other means than the host's network:
+// see Spec.Carry. Its size counts as those of the network do. It does not wait; when there is no
+// room the message is lost, and the node is told by Broken.
+func (n *Node[M]) Arrive(from protocol.ID, msg M, sizeBytes int) {
+	n.inbox.add([]input[M]{{msg: msg, from: from, size: int32(min(sizeBytes, math.MaxInt32))}})
 }
 
 // Deliver hands a message of the application to the node. If too many wait, it waits until ctx is

@@ -22,6 +22,9 @@ type Spec[M any] struct {
 	// App gets what the node sends to protocol.App, in order. The node waits for it, so it must not
 	// wait for anything itself. nil: nobody.
 	App func(msg M)
+	// Carry takes what the node sends to other nodes in place of the host's network. The node waits
+	// for it, as for App. What these answer is handed to Arrive. nil: the network.
+	Carry func(to protocol.ID, msg M)
 	// Committed gets how long each commit to the disk took until it was durable. The disk waits for
 	// it. nil: nobody.
 	Committed func(took time.Duration)

@@ -3,9 +3,9 @@ package sim
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -118,7 +118,7 @@ func (t *trace[M]) note(s *Sim[M], n *node[M], text string) {
 }
 
 // String returns a line of text, such as "12.5ms #17 node 2: receives from 1:
-// multipaxos.Accept{...}".
+// Accept ballot=1.1 first=4".
 func (l *line[M]) String() string {
 	head := fmt.Sprintf("%v #%d ", l.at, l.step)
 	if l.node != 0 {
@@ -173,17 +173,15 @@ func peerName(id protocol.ID) string {
 	return fmt.Sprint(id)
 }
 
-// describe returns a value for people: its type and what it holds.
+// describe returns a value for people: its kind and what it holds.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nil"
 	case string:
 		return fmt.Sprintf("%q", shorten(v))
-	case fmt.Stringer, error:
-		return shorten(fmt.Sprint(v))
 	}
-	return shorten(fmt.Sprintf("%T", v) + strings.TrimPrefix(fmt.Sprintf("%+v", v), "&"))
+	return shorten(msgtext.Format(nil).Of(v))
 }
 
 func quoteBytes(b []byte) string {

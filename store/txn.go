@@ -88,6 +88,18 @@ func ValidAccesses(reads []Read, writes []Write) error {
 	return nil
 }
 
+// ContentBytes returns how large the keys and values of a transaction's reads and writes are.
+func ContentBytes(reads []Read, writes []Write) int {
+	n := 0
+	for _, a := range reads {
+		n += len(a.Key)
+	}
+	for _, w := range writes {
+		n += len(w.Key) + len(w.Bytes)
+	}
+	return n
+}
+
 // A Buffer is what one attempt of a transaction has read and is to write. Its zero value is ready.
 // It is not safe for concurrent use.
 type Buffer struct {

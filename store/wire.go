@@ -47,3 +47,65 @@ func TxnFields(c *wirefmt.Coder, m *Txn) {
 	wirefmt.List(c, &m.Reads, MinAccessBytes, readFields)
 	WritesFields(c, &m.Writes)
 }
+
+// RequestKinds are those of what clients and sites say, for a protocol's codec. Their tags are
+// below 16.
+func RequestKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields), wirefmt.NewKind[Message](3, commitRequestFields), wirefmt.NewKind[Message](4, siteVoteFields), wirefmt.NewKind[Message](5, decidedFields),
+		wirefmt.NewKind[Message](6, busyFields),
+	}
+}
+
+func readRequestFields(c *wirefmt.Coder, m *ReadRequest) {
+	wirefmt.Uint(c, &m.Ref)
+	wirefmt.String(c, &m.Key)
+	PriorityFields(c, &m.Priority)
+}
+
+func readReplyFields(c *wirefmt.Coder, m *ReadReply) {
+	wirefmt.Uint(c, &m.Ref)
+	ValueFields(c, &m.Value)
+	wirefmt.Bool(c, &m.Pending)
+	wirefmt.Uint(c, &m.Hint)
+	wirefmt.Bool(c, &m.Queued)
+}
+
+func commitRequestFields(c *wirefmt.Coder, m *CommitRequest) {
+	TxnFields(c, &m.Txn)
+	wirefmt.Bool(c, &m.Recover)
+	wirefmt.Bool(c, &m.Firm)
+	wirefmt.Bool(c, &m.Hold)
+}
+
+func siteVoteFields(c *wirefmt.Coder, m *SiteVote) {
+	VersionFields(c, &m.ID)
+	ShardsFields(c, &m.Shards)
+	wirefmt.Bool(c, &m.Yes)
+	ReasonFields(c, &m.Reason)
+	wirefmt.Uint(c, &m.Hint)
+	wirefmt.List(c, &m.Current, 6, CurrentFields)
+}
+
+func decidedFields(c *wirefmt.Coder, m *Decided) {
+	VersionFields(c, &m.ID)
+	wirefmt.Enum(c, &m.Verdict, 0, Aborted, "verdict")
+	ReasonFields(c, &m.Reason)
+}
+
+func busyFields(c *wirefmt.Coder, m *Busy) { VersionFields(c, &m.ID) }
+
+// ShardsFields are those of a list of shards.
+func ShardsFields(c *wirefmt.Coder, shards *[]uint32) { wirefmt.List(c, shards, 1, wirefmt.Uint32) }
+
+// CurrentFields are a Current's.
+func CurrentFields(c *wirefmt.Coder, m *Current) {
+	wirefmt.String(c, &m.Key)
+	wirefmt.Bool(c, &m.Locked)
+	ValueFields(c, &m.Value)
+}
+
+// ReasonFields are a Reason's.
+func ReasonFields(c *wirefmt.Coder, reason *Reason) {
+	wirefmt.Enum(c, reason, 0, Overloaded, "reason")
+}

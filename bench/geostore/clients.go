@@ -9,7 +9,8 @@ import (
 
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/front"
+	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -17,7 +18,7 @@ import (
 // Clients are connected to a store.
 type Clients struct {
 	players []player
-	conns   []*rcgrpc.Conn
+	conns   []*front.Conn
 }
 
 // Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to
@@ -42,8 +43,8 @@ func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients,
 }
 
 func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
-	conn, err := rcgrpc.Dial(rcgrpc.Config{
-		Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site), RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
+	conn, err := front.Dial(front.Config{
+		Protocol: replicatedcommit.Protocol(), Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site), RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
 	})
 	if err != nil {
 		return err

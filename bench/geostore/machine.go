@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/foresay/foresay/host"
-	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store"
+	storemachine "github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wal"
 	"github.com/foresay/foresay/wan"
@@ -20,7 +21,7 @@ type machine struct {
 	peers, clients net.Listener
 	disk           func(name string) (host.Disk, error)
 	wal            *wal.Store // nil: its disks are in memory
-	node           *rcnode.Node
+	node           *storemachine.Node
 	stop           context.CancelFunc
 	ended          chan struct{}
 }
@@ -39,8 +40,8 @@ func (s *Store) run(m *machine) (err error) {
 	if err := s.openDisks(m); err != nil {
 		return err
 	}
-	m.node, err = rcnode.Open(rcnode.Config{
-		Cluster: "bench", Topology: s.topology, Machine: machineName(m.site), Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
+	m.node, err = storemachine.Open(storemachine.Config{
+		Protocol: replicatedcommit.Protocol(), Cluster: "bench", Topology: s.topology, Machine: machineName(m.site), Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
 		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain,
 		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger,
 	})
@@ -122,7 +123,7 @@ func (s *Store) Restart(site wan.Site) error {
 }
 
 // Status returns how the servers of a site are that runs.
-func (s *Store) Status(ctx context.Context, site wan.Site) ([]replicatedcommit.ServerStatus, error) {
+func (s *Store) Status(ctx context.Context, site wan.Site) ([]store.ServerStatus, error) {
 	m, err := s.machine(site)
 	if err != nil {
 		return nil, err

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/front"
 	rc "github.com/foresay/foresay/store/replicatedcommit"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
 )
 
 // startRivalEtcd starts etcd. A third of the clients share a connection, to a member of their own.
@@ -75,7 +76,7 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 	if err != nil {
 		return r, err
 	}
-	var conns []*rcgrpc.Conn
+	var conns []*front.Conn
 	var clients []*client.Client
 	end := func() {
 		for _, c := range conns {
@@ -84,7 +85,7 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 		servers.Close()
 	}
 	for i := range peersServers {
-		conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: topology, Insecure: true, RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
+		conn, err := front.Dial(front.Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true, RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
 		if err != nil {
 			end()
 			return r, err
@@ -135,7 +136,7 @@ type rivalOptions struct{ roundTrip, retain time.Duration }
 
 // rivalFiles writes the store's file and those of its machines, and returns where the pages of
 // their metrics are.
-func rivalFiles(dir string, o rivalOptions) (t rc.Topology, pages, files []string, err error) {
+func rivalFiles(dir string, o rivalOptions) (t store.Topology, pages, files []string, err error) {
 	type machine struct {
 		Name   string `json:"name"`
 		Peers  string `json:"peers"`
@@ -146,7 +147,7 @@ func rivalFiles(dir string, o rivalOptions) (t rc.Topology, pages, files []strin
 		Number   int       `json:"number"`
 		Machines []machine `json:"machines"`
 	}
-	t = rc.Topology{Epoch: 1, Shards: rcShards}
+	t = store.Topology{Epoch: 1, Shards: rcShards}
 	var sites []site
 	for i := range peersServers {
 		m := machine{Name: fmt.Sprint("site-", i+1)}
@@ -157,7 +158,7 @@ func rivalFiles(dir string, o rivalOptions) (t rc.Topology, pages, files []strin
 			return t, nil, nil, err
 		}
 		sites = append(sites, site{m.Name, i + 1, []machine{m}})
-		t.Sites = append(t.Sites, rc.TopologySite{Name: m.Name, Number: i + 1, Machines: []rc.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
+		t.Sites = append(t.Sites, store.TopologySite{Name: m.Name, Number: i + 1, Machines: []store.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
 	}
 	write := func(name string, content map[string]any) error {
 		b, err := json.Marshal(content)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -45,7 +45,7 @@ type Config struct {
 // A Store is running machines, one at each site, and the network between them.
 type Store struct {
 	cfg      Config
-	topology replicatedcommit.Topology
+	topology store.Topology
 	network  *shape.Network
 	longest  time.Duration // round trip, for timeouts
 	machines []*machine
@@ -97,16 +97,16 @@ func (s *Store) seed(purpose uint64) uint64 {
 func (s *Store) start(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running, s.failed = errgroup.WithContext(ctx)
-	s.topology = replicatedcommit.Topology{Epoch: 1, Shards: s.cfg.Shards}
+	s.topology = store.Topology{Epoch: 1, Shards: s.cfg.Shards}
 	for i, site := range s.cfg.Matrix.Sites() {
 		m := &machine{site: site, number: i}
 		if err := s.listen(m); err != nil {
 			return err
 		}
 		s.machines = append(s.machines, m)
-		s.topology.Sites = append(s.topology.Sites, replicatedcommit.TopologySite{
+		s.topology.Sites = append(s.topology.Sites, store.TopologySite{
 			Name: string(site), Number: i + 1,
-			Machines: []replicatedcommit.Machine{{Name: machineName(site), Peers: m.peers.Addr().String(), Client: m.clients.Addr().String()}},
+			Machines: []store.Machine{{Name: machineName(site), Peers: m.peers.Addr().String(), Client: m.clients.Addr().String()}},
 		})
 	}
 	for _, m := range s.machines {

@@ -1,14 +1,13 @@
 package replicated
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -42,21 +41,18 @@ const firstClient = protocol.ID(1000)
 // cluster is a Setting that runs.
 type cluster struct {
 	Setting
-	sim      *sim.Sim[smr.Message]
-	rand     *rand.Rand
-	replicas []protocol.ID
-	stores   map[protocol.ID]*cells // of the present incarnations
-	clients  []*caller
-	err      error
-	done     func(*caller, call)           // is told of each call that was committed
-	status   func(protocol.ID, smr.Status) // is told of each status
+	*smrsim.Group
+	rand    *rand.Rand
+	stores  map[protocol.ID]*cells // of the present incarnations
+	callers []*caller
+	done    func(*caller, call) // is told of each call that was committed
 }
 
 type caller struct {
-	site  wan.Site
-	id    protocol.ID
-	last  smr.CallID
-	calls map[smr.CallID]call
+	site    wan.Site
+	id      protocol.ID
+	last    uint64 // of its calls
+	waiting int    // calls that have no answer yet
 }
 
 type call struct {
@@ -64,156 +60,90 @@ type call struct {
 	began time.Duration
 }
 
+// newCluster returns a setting at its beginning. Timeouts are the defaults, and the first member
+// leads first.
 func newCluster(s Setting) (*cluster, error) {
 	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*cells{}}
 	var err error
-	c.sim, err = sim.New(sim.Config[smr.Message]{
-		Seed: s.Seed, WAN: s.WAN.Matrix, Disk: sim.Disk{Latency: s.Sync}, App: c.app, CheckEvery: 1000, TraceKeep: -1,
+	c.Group, err = smrsim.New(smrsim.Config{
+		Protocol: s.Protocol, Place: s.WAN, Clients: s.Clients, FirstClient: firstClient, RoundTrip: s.RoundTrip, Clock: c.clock,
+		Sim: sim.Config[smr.Message]{Seed: s.Seed, Disk: sim.Disk{Latency: s.Sync}, CheckEvery: 1000, TraceKeep: -1},
+		Replica: func(r *smr.ReplicaConfig) {
+			c.stores[r.ID] = newCells()
+			r.Machine, r.Leader, r.MaxBatch = c.stores[r.ID], 1, s.MaxBatch
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	var members []smr.Member
-	for i := range s.WAN.Replicas {
-		members = append(members, smr.Member{ID: protocol.ID(i + 1)})
-	}
-	for i, m := range members {
-		if err := c.addReplica(m.ID, members, s.WAN.Replicas[i]); err != nil {
-			return nil, err
-		}
-	}
-	sites := s.Clients
-	if sites == nil {
-		sites = s.WAN.Matrix.Sites()
-	}
-	for i, site := range sites {
-		if err := c.addClient(firstClient+protocol.ID(i), members, site); err != nil {
-			return nil, err
-		}
+	for _, id := range c.Group.Clients {
+		c.callers = append(c.callers, &caller{site: c.Site(id), id: id})
 	}
 	return c, nil
 }
 
-// addReplica puts a replica in. Timeouts are the defaults, and the first member leads first.
-func (c *cluster) addReplica(id protocol.ID, members []smr.Member, site wan.Site) error {
-	build := func() (protocol.Node[smr.Message], error) {
-		c.stores[id] = newCells()
-		return c.Protocol.NewReplica(smr.ReplicaConfig{
-			ID: id, Members: members, Machine: c.stores[id], Leader: 1, MaxBatch: c.MaxBatch, RoundTrip: c.RoundTrip,
-		})
-	}
-	if _, err := build(); err != nil {
-		return err
-	}
-	c.replicas = append(c.replicas, id)
-	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, Clock: c.clock(), New: func() protocol.Node[smr.Message] {
-		n, err := build()
-		if err != nil {
-			panic(err) // it was right before
-		}
-		return n
-	}})
-}
-
-func (c *cluster) addClient(id protocol.ID, members []smr.Member, site wan.Site) error {
-	near := slices.Index(c.WAN.Replicas, c.WAN.Matrix.Nearest(site, c.WAN.Replicas))
-	n, err := c.Protocol.NewClient(smr.ClientConfig{ID: id, Members: members, Nearest: members[near].ID, RoundTrip: c.RoundTrip})
-	if err != nil {
-		return err
-	}
-	c.clients = append(c.clients, &caller{site: site, id: id, calls: map[smr.CallID]call{}})
-	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, Clock: c.clock(), New: func() protocol.Node[smr.Message] { return n }})
-}
-
 // clock draws a node's clock.
-func (c *cluster) clock() sim.Clock {
+func (c *cluster) clock(protocol.ID) sim.Clock {
 	if c.Skew <= 0 {
 		return sim.Clock{}
 	}
 	return sim.Clock{Offset: time.Duration(c.rand.Int64N(int64(c.Skew)+1)) - c.Skew/2}
 }
 
-func (c *cluster) app(from protocol.ID, msg smr.Message) {
-	switch msg := msg.(type) {
-	case smr.Done:
-		cl := c.clients[from-firstClient]
-		call := cl.calls[msg.ID]
-		delete(cl.calls, msg.ID)
-		switch msg.Outcome {
-		case smr.Committed:
-			if c.done != nil {
-				c.done(cl, call)
-			}
-		case smr.Rejected:
-			c.fail("client at %s: rejected: %s", cl.site, msg.Reason)
-		}
-	case smr.Status:
-		if c.status != nil {
-			c.status(from, msg)
-		}
-	case smr.Refused:
-		c.fail("replica %d is refused: %s", from, msg.Reason)
-	}
-}
-
 func (c *cluster) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%s on %s, seed %d, at %v: "+format, append([]any{c.Protocol.Name, c.WAN.Name, c.Seed, c.sim.Now()}, args...)...)
-	}
+	c.Fail("%s on %s, seed %d: "+format, append([]any{c.Protocol.Name, c.WAN.Name, c.Seed}, args...)...)
 }
 
 // start has the clients make calls from now on, each at instants of its own, until a time has come.
 func (c *cluster) start(until time.Duration) {
-	for _, cl := range c.clients {
-		c.sim.After(time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
+	for _, cl := range c.callers {
+		c.After(time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
 	}
 }
 
 func (c *cluster) next(cl *caller, until time.Duration) {
-	if c.sim.Now() >= until {
+	if c.Now() >= until {
 		return
 	}
 	c.make(cl)
 	// The instants vary, so that clients do not move in step.
-	c.sim.After(c.Every/2+time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
+	c.After(c.Every/2+time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
 }
 
 // make makes a call that writes 16 bytes, key and value.
 func (c *cluster) make(cl *caller) {
 	cl.last++
-	key := uint64(cl.id)<<32 | uint64(cl.last)
+	n := uint64(cl.id)<<32 | cl.last
 	if c.Keys != nil {
-		key = c.Keys.Draw(c.rand)
+		n = c.Keys.Draw(c.rand)
 	}
-	b := string(number(key))
-	cl.calls[cl.last] = call{b, c.sim.Now()}
-	m := smr.Call{ID: cl.last, Kind: smr.Propose, Ack: c.Ack, Command: put(b, "8 bytes.")}
+	key := string(number(n))
+	m := smr.Call{Kind: smr.Propose, Ack: c.Ack, Command: put(key, "8 bytes.")}
 	if c.Ack == smr.AckExecuted {
 		m.Kind = smr.Execute
 	}
-	c.sim.Deliver(cl.id, m)
+	cl.waiting++
+	c.Make(cl.id, m, func(a smrsim.Answer) {
+		cl.waiting--
+		switch {
+		case a.Outcome == smr.Rejected:
+			c.fail("client at %s: rejected: %s", cl.site, a.Reason)
+		case a.Outcome == smr.Committed && c.done != nil:
+			c.done(cl, call{key, a.Began})
+		}
+	})
 }
 
 // warm waits until each client has had an answer.
 func (c *cluster) warm() error {
 	answered := map[*caller]bool{}
 	c.done = func(cl *caller, _ call) { answered[cl] = true }
-	for _, cl := range c.clients {
+	for _, cl := range c.callers {
 		c.make(cl)
 	}
-	err := c.sim.RunUntil(30*time.Second, func() bool { return len(answered) == len(c.clients) || c.err != nil })
+	err := c.Await(30*time.Second, func() bool { return len(answered) == len(c.callers) })
 	c.done = nil
-	if c.err != nil {
-		return c.err
-	}
 	return err
-}
-
-func (c *cluster) pass(d time.Duration) error {
-	if err := c.sim.Run(d); err != nil {
-		return err
-	}
-	return c.err
 }
 
 // statusWithin is how long all replicas have to answer: their answers wait for what they are
@@ -222,16 +152,14 @@ const statusWithin = time.Second
 
 // ask asks each replica for its status, and waits until all have answered. All are up.
 func (c *cluster) ask(each func(protocol.ID, smr.Status)) {
-	missing := len(c.replicas)
-	c.status = func(id protocol.ID, s smr.Status) {
-		missing--
-		each(id, s)
+	clear(c.Status)
+	for _, m := range c.Members {
+		c.Deliver(m.ID, smr.StatusQuery{})
 	}
-	for _, id := range c.replicas {
-		c.sim.Deliver(id, smr.StatusQuery{})
-	}
-	if err := c.sim.RunUntil(statusWithin, func() bool { return missing == 0 }); err != nil {
+	if err := c.Await(statusWithin, func() bool { return len(c.Status) == len(c.Members) }); err != nil {
 		c.fail("%v", err)
 	}
-	c.status = nil
+	for _, m := range c.Members {
+		each(m.ID, c.Status[m.ID])
+	}
 }

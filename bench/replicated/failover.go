@@ -49,34 +49,34 @@ func Failover(s Setting, v Victim) (Gap, error) {
 	}
 	w := watch{cluster: c, last: map[*caller]time.Duration{}}
 	c.done = w.answered
-	begin := c.sim.Now()
+	begin := c.Now()
 	c.start(begin + beforeDeath + time.Second + afterDeath) // until nobody looks any more: else the end would be a gap
-	if err := c.pass(beforeDeath + time.Duration(c.rand.Int64N(int64(time.Second)))); err != nil {
+	if err := c.Pass(beforeDeath + time.Duration(c.rand.Int64N(int64(time.Second)))); err != nil {
 		return Gap{}, err
 	}
 	victim, role := c.victim(v)
-	if c.err != nil {
-		return Gap{}, c.err
+	if err := c.Err(); err != nil {
+		return Gap{}, err
 	}
-	w.gap.Role, w.from = role, c.sim.Now()
-	c.sim.Crash(victim, sim.KeepNone)
-	if err := c.pass(afterDeath); err != nil {
+	w.gap.Role, w.from = role, c.Now()
+	c.Crash(victim, sim.KeepNone)
+	if err := c.Pass(afterDeath); err != nil {
 		return Gap{}, err
 	}
 	w.end()
-	c.sim.Restart(victim)
-	for since := c.sim.Now(); ; {
-		if err := c.pass(time.Second); err != nil {
+	c.Restart(victim)
+	for since := c.Now(); ; {
+		if err := c.Pass(time.Second); err != nil {
 			return Gap{}, err
 		}
-		if w.gap.Lost = c.missing(w.keys); w.gap.Lost == 0 || c.sim.Now()-since >= recovery {
+		if w.gap.Lost = c.missing(w.keys); w.gap.Lost == 0 || c.Now()-since >= recovery {
 			break
 		}
 	}
 	if w.gap.Acknowledged = len(w.keys); w.gap.Lost > 0 {
 		c.fail("%d of %d acknowledged writes are not in the state of all replicas", w.gap.Lost, len(w.keys))
 	}
-	return w.gap, c.err
+	return w.gap, c.Err()
 }
 
 // victim returns the replica that is to be killed, and its role.
@@ -113,7 +113,7 @@ type watch struct {
 }
 
 func (w *watch) answered(cl *caller, call call) {
-	now := w.sim.Now()
+	now := w.Now()
 	if w.from > 0 {
 		w.gap.All = max(w.gap.All, now-w.any)
 		w.gap.One = max(w.gap.One, now-w.last[cl])
@@ -124,9 +124,9 @@ func (w *watch) answered(cl *caller, call call) {
 
 // end counts those that were not answered until now.
 func (w *watch) end() {
-	now := w.sim.Now()
+	now := w.Now()
 	w.gap.All = max(w.gap.All, now-w.any)
-	for _, cl := range w.clients {
+	for _, cl := range w.callers {
 		w.gap.One = max(w.gap.One, now-w.last[cl])
 	}
 	w.from = 0
@@ -136,8 +136,8 @@ func (w *watch) end() {
 func (c *cluster) missing(keys []string) int {
 	lost := 0
 	for _, key := range keys {
-		for _, id := range c.replicas {
-			if !c.stores[id].has(key) {
+		for _, m := range c.Members {
+			if !c.stores[m.ID].has(key) {
 				lost++
 				break
 			}

@@ -43,40 +43,40 @@ func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
 	if err := c.warm(); err != nil {
 		return nil, err
 	}
-	if err := c.pass(time.Second); err != nil {
+	if err := c.Pass(time.Second); err != nil {
 		return nil, err
 	}
-	began := c.sim.Now() + warming
-	if err := c.sim.Apply(s.Changes.Later(began)); err != nil {
+	began := c.Now() + warming
+	if err := c.Apply(s.Changes.Later(began)); err != nil {
 		return nil, err
 	}
 	calls, answered := map[*caller][]Sample{}, map[*caller]int{}
 	c.done = func(cl *caller, call call) {
-		if c.sim.Now() >= began {
+		if c.Now() >= began {
 			answered[cl]++
 		}
 		if call.began >= began {
-			calls[cl] = append(calls[cl], Sample{call.began - began, c.sim.Now() - call.began})
+			calls[cl] = append(calls[cl], Sample{call.began - began, c.Now() - call.began})
 		}
 	}
 	c.start(began + lasting)
-	if err := c.pass(warming); err != nil {
+	if err := c.Pass(warming); err != nil {
 		return nil, err
 	}
 	before := c.fastPaths()
-	if err := c.pass(lasting + 5*time.Second); err != nil {
+	if err := c.Pass(lasting + 5*time.Second); err != nil {
 		return nil, err
 	}
 	var out []SiteLatency
-	for i, cl := range c.clients {
-		if len(cl.calls) > 0 {
-			c.fail("client at %s: %d calls have no answer", cl.site, len(cl.calls))
+	for i, cl := range c.callers {
+		if cl.waiting > 0 {
+			c.fail("client at %s: %d calls have no answer", cl.site, cl.waiting)
 		}
 		out = append(out, SiteLatency{Site: cl.site, Calls: calls[cl], Answered: answered[cl]})
 		after := c.fastPaths()[i]
 		out[i].Tried, out[i].Taken = after.tried-before[i].tried, after.taken-before[i].taken
 	}
-	return out, c.err
+	return out, c.Err()
 }
 
 // fastPath counts attempts of a client to go by Domino's Fast Paxos. Calls of a setting come one by
@@ -85,9 +85,9 @@ type fastPath struct{ taken, tried int }
 
 // fastPaths returns the counts of all clients, zeros for protocols without any.
 func (c *cluster) fastPaths() []fastPath {
-	out := make([]fastPath, len(c.clients))
-	for i, cl := range c.clients {
-		if n, ok := c.sim.Get(cl.id).(interface{ FastPath() (taken, tried int) }); ok {
+	out := make([]fastPath, len(c.callers))
+	for i, cl := range c.callers {
+		if n, ok := c.Get(cl.id).(interface{ FastPath() (taken, tried int) }); ok {
 			out[i].taken, out[i].tried = n.FastPath()
 		}
 	}

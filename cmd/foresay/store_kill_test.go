@@ -8,9 +8,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,6 +33,9 @@ const (
 	storeKillAway    = 30  // while the machine is away
 )
 
+// keysVariable says how many keys TestStoreIsOperated loads.
+const keysVariable = "FORESAY_KEYS"
+
 // TestStoreKills kills machines of a store, which are processes of their own, while clients make
 // transactions: each time with SIGKILL, and starts them again with their disks. Once all are back
 // nothing is unknown or blocked any more, and all that was committed must be strictly serializable.
@@ -40,54 +45,82 @@ func TestStoreKills(t *testing.T) {
 	if err != nil || kills < 1 {
 		t.Fatalf("%s is %q", killsVariable, os.Getenv(killsVariable))
 	}
-	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
-		t.Fatal(err)
-	}
-	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), running: map[string]*replica{}}
-	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		for _, r := range w.running {
-			_ = r.end(syscall.SIGKILL) // that it was killed is its error
-		}
-	}()
+	w := newStoreKillWorld(t)
 	machines := []string{"a", "b", "c"}
-	for _, name := range machines {
-		w.serve(name)
-	}
-	w.ready()
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	clients := make([]*storeKillClient, storeKillClients)
-	for i := range clients {
-		clients[i] = &storeKillClient{world: w, n: i, random: rand.New(rand.NewPCG(1, uint64(i)))}
-		wg.Go(func() { clients[i].run(ctx) })
-	}
+	stop := w.drive()
 	random := rand.New(rand.NewPCG(2, 0))
 	for range kills {
 		w.commits(storeKillCommits)
 		victim := machines[random.IntN(len(machines))]
-		if err := w.running[victim].end(syscall.SIGKILL); err == nil {
-			t.Fatalf("machine %s ended well before it was killed", victim)
-		}
+		w.kill(victim)
 		w.commits(storeKillAway)
 		w.serve(victim)
 		w.ready()
 	}
 	w.commits(storeKillCommits)
-	stop()
-	wg.Wait()
-	w.judge(clients)
-	for _, name := range machines {
-		r := w.running[name]
-		delete(w.running, name)
-		if err := r.end(syscall.SIGTERM); err != nil {
-			t.Errorf("machine %s: %v\n%s", name, err, r.log.String())
+	w.judge(stop())
+	w.halt(machines...)
+}
+
+// TestStoreIsOperated does to three machines, which are processes of their own, what operators do.
+// One is killed before there is anything in the store: a load succeeds without it, and leaves
+// nothing blocked. It comes back, and while clients make transactions another one takes its place:
+// no transaction fails, and all that was committed is strictly serializable. FORESAY_KEYS says how
+// many keys are loaded; 2000 is usual.
+func TestStoreIsOperated(t *testing.T) {
+	const first = 10_000 // above those of the clients
+	keys, err := strconv.Atoi(cmp.Or(os.Getenv(keysVariable), "2000"))
+	if err != nil || keys < 1 {
+		t.Fatalf("%s is %q", keysVariable, os.Getenv(keysVariable))
+	}
+	w := newStoreKillWorld(t)
+	w.kill("c")
+	w.foresay("store", "load", "--from", strconv.Itoa(first), "--keys", strconv.Itoa(first+keys),
+		"--client", storeconfig.ClientFile)
+	conn := w.dial()
+	for _, s := range conn.Status(t.Context()) {
+		for _, shard := range s.Shards {
+			if shard.Blocked > 0 || shard.Locked > 0 {
+				t.Errorf("after a load without machine c, machine %s has %d blocked transactions and %d locked keys",
+					s.Machine, shard.Blocked, shard.Locked)
+			}
 		}
 	}
+	conn.Close()
+	w.serve("c")
+	w.ready()
+
+	stop := w.drive()
+	w.commits(storeKillCommits)
+	d := []storeconfig.Site{{Name: "d"}}
+	if err := storeconfig.Place(d, 1, "127.0.0.1", 0); err != nil {
+		t.Fatal(err)
+	}
+	m := d[0].Machines[0]
+	w.foresay("store", "resolve", "--dir", ".", "--site", "c", "--yes",
+		"--replace", fmt.Sprintf("d=%s/%s", m.Peers, m.Client))
+	w.commits(storeKillAway)
+	w.serve("d")
+	if w.cfg, err = storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), ""); err != nil {
+		t.Fatal(err)
+	}
+	w.ready()
+	w.commits(storeKillCommits)
+	clients := stop()
+	for _, c := range clients {
+		for _, x := range c.txns {
+			if x.err != nil {
+				t.Errorf("while machine d took the place of c, a transaction of client %d failed: %v", c.n, x.err)
+			}
+		}
+	}
+	w.judge(clients)
+	left := w.running["c"]
+	delete(w.running, "c")
+	if err := left.cmd.Wait(); err == nil { // it ends by itself
+		t.Error("machine c, which has left, ended well")
+	}
+	w.halt("a", "b", "d")
 }
 
 type storeKillWorld struct {
@@ -97,6 +130,86 @@ type storeKillWorld struct {
 	start     time.Time
 	running   map[string]*replica
 	committed atomic.Int64
+}
+
+// newStoreKillWorld returns a store of machines a, b and c that takes part.
+func newStoreKillWorld(t *testing.T) *storeKillWorld {
+	t.Helper()
+	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
+		t.Fatal(err)
+	}
+	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), running: map[string]*replica{}}
+	var err error
+	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{
+		Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range w.running {
+			_ = r.end(syscall.SIGKILL) // that it was killed is its error
+		}
+	})
+	for _, s := range sites {
+		w.serve(s.Name)
+	}
+	w.ready()
+	return w
+}
+
+// foresay runs a command in the store's directory.
+func (w *storeKillWorld) foresay(args ...string) {
+	w.Helper()
+	c := exec.Command("foresay", args...)
+	c.Dir = w.dir
+	if out, err := c.CombinedOutput(); err != nil {
+		w.Fatalf("foresay %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// kill ends a machine as a loss of power does.
+func (w *storeKillWorld) kill(name string) {
+	w.Helper()
+	r := w.running[name]
+	delete(w.running, name)
+	if err := r.end(syscall.SIGKILL); err == nil {
+		w.Fatalf("machine %s ended well before it was killed", name)
+	}
+}
+
+// halt has machines end well.
+func (w *storeKillWorld) halt(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		r := w.running[name]
+		delete(w.running, name)
+		if err := r.end(syscall.SIGTERM); err != nil {
+			w.Errorf("machine %s: %v\n%s", name, err, r.log.String())
+		}
+	}
+}
+
+// drive has clients make transactions until stop is called, which returns them.
+func (w *storeKillWorld) drive() (stop func() []*storeKillClient) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	var wg sync.WaitGroup
+	clients := make([]*storeKillClient, storeKillClients)
+	for i := range clients {
+		clients[i] = &storeKillClient{world: w, n: i, random: rand.New(rand.NewPCG(1, uint64(i)))}
+		conn := w.dial()
+		wg.Go(func() {
+			defer conn.Close()
+			clients[i].run(ctx, conn)
+		})
+	}
+	return func() []*storeKillClient {
+		cancel()
+		wg.Wait()
+		return clients
+	}
 }
 
 // serve starts a machine.
@@ -172,9 +285,7 @@ type storeKillClient struct {
 	txns   []*storeKillTxn
 }
 
-func (c *storeKillClient) run(ctx context.Context) {
-	conn := c.world.dial()
-	defer conn.Close()
+func (c *storeKillClient) run(ctx context.Context, conn *storeservice.Client) {
 	txns, err := conn.Transactions(client.Spec, 0)
 	if err != nil {
 		c.world.Error(err)

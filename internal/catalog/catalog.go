@@ -1,4 +1,5 @@
-// Package catalog has the replicated protocols by their names, for commands and benchmarks.
+// Package catalog has the replicated protocols, and those of stores, by their names, for commands
+// and benchmarks.
 package catalog
 
 import (
@@ -13,6 +14,8 @@ import (
 	"github.com/foresay/foresay/smr/mencius"
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/replicatedcommit"
 )
 
 // Protocols returns the protocols of package smr's family, in the order in which commands list
@@ -41,4 +44,20 @@ func Names() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// Stores returns the protocols of package store's family. The first one is that of a store which
+// names none.
+func Stores() []store.Protocol { return []store.Protocol{replicatedcommit.Protocol()} }
+
+// Store returns the protocol of a name. Its error lists the names.
+func Store(name string) (store.Protocol, error) {
+	var names []string
+	for _, p := range Stores() {
+		if p.Name == name || name == "" {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return store.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }

@@ -27,11 +27,11 @@ func CountMessages(c Config) (Messages, error) {
 		return fail(err)
 	}
 	const silence = 5 * time.Second
-	if err := w.pass(silence); err != nil {
+	if err := w.Pass(silence); err != nil {
 		return fail(err)
 	}
 	before := w.Stats().Sent
-	if err := w.pass(silence); err != nil {
+	if err := w.Pass(silence); err != nil {
 		return fail(err)
 	}
 	m := Messages{Silent: float64(w.Stats().Sent-before) / silence.Seconds()}

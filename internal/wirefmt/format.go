@@ -1,7 +1,6 @@
 package wirefmt
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"sync"
@@ -11,12 +10,14 @@ import (
 
 // A Kind is one type of message of a Format, or of record.
 type Kind[M any] struct {
-	tag    byte
-	name   string
-	of     reflect.Type
-	encode func(Writer, M) Writer
-	decode func(Reader) (M, error)
-	fits   func(M) bool // nil unless it is an earlier layout
+	tag     byte
+	name    string
+	of      reflect.Type
+	encode  func(Writer, M) Writer
+	decode  func(Reader) (M, error)
+	take    func(*Coder, *M) // the fields, with the Coder of a message that this one is a part of
+	fits    func(M) bool     // nil unless it is an earlier layout
+	earlier *Kind[M]         // the earlier layout, if there is one
 }
 
 // coding is a message that is being encoded or decoded. It is what a kind's function gets, which
@@ -28,6 +29,17 @@ type coding[T any] struct {
 	msg T
 }
 
+// take takes the fields of a message with a Coder, the coding's own or another one's.
+func take[M, T any](x *coding[T], c *Coder, m *M, fields func(*Coder, *T)) {
+	if c.r == nil {
+		x.msg = any(*m).(T)
+		fields(c, &x.msg)
+		return
+	}
+	fields(c, &x.msg)
+	*m = any(x.msg).(M)
+}
+
 // NewKind declares that messages of type T, each an M, have the tag, and their fields. A tag in use
 // is never given to another type.
 func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
@@ -37,21 +49,28 @@ func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
 		tag: tag, name: of.String(), of: of,
 		encode: func(w Writer, m M) Writer {
 			x := pool.Get().(*coding[T])
-			x.c.w, x.w, x.msg = &x.w, w, any(m).(T)
-			fields(&x.c, &x.msg)
+			x.c.w, x.w = &x.w, w
+			take(x, &x.c, &m, fields)
 			w = x.w
 			*x = coding[T]{}
 			pool.Put(x)
 			return w
 		},
-		decode: func(r Reader) (M, error) {
+		decode: func(r Reader) (m M, err error) {
 			x := pool.Get().(*coding[T])
 			x.c.r, x.r = &x.r, r
-			fields(&x.c, &x.msg)
-			m, err := any(x.msg).(M), x.r.Close()
+			take(x, &x.c, &m, fields)
+			err = x.r.Close()
 			*x = coding[T]{}
 			pool.Put(x)
 			return m, err
+		},
+		take: func(c *Coder, m *M) {
+			x := pool.Get().(*coding[T])
+			take(x, c, m, fields)
+			var none T
+			x.msg = none
+			pool.Put(x)
 		},
 	}
 }
@@ -73,22 +92,25 @@ type Format[M any] struct {
 	version  byte
 	tags     [256]*Kind[M]
 	types    map[reflect.Type]*Kind[M]
-	earlier  map[reflect.Type]*Kind[M]
 }
 
 // NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
 func NewFormat[M any](protocol string, version byte, kinds ...Kind[M]) *Format[M] {
-	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}, earlier: map[reflect.Type]*Kind[M]{}}
+	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}}
+	earlier := map[reflect.Type]*Kind[M]{}
 	for i := range kinds {
 		k := &kinds[i]
 		types := f.types
 		if k.fits != nil {
-			types = f.earlier
+			types = earlier
 		}
 		if f.tags[k.tag] != nil || types[k.of] != nil {
 			panic(fmt.Sprintf("wirefmt: %s: the kind %s with tag %d is declared twice", protocol, k.name, k.tag))
 		}
 		f.tags[k.tag], types[k.of] = k, k
+	}
+	for of, k := range f.types {
+		k.earlier = earlier[of]
 	}
 	return f
 }
@@ -127,18 +149,14 @@ func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) (
 // kindOf returns as what a message is written, nil if it is none of the protocol's.
 func (f *Format[M]) kindOf(msg M) *Kind[M] {
 	k := f.types[reflect.TypeOf(msg)]
-	if k == nil {
-		return nil
-	}
-	if e := f.earlier[k.of]; e != nil && e.fits(msg) {
-		return e
+	if k != nil && k.earlier != nil && k.earlier.fits(msg) {
+		return k.earlier
 	}
 	return k
 }
 
-// Inner takes a message inside of another one, of which it is the last field. The other one's tag
-// is outer: what bytes say is never inside of itself. A message that is none of the protocol's
-// panics when it is written.
+// Inner takes a message inside of another one. The other one's tag is outer: what bytes say is
+// never inside of itself. A message that is none of the protocol's panics when it is written.
 func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 	if c.r == nil {
 		k := f.kindOf(*msg)
@@ -146,7 +164,7 @@ func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 			panic(fmt.Sprintf("%s: a %T cannot be inside of a message", f.protocol, *msg))
 		}
 		c.w.Buf = append(c.w.Buf, k.tag)
-		*c.w = k.encode(*c.w, *msg)
+		k.take(c, msg)
 		return
 	}
 	tag := c.r.Byte()
@@ -155,19 +173,17 @@ func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 		c.r.Failf("message of unknown kind %d inside", tag)
 		return
 	}
-	m, err := k.decode(*c.r)
-	if err == nil {
-		err = f.late(k, m)
+	if k.take(c, msg); c.r.err == nil {
+		c.r.err = k.late(*msg)
 	}
-	if *msg = m; err != nil {
-		c.r.err = cmp.Or(c.r.err, fmt.Errorf("%s %w", k.name, err))
+	if c.r.err != nil {
+		c.r.err, c.r.rest = fmt.Errorf("%s %w", k.name, c.r.err), nil
 	}
-	c.r.rest = nil
 }
 
 // late tells whether a message came as the later kind although it is written as the earlier one.
-func (f *Format[M]) late(k *Kind[M], m M) error {
-	if e := f.earlier[k.of]; e != nil && e != k && e.fits(m) {
+func (k *Kind[M]) late(m M) error {
+	if e := k.earlier; e != nil && e.fits(m) {
 		return fmt.Errorf("has tag %d, want %d, as it has none of the later fields", k.tag, e.tag)
 	}
 	return nil
@@ -189,7 +205,7 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 	}
 	m, err := k.decode(Reader{rest: b[2:], size: len(b) - 2})
 	if err == nil {
-		err = f.late(k, m)
+		err = k.late(m)
 	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)

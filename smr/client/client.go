@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/smr"
 )
 
@@ -21,27 +19,20 @@ type Deliver func(ctx context.Context, msg smr.Message) error
 type Client struct {
 	deliver Deliver
 
-	mu      sync.Mutex
-	last    smr.CallID
-	waiting map[smr.CallID]func(smr.Done)
-	closed  error
+	waiting callers.Table[smr.Done]
 }
 
 // New returns a client of the node that deliver reaches. What the node sends to its application
 // must be given to Receive.
 func New(deliver Deliver) *Client {
-	return &Client{deliver: deliver, waiting: map[smr.CallID]func(smr.Done){}}
+	return &Client{deliver: deliver}
 }
 
 // Receive takes a message that the node sent to its application. Messages that are not about a call
 // are ignored.
 func (c *Client) Receive(msg smr.Message) {
-	done, ok := msg.(smr.Done)
-	if !ok {
-		return
-	}
-	if f := c.take(done.ID); f != nil {
-		f(done)
+	if done, ok := msg.(smr.Done); ok {
+		c.waiting.Answer(uint64(done.ID), done)
 	}
 }
 
@@ -50,16 +41,9 @@ func (c *Client) Close(why error) {
 	if why == nil {
 		why = errors.New("the client is closed")
 	}
-	c.mu.Lock()
-	waiting := c.waiting
-	c.waiting = map[smr.CallID]func(smr.Done){}
-	if c.closed == nil {
-		c.closed = why
-	}
-	c.mu.Unlock()
-	for id, f := range waiting {
-		f(smr.Done{ID: id, Outcome: smr.Unknown, Reason: why.Error()})
-	}
+	c.waiting.Close(why, func(ref uint64) smr.Done {
+		return smr.Done{ID: smr.CallID(ref), Outcome: smr.Unknown, Reason: why.Error()}
+	})
 }
 
 // Start makes a call and returns; done is called once with what became of it, on another goroutine
@@ -71,21 +55,16 @@ func (c *Client) Start(ctx context.Context, call smr.Call, done func(smr.Done)) 
 }
 
 func (c *Client) start(ctx context.Context, call smr.Call, done func(smr.Done)) (smr.CallID, error) {
-	c.mu.Lock()
-	if c.closed != nil {
-		c.mu.Unlock()
-		return 0, &RejectedError{Kind: call.Kind, Reason: c.closed.Error()}
+	ref, err := c.waiting.Add(done)
+	if err != nil {
+		return 0, &RejectedError{Kind: call.Kind, Reason: err.Error()}
 	}
-	c.last++
-	call.ID = c.last
+	call.ID = smr.CallID(ref)
 	if deadline, ok := ctx.Deadline(); ok {
 		call.Patience = max(call.Patience, time.Until(deadline))
 	}
-	c.waiting[call.ID] = done
-	c.mu.Unlock()
-
 	if err := c.deliver(ctx, call); err != nil {
-		if c.take(call.ID) == nil {
+		if !c.waiting.Forget(ref) {
 			return call.ID, nil // done is being called
 		}
 		return 0, &RejectedError{Kind: call.Kind, Reason: "the client node did not take it", Err: err}
@@ -93,23 +72,11 @@ func (c *Client) start(ctx context.Context, call smr.Call, done func(smr.Done)) 
 	return call.ID, nil
 }
 
-// take removes the call, and returns nil if somebody else did.
-func (c *Client) take(id smr.CallID) func(smr.Done) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.waiting[id]
-	delete(c.waiting, id)
-	return f
-}
-
 // Interrupt has all calls given up; why tells their callers. They end as Do does when its context
 // is done.
 func (c *Client) Interrupt(ctx context.Context, why error) {
-	c.mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.waiting))
-	c.mu.Unlock()
-	for _, id := range ids {
-		if c.deliver(ctx, smr.Cancel{ID: id, Reason: why.Error()}) != nil {
+	for _, ref := range c.waiting.Refs() {
+		if c.deliver(ctx, smr.Cancel{ID: smr.CallID(ref), Reason: why.Error()}) != nil {
 			return
 		}
 	}
@@ -141,7 +108,7 @@ func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 		case <-brief.Done():
 		}
 	}
-	if c.take(id) == nil { // it was done at the same time
+	if !c.waiting.Forget(uint64(id)) { // it was done at the same time
 		d := <-got
 		return d, abandoned(call.Kind, d, cause)
 	}

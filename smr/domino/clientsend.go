@@ -1,8 +1,8 @@
 package domino
 
 import (
+	"iter"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -11,29 +11,15 @@ import (
 
 // flush sends what is queued.
 func (c *Client) flush(env *protocol.Env[smr.Message]) {
-	var commands, reads, rest []*pending
-	for _, p := range c.queue {
-		p.sent = env.Now
-		switch {
-		case p.Kind == smr.Read:
-			c.lastRead++
-			p.number = c.lastRead
-			c.reads[p.number] = p
-			reads = append(reads, p)
-		case c.session == 0 || c.next >= c.first+c.window:
-			rest = append(rest, p)
-		default:
-			p.seq = c.next
-			c.next++
-			c.flights[p.seq] = p
-			if p.Kind == smr.Reconfigure {
-				c.sendChange(env, p)
-			} else {
-				commands = append(commands, p)
-			}
+	launched, reads := c.Launch(env.Now)
+	var commands []*kit.Pending
+	for p := range launched {
+		if p.Kind == smr.Reconfigure {
+			c.sendChange(env, p)
+		} else {
+			commands = append(commands, p)
 		}
 	}
-	c.queue = rest
 	c.sendReads(env, reads)
 	if len(commands) == 0 {
 		return
@@ -45,34 +31,37 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// request returns the messages' common part for as many of the calls as go in one, and at most so
-// many, and the others.
-func (c *Client) request(calls []*pending, most int) (m Submit, some, rest []*pending) {
-	m.Request = kit.Request{Session: c.session, Acked: c.first}
-	size := 0
-	for i, p := range calls {
-		if size += len(p.Command) + 32; i == most || size > kit.MessageBytes && i > 0 {
-			return m, calls[:i], calls[i:]
+// sent notes that a call was sent, to all replicas if to is 0.
+func (c *Client) sent(p *kit.Pending, to protocol.ID) { p.SentTo, p.SentAt = to, c.beats }
+
+// requests yields messages for the calls, at most so many in one, and the calls of each. Commands
+// get slots above all that calls were told of, whatever they ask for: they say that the answers of
+// those before are not needed any more, and what is not needed any more is not executed.
+func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*kit.Pending] {
+	return func(yield func(Submit, []*kit.Pending) bool) {
+		for req, some := range c.Requests(slices.Values(calls), most) {
+			m := Submit{Request: req}
+			m.After = max(m.After, c.Floor())
+			for _, p := range some {
+				p.Attempts++
+				m.Acks = append(m.Acks, p.Awaits())
+			}
+			if !yield(m, some) {
+				return
+			}
 		}
-		m.Commands = append(m.Commands, kit.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
-		m.Acks = append(m.Acks, p.Awaits())
-		m.After = max(m.After, c.floor, p.After)
 	}
-	return m, calls, nil
 }
 
 // cast asks all replicas to vote for commands in a slot of the shared lane.
-func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way) {
-	for len(calls) > 0 {
-		m, some, rest := c.request(calls, c.opt.Batch)
-		calls = rest
+func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way way) {
+	for m, some := range c.requests(calls, c.opt.Batch) {
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
 		c.lastSlot = m.Slot
 		a := &attempt{slack: at(m.Slot) - way.arrival}
 		for _, p := range some {
-			a.seqs = append(a.seqs, p.seq)
-			p.attempts++
-			p.sentTo, p.ticks = protocol.App, 0
+			a.seqs = append(a.seqs, kit.Seq(p.Number))
+			c.sent(p, protocol.App)
 		}
 		c.attempts[m.Slot] = a
 		for _, o := range c.members {
@@ -83,57 +72,43 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way)
 
 // submit asks a replica to propose commands in its lane, by default the one from which the answer
 // comes first.
-func (c *Client) submit(env *protocol.Env[smr.Message], calls []*pending, to protocol.ID) {
+func (c *Client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to protocol.ID) {
 	if to == protocol.App {
 		to = c.chooseOwner(env.Now, protocol.App)
 	}
-	for len(calls) > 0 {
-		m, some, rest := c.request(calls, maxSubmit)
-		calls = rest
+	for m, some := range c.requests(calls, maxSubmit) {
 		for _, p := range some {
-			p.attempts++
-			p.sentTo, p.ticks = to, 0
+			c.sent(p, to)
 		}
 		env.Send(to, m)
 	}
 }
 
-func (c *Client) sendReads(env *protocol.Env[smr.Message], calls []*pending) {
-	for len(calls) > 0 {
-		to := c.nearest(env.Now, calls[0].sentTo)
+func (c *Client) sendReads(env *protocol.Env[smr.Message], reads iter.Seq[*kit.Pending]) {
+	for m, some := range c.ReadRequests(reads) {
+		to := c.nearest(env.Now, some[0].SentTo)
 		if to == protocol.App {
 			c.turn++
 			to = c.members[c.turn%len(c.members)].ID
 		}
-		var m kit.ReadRequest
-		size, n := 0, 0
-		for _, p := range calls {
-			if size += len(p.Command) + 32; n == maxSubmit || size > kit.MessageBytes && n > 0 {
-				break
-			}
-			m.Queries = append(m.Queries, kit.Query{ID: p.number, Body: p.Command})
-			p.sentTo, p.ticks = to, 0
-			n++
+		for _, p := range some {
+			c.sent(p, to)
 		}
-		calls = calls[n:]
 		env.Send(to, m)
 	}
 }
 
-func (c *Client) sendChange(env *protocol.Env[smr.Message], p *pending) {
+func (c *Client) sendChange(env *protocol.Env[smr.Message], p *kit.Pending) {
 	to := c.leader
-	if to == protocol.App || to == p.sentTo && p.tries%2 == 1 {
+	if to == protocol.App || to == p.SentTo && p.Tries%2 == 1 {
 		c.turn++
 		to = c.members[c.turn%len(c.members)].ID
 	}
-	p.sentTo, p.ticks = to, 0
-	env.Send(to, kit.ChangeRequest{Session: c.session, Acked: c.first, Seq: p.seq, Change: p.Change})
+	c.sent(p, to)
+	c.SendChange(env, to, p)
 }
 
 func (c *Client) open(env *protocol.Env[smr.Message]) {
-	for c.nonce == 0 {
-		c.nonce = kit.Seq(env.Rand.Uint64())
-	}
 	c.opening = 0
 	to := c.cfg.Nearest
 	if id := c.nearest(env.Now, protocol.App); id != protocol.App {
@@ -143,58 +118,50 @@ func (c *Client) open(env *protocol.Env[smr.Message]) {
 		to = c.members[c.turn%len(c.members)].ID
 	}
 	c.turn++
-	env.Send(to, kit.OpenRequest{Nonce: c.nonce})
-	c.keepTicking(env)
+	c.Open(env, to)
+	c.KeepTicking(env)
 }
 
-// tick asks again for what was not answered, and gives up on what has waited for too long.
+// tick asks again for what was not answered.
 func (c *Client) tick(env *protocol.Env[smr.Message]) {
-	beat := 0
-	if c.tempo.Beat(env.Now, 0.5) {
-		beat = 1
-	}
-	c.pause = max(0, c.pause-beat)
-	if c.session == 0 {
-		if c.opening += beat; c.opening >= clientPatience {
+	if c.Tempo.Beat(env.Now, 0.5) {
+		c.beats += c.halves(1)
+		c.pause = max(0, c.pause-1)
+		if c.opening++; c.Session == 0 && c.opening >= clientPatience {
 			c.open(env)
 		}
 	}
-	var commands, reads, old []*pending
-	for _, p := range slices.Concat(c.inFlight(), c.queue) {
-		p.age++
-		p.ticks += beat
-		switch {
-		case p.age >= giveUpTicks && time.Duration(p.age)*c.cfg.RoundTrip/2 >= p.Patience:
-			old = append(old, p)
-		case p.seq == 0 && p.number == 0 || p.ticks < clientPatience<<min(p.tries, 3):
-		case p.Kind == smr.Read:
-			p.tries++
+	var commands, reads []*kit.Pending
+	for p := range c.InFlight() {
+		if c.beats-p.SentAt < c.halves(clientPatience)<<min(p.Tries, 3) {
+			continue
+		}
+		p.Tries++
+		switch p.Kind {
+		case smr.Read:
 			reads = append(reads, p)
-		case p.Kind == smr.Reconfigure:
-			p.tries++
+		case smr.Reconfigure:
 			c.sendChange(env, p)
 		default:
-			p.tries++
 			commands = append(commands, p)
 		}
 	}
 	c.retry(env, commands)
-	c.sendReads(env, reads)
-	c.giveUp(env, old)
+	c.sendReads(env, slices.Values(reads))
 	c.forget()
-	if len(c.queue) > 0 {
-		c.soon(env)
+	if c.Queued() {
+		c.Soon(env)
 	}
-	c.keepTicking(env)
+	c.KeepTicking(env)
 }
 
 // retry has commands proposed by another replica than before. The session sees to it that they are
 // executed once.
-func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
+func (c *Client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) {
 	for len(commands) > 0 {
-		from := commands[0].sentTo
+		from := commands[0].SentTo
 		n := 1
-		for n < len(commands) && commands[n].sentTo == from {
+		for n < len(commands) && commands[n].SentTo == from {
 			n++
 		}
 		c.submit(env, commands[:n], c.chooseOwner(env.Now, from))
@@ -202,29 +169,11 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
 	}
 }
 
-func (c *Client) giveUp(env *protocol.Env[smr.Message], old []*pending) {
-	for _, p := range old {
-		c.abandon(env, p, "nobody has answered in "+(time.Duration(p.age)*c.cfg.RoundTrip/2).String())
-	}
-}
-
-// abandon ends a call that is not answered.
-func (c *Client) abandon(env *protocol.Env[smr.Message], p *pending, why string) {
-	d := smr.Done{Outcome: smr.Unknown, Reason: why}
-	if p.seq == 0 && p.number == 0 {
-		d = smr.NotSent(why)
-	}
-	if p.reason != "" {
-		d.Reason += ": " + p.reason
-	}
-	c.finish(env, p, d)
-}
-
 // forget drops attempts whose commands are all done, or that nobody will tell more about.
 func (c *Client) forget() {
 	for s, a := range c.attempts { //pure:ok each on its own
 		a.age++
-		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool { return c.flights[q] != nil })) {
+		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool { return c.Command(q) != nil })) {
 			c.count(a, false)
 			delete(c.attempts, s)
 		}

@@ -4,12 +4,13 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onVote counts an acceptor's vote for commands in a slot of the shared lane.
 func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote) {
 	a := c.attempts[m.Slot]
-	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+	if a == nil || a.settled || m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
 	if c.opt.AdaptSlack && (m.Verdict == Yes || m.Late > 0) { // else it is not for the time that there is no vote
@@ -58,7 +59,7 @@ func (c *Client) FastPath() (taken, tried int) { return c.stats.fast, c.stats.tr
 
 // onOutcome takes the coordinator's word.
 func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
-	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.session {
+	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.Session {
 		c.count(a, false)
 		c.settle(env, m.Slot, a, m.Committed)
 	}
@@ -68,15 +69,15 @@ func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
 // lane: the slot is known to be lost, so there is at most one that counts.
 func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
 	a.settled = true
-	var again []*pending
+	var again []*kit.Pending
 	for _, q := range a.seqs {
-		p := c.flights[q]
+		p := c.Command(q)
 		switch {
 		case p == nil:
 		case committed:
 			c.placed(env, p, s)
 		default:
-			p.attempts--
+			p.Attempts--
 			again = append(again, p)
 		}
 	}
@@ -86,15 +87,15 @@ func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, 
 }
 
 // placed notes that a command's slot is decided.
-func (c *Client) placed(env *protocol.Env[smr.Message], p *pending, s smr.Slot) {
-	if p.attempts == 1 && p.Awaits() == smr.AckDurable {
-		c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: s})
+func (c *Client) placed(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
+	if p.Attempts == 1 && p.Awaits() == smr.AckDurable {
+		c.finish(env, p, s)
 	}
 }
 
 // onPlaced counts who has accepted commands in a slot of a replica's lane.
 func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Placed) {
-	if m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+	if m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
 	if !m.Whole {
@@ -108,19 +109,19 @@ func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Pl
 		}
 	}
 	for _, q := range m.Seqs {
-		if p := c.flights[q]; p != nil {
+		if p := c.Command(q); p != nil {
 			c.placed(env, p, m.Slot)
 		}
 	}
 }
 
 func (c *Client) onOrdered(env *protocol.Env[smr.Message], m Ordered) {
-	if m.Session != c.session {
+	if m.Session != c.Session {
 		return
 	}
 	for _, q := range m.Seqs {
-		if p := c.flights[q]; p != nil && p.attempts == 1 && p.Kind == smr.Propose && p.Awaits() != smr.AckExecuted {
-			c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: m.Slot})
+		if p := c.Command(q); p != nil && p.Attempts == 1 && p.Kind == smr.Propose && p.Awaits() != smr.AckExecuted {
+			c.finish(env, p, m.Slot)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func voter(t *testing.T, o Options) (*Client, *protocol.Env[smr.Message]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.session = 1
+	c.Session = 1
 	env := protocol.NewEnv[smr.Message](nil, 1<<20, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Minute)
 	return c, env
@@ -90,20 +90,28 @@ func TestBatchIsBounded(t *testing.T) {
 	o := thesis()
 	o.Batch = 3
 	c, _ := voter(t, o)
-	calls := func(n, bytes int) []*pending {
-		var out []*pending
+	calls := func(n, bytes int) []*kit.Pending {
+		var out []*kit.Pending
 		for range n {
-			out = append(out, &pending{Call: smr.Call{Kind: smr.Propose, Command: make([]byte, bytes)}})
+			out = append(out, &kit.Pending{Call: smr.Call{Kind: smr.Propose, Command: make([]byte, bytes)}})
 		}
 		return out
 	}
 	for _, tc := range []struct{ calls, bytes, most, want int }{
 		{10, 16, o.Batch, 3}, {3, 16, o.Batch, 3}, {2, 16, o.Batch, 2}, {1, smr.MaxCommandBytes, o.Batch, 1}, {2000, 16, maxSubmit, maxSubmit},
-		{maxSubmit, kit.MessageBytes / 4, maxSubmit, 3}, {2, smr.MaxCommandBytes, maxSubmit, 1},
+		{maxSubmit, kit.MessageBytes / 4, maxSubmit, 4}, {2, smr.MaxCommandBytes, maxSubmit, 1},
 	} {
-		m, some, rest := c.request(calls(tc.calls, tc.bytes), tc.most)
-		if len(m.Commands) != tc.want || len(m.Acks) != tc.want || len(some) != tc.want || len(rest) != tc.calls-tc.want {
-			t.Errorf("%+v: %d commands, %d acks of %d calls, %d are left", tc, len(m.Commands), len(m.Acks), len(some), len(rest))
+		first, all := 0, 0
+		for m, some := range c.requests(calls(tc.calls, tc.bytes), tc.most) {
+			if first == 0 {
+				first = len(some)
+			}
+			if all += len(some); len(m.Commands) != len(some) || len(m.Acks) != len(some) {
+				t.Errorf("%+v: %d commands, %d acks of %d calls", tc, len(m.Commands), len(m.Acks), len(some))
+			}
+		}
+		if first != tc.want || all != tc.calls {
+			t.Errorf("%+v: %d in the first message, %d in all", tc, first, all)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestCandidateCatchesUp(t *testing.T) {
 // when it hears of the promise (`foresay sim run --protocol domino --seed 100427`).
 func TestCoordinatorHearsOfHigherBallot(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: beyond()})
-	w.run(500 * time.Millisecond)
+	w.Run(500 * time.Millisecond)
 	r := w.replica(1)
 	if r.coord.phase != leading {
 		t.Fatal("replica 1 does not coordinate")
@@ -103,7 +103,7 @@ func TestFirstCoordinator(t *testing.T) {
 			s := setup{preset: preset, opt: thesis()}
 			s.cfg.Seed = seed + 1
 			w := newWorld(t, s)
-			for _, m := range w.group {
+			for _, m := range w.Members {
 				if c := w.replica(m.ID).coord; (c.phase == leading) != (m.ID == 1) || m.ID == 1 && c.ballot != newBallot(0, 1) {
 					t.Errorf("%s, seed %d: replica %d: phase %d, ballot %v", preset, s.cfg.Seed, m.ID, c.phase, c.ballot)
 				}

@@ -21,7 +21,7 @@ type road struct {
 // silent tells whether the replica has probably failed: the probes of a round trip, and some more,
 // were not answered. Its measurements stay in the window for longer.
 func (c *Client) silent(o *road) bool {
-	return o.unanswered > 4+int(c.tempo.Times(1)/c.opt.Probe)
+	return o.unanswered > 4+int(c.Tempo.Times(1)/c.opt.Probe)
 }
 
 // trip returns the usual round trip to a replica that answers.
@@ -79,7 +79,7 @@ func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo
 		return
 	}
 	o.meter.add(env.Now, m)
-	c.tempo.Saw(env.Now, env.Now-m.Sent)
+	c.Tempo.Saw(env.Now, env.Now-m.Sent)
 	o.echo, o.unanswered = m, 0
 	if m.Leader != protocol.App {
 		c.leader = m.Leader

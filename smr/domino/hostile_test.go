@@ -15,7 +15,7 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
-		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Fetch{}, Decided{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
 		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
@@ -103,7 +103,7 @@ func TestHostileMessages(t *testing.T) {
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
 			switch rnd.IntN(8) {
 			case 0:
-				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, clientTick{}, probeTimer{}}[rnd.IntN(6)])
+				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{}, kit.TickTimer{}, probeTimer{}}[rnd.IntN(7)])
 			case 1:
 				n.(protocol.Linked[smr.Message]).Broken(env, from)
 			default:
@@ -130,12 +130,12 @@ func TestStrangersAreIgnored(t *testing.T) {
 				continue // any client may ask for that
 			}
 			w.Deliver(puppetID, errand{ids(1, 2, 3), m})
-			w.run(time.Millisecond)
+			w.Run(time.Millisecond)
 		}
-		w.call(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
-		w.run(500 * time.Millisecond)
-		if len(w.answers) != 1 || w.answers[0].Outcome != smr.Committed {
-			t.Errorf("seed %d: the answers are %+v", seed, w.answers)
+		w.Call(w.Client("VA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
+		w.Run(500 * time.Millisecond)
+		if len(w.Done) != 1 || w.Done[0].Outcome != smr.Committed {
+			t.Errorf("seed %d: the answers are %+v", seed, w.Done)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestWorstMixes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, setup{preset: "na3", opt: Options{Path: tc.path}})
-			for _, m := range w.group {
+			for _, m := range w.Members {
 				r := w.replica(m.ID)
 				tc.mix(r.coord.phase == leading, &r.opt)
 			}
@@ -75,7 +75,7 @@ func TestWorstMixes(t *testing.T) {
 			answers := w.load(call, 20, 3*time.Second)
 			longest := time.Duration(0)
 			for _, a := range answers {
-				longest = max(longest, a.took)
+				longest = max(longest, a.Took)
 			}
 			t.Logf("p50 %v, longest %v", percentile(answers, 0.5), longest)
 			if longest > tc.limit {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Path is how a client has its commands agreed on.
@@ -124,23 +124,11 @@ func (o Options) String() string {
 // nodes are made.
 func New(name, doc string, o Options) smr.Protocol {
 	return smr.Protocol{
-		Name: name,
-		Doc:  doc,
-		NewReplica: func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-			r, err := NewReplica(cfg, o)
-			if err != nil {
-				return nil, err
-			}
-			return r, nil
-		},
-		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := NewClient(cfg, o)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
-		Learns: true,
-		Codec:  Codec(),
+		Name:       name,
+		Doc:        doc,
+		NewReplica: kit.NodeOf(func(cfg smr.ReplicaConfig) (*Replica, error) { return NewReplica(cfg, o) }),
+		NewClient:  kit.NodeOf(func(cfg smr.ClientConfig) (*Client, error) { return NewClient(cfg, o) }),
+		Learns:     true,
+		Codec:      Codec(),
 	}
 }

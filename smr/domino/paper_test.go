@@ -2,6 +2,7 @@ package domino
 
 import (
 	"fmt"
+	"github.com/foresay/foresay/protocol"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -26,24 +28,15 @@ func beyond() Options {
 // dfp returns what a command takes by DFP: the round trip to the furthest replica of the nearest
 // supermajority [Thesis §4.3.6].
 func (w *world) dfp(client wan.Site) time.Duration {
-	return w.kth(client, quorum.Fast(len(w.wan.Replicas)))
-}
-
-func (w *world) kth(from wan.Site, k int) time.Duration {
-	var trips []time.Duration
-	for _, r := range w.wan.Replicas {
-		trips = append(trips, w.wan.Matrix.RTT(from, r))
-	}
-	slices.Sort(trips)
-	return trips[k-1]
+	return w.Trip(client, quorum.Fast(len(w.Members)))
 }
 
 // dm returns what it takes by DM: the round trip to the best owner and the owner's to a majority,
 // min(E_r + L_r) [Thesis §4.3.6].
 func (w *world) dm(client wan.Site) time.Duration {
 	best := time.Duration(1 << 62)
-	for _, r := range w.wan.Replicas {
-		best = min(best, w.wan.Matrix.RTT(client, r)+w.kth(r, quorum.Majority(len(w.wan.Replicas))))
+	for _, r := range w.Place.Replicas {
+		best = min(best, w.Place.Matrix.RTT(client, r)+w.Trip(r, quorum.Majority(len(w.Place.Replicas))))
 	}
 	return best
 }
@@ -51,10 +44,10 @@ func (w *world) dm(client wan.Site) time.Duration {
 // direct returns what it takes by DM if acceptors answer the client.
 func (w *world) direct(client wan.Site) time.Duration {
 	best := time.Duration(1 << 62)
-	for _, r := range w.wan.Replicas {
+	for _, r := range w.Place.Replicas {
 		var paths []time.Duration
-		for _, a := range w.wan.Replicas {
-			paths = append(paths, (w.wan.Matrix.RTT(client, r)+w.wan.Matrix.RTT(r, a)+w.wan.Matrix.RTT(a, client))/2)
+		for _, a := range w.Place.Replicas {
+			paths = append(paths, (w.Place.Matrix.RTT(client, r)+w.Place.Matrix.RTT(r, a)+w.Place.Matrix.RTT(a, client))/2)
 		}
 		slices.Sort(paths)
 		best = min(best, paths[quorum.Majority(len(paths))-1])
@@ -72,13 +65,13 @@ func TestCommitLatencyIsTheModel(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, setup{preset: preset, opt: o})
 				all := w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 50, 400*time.Millisecond)
-				for _, site := range w.wan.Matrix.Sites() {
+				for _, site := range w.Place.Matrix.Sites() {
 					slow := w.dm(site)
 					if o.Direct {
 						slow = w.direct(site)
 					}
 					want := min(slow, w.dfp(site))
-					got := percentile(of(all, w.clients[site]), 0.9)
+					got := percentile(of(all, w.Client(site)), 0.9)
 					if got < want || got > want+time.Millisecond {
 						t.Errorf("%s: %v, want %v (DFP %v, DM %v)", site, got, want, w.dfp(site), slow)
 					}
@@ -89,8 +82,8 @@ func TestCommitLatencyIsTheModel(t *testing.T) {
 }
 
 // of returns one client's answers.
-func of(all []answer, id any) []answer {
-	return slices.DeleteFunc(slices.Clone(all), func(a answer) bool { return a.client != id })
+func of(all []smrsim.Answer, id any) []smrsim.Answer {
+	return slices.DeleteFunc(slices.Clone(all), func(a smrsim.Answer) bool { return a.Client != id })
 }
 
 // TestFigures4Point9: durable and executed latencies of NA-3 as the thesis reports them, 48 and 70
@@ -125,9 +118,9 @@ func TestFigures4Point9(t *testing.T) {
 // the other five DFP [§4.5.2].
 func TestChoice(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
-	for _, site := range w.wan.Matrix.Sites() {
+	for _, site := range w.Place.Matrix.Sites() {
 		want := !slices.Contains([]wan.Site{"WA", "VA", "QC", "TRT"}, site)
-		if got := w.client(site).choose(w.Clock(w.clients[site])); got.fast != want {
+		if got := w.client(site).choose(w.Clock(w.Client(site))); got.fast != want {
 			t.Errorf("%s: DFP %v, want %v", site, got.fast, want)
 		}
 	}
@@ -137,7 +130,7 @@ func TestChoice(t *testing.T) {
 // within the window of its measurements [§4.3.6, Figure 4.13].
 func TestAdapts(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
-	before := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.clients["TRT"]), 0.5)
+	before := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.Client("TRT")), 0.5)
 	for _, p := range []wan.Path{{From: "TRT", To: "QC"}, {From: "QC", To: "TRT"}} {
 		l, _ := w.Link(p)
 		l.Delay += 40 * time.Millisecond
@@ -145,11 +138,11 @@ func TestAdapts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.run(1200 * time.Millisecond)
-	if way := w.client("TRT").choose(w.Clock(w.clients["TRT"])); way.target == 3 && !way.fast {
+	w.Run(1200 * time.Millisecond)
+	if way := w.client("TRT").choose(w.Clock(w.Client("TRT"))); way.target == 3 && !way.fast {
 		t.Errorf("the client in TRT still uses QC's lane, 91 ms away")
 	}
-	after := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.clients["TRT"]), 0.5)
+	after := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.Client("TRT")), 0.5)
 	if after > 80*time.Millisecond {
 		t.Errorf("%v before, %v after, want at most 80 ms: 67 by VA's lane", before, after)
 	}
@@ -160,12 +153,12 @@ func TestAdapts(t *testing.T) {
 func TestFastPathIsTaken(t *testing.T) {
 	o := beyond()
 	o.Slack, o.Path = 8*time.Millisecond, OnlyDFP
-	w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond, clocks: func(id protocolID) sim.Clock {
+	w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond, clocks: func(id protocol.ID) sim.Clock {
 		return sim.Clock{Offset: time.Duration(int(id%3)-1) * time.Millisecond}
 	}})
 	w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 100, 300*time.Millisecond)
 	taken, tried := 0, 0
-	for _, site := range w.wan.Matrix.Sites() {
+	for _, site := range w.Place.Matrix.Sites() {
 		fast, all := w.client(site).FastPath()
 		taken, tried = taken+fast, tried+all
 	}
@@ -183,7 +176,7 @@ func TestAdaptiveSlack(t *testing.T) {
 		o.AdaptSlack = adapt
 		w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond, cfg: sim.Config[smr.Message]{Seed: 2}})
 		p95 = percentile(w.load(smr.Call{Kind: smr.Execute}, 200, 1500*time.Millisecond), 0.95)
-		for _, site := range w.wan.Matrix.Sites() {
+		for _, site := range w.Place.Matrix.Sites() {
 			taken, tried := w.client(site).FastPath()
 			missed += tried - taken
 		}
@@ -202,15 +195,15 @@ func TestAdaptiveSlack(t *testing.T) {
 func TestSkewIsMeasured(t *testing.T) {
 	o := thesis()
 	o.Path = OnlyDFP
-	w := newWorld(t, setup{preset: "na3", opt: o, clocks: func(id protocolID) sim.Clock {
+	w := newWorld(t, setup{preset: "na3", opt: o, clocks: func(id protocol.ID) sim.Clock {
 		if id >= 100 {
 			return sim.Clock{Offset: 150 * time.Millisecond}
 		}
 		return sim.Clock{}
 	}})
 	all := w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 50, 200*time.Millisecond)
-	for _, site := range w.wan.Matrix.Sites() {
-		if got := percentile(of(all, w.clients[site]), 0.9); got > w.dfp(site)+time.Millisecond {
+	for _, site := range w.Place.Matrix.Sites() {
+		if got := percentile(of(all, w.Client(site)), 0.9); got > w.dfp(site)+time.Millisecond {
 			t.Errorf("%s: %v, want %v", site, got, w.dfp(site))
 		}
 	}
@@ -220,9 +213,9 @@ func TestSkewIsMeasured(t *testing.T) {
 // replica's empty slots are told by one number [§4.3.3].
 func TestEmptySlotsCostNothing(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
-	before, sent := len(w.replica(2).acceptor.records), w.Stats().Sent
-	w.run(10 * time.Second)
-	if after := len(w.replica(2).acceptor.records); after-before > 30 {
+	before, sent := w.replica(2).acceptor.journal.Records(), w.Stats().Sent
+	w.Run(10 * time.Second)
+	if after := w.replica(2).acceptor.journal.Records(); after-before > 30 {
 		t.Errorf("%d records in 10 s without a command", after-before)
 	}
 	r := w.replica(2)
@@ -240,10 +233,10 @@ func TestLateRequest(t *testing.T) {
 	w, p := withPuppet(t, setup{preset: "na3", opt: beyond()}, 2)
 	s := above(slotAt(w.Clock(1))+smr.Slot(25*time.Millisecond), sharedDigit)
 	w.Deliver(puppetID, errand{ids(2, 3), submission(s)})
-	w.run(15 * time.Millisecond)
+	w.Run(15 * time.Millisecond)
 	w.Deliver(puppetID, errand{ids(1), submission(s)}) // arrives 48 ms after the others were sent
-	w.call(w.clients["WA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
-	w.run(200 * time.Millisecond)
+	w.Call(w.Client("WA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
+	w.Run(200 * time.Millisecond)
 	votes := map[Verdict]int{}
 	committed := false
 	for _, m := range p.got {
@@ -264,11 +257,11 @@ func TestLateRequest(t *testing.T) {
 func TestCollision(t *testing.T) {
 	w, p := withPuppet(t, setup{preset: "na3", opt: beyond()}, 2)
 	q := &puppet{}
-	w.add(setup{}, puppetID+1, "WA", func() (node, error) { return q, nil })
+	must(t, w.Add(puppetID+1, "WA", func() (protocol.Node[smr.Message], error) { return q, nil }))
 	s := above(slotAt(w.Clock(1))+smr.Slot(50*time.Millisecond), sharedDigit)
 	w.Deliver(puppetID, errand{ids(1, 2, 3), submission(s)})
 	w.Deliver(puppetID+1, errand{ids(1, 2, 3), submission(s)})
-	w.run(300 * time.Millisecond)
+	w.Run(300 * time.Millisecond)
 	var outcomes []bool
 	for _, m := range slices.Concat(p.got, q.got) {
 		if o, ok := m.(Outcome); ok && o.Slot == s && !slices.Contains(outcomes, o.Committed) {
@@ -288,7 +281,7 @@ func TestOneLog(t *testing.T) {
 		c.Machine = &noting{StateMachine: kv.New(), log: &logs[c.ID-1]}
 	}})
 	all := w.load(smr.Call{Kind: smr.Execute}, 100, 200*time.Millisecond)
-	slices.SortFunc(all, func(a, b answer) int { return int(a.Slot) - int(b.Slot) })
+	slices.SortFunc(all, func(a, b smrsim.Answer) int { return int(a.Slot) - int(b.Slot) })
 	shared := 0
 	for _, a := range all {
 		if digitOf(a.Slot) == sharedDigit {

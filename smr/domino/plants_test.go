@@ -65,13 +65,13 @@ func plants() []plant.Bug {
 		{
 			Name: "a command that is tried again is new", Dir: dir, Test: "TestSeedsNotice/replicas-lost/1",
 			Old: "\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
-			New: "\t\tfor i := 0; MUTANT && i < n; i++ {\n\t\t\tp := commands[i]\n\t\t\tdelete(c.flights, p.seq)\n\t\t\tp.seq = c.next\n\t\t\tc.next++\n\t\t\tc.flights[p.seq] = p\n\t\t}\n" +
+			New: "\t\tfor i := 0; MUTANT && i < n; i++ {\n\t\t\tagain := commands[i].Call\n\t\t\tagain.ID += 1 << 40\n\t\t\tc.Take(env, again)\n\t\t}\n" +
 				"\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
 		},
 		{
 			Name: "durable without tokens, skewed clocks", Dir: dir, Test: "TestSeedsNotice/clocks/3",
-			Old: "\t\tm.After = max(m.After, c.floor, p.After)\n",
-			New: "\t\tif MUTANT {\n\t\t\tm.After = max(m.After, c.floor)\n\t\t\tcontinue\n\t\t}\n\t\tm.After = max(m.After, c.floor, p.After)\n",
+			Old: "\t\t\tm.After = max(m.After, c.Floor())\n",
+			New: "\t\t\tm.After = max(m.After, c.Floor())\n\t\t\tif MUTANT {\n\t\t\t\tm.After = c.Floor()\n\t\t\t}\n",
 		},
 		{
 			Name: "what is durable is taken for ordered", Dir: dir, Test: "TestSeedsNotice/clocks/1",

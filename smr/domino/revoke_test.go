@@ -155,18 +155,18 @@ func TestOrderedIsInclusive(t *testing.T) {
 // TestSlowClockHoldsNothingUp: a replica whose clock is behind goes by what a majority has passed,
 // so executions do not wait for it.
 func TestSlowClockHoldsNothingUp(t *testing.T) {
-	w := newWorld(t, setup{preset: "na3", opt: beyond(), clocks: func(id protocolID) sim.Clock {
+	w := newWorld(t, setup{preset: "na3", opt: beyond(), clocks: func(id protocol.ID) sim.Clock {
 		if id == 3 {
 			return sim.Clock{Offset: -700 * time.Millisecond}
 		}
 		return sim.Clock{}
 	}})
 	for range 3 {
-		w.answers = nil
-		w.call(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
-		w.run(time.Second)
-		if len(w.answers) != 1 || w.answers[0].took > 250*time.Millisecond {
-			t.Errorf("with a clock that is 700 ms behind: %+v", w.answers)
+		w.Done = nil
+		w.Call(w.Client("VA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
+		w.Run(time.Second)
+		if len(w.Done) != 1 || w.Done[0].Took > 250*time.Millisecond {
+			t.Errorf("with a clock that is 700 ms behind: %+v", w.Done)
 		}
 	}
 }
@@ -178,27 +178,27 @@ func TestClocksThatWereAhead(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			w := newWorld(t, setup{preset: "na3", opt: opt})
 			for _, by := range []time.Duration{time.Minute, -time.Minute} {
-				for _, id := range []protocolID{1, 2} {
+				for _, id := range []protocol.ID{1, 2} {
 					w.Jump(id, by)
 				}
-				w.run(2 * time.Second)
+				w.Run(2 * time.Second)
 			}
-			for id := protocolID(1); restart && id <= 3; id++ {
+			for id := protocol.ID(1); restart && id <= 3; id++ {
 				w.Crash(id, sim.KeepAll)
-				w.run(100 * time.Millisecond)
+				w.Run(100 * time.Millisecond)
 				w.Restart(id)
-				w.run(2 * time.Second)
+				w.Run(2 * time.Second)
 			}
 			for _, kind := range []smr.CallKind{smr.Execute, smr.Read} {
-				w.answers = nil
+				w.Done = nil
 				c := smr.Call{Kind: kind, Command: kv.Put([]byte("k"), []byte("v"))}
 				if kind == smr.Read {
 					c.Command = []byte("k")
 				}
-				w.call(w.clients["VA"], c)
-				w.run(5 * time.Second)
-				if len(w.answers) != 1 || w.answers[0].took > time.Second {
-					t.Errorf("%s, restarted %v, call %v: %+v", name, restart, kind, w.answers)
+				w.Call(w.Client("VA"), c)
+				w.Run(5 * time.Second)
+				if len(w.Done) != 1 || w.Done[0].Took > time.Second {
+					t.Errorf("%s, restarted %v, call %v: %+v", name, restart, kind, w.Done)
 				}
 			}
 		}
@@ -213,7 +213,7 @@ func TestShortSilenceRevokesNothing(t *testing.T) {
 	w.Crash(2, sim.KeepAll)
 	suspected, revoked := false, false
 	for range 100 {
-		w.run(5 * time.Millisecond)
+		w.Run(5 * time.Millisecond)
 		silent := r.peers[2].silent
 		suspected = suspected || silent >= 4
 		if len(r.coord.revoking) > 0 {

@@ -70,7 +70,7 @@ const puppetID = protocol.ID(77)
 func withPuppet(t testing.TB, s setup, at int) (*world, *puppet) {
 	w := newWorld(t, s)
 	p := &puppet{}
-	w.add(setup{}, puppetID, w.wan.Replicas[at-1], func() (protocol.Node[smr.Message], error) { return p, nil })
+	must(t, w.Add(puppetID, w.Place.Replicas[at-1], func() (protocol.Node[smr.Message], error) { return p, nil }))
 	return w, p
 }
 
@@ -86,7 +86,7 @@ func submission(s smr.Slot) Submit {
 func (w *world) verdicts(p *puppet, s smr.Slot, to ...protocol.ID) []Verdict {
 	p.got = nil
 	w.Deliver(puppetID, errand{to, submission(s)})
-	w.run(100 * time.Millisecond)
+	w.Run(100 * time.Millisecond)
 	var out []Verdict
 	for _, m := range p.got {
 		if v, ok := m.(Vote); ok {
@@ -100,14 +100,14 @@ func (w *world) verdicts(p *puppet, s smr.Slot, to ...protocol.ID) []Verdict {
 // command arrive late that they had passed before.
 func promiseSurvivesRestart(t testing.TB, o Options) error {
 	w, p := withPuppet(t, setup{preset: "na3", opt: o}, 2)
-	w.run(time.Second)
+	w.Run(time.Second)
 	passed := above(w.replica(2).acceptor.closed-smr.Slot(200*time.Millisecond), sharedDigit)
-	for _, m := range w.group {
+	for _, m := range w.Members {
 		w.Crash(m.ID, sim.KeepAll)
 		w.Jump(m.ID, -time.Second)
 		w.Restart(m.ID)
 	}
-	w.run(400 * time.Millisecond)
+	w.Run(400 * time.Millisecond)
 	for _, v := range w.verdicts(p, passed, 1, 2, 3) {
 		if v == Yes {
 			return fmt.Errorf("a replica votes for slot %d, which it has passed before it crashed", passed)
@@ -120,13 +120,13 @@ func promiseSurvivesRestart(t testing.TB, o Options) error {
 func promiseSurvivesClock(t testing.TB, o Options) error {
 	w, p := withPuppet(t, setup{preset: "na3", opt: o}, 2)
 	w.Partition([]protocol.ID{2}, []protocol.ID{1, 3})
-	w.run(200 * time.Millisecond)
+	w.Run(200 * time.Millisecond)
 	passed := above(w.replica(2).acceptor.closed-smr.Slot(50*time.Millisecond), sharedDigit)
 	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != No {
 		t.Fatalf("before: %v", v)
 	}
 	w.Jump(2, -time.Second)
-	w.run(50 * time.Millisecond) // before the ticks count as time
+	w.Run(50 * time.Millisecond) // before the ticks count as time
 	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != No {
 		return fmt.Errorf("verdict %v on slot %d, which the replica has passed before its clock was set back", v, passed)
 	}
@@ -170,18 +170,18 @@ func survives(t testing.TB, o Options) error {
 	for victim := protocol.ID(1); victim <= 3; victim++ {
 		w := newWorld(t, setup{preset: "na3", opt: o})
 		stop := w.Now() + 4*time.Second
-		for _, site := range w.wan.Matrix.Sites() {
+		for _, site := range w.Place.Matrix.Sites() {
 			for at := time.Duration(0); w.Now()+at < stop-2*time.Second; at += 20 * time.Millisecond {
 				w.After(at, func() {
-					w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("v"))})
+					w.Call(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("v"))})
 				})
 			}
 		}
 		killed := w.Now() + 500*time.Millisecond
 		w.After(500*time.Millisecond, func() { w.Crash(victim, sim.KeepAll) })
-		w.run(stop - w.Now())
-		for _, site := range w.wan.Matrix.Sites() {
-			if err := w.goesOn(w.clients[site], killed); err != nil {
+		w.Run(stop - w.Now())
+		for _, site := range w.Place.Matrix.Sites() {
+			if err := w.goesOn(w.Client(site), killed); err != nil {
 				return fmt.Errorf("after replica %d was killed, at %s: %w", victim, site, err)
 			}
 		}
@@ -192,19 +192,19 @@ func survives(t testing.TB, o Options) error {
 // goesOn tells whether a client's calls were done within a second of each other, and all of them.
 func (w *world) goesOn(client protocol.ID, killed time.Duration) error {
 	last, done := killed, 0
-	for _, a := range w.answers {
-		if a.client != client || a.Outcome != smr.Committed {
+	for _, a := range w.Done {
+		if a.Client != client || a.Outcome != smr.Committed {
 			continue
 		}
 		done++
-		if at := a.began + a.took; at > killed {
+		if at := a.Began + a.Took; at > killed {
 			if at-last > time.Second {
 				return fmt.Errorf("nothing was done for %v", at-last)
 			}
 			last = at
 		}
 	}
-	if calls := len(w.began[client]) - 1; done != calls || last == killed {
+	if calls := w.Calls(client); done != calls || last == killed {
 		return fmt.Errorf("%d calls of %d are done", done, calls)
 	}
 	return nil
@@ -229,10 +229,10 @@ func futureIsBounded(t testing.TB, o Options) error {
 // one; commands are executed again within a second.
 func TestTwoOfFiveFail(t *testing.T) {
 	w := newWorld(t, setup{preset: "na5", opt: beyond()})
-	for _, site := range w.wan.Matrix.Sites() {
+	for _, site := range w.Place.Matrix.Sites() {
 		for at := time.Duration(0); at < 2*time.Second; at += 50 * time.Millisecond {
 			w.After(at, func() {
-				w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("v"))})
+				w.Call(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("v"))})
 			})
 		}
 	}
@@ -241,9 +241,9 @@ func TestTwoOfFiveFail(t *testing.T) {
 		w.Crash(w.replica(1).leader(), sim.KeepNone)
 		w.Crash(4, sim.KeepNone)
 	})
-	w.run(4 * time.Second)
-	for _, site := range w.wan.Matrix.Sites() {
-		if err := w.goesOn(w.clients[site], killed); err != nil {
+	w.Run(4 * time.Second)
+	for _, site := range w.Place.Matrix.Sites() {
+		if err := w.goesOn(w.Client(site), killed); err != nil {
 			t.Errorf("at %s: %v", site, err)
 		}
 	}

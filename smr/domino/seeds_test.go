@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/wan"
 )
@@ -51,13 +52,13 @@ func TestDurableIsExecuted(t *testing.T) {
 			c.Machine = &noting{StateMachine: c.Machine, log: &log}
 		}
 	}})
-	w.call(w.clients["TX"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("first"))})
-	w.run(60 * time.Millisecond)
+	w.Call(w.Client("TX"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("first"))})
+	w.Run(60 * time.Millisecond)
 	w.client("TX").pause = 100 // DFP is left alone
-	w.call(w.clients["TX"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("second"))})
-	w.run(time.Second)
-	if len(w.answers) != 2 || w.answers[0].took > 52*time.Millisecond || len(log) != 2 {
-		t.Errorf("answers %+v, executed %d commands, want 2", w.answers, len(log))
+	w.Call(w.Client("TX"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("second"))})
+	w.Run(time.Second)
+	if len(w.Done) != 2 || w.Done[0].Took > 52*time.Millisecond || len(log) != 2 {
+		t.Errorf("answers %+v, executed %d commands, want 2", w.Done, len(log))
 	}
 }
 
@@ -69,21 +70,21 @@ func TestTokens(t *testing.T) {
 		o := beyond()
 		o.Slack = 100 * time.Millisecond
 		w := newWorld(t, setup{preset: "na3", opt: o})
-		w.call(w.clients["TX"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("a"))})
-		for len(w.answers) == 0 {
-			w.run(time.Millisecond)
+		w.Call(w.Client("TX"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("a"))})
+		for len(w.Done) == 0 {
+			w.Run(time.Millisecond)
 		}
-		first := w.answers[0].Slot
+		first := w.Done[0].Slot
 		next := smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("b"))}
 		if tokens {
 			next.After = first
 		}
-		w.call(w.clients["VA"], next)
-		w.run(time.Second)
-		if len(w.answers) != 2 {
-			t.Fatalf("%d answers", len(w.answers))
+		w.Call(w.Client("VA"), next)
+		w.Run(time.Second)
+		if len(w.Done) != 2 {
+			t.Fatalf("%d answers", len(w.Done))
 		}
-		return w.answers[1].Slot < first
+		return w.Done[1].Slot < first
 	}
 	if !overtaken(false) {
 		t.Error("without a token, a later proposal does not come first: the test tells nothing")
@@ -95,65 +96,49 @@ func TestTokens(t *testing.T) {
 
 // crashWorld is three replicas, and two clients that write one after the other.
 type crashWorld struct {
-	*sim.Sim[smr.Message]
-	logs  [3][]string
-	done  map[string]bool
-	calls int
+	*smrsim.Group
+	logs [3][]string
+	done int
 }
 
 func newCrashWorld(t *testing.T, seed uint64) *crashWorld {
-	c := &crashWorld{done: map[string]bool{}}
-	sites := []wan.Site{"a", "b", "c"}
-	p := New("", "", Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond})
-	asked := map[protocol.ID]string{}
-	next := func(id protocol.ID) {
-		if c.calls >= 40 {
+	c := &crashWorld{}
+	const trip = 20 * time.Millisecond
+	var err error
+	c.Group, err = smrsim.New(smrsim.Config{
+		Protocol: New("", "", Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond}),
+		Place:    wan.Deployment{Matrix: wan.Uniform(trip, "a", "b", "c"), Replicas: []wan.Site{"a", "b", "c"}},
+		Clients:  []wan.Site{"a", "b"}, FirstClient: 100, RoundTrip: trip,
+		Sim: sim.Config[smr.Message]{Seed: seed, Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 10, TraceKeep: -1},
+		Replica: func(r *smr.ReplicaConfig) {
+			log := &c.logs[r.ID-1]
+			*log, r.Leader, r.Machine = nil, 1, &noting{StateMachine: kv.New(), log: log}
+		},
+		Client: func(c *smr.ClientConfig) { c.Nearest = 0 },
+	})
+	must(t, err)
+	calls := 0
+	var next func(id protocol.ID)
+	next = func(id protocol.ID) {
+		if calls >= 40 {
 			return
 		}
-		c.calls++
-		asked[id] = fmt.Sprint(c.calls)
-		c.Deliver(id, smr.Call{ID: smr.CallID(c.calls), Kind: smr.Execute, Command: kv.Put([]byte(asked[id]), nil)})
-	}
-	s, err := sim.New(sim.Config[smr.Message]{
-		Seed: seed, WAN: wan.Uniform(20*time.Millisecond, sites...), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 10, TraceKeep: -1,
-		App: func(from protocol.ID, msg smr.Message) {
-			if d, ok := msg.(smr.Done); ok {
-				if d.Outcome != smr.Committed {
-					t.Errorf("%+v", d)
-				}
-				c.done[asked[from]] = true
-				next(from)
+		calls++
+		c.Make(id, smr.Call{Kind: smr.Execute, Command: kv.Put(fmt.Append(nil, calls), nil)}, func(a smrsim.Answer) {
+			if a.Outcome != smr.Committed {
+				t.Errorf("%+v", a)
 			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
+			c.done++
+			next(id)
+		})
 	}
-	c.Sim = s
-	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
-	for i, m := range group {
-		must(t, s.Add(sim.Node[smr.Message]{ID: m.ID, Site: sites[i], New: func() protocol.Node[smr.Message] {
-			c.logs[i] = nil
-			n, err := p.NewReplica(smr.ReplicaConfig{
-				ID: m.ID, Members: group, Machine: &noting{StateMachine: kv.New(), log: &c.logs[i]}, RoundTrip: 20 * time.Millisecond, Leader: 1,
-			})
-			must(t, err)
-			return n
-		}}))
-	}
-	for i := range 2 {
-		id := protocol.ID(100 + i)
-		must(t, s.Add(sim.Node[smr.Message]{ID: id, Site: sites[i], New: func() protocol.Node[smr.Message] {
-			n, err := p.NewClient(smr.ClientConfig{ID: id, Members: group, RoundTrip: 20 * time.Millisecond})
-			must(t, err)
-			return n
-		}}))
-		s.After(150*time.Millisecond, func() { next(id) })
+	for _, id := range c.Clients {
+		c.After(150*time.Millisecond, func() { next(id) })
 	}
 	return c
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +179,8 @@ func TestCrashAtEachWrite(t *testing.T) {
 // after lets the clients finish, and looks at what was executed.
 func (c *crashWorld) after(t *testing.T, at int) {
 	t.Helper()
-	if err := c.RunUntil(10*time.Second, func() bool { return len(c.done) == 40 }); err != nil {
-		t.Fatalf("crash after %d steps: %d calls are done: %v", at, len(c.done), err)
+	if err := c.RunUntil(10*time.Second, func() bool { return c.done == 40 }); err != nil {
+		t.Fatalf("crash after %d steps: %d calls are done: %v", at, c.done, err)
 	}
 	must(t, c.Run(500*time.Millisecond))
 	for i, log := range c.logs {

@@ -120,15 +120,19 @@ func TestOneAttemptFixesTheSlot(t *testing.T) {
 			w := newWorld(t, setup{preset: "na3", opt: beyond()})
 			c := w.client("VA")
 			env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-			p := &pending{Call: smr.Call{ID: 7, Kind: smr.Propose, Ack: ack}, seq: c.next, attempts: attempts}
-			c.calls[7], c.flights[c.next] = p, p
-			c.next++
+			env.Begin(0)
+			c.Open(env, 1)
+			c.OnOpenReply(env, kit.OpenReply{Nonce: env.Out[0].Msg.(kit.OpenRequest).Nonce, Session: 1, Window: 1})
+			c.Take(env, smr.Call{ID: 7, Kind: smr.Propose, Ack: ack})
+			c.Launch(0)
+			p := c.Command(1)
+			p.Attempts = attempts
 			if ack == smr.AckDurable {
 				c.placed(env, p, 1000)
 			} else {
-				c.onOrdered(env, Ordered{Session: c.session, Slot: 1000, Seqs: []kit.Seq{p.seq}})
+				c.onOrdered(env, Ordered{Session: c.Session, Slot: 1000, Seqs: []kit.Seq{1}})
 			}
-			if done := c.calls[7] == nil; done != (attempts == 1) {
+			if done := c.Command(1) == nil; done != (attempts == 1) {
 				t.Errorf("%v, %d attempts: done %v", ack, attempts, done)
 			}
 		}

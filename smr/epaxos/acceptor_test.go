@@ -117,7 +117,7 @@ func TestValidateNotesTheProposal(t *testing.T) {
 func TestCausalFloor(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	r.Receive(env, 77, Submit{After: 100, Request: kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}}})
+	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
 	r.Expire(env, proposeTimer{})
 	if i := r.find(ID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // BenchmarkNorthAmerica has the load of Domino's evaluation in virtual time: nine clients with 200
@@ -25,12 +26,14 @@ func BenchmarkNorthAmerica(b *testing.B) {
 				for b.Loop() {
 					d := deploy(b, preset, cfg, nil)
 					if rough {
-						d.roughen(2*time.Millisecond, 1e-4)
+						d.roughen(b, 2*time.Millisecond, 1e-4)
 					}
-					x, y := load(d, 200, 2*time.Second, 0.75, 0.5)
+					x, y := load(b, d, 200, 2*time.Second, 0.75, 0.5)
 					told, executed = append(told, x...), append(executed, y...)
 				}
-				ms := func(all []time.Duration, share float64) float64 { return percentile(all, share).Seconds() * 1000 }
+				ms := func(all []time.Duration, share float64) float64 {
+					return smrtest.Percentile(all, share).Seconds() * 1000
+				}
 				b.ReportMetric(ms(told, 0.5), "durable-p50-ms")
 				b.ReportMetric(ms(told, 0.95), "durable-p95-ms")
 				b.ReportMetric(ms(executed, 0.5), "executed-p50-ms")

@@ -37,12 +37,11 @@ func messages() []smr.Message {
 		epaxos.Waiting{Head: h, ID: id, Agreed: 2},
 		epaxos.Refusal{Head: h, ID: id, Promised: 6},
 		epaxos.News{Head: h, Top: deps},
-		epaxos.Want{Head: h, Missing: []epaxos.Range{{Row: 1, First: 2, Last: 3}, {Row: 2, First: 1, Last: 1}}},
+		epaxos.Fetch{Head: h, Missing: []epaxos.Range{{Row: 1, First: 2, Last: 3}, {Row: 2, First: 1, Last: 1}}},
 		epaxos.Poll{Head: h, Round: 3, Keys: []string{"ka", "kb"}},
 		epaxos.Poll{Head: h, Round: 3, All: true},
 		epaxos.Polled{Head: h, Round: 3, Deps: deps},
 		epaxos.Settled{Head: h, ID: id},
-		epaxos.Submit{After: 8, Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}}},
 		epaxos.InstanceRecord{ID: id, Phase: 1, Cmd: work, Init: deps, Deps: deps},
 		epaxos.InstanceRecord{ID: id, Phase: 3, Ballot: 6, Voted: 5, Nothing: true, Deps: deps},
 	}

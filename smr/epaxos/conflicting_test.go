@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // TestAllConflict: if all commands conflict, 1,800 a second of them take two round trips, and
@@ -16,14 +17,14 @@ import (
 func TestAllConflict(t *testing.T) {
 	for _, early := range []float64{0, 1} {
 		d := deploy(t, "na3", sim.Config[smr.Message]{}, func(c *smr.ReplicaConfig) { c.Machine = kv.New() })
-		told, executed := load(d, 200, time.Second, 0.75, early)
+		told, executed := load(t, d, 200, time.Second, 0.75, early)
 		if len(told)+len(executed) != 9*200 {
 			t.Errorf("%d calls are done", len(told)+len(executed))
 		}
-		if p50 := percentile(told, 0.5); p50 > 120*time.Millisecond {
+		if p50 := smrtest.Percentile(told, 0.5); p50 > 120*time.Millisecond {
 			t.Errorf("durable: %v", p50)
 		}
-		if p50 := percentile(executed, 0.5); p50 > 400*time.Millisecond {
+		if p50 := smrtest.Percentile(executed, 0.5); p50 > 400*time.Millisecond {
 			t.Errorf("executed: %v", p50)
 		}
 	}

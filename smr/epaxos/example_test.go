@@ -4,37 +4,31 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/epaxos"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
 )
 
-// Three replicas and a client in a simulation.
+// Three replicas, and a client beside the first one, in a simulation.
 func Example() {
-	p := epaxos.Protocol()
-	world, _ := sim.New(sim.Config[smr.Message]{Seed: 1, App: func(_ protocol.ID, msg smr.Message) {
-		if done, ok := msg.(smr.Done); ok {
-			result, _ := kv.DecodeResult(done.Result)
-			fmt.Printf("call %d %v, %v %q\n", done.ID, done.Outcome, result.Status, result.Value)
-		}
-	}})
-	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
-	for _, m := range group {
-		_ = world.Add(sim.Node[smr.Message]{ID: m.ID, New: func() protocol.Node[smr.Message] {
-			n, _ := p.NewReplica(smr.ReplicaConfig{ID: m.ID, Members: group, Machine: kv.New()})
-			return n
-		}})
+	group, err := smrsim.New(smrsim.Config{
+		Protocol: epaxos.Protocol(),
+		Replica:  func(c *smr.ReplicaConfig) { c.Machine = kv.New() },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	_ = world.Add(sim.Node[smr.Message]{ID: 9, New: func() protocol.Node[smr.Message] {
-		n, _ := p.NewClient(smr.ClientConfig{ID: 9, Members: group})
-		return n
-	}})
-	world.Deliver(9, smr.Call{ID: 1, Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))})
-	_ = world.Run(time.Second)
-	world.Deliver(9, smr.Call{ID: 2, Kind: smr.Read, Command: kv.Get([]byte("city"))})
-	_ = world.Run(time.Second)
+	show := func(a smrsim.Answer) {
+		result, _ := kv.DecodeResult(a.Result)
+		fmt.Printf("call %d %v, %v %q\n", a.ID, a.Outcome, result.Status, result.Value)
+	}
+	client := group.Client("a")
+	group.Make(client, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))}, show)
+	_ = group.Pass(time.Second)
+	group.Make(client, smr.Call{Kind: smr.Read, Command: kv.Get([]byte("city"))}, show)
+	_ = group.Pass(time.Second)
 	// Output:
 	// call 1 committed, ok ""
 	// call 2 committed, ok "Oslo"

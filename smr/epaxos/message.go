@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
 
@@ -194,9 +193,9 @@ type (
 		Top Deps
 	}
 
-	// Want asks for what was decided in some instances, or for a snapshot if the receiver has them
+	// Fetch asks for what was decided in some instances, or for a snapshot if the receiver has them
 	// no more or is in a later generation.
-	Want struct {
+	Fetch struct {
 		Head
 		Missing []Range
 	}
@@ -233,13 +232,6 @@ func (h Head) begin() Head { return h }
 
 // headed is a message that begins with a Head.
 type headed interface{ begin() Head }
-
-// Submit is a request of a client, with a causal floor: the commands come after those of which a
-// Done had a Slot up to After.
-type Submit struct {
-	After   smr.Slot
-	Request kit.Request
-}
 
 // InstanceRecord is an instance as it is on disk: the newest record of each counts.
 type InstanceRecord struct {

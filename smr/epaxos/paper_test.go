@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/workload"
 )
 
@@ -32,16 +33,16 @@ func TestQuorums(t *testing.T) {
 func TestOneRoundTripWithoutConflicts(t *testing.T) {
 	for _, preset := range []string{"na3", "na5", "globe3"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
-		for i, site := range d.wan.Matrix.Sites() {
+		for i, site := range d.Place.Matrix.Sites() {
 			for _, c := range []smr.Call{
 				durable("a", name(i)), {Kind: smr.Propose, Command: set("b", name(i))}, {Kind: smr.Execute, Command: set("c", name(i), name(100+i))},
 				{Kind: smr.Read, Command: get(name(i))}, {Kind: smr.Read, Command: get(name(i), name(100+i))},
 			} {
-				d.done = nil
+				d.Done = nil
 				d.call(site, c)
-				d.run(time.Second)
-				if want := d.model(site, 1); len(d.done) != 1 || d.done[0].took != want || d.done[0].Outcome != smr.Committed {
-					t.Errorf("%s, %s, %v %v: %+v, want it to take %v", preset, site, c.Kind, c.Ack, d.done, want)
+				d.Run(time.Second)
+				if want := d.model(site, 1); len(d.Done) != 1 || d.Done[0].Took != want || d.Done[0].Outcome != smr.Committed {
+					t.Errorf("%s, %s, %v %v: %+v, want it to take %v", preset, site, c.Kind, c.Ack, d.Done, want)
 				}
 			}
 		}
@@ -55,29 +56,29 @@ func TestTwoRoundTripsWithConflicts(t *testing.T) {
 	for _, preset := range []string{"na3", "na5"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
 		slow := 0
-		for i, a := range d.wan.Replicas {
-			for _, b := range d.wan.Replicas[:i] {
-				d.done = nil
+		for i, a := range d.Place.Replicas {
+			for _, b := range d.Place.Replicas[:i] {
+				d.Done = nil
 				d.call(a, durable("a", name(i)))
 				d.call(b, durable("b", name(i)))
-				d.run(time.Second)
+				d.Run(time.Second)
 				two := 0
-				for _, done := range d.done {
-					switch done.took {
-					case d.model(done.site, 1):
-					case d.model(done.site, 2):
+				for _, done := range d.Done {
+					switch done.Took {
+					case d.model(done.Site, 1):
+					case d.model(done.Site, 2):
 						two++
 					default:
-						t.Errorf("%s: %s beside %s: %+v takes neither %v nor %v", preset, a, b, done, d.model(done.site, 1), d.model(done.site, 2))
+						t.Errorf("%s: %s beside %s: %+v takes neither %v nor %v", preset, a, b, done, d.model(done.Site, 1), d.model(done.Site, 2))
 					}
 				}
-				if len(d.done) != 2 || two == 0 {
-					t.Errorf("%s: %s beside %s: %d took two round trips: %+v", preset, a, b, two, d.done)
+				if len(d.Done) != 2 || two == 0 {
+					t.Errorf("%s: %s beside %s: %d took two round trips: %+v", preset, a, b, two, d.Done)
 				}
 				slow += two
 			}
 		}
-		t.Logf("%s: %d of %d calls took two round trips", preset, slow, len(d.wan.Replicas)*(len(d.wan.Replicas)-1))
+		t.Logf("%s: %d of %d calls took two round trips", preset, slow, len(d.Place.Replicas)*(len(d.Place.Replicas)-1))
 	}
 }
 
@@ -85,17 +86,17 @@ func TestTwoRoundTripsWithConflicts(t *testing.T) {
 // Each takes one round trip.
 func TestCommutingCommandsDoNotMeet(t *testing.T) {
 	d := deploy(t, "na5", sim.Config[smr.Message]{}, nil)
-	for i, site := range d.wan.Matrix.Sites() {
+	for i, site := range d.Place.Matrix.Sites() {
 		d.call(site, durable("a", name(i)))
 	}
-	d.run(time.Second)
-	for _, a := range d.done {
-		if a.took != d.model(a.site, 1) {
-			t.Errorf("%s: %v, want %v", a.site, a.took, d.model(a.site, 1))
+	d.Run(time.Second)
+	for _, a := range d.Done {
+		if a.Took != d.model(a.Site, 1) {
+			t.Errorf("%s: %v, want %v", a.Site, a.Took, d.model(a.Site, 1))
 		}
 	}
-	if len(d.done) != len(d.clients) {
-		t.Errorf("%d of %d are done", len(d.done), len(d.clients))
+	if len(d.Done) != len(d.Clients) {
+		t.Errorf("%d of %d are done", len(d.Done), len(d.Clients))
 	}
 }
 
@@ -105,33 +106,33 @@ func TestCommutingCommandsDoNotMeet(t *testing.T) {
 func TestPipelinedCommandsTakeTheFastPath(t *testing.T) {
 	d := deploy(t, "na5", sim.Config[smr.Message]{}, nil)
 	for k := range 50 {
-		for i, site := range d.wan.Matrix.Sites() {
+		for i, site := range d.Place.Matrix.Sites() {
 			d.call(site, durable(fmt.Sprint(k), name(i)))
 		}
-		d.run(4 * time.Millisecond)
+		d.Run(4 * time.Millisecond)
 	}
-	d.run(time.Second)
-	for _, a := range d.done {
-		if a.took != d.model(a.site, 1) {
-			t.Fatalf("%s: call %d takes %v, want %v", a.site, a.ID, a.took, d.model(a.site, 1))
+	d.Run(time.Second)
+	for _, a := range d.Done {
+		if a.Took != d.model(a.Site, 1) {
+			t.Fatalf("%s: call %d takes %v, want %v", a.Site, a.ID, a.Took, d.model(a.Site, 1))
 		}
 	}
-	if len(d.done) != 50*len(d.clients) {
-		t.Errorf("%d of %d are done", len(d.done), 50*len(d.clients))
+	if len(d.Done) != 50*len(d.Clients) {
+		t.Errorf("%d of %d are done", len(d.Done), 50*len(d.Clients))
 	}
 }
 
 // load makes calls of each kind at each site, so many a second for a time, on keys of Zipf's
 // distribution, and returns how long they took by their kind.
-func load(d *deployment, perSecond int, lasting time.Duration, alpha float64, early float64) (told, executed []time.Duration) {
-	d.t.Helper()
+func load(t testing.TB, d *deployment, perSecond int, lasting time.Duration, alpha float64, early float64) (told, executed []time.Duration) {
+	t.Helper()
 	keys, err := workload.Zipfian(1_000_000, alpha)
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(7, 7))
 	kind := map[string]bool{}
-	for i, site := range d.wan.Matrix.Sites() {
+	for i, site := range d.Place.Matrix.Sites() {
 		every := time.Second / time.Duration(perSecond)
 		for k := range int(lasting / every) {
 			d.After(time.Duration(k)*every+time.Duration(rnd.Int64N(int64(every))), func() {
@@ -141,20 +142,20 @@ func load(d *deployment, perSecond int, lasting time.Duration, alpha float64, ea
 					c.Ack = smr.AckExecuted
 				}
 				d.call(site, c)
-				kind[fmt.Sprint(site, len(d.calls[d.clients[site]]))] = soon
+				kind[fmt.Sprint(site, d.Calls(d.Client(site)))] = soon
 			})
 		}
 	}
-	d.done = nil
-	d.run(lasting + 2*time.Second)
-	for _, a := range d.done {
+	d.Done = nil
+	d.Run(lasting + 2*time.Second)
+	for _, a := range d.Done {
 		if a.Outcome != smr.Committed {
-			d.t.Fatalf("%+v", a)
+			t.Fatalf("%+v", a)
 		}
-		if kind[fmt.Sprint(a.site, a.ID)] {
-			told = append(told, a.took)
+		if kind[fmt.Sprint(a.Site, a.ID)] {
+			told = append(told, a.Took)
 		} else {
-			executed = append(executed, a.took)
+			executed = append(executed, a.Took)
 		}
 	}
 	return told, executed
@@ -168,13 +169,13 @@ func TestNorthAmerica(t *testing.T) {
 	for _, preset := range []string{"na3", "na5"} {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
 		var model []time.Duration
-		for _, site := range d.wan.Matrix.Sites() {
+		for _, site := range d.Place.Matrix.Sites() {
 			model = append(model, d.model(site, 1))
 		}
-		told, executed := load(d, 50, 2*time.Second, 0.75, 0.5)
+		told, executed := load(t, d, 50, 2*time.Second, 0.75, 0.5)
 		for _, share := range []float64{0.5, 0.95} {
-			got, want := percentile(told, share), percentile(model, share)
-			t.Logf("%s: p%.0f: durable %v, executed %v, model %v", preset, 100*share, got, percentile(executed, share), want)
+			got, want := smrtest.Percentile(told, share), smrtest.Percentile(model, share)
+			t.Logf("%s: p%.0f: durable %v, executed %v, model %v", preset, 100*share, got, smrtest.Percentile(executed, share), want)
 			if got < want || got > want*105/100 {
 				t.Errorf("%s: p%.0f is %v, the model's %v", preset, 100*share, got, want)
 			}
@@ -193,7 +194,7 @@ func TestAnyReplicaMayFail(t *testing.T) {
 		last := map[string]time.Duration{}
 		calls := 0
 		for i := range 20 {
-			for _, site := range d.wan.Matrix.Sites() {
+			for _, site := range d.Place.Matrix.Sites() {
 				c := durable(fmt.Sprint(i), name(i%3))
 				if i%2 == 0 {
 					c.Ack = smr.AckExecuted
@@ -201,21 +202,21 @@ func TestAnyReplicaMayFail(t *testing.T) {
 				d.call(site, c)
 				calls++
 			}
-			d.run(100 * time.Millisecond)
+			d.Run(100 * time.Millisecond)
 		}
-		d.run(3 * time.Second)
-		for _, a := range d.done {
+		d.Run(3 * time.Second)
+		for _, a := range d.Done {
 			if a.Outcome != smr.Committed {
 				t.Errorf("seed %d: %+v", seed, a)
 			}
-			at := a.began + a.took
-			if before, ok := last[string(a.site)]; ok {
+			at := a.Began + a.Took
+			if before, ok := last[string(a.Site)]; ok {
 				longest = max(longest, at-before)
 			}
-			last[string(a.site)] = at
+			last[string(a.Site)] = at
 		}
-		if len(d.done) != calls {
-			t.Errorf("seed %d: %d of %d calls are done", seed, len(d.done), calls)
+		if len(d.Done) != calls {
+			t.Errorf("seed %d: %d of %d calls are done", seed, len(d.Done), calls)
 		}
 	}
 	t.Logf("longest gap at a site %v", longest)
@@ -234,9 +235,9 @@ func TestManyAtOnce(t *testing.T) {
 		for i := range calls {
 			d.call("WA", durable(fmt.Sprint(i), name(i%7)))
 		}
-		d.run(3 * time.Second)
-		if len(d.done) != calls {
-			t.Errorf("MaxBatch %d: %d of %d calls are done", batch, len(d.done), calls)
+		d.Run(3 * time.Second)
+		if len(d.Done) != calls {
+			t.Errorf("MaxBatch %d: %d of %d calls are done", batch, len(d.Done), calls)
 		}
 		if n := d.Steps() - before; batch == 0 && n > 3*calls {
 			t.Errorf("%d steps for %d calls that come together", n, calls)

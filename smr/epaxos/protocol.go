@@ -1,31 +1,25 @@
 package epaxos
 
 import (
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Protocol returns EPaxos as a member of its family.
 func Protocol() smr.Protocol {
 	return smr.Protocol{
-		Name: "epaxos",
-		Doc:  "Egalitarian Paxos: each replica has its clients' commands decided, with what they depend on.",
-		NewReplica: func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-			r, err := NewReplica(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return r, nil
-		},
-		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := NewClient(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
+		Name:       "epaxos",
+		Doc:        "Egalitarian Paxos: each replica has its clients' commands decided, with what they depend on.",
+		NewReplica: kit.NodeOf(NewReplica),
+		NewClient:  kit.NodeOf(NewClient),
 		Salvage:    salvage,
 		Codec:      Codec(),
 		Leaderless: true,
 	}
+}
+
+// NewClient returns a client's node. It asks the nearest replica, and the next one if that is
+// silent. What a client was told of comes before what it asks for later, by whichever replica.
+func NewClient(cfg smr.ClientConfig) (*kit.Client, error) {
+	return kit.NewClient(cfg, kit.Hooks{Causal: true})
 }

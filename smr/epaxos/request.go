@@ -26,8 +26,8 @@ type early struct {
 // maxFloor bounds the causal floors that are believed.
 const maxFloor = 1 << 60
 
-// onSubmit takes commands. Any replica does.
-func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+// onRequest takes commands, which come after those of which the client was told. Any replica does.
+func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
 	if !r.mayServe(env, from) {
 		return
 	}
@@ -35,18 +35,18 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 		r.stamp = max(r.stamp, uint64(m.After))
 	}
 	soon := map[kit.Seq]bool{}
-	for _, c := range m.Request.Commands {
-		if !c.Brief {
+	for _, c := range m.Commands {
+		if !c.Early {
 			continue
 		}
 		soon[c.Seq] = true
-		if t, ok := r.early[ticket{from, m.Request.Session, c.Seq}]; ok && t.told {
+		if t, ok := r.early[ticket{from, m.Session, c.Seq}]; ok && t.told {
 			item := kit.CommandReply{Seq: c.Seq, Outcome: smr.Committed, Slot: smr.Slot(t.stamp)}
-			env.SendAhead(from, kit.Replies{Session: m.Request.Session, Items: []kit.CommandReply{item}})
+			env.SendAhead(from, kit.Replies{Session: m.Session, Items: []kit.CommandReply{item}})
 		}
 	}
 	had := len(r.queue)
-	r.queue = r.desk.Take(env, from, m.Request, r.queue)
+	r.queue = r.desk.Take(env, from, m, r.queue)
 	for _, e := range r.queue[had:] {
 		if soon[e.Seq] {
 			r.early[ticketOf(e)] = early{}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -33,21 +33,18 @@ const trip = 20 * time.Millisecond
 
 // world is a running scenario.
 type world struct {
-	*sim.Sim[smr.Message]
+	*smrsim.Group
 	scenario
 	rand     *rand.Rand
-	group    []smr.Member
 	machines map[protocol.ID]*registers
 	truth    map[string][]string // of each key, the values in their order, as any replica has applied them first
 	places   map[string]int      // of a value and key, where in truth
 	acked    []string            // values that were acknowledged, with their keys
-	apps     map[protocol.ID]*app
+	apps     []*app
 	ops      history.KVRecorder
 	token    smr.Slot
 	stopped  bool
 	done     int
-	err      error
-	status   map[protocol.ID]smr.Status
 	lastDone time.Duration
 	gap      time.Duration
 }
@@ -55,68 +52,44 @@ type world struct {
 // app is an application with a client node, which makes one call after the other.
 type app struct {
 	id    protocol.ID
-	call  smr.CallID
-	then  func(smr.Done)
 	value int
-}
-
-func (w *world) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Now()}, args...)...)
-	}
 }
 
 func newTestWorld(sc scenario) (*world, error) {
 	w := &world{
 		scenario: sc, rand: rand.New(rand.NewPCG(sc.seed, 0xe9)), machines: map[protocol.ID]*registers{}, truth: map[string][]string{},
-		places: map[string]int{}, apps: map[protocol.ID]*app{}, status: map[protocol.ID]smr.Status{},
+		places: map[string]int{},
 	}
-	var sites []wan.Site
+	var place wan.Deployment
 	for i := range sc.replicas {
-		w.group = append(w.group, smr.Member{ID: protocol.ID(i + 1)})
-		sites = append(sites, wan.Site(fmt.Sprint("s", i+1)))
+		place.Replicas = append(place.Replicas, wan.Site(fmt.Sprint("s", i+1)))
+	}
+	place.Matrix = wan.Uniform(trip, place.Replicas...)
+	var clients []wan.Site
+	for i := range sc.clients {
+		clients = append(clients, place.Replicas[i%sc.replicas])
 	}
 	var err error
-	w.Sim, err = sim.New(sim.Config[smr.Message]{
-		Seed: sc.seed, WAN: wan.Uniform(trip, sites...), Codec: Codec(), CodecChance: 0.2, Disk: sc.disk, CheckEvery: 5, App: w.app, TraceKeep: 200,
-		Replay: fmt.Sprintf("go test -run TestSeeds . (seed %d, faults %v)", sc.seed, sc.faults),
+	w.Group, err = smrsim.New(smrsim.Config{
+		Protocol: Protocol(), Place: place, Clients: clients, RoundTrip: trip,
+		Sim: sim.Config[smr.Message]{
+			Seed: sc.seed, Codec: Codec(), CodecChance: 0.2, Disk: sc.disk, CheckEvery: 5, TraceKeep: 200,
+			Replay: fmt.Sprintf("go test -run TestSeeds . (seed %d, faults %v)", sc.seed, sc.faults),
+		},
+		Replica: func(c *smr.ReplicaConfig) {
+			id := c.ID
+			m := newRegisters(func(key, value string, place int) { w.applied(id, key, value, place) })
+			w.machines[id] = m
+			c.Machine, c.SnapshotEvery, c.MaxSessions = m, 60, w.sessions
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range w.group {
-		err := w.Add(sim.Node[smr.Message]{ID: m.ID, Site: sites[i], New: func() protocol.Node[smr.Message] { return w.replica(m.ID) }})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for i := range sc.clients {
-		id := protocol.ID(101 + i)
-		w.apps[id] = &app{id: id}
-		err := w.Add(sim.Node[smr.Message]{ID: id, Site: sites[i%len(sites)], New: func() protocol.Node[smr.Message] {
-			c, err := NewClient(smr.ClientConfig{ID: id, Members: w.group, RoundTrip: trip, Nearest: w.group[i%len(w.group)].ID})
-			if err != nil {
-				panic(err)
-			}
-			return c
-		}})
-		if err != nil {
-			return nil, err
-		}
+	for _, id := range w.Clients {
+		w.apps = append(w.apps, &app{id: id})
 	}
 	return w, nil
-}
-
-func (w *world) replica(id protocol.ID) protocol.Node[smr.Message] {
-	m := newRegisters(func(key, value string, place int) { w.applied(id, key, value, place) })
-	w.machines[id] = m
-	r, err := NewReplica(smr.ReplicaConfig{
-		ID: id, Members: w.group, RoundTrip: trip, SnapshotEvery: 60, MaxSessions: w.sessions, Machine: m,
-	})
-	if err != nil {
-		panic(err)
-	}
-	return r
 }
 
 // applied checks that replicas agree on the order of the commands of each key, and that each is
@@ -125,49 +98,29 @@ func (w *world) applied(id protocol.ID, key, value string, place int) {
 	t := w.truth[key]
 	switch {
 	case place < len(t) && t[place] != value:
-		w.fail("Agreement: replica %d has %q as number %d of key %s, another one %q", id, value, place, key, t[place])
+		w.Fail("Agreement: replica %d has %q as number %d of key %s, another one %q", id, value, place, key, t[place])
 	case place == len(t):
 		if p, ok := w.places[value+"@"+key]; ok {
-			w.fail("exactly once: %q is number %d and number %d of key %s", value, p, place, key)
+			w.Fail("exactly once: %q is number %d and number %d of key %s", value, p, place, key)
 		}
 		w.truth[key] = append(t, value)
 		w.places[value+"@"+key] = place
 	}
 }
 
-func (w *world) app(from protocol.ID, msg smr.Message) {
-	switch msg := msg.(type) {
-	case smr.Done:
-		a := w.apps[from]
-		if a == nil || msg.ID != a.call || a.then == nil {
-			w.fail("client %d: call %d is done twice, or was never made", from, msg.ID)
-			return
-		}
-		then := a.then
-		a.then = nil
-		w.token = max(w.token, msg.Slot)
-		if msg.Outcome == smr.Committed {
+// start makes a call, which is cancelled if it takes too long.
+func (w *world) start(a *app, c smr.Call, then func(smr.Done)) {
+	id := w.Make(a.id, c, func(answer smrsim.Answer) {
+		w.token = max(w.token, answer.Slot)
+		if answer.Outcome == smr.Committed {
 			w.gap = max(w.gap, w.Now()-w.lastDone)
 			w.lastDone = w.Now()
 			w.done++
 		}
-		then(msg)
-	case smr.Status:
-		w.status[from] = msg
-	case smr.Refused:
-		w.fail("replica %d is refused: %s", from, msg.Reason)
-	}
-}
-
-// start makes a call, which is cancelled if it takes too long.
-func (w *world) start(a *app, c smr.Call, then func(smr.Done)) {
-	a.call++
-	id := a.call
-	c.ID = id
-	a.then = then
-	w.Deliver(a.id, c)
+		then(answer.Done)
+	})
 	w.After(2*time.Second, func() {
-		if a.call == id && a.then != nil {
+		if w.Waiting(a.id, uint64(id)) {
 			w.Deliver(a.id, smr.Cancel{ID: id})
 		}
 	})
@@ -240,11 +193,11 @@ func (sc scenario) play() (*world, error) {
 		return nil, err
 	}
 	for i := range sc.clients {
-		w.After(time.Duration(i+1)*2*time.Millisecond, func() { w.next(w.apps[protocol.ID(101+i)]) })
+		w.After(time.Duration(i+1)*2*time.Millisecond, func() { w.next(w.apps[i]) })
 	}
 	if sc.faults != sim.NoFaults {
 		var nodes []protocol.ID
-		for _, m := range w.group {
+		for _, m := range w.Members {
 			nodes = append(nodes, m.ID)
 		}
 		p := sim.Profile{Faults: sc.faults, Nodes: nodes, Every: 400 * time.Millisecond, Lasting: 400 * time.Millisecond}
@@ -255,25 +208,22 @@ func (sc scenario) play() (*world, error) {
 	if sc.script != nil {
 		sc.script(w)
 	}
-	if err := w.pass(cmp.Or(sc.lasting, 3*time.Second)); err != nil {
+	if err := w.Pass(cmp.Or(sc.lasting, 3*time.Second)); err != nil {
 		return w, err
 	}
 	w.Heal()
-	for _, m := range w.group {
+	for _, m := range w.Members {
 		w.Restart(m.ID)
 	}
 	w.stopped = true
-	idle := func() bool {
-		return w.err != nil || !slices.ContainsFunc(w.clientIDs(), func(id protocol.ID) bool { return w.apps[id].then != nil })
-	}
-	if err := w.RunUntil(15*time.Second, idle); err != nil || w.err != nil {
-		return w, first(w.err, fmt.Errorf("liveness: calls never end: %w", err))
+	if err := w.Await(15*time.Second, func() bool { return w.Unanswered() == 0 }); err != nil {
+		return w, fmt.Errorf("liveness: calls never end: %w", err)
 	}
 	for range 100 {
-		for _, m := range w.group {
+		for _, m := range w.Members {
 			w.Deliver(m.ID, smr.StatusQuery{})
 		}
-		if err := w.pass(100 * time.Millisecond); err != nil {
+		if err := w.Pass(100 * time.Millisecond); err != nil {
 			return w, err
 		}
 		if w.equal() {
@@ -283,33 +233,11 @@ func (sc scenario) play() (*world, error) {
 	return w, fmt.Errorf("liveness: replicas do not become equal: %v", w.machines)
 }
 
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-func (w *world) clientIDs() []protocol.ID {
-	var ids []protocol.ID
-	for i := range w.clients {
-		ids = append(ids, protocol.ID(101+i))
-	}
-	return ids
-}
-
-func (w *world) pass(d time.Duration) error {
-	if err := w.Run(d); err != nil {
-		return err
-	}
-	return w.err
-}
-
 // equal tells whether all replicas have executed all, and say so.
 func (w *world) equal() bool {
-	applied := w.status[w.group[0].ID].Applied
-	for _, m := range w.group {
-		if s := w.status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != applied || s.Committed != applied || !s.Ready() {
+	applied := w.Status[w.Members[0].ID].Applied
+	for _, m := range w.Members {
+		if s := w.Status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != applied || s.Committed != applied || !s.Ready() {
 			return false
 		}
 	}

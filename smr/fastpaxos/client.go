@@ -11,8 +11,7 @@ import (
 // Client is the client node. It finds the coordinator as clients of a leader do, sends each new
 // command to all members, and counts their votes.
 type Client struct {
-	inner     *kit.LeaderClient
-	all       []protocol.ID
+	*kit.Client
 	roundTrip time.Duration
 
 	closed   bool // a member has said that it does not vote
@@ -48,62 +47,26 @@ func NewClient(cfg smr.ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := kit.NewLeaderClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{inner: inner, roundTrip: cfg.RoundTrip, counts: map[kit.Seq][]count{}}
-	c.know(cfg.Members)
-	return c, nil
+	c := &Client{roundTrip: cfg.RoundTrip, counts: map[kit.Seq][]count{}}
+	c.Client, err = kit.NewClient(cfg, kit.Hooks{Send: c.send, Receive: c.receive})
+	return c, err
 }
 
-// know has new commands sent to these members.
-func (c *Client) know(members []smr.Member) {
-	c.all = nil
-	for _, m := range members {
-		c.all = append(c.all, m.ID)
-	}
-}
-
-// Start begins to open a session.
-func (c *Client) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	c.inner.Start(env, log)
-}
-
-// Receive takes a call, an answer, or a vote.
-func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+// receive takes what members say of votes. A command that is answered needs no votes any more.
+func (c *Client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
 	switch msg := msg.(type) {
 	case Ballot:
 		if c.closed = msg.Need == 0; c.closed {
 			c.closedAt = env.Now
 		}
 		c.onBallot(env, from, msg)
-	case smr.MembersAre:
-		if from == protocol.App && len(msg.Members) > 0 {
-			c.know(msg.Members)
-		}
-		c.inner.Receive(env, from, msg)
+		return true
 	case kit.Replies:
 		for _, r := range msg.Items {
 			delete(c.counts, r.Seq)
 		}
-		c.inner.Receive(env, from, msg)
-	default:
-		c.inner.Receive(env, from, msg)
 	}
-	c.spread(env)
-}
-
-// Expire does what the client of a leader does.
-func (c *Client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	c.inner.Expire(env, t)
-	c.spread(env)
-}
-
-// Broken does what the client of a leader does.
-func (c *Client) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	c.inner.Broken(env, from)
-	c.spread(env)
+	return false
 }
 
 // votes tells whether members vote, as far as is known.
@@ -112,38 +75,33 @@ func (c *Client) votes(now time.Duration) bool {
 	return !c.closed || since < 0 || since >= closedFor*c.roundTrip
 }
 
-// spread sends the commands that go to the supposed coordinator for the first time to the other
-// members as well, but for large ones that they have no use for.
-func (c *Client) spread(env *protocol.Env[smr.Message]) {
-	for _, e := range env.Out[:len(env.Out):len(env.Out)] {
-		req, ok := e.Msg.(kit.Request)
-		if !ok || e.Kind != protocol.KindSend {
-			continue
-		}
-		if req.Session != c.session {
-			c.session, c.sent = req.Session, 0
-			clear(c.counts)
-		}
-		fresh := req
-		fresh.Commands = nil
-		for _, cmd := range req.Commands {
-			if cmd.Seq > c.sent {
-				if len(cmd.Command) < largeBytes || c.votes(env.Now) {
-					fresh.Commands = append(fresh.Commands, cmd)
-				}
-				c.sent = cmd.Seq
-				if cmd.Early && len(c.counts) < maxCounted {
-					c.counts[cmd.Seq] = []count{}
-				}
+// send sends a request to the supposed coordinator, and those of its commands that are sent for the
+// first time to the other members as well, but for large ones that they have no use for.
+func (c *Client) send(env *protocol.Env[smr.Message], to protocol.ID, req kit.Request) {
+	env.Send(to, req)
+	if req.Session != c.session {
+		c.session, c.sent = req.Session, 0
+		clear(c.counts)
+	}
+	fresh := req
+	fresh.Commands = nil
+	for _, cmd := range req.Commands {
+		if cmd.Seq > c.sent {
+			if len(cmd.Command) < largeBytes || c.votes(env.Now) {
+				fresh.Commands = append(fresh.Commands, cmd)
+			}
+			c.sent = cmd.Seq
+			if cmd.Early && len(c.counts) < maxCounted {
+				c.counts[cmd.Seq] = []count{}
 			}
 		}
-		if len(fresh.Commands) == 0 {
-			continue
-		}
-		for _, id := range c.all {
-			if id != e.To {
-				env.Send(id, Copy{fresh})
-			}
+	}
+	if len(fresh.Commands) == 0 {
+		return
+	}
+	for _, m := range c.Members() {
+		if m.ID != to {
+			env.Send(m.ID, Copy{fresh})
 		}
 	}
 }
@@ -171,7 +129,7 @@ func (c *Client) onBallot(env *protocol.Env[smr.Message], from protocol.ID, m Ba
 		}
 		if n := &counts[i]; n.add(from) && len(n.by) >= int(m.Need) {
 			delete(c.counts, item.Seq)
-			c.inner.Receive(env, m.Era.coordinator(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
+			c.OnEarly(env, m.Era.coordinator(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
 		}
 	}
 }
@@ -185,6 +143,3 @@ func (n *count) add(id protocol.ID) bool {
 	n.by = append(n.by, id)
 	return true
 }
-
-// Check returns what is wrong with the client's books, or nil.
-func (c *Client) Check() error { return c.inner.Check() }

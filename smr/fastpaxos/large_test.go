@@ -159,8 +159,7 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	own := disk.Env()
 	copies := func(now time.Duration, size int) (n int) {
 		own.Begin(now)
-		own.Send(1, kit.Request{Session: 1, Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
-		c.spread(own)
+		c.send(own, 1, kit.Request{Session: 1, Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
 		for _, e := range own.Out {
 			if _, ok := kit.Inside(e.Msg).(Copy); ok {
 				n++

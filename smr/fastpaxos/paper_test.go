@@ -11,25 +11,33 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
+	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/wan"
 )
 
+// newWorld returns a group at the place of a paper, and a client at every site.
+func newWorld(t *testing.T, preset string, disk sim.Disk) *world {
+	return &world{smrtest.Deploy(t, preset, smrsim.Config{
+		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: Codec(), Disk: disk}, FirstClient: 100,
+		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.SnapshotEvery, c.Leader = kv.New(), 500, 1 },
+		Client:  func(c *smr.ClientConfig) { c.Nearest = 1 },
+	})}
+}
+
+type world struct{ *smrtest.Deployed }
+
 // fast returns how long a client waits for a fast quorum.
 func (w *world) fast(client wan.Site) time.Duration {
-	var trips []time.Duration
-	for _, r := range w.wan.Replicas {
-		trips = append(trips, w.wan.Matrix.RTT(client, r))
-	}
-	slices.Sort(trips)
-	return trips[quorum.Fast(len(trips))-1]
+	return w.Trip(client, quorum.Fast(len(w.Members)))
 }
 
 // executed returns how long a client waits for the coordinator, which waits for the votes of a fast
 // quorum.
 func (w *world) executed(client wan.Site) time.Duration {
-	m, lead := w.wan.Matrix, w.wan.Replicas[0]
+	m, lead := w.Place.Matrix, w.Place.Replicas[0]
 	var ways []time.Duration
-	for _, r := range w.wan.Replicas {
+	for _, r := range w.Place.Replicas {
 		ways = append(ways, m.RTT(client, r)/2+m.RTT(r, lead)/2)
 	}
 	slices.Sort(ways)
@@ -45,18 +53,18 @@ func TestLatencyOfTheFastPath(t *testing.T) {
 		"na5": {57 * time.Millisecond, 67 * time.Millisecond},
 	} {
 		t.Run(preset, func(t *testing.T) {
-			w := newWorld(t, preset, sim.Config[smr.Message]{})
+			w := newWorld(t, preset, sim.Disk{})
 			var took []time.Duration
-			for _, site := range w.wan.Matrix.Sites() {
-				a := w.one(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), nil)})
+			for _, site := range w.Place.Matrix.Sites() {
+				a := w.One(w.Client(site), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), nil)})
 				// At a site near the coordinator its answer may be first.
-				if want := min(w.fast(site), w.executed(site)); a.took != want {
-					t.Errorf("client at %s: position fixed after %v, want %v", site, a.took, want)
+				if want := min(w.fast(site), w.executed(site)); a.Took != want {
+					t.Errorf("client at %s: position fixed after %v, want %v", site, a.Took, want)
 				}
-				took = append(took, a.took)
-				a = w.one(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
-				if want := w.executed(site); a.took != want {
-					t.Errorf("client at %s: executed after %v, want %v", site, a.took, want)
+				took = append(took, a.Took)
+				a = w.One(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
+				if want := w.executed(site); a.Took != want {
+					t.Errorf("client at %s: executed after %v, want %v", site, a.Took, want)
 				}
 			}
 			slices.Sort(took)
@@ -70,35 +78,18 @@ func TestLatencyOfTheFastPath(t *testing.T) {
 // collide has nine clients make calls at a rate at which replicas seldom see two in the same order,
 // and returns how long these took, in order. The coordinator may have to go on with fast rounds.
 func collide(t *testing.T, rate int, d time.Duration, fast bool) []time.Duration {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
-	w.done = nil
-	n := 0
+	w := newWorld(t, "na3", sim.Disk{})
 	for at := time.Duration(0); fast && at < d+3*time.Second; at += time.Millisecond {
 		w.After(at, func() {
-			for _, m := range w.group {
+			for _, m := range w.Members {
 				w.Get(m.ID).(*Replica).luck.collided = 0
 			}
 		})
 	}
-	for i, site := range w.wan.Matrix.Sites() {
-		for at := time.Duration(i) * time.Millisecond / 3; at < d; at += time.Second / time.Duration(rate) {
-			n++
-			w.After(at, func() {
-				w.call(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), []byte("value"))})
-			})
-		}
-	}
-	w.run(d + 3*time.Second)
-	var took []time.Duration
-	for _, a := range w.done {
-		if a.Outcome == smr.Committed {
-			took = append(took, a.took)
-		}
-	}
-	if len(took) != n {
-		t.Fatalf("%d of %d calls were committed", len(took), n)
-	}
-	slices.Sort(took)
+	took := smrtest.Took(w.Load(rate, 3*time.Millisecond, d, func() smr.Call {
+		return smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), []byte("value"))}
+	}))
+	n := len(took)
 	t.Logf("%d calls per second and client, fast rounds only %v: p50 %v, p95 %v", rate, fast, took[n/2], took[n*95/100])
 	return took
 }
@@ -130,15 +121,15 @@ func TestSilentReplica(t *testing.T) {
 	for _, dead := range []protocol.ID{1, 2, 3} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: time.Millisecond}})
+			w := newWorld(t, "na3", sim.Disk{Latency: time.Millisecond})
 			w.Crash(dead, sim.KeepNone)
 			killed := w.Now()
-			for _, site := range w.wan.Matrix.Sites() {
-				w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("x"))})
+			for _, site := range w.Place.Matrix.Sites() {
+				w.Call(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("x"))})
 			}
-			err := w.RunUntil(time.Second, func() bool { return len(w.done) == len(w.clients) })
+			err := w.RunUntil(time.Second, func() bool { return len(w.Done) == len(w.Clients) })
 			if err != nil {
-				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.done), len(w.clients), err)
+				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done), len(w.Clients), err)
 			}
 			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
 		})
@@ -149,13 +140,13 @@ func TestSilentReplica(t *testing.T) {
 // them. Its slot is decided by that vote and another one's. An acceptor does not vote for a command
 // in a slot that is not above its floor.
 func TestCausalFloor(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
+	w := newWorld(t, "na3", sim.Disk{})
 	r := w.Get(3).(*Replica)
 	floor := r.top + 5
-	w.Cut(w.clients["VA"], 1)
-	w.Cut(w.clients["VA"], 2)
-	w.call(w.clients["VA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: floor, Command: kv.Put([]byte("b"), nil)})
-	w.run(60 * time.Millisecond)
+	w.Cut(w.Client("VA"), 1)
+	w.Cut(w.Client("VA"), 2)
+	w.Call(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: floor, Command: kv.Put([]byte("b"), nil)})
+	w.Run(60 * time.Millisecond)
 	if r.top <= floor {
 		t.Errorf("the vote is in slot %d, below the floor %d", r.top, floor)
 	}

@@ -48,23 +48,24 @@ func (o *EarlyReplies) Flush(env *protocol.Env[smr.Message]) {
 	o.out = nil
 }
 
-// onEarly ends the calls that wait for no more than a fixed position. The commands stay among those
+// OnEarly ends the calls that wait for no more than a fixed position. The commands stay among those
 // that the client waits for until they are executed: what it acknowledges before would not be
 // executed any more.
-func (c *LeaderClient) onEarly(env *protocol.Env[smr.Message], from protocol.ID, m Early) {
-	if m.Session != c.session {
+func (c *Client) OnEarly(env *protocol.Env[smr.Message], from protocol.ID, m Early) {
+	if m.Session != c.Session {
 		return
 	}
 	c.hears(env, from)
 	for _, item := range m.Items {
-		if p := c.commands.get(uint64(item.Seq)); p != nil && !p.told && p.wantsEarly() {
+		if p := c.Command(item.Seq); p != nil && !p.told && p.wantsEarly() {
 			p.told = true
+			c.floor = max(c.floor, item.Slot)
 			env.Send(protocol.App, smr.Done{ID: p.ID, Outcome: smr.Committed, Slot: item.Slot})
 		}
 	}
 }
 
-func (p *pending) wantsEarly() bool { return p.Awaits() == smr.AckDurable }
+func (p *Pending) wantsEarly() bool { return p.Awaits() == smr.AckDurable }
 
 // Waits tells whether somebody waits at this desk for what becomes of an entry. Protocols in which
 // each replica has a desk ask it before Applied.

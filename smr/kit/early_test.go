@@ -12,7 +12,7 @@ import (
 // with the call, but does not acknowledge the command before it is executed: what a session's
 // client has acknowledged is not executed any more.
 func TestEarlyIsNotAcknowledged(t *testing.T) {
-	c, err := NewLeaderClient(smr.ClientConfig{ID: 9, Members: group(1)})
+	c, err := NewClient(smr.ClientConfig{ID: 9, Members: group(1)}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEarlyIsNotAcknowledged(t *testing.T) {
 	}
 	ask := func(id smr.CallID, ack smr.Ack, after smr.Slot) {
 		step(func() { c.Receive(env, protocol.App, smr.Call{ID: id, Kind: smr.Propose, Ack: ack, After: after}) })
-		step(func() { c.Expire(env, flushTimer{}) })
+		step(func() { c.Expire(env, FlushTimer{}) })
 	}
 	step(func() { c.Start(env, nil) })
 	step(func() { c.Receive(env, 1, OpenReply{Nonce: c.nonce, Session: 4, Window: 10}) })

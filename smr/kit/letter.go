@@ -1,8 +1,7 @@
 package kit
 
 import (
-	"fmt"
-
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -17,7 +16,7 @@ type Letter struct {
 }
 
 // String returns what is said, for traces.
-func (l Letter) String() string { return fmt.Sprintf("%T%+v", l.Msg, l.Msg) }
+func (l Letter) String() string { return msgtext.Format(nil).Of(l.Msg) }
 
 // Removed tells a replica that it is no member any more: the sender has executed its removal.
 type Removed struct{}

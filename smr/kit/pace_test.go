@@ -33,9 +33,9 @@ func TestBusyClientSendsFewMessages(t *testing.T) {
 	for id := smr.CallID(1); id <= 1000; id++ {
 		now += 10 * time.Microsecond
 		c.step(t, now, func() { c.client.Receive(c.env, protocol.App, smr.Call{ID: id, Kind: smr.Propose}) })
-		if at, ok := c.timers[flushTimer{}]; ok && at <= now {
-			delete(c.timers, flushTimer{})
-			c.step(t, now, func() { c.client.Expire(c.env, flushTimer{}) })
+		if at, ok := c.timers[FlushTimer{}]; ok && at <= now {
+			delete(c.timers, FlushTimer{})
+			c.step(t, now, func() { c.client.Expire(c.env, FlushTimer{}) })
 		}
 	}
 	for _, l := range c.mail {

@@ -230,6 +230,18 @@ func (s *State) PartSaved(env *protocol.Env[smr.Message], from protocol.ID) {
 	env.After(pause, SaveTimer{})
 }
 
+// SaveWhole writes a snapshot of the state as it is, at once, with what the protocol puts in front.
+// It is the first of a group, which says with whom it begins, whatever becomes of the
+// configuration, or one of a moment that must be on disk. An error is the state machine's.
+func (s *State) SaveWhole(env *protocol.Env[smr.Message], slot smr.Slot, front []byte) error {
+	data, err := s.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.Save(env, Snapshot{Slot: slot, Data: append(front, data...)})
+	return nil
+}
+
 // Save writes a snapshot into the key space in place of the one that is there. Called with
 // Env.Truncate in one call, it takes the place of the log up to its slot.
 func (s *State) Save(env *protocol.Env[smr.Message], snapshot Snapshot) {

@@ -7,6 +7,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// ChunkPatience is how many round trips a sender waits for an answer before it sends chunks of a
+// snapshot again.
+const ChunkPatience = 3.
+
 // Transfers are the snapshots on their way to other replicas, one to each.
 type Transfers map[protocol.ID]*Outgoing
 

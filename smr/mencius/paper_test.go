@@ -11,17 +11,25 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
+	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/wan"
 )
 
+// newWorld returns a group at the place of a paper, and a client at every site, which asks the
+// nearest replica.
+func newWorld(t *testing.T, preset string, disk sim.Disk) *world {
+	return &world{smrtest.Deploy(t, preset, smrsim.Config{
+		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: Codec(), Disk: disk}, FirstClient: 100,
+		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.SnapshotEvery = kv.New(), 500 },
+	})}
+}
+
+type world struct{ *smrtest.Deployed }
+
 // majority returns how long a replica waits for the nearest majority.
 func (w *world) majority(at wan.Site) time.Duration {
-	var trips []time.Duration
-	for _, r := range w.wan.Replicas {
-		trips = append(trips, w.wan.Matrix.RTT(at, r))
-	}
-	slices.Sort(trips) // the first one is the replica's own, 0
-	return trips[quorum.Majority(len(trips))-1]
+	return w.Trip(at, quorum.Majority(len(w.Members)))
 }
 
 // TestLatencyOfFixedPositions has a call made at each site, alone: its position is fixed after the
@@ -34,15 +42,15 @@ func TestLatencyOfFixedPositions(t *testing.T) {
 		"globe3": {189 * time.Millisecond, 292 * time.Millisecond},
 	} {
 		t.Run(preset, func(t *testing.T) {
-			w := newWorld(t, preset, sim.Config[smr.Message]{})
+			w := newWorld(t, preset, sim.Disk{})
 			var took []time.Duration
-			for _, site := range w.wan.Matrix.Sites() {
-				near := w.wan.Matrix.Nearest(site, w.wan.Replicas)
-				a := w.one(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), nil)})
-				if want := w.wan.Matrix.RTT(site, near) + w.majority(near); a.took != want {
-					t.Errorf("client at %s: %v, want %v", site, a.took, want)
+			for _, site := range w.Place.Matrix.Sites() {
+				near := w.Place.Matrix.Nearest(site, w.Place.Replicas)
+				a := w.One(w.Client(site), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), nil)})
+				if want := w.Place.Matrix.RTT(site, near) + w.majority(near); a.Took != want {
+					t.Errorf("client at %s: %v, want %v", site, a.Took, want)
 				}
-				took = append(took, a.took)
+				took = append(took, a.Took)
 			}
 			slices.Sort(took)
 			if n := len(took); n%2 == 1 && (took[n/2] != want[0] || took[n-1] != want[1]) {
@@ -56,51 +64,25 @@ func TestLatencyOfFixedPositions(t *testing.T) {
 // and the owners of the slots since the last one have skipped them, of which it is the owner's
 // question that tells them [OSDI'08 §4.2].
 func TestLatencyOfExecution(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
-	n := len(w.group)
+	w := newWorld(t, "na3", sim.Disk{})
+	n := len(w.Members)
 	before := -1
-	for _, site := range slices.Concat(w.wan.Matrix.Sites(), w.wan.Matrix.Sites()) {
-		near := w.wan.Matrix.Nearest(site, w.wan.Replicas)
-		lane := slices.Index(w.wan.Replicas, near)
-		a := w.one(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
+	for _, site := range slices.Concat(w.Place.Matrix.Sites(), w.Place.Matrix.Sites()) {
+		near := w.Place.Matrix.Nearest(site, w.Place.Replicas)
+		lane := slices.Index(w.Place.Replicas, near)
+		a := w.One(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
 		wait := w.majority(near)
 		for j := (before + 1) % n; before >= 0 && (j != lane || before == lane && j == lane); j = (j + 1) % n {
-			wait = max(wait, w.wan.Matrix.RTT(near, w.wan.Replicas[j]))
+			wait = max(wait, w.Place.Matrix.RTT(near, w.Place.Replicas[j]))
 			if (j+1)%n == lane {
 				break
 			}
 		}
-		if want := w.wan.Matrix.RTT(site, near) + wait; before >= 0 && a.took != want {
-			t.Errorf("client at %s, replica %d after %d: %v, want %v", site, lane+1, before+1, a.took, want)
+		if want := w.Place.Matrix.RTT(site, near) + wait; before >= 0 && a.Took != want {
+			t.Errorf("client at %s, replica %d after %d: %v, want %v", site, lane+1, before+1, a.Took, want)
 		}
 		before = lane
 	}
-}
-
-// load has a client at each site make so many calls a second, and returns how long they took, in
-// order.
-func (w *world) load(rate int, d time.Duration, c smr.Call) []time.Duration {
-	w.done = nil
-	n := 0
-	for i, site := range w.wan.Matrix.Sites() {
-		id := w.clients[site]
-		for at := time.Duration(i) * time.Millisecond / 3; at < d; at += time.Second / time.Duration(rate) {
-			n++
-			w.After(at, func() { w.call(id, c) })
-		}
-	}
-	w.run(d + 2*time.Second)
-	var took []time.Duration
-	for _, a := range w.done {
-		if a.Outcome == smr.Committed {
-			took = append(took, a.took)
-		}
-	}
-	if len(took) != n {
-		w.t.Errorf("%d of %d calls were committed", len(took), n)
-	}
-	slices.Sort(took)
-	return took
 }
 
 // TestLoadOnNA3 has nine clients make 200 calls a second each. The percentiles of fixed positions
@@ -113,11 +95,10 @@ func TestLoadOnNA3(t *testing.T) {
 		{smr.AckDurable, 65 * time.Millisecond, 90 * time.Millisecond},
 		{smr.AckOrdered, 84 * time.Millisecond, 98 * time.Millisecond}, // the bounds of the model
 	} {
-		w := newWorld(t, "na3", sim.Config[smr.Message]{})
-		took := w.load(200, time.Second, smr.Call{Kind: smr.Propose, Ack: c.ack, Command: kv.Put([]byte("key"), []byte("value"))})
-		if len(took) == 0 {
-			t.Fatal("nothing was committed")
-		}
+		w := newWorld(t, "na3", sim.Disk{})
+		took := smrtest.Took(w.Load(200, 3*time.Millisecond, time.Second, func() smr.Call {
+			return smr.Call{Kind: smr.Propose, Ack: c.ack, Command: kv.Put([]byte("key"), []byte("value"))}
+		}))
 		p50, p95 := took[len(took)/2], took[len(took)*95/100]
 		t.Logf("ack %v: %d calls, p50 %v, p95 %v", c.ack, len(took), p50, p95)
 		if slack := c.p50 / 20; p50 > c.p50+slack || p95 > c.p95+slack || c.ack == smr.AckDurable && p50 < c.p50-slack {
@@ -132,58 +113,37 @@ func TestSilentReplica(t *testing.T) {
 	for _, dead := range []protocol.ID{1, 2, 3} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: time.Millisecond}})
+			w := newWorld(t, "na3", sim.Disk{Latency: time.Millisecond})
 			w.Crash(dead, sim.KeepNone)
 			killed := w.Now()
-			for _, site := range w.wan.Matrix.Sites() {
+			for _, site := range w.Place.Matrix.Sites() {
 				for range 3 {
-					w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("x"))})
+					w.Call(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("x"))})
 				}
 			}
-			err := w.RunUntil(time.Second, func() bool { return len(w.done) == 3*len(w.clients) })
+			err := w.RunUntil(time.Second, func() bool { return len(w.Done) == 3*len(w.Clients) })
 			if err != nil {
-				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.done), 3*len(w.clients), err)
+				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done), 3*len(w.Clients), err)
 			}
 			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
 			// Its lane is filled ahead, so the next ones do not wait for it.
-			near := w.nearest("VA")
+			near := w.Nearest("VA")
 			if near == dead {
 				return
 			}
-			if a := w.one(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)}); a.took > 150*time.Millisecond {
-				t.Errorf("with replica %d dead a call takes %v", dead, a.took)
+			if a := w.One(w.Client("VA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)}); a.Took > 150*time.Millisecond {
+				t.Errorf("with replica %d dead a call takes %v", dead, a.Took)
 			}
 			w.Restart(dead)
-			w.run(150 * time.Millisecond)
-			if s := w.ask(dead); s.Role != "revoked" || s.Ready() {
+			w.Run(150 * time.Millisecond)
+			if s := w.Ask(dead); s.Role != "revoked" || s.Ready() {
 				t.Errorf("before replica %d has its lane back, it is %s, ready: %t", dead, s.Role, s.Ready())
 			}
-			w.run(2 * time.Second)
-			if s := w.ask(dead); s.Role != "owner" || !s.Ready() || s.Leader != 0 {
+			w.Run(2 * time.Second)
+			if s := w.Ask(dead); s.Role != "owner" || !s.Ready() || s.Leader != 0 {
 				t.Errorf("after its return replica %d is %s, ready: %t, and names %d as the leader", dead, s.Role, s.Ready(), s.Leader)
 			}
 		})
-	}
-}
-
-// TestRevokedCommandIsProposedAgain has a command proposed by a replica whose lane is revoked
-// meanwhile, by a client that knows no other one. The owner learns that its slot has nothing, and
-// proposes the command in another one.
-func TestRevokedCommandIsProposedAgain(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
-	w.addClient(200, "WA", w.group[:1])
-	w.run(time.Second)
-	others := []protocol.ID{2, 3}
-	w.Partition([]protocol.ID{1}, others)
-	w.done = nil
-	w.call(200, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("lost"), []byte("found"))})
-	w.run(100 * time.Millisecond)
-	w.one(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)})
-	w.done = nil
-	w.Reunite([]protocol.ID{1}, others)
-	w.run(3 * time.Second)
-	if len(w.done) != 1 || w.done[0].client != 200 || w.done[0].Outcome != smr.Committed {
-		t.Errorf("the command was not executed: %+v", w.done)
 	}
 }
 
@@ -191,21 +151,21 @@ func TestRevokedCommandIsProposedAgain(t *testing.T) {
 // position as its floor. The second owner has free slots below. A position that is fixed but not
 // executed orders nothing that begins later, unless that names it.
 func TestCausalFloor(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
+	w := newWorld(t, "na3", sim.Disk{})
 	w.Partition([]protocol.ID{2}, []protocol.ID{1}) // replica 2 does not hear of it by itself
 	w.Cut(3, 2)
-	w.done = nil
+	w.Done = nil
 	for range 3 {
-		w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("a"), nil)})
+		w.Call(w.Client("WA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("a"), nil)})
 	}
-	w.run(80 * time.Millisecond)
-	if len(w.done) != 3 {
-		t.Fatalf("the first commands: %+v", w.done)
+	w.Run(80 * time.Millisecond)
+	if len(w.Done) != 3 {
+		t.Fatalf("the first commands: %+v", w.Done)
 	}
-	a := w.done[2]
+	a := w.Done[2]
 	w.Reunite([]protocol.ID{2}, []protocol.ID{1})
 	w.Mend(3, 2)
-	b := w.one(w.clients["VA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot, Command: kv.Put([]byte("b"), nil)})
+	b := w.One(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot, Command: kv.Put([]byte("b"), nil)})
 	if b.Slot <= a.Slot {
 		t.Errorf("a command got slot %d, and its floor is %d", b.Slot, a.Slot)
 	}
@@ -214,12 +174,12 @@ func TestCausalFloor(t *testing.T) {
 // TestWindow: a replica that does not hear what is executed stops proposing, since the group may
 // have changed meanwhile.
 func TestWindow(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{})
+	w := newWorld(t, "na3", sim.Disk{})
 	w.Partition([]protocol.ID{1}, []protocol.ID{2, 3})
 	for range window/3 + 100 {
-		w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
+		w.Call(w.Client("WA"), smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
 	}
-	w.run(20 * time.Millisecond)
+	w.Run(20 * time.Millisecond)
 	r := w.Get(1).(*Replica)
 	l := r.epoch.lanes[0]
 	if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; last > end || len(r.queue) == 0 {

@@ -15,132 +15,45 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/multipaxos"
+	"github.com/foresay/foresay/smr/smrsim"
+	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/wan"
 )
 
-// world is a deployment of a paper: a replica at each of its sites, the first one leading, and a
-// client at every site of its network.
-type world struct {
-	*sim.Sim[smr.Message]
-	t       *testing.T
-	wan     wan.Deployment
-	group   []smr.Member
-	clients map[wan.Site]protocol.ID
-	begun   map[protocol.ID]map[smr.CallID]time.Duration
-	done    []answer
-	status  map[protocol.ID]smr.Status
-}
-
-type answer struct {
-	client protocol.ID
-	smr.Done
-	began, took time.Duration
-}
-
+// newWorld returns a group at the place of a paper, the first replica leading, and a client at
+// every site.
 func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], adjust func(*smr.ReplicaConfig)) *world {
-	t.Helper()
-	d, err := wan.Preset(preset)
+	place, err := wan.Preset(preset)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, wan: d, clients: map[wan.Site]protocol.ID{}, begun: map[protocol.ID]map[smr.CallID]time.Duration{}, status: map[protocol.ID]smr.Status{}}
-	cfg.WAN, cfg.App, cfg.Codec = d.Matrix, w.app, multipaxos.Codec()
-	if cfg.Seed == 0 {
-		cfg.Seed = 1
+	cfg.Codec = multipaxos.Codec()
+	c := smrsim.Config{Protocol: multipaxos.Protocol(), Place: place, FirstClient: 100, Sim: cfg, Client: func(c *smr.ClientConfig) { c.Nearest = 0 }}
+	if longest := place.Matrix.MaxRTT(place.Matrix.Sites()); longest > smr.DefaultRoundTrip {
+		c.RoundTrip = longest
 	}
-	if w.Sim, err = sim.New(cfg); err != nil {
-		t.Fatal(err)
+	c.Replica = func(c *smr.ReplicaConfig) {
+		c.Machine, c.Leader = kv.New(), 1
+		if adjust != nil {
+			adjust(c)
+		}
 	}
-	for i := range d.Replicas {
-		w.group = append(w.group, smr.Member{ID: protocol.ID(i + 1)})
-	}
-	p := multipaxos.Protocol()
-	for i, m := range w.group {
-		w.add(m.ID, d.Replicas[i], func() (protocol.Node[smr.Message], error) {
-			c := smr.ReplicaConfig{ID: m.ID, Members: w.group, Machine: kv.New(), RoundTrip: roundTrip(d), Leader: 1}
-			if adjust != nil {
-				adjust(&c)
-			}
-			return p.NewReplica(c)
-		})
-	}
-	for i, site := range d.Matrix.Sites() {
-		id := protocol.ID(100 + i)
-		w.clients[site], w.begun[id] = id, map[smr.CallID]time.Duration{}
-		w.add(id, site, func() (protocol.Node[smr.Message], error) {
-			return p.NewClient(smr.ClientConfig{ID: id, Members: w.group, RoundTrip: roundTrip(d)})
-		})
-	}
-	w.run(3 * time.Second) // to elect, and to open the sessions
+	w := &world{smrtest.Deploy(t, preset, c)}
+	w.Run(time.Second)
 	return w
 }
 
-// roundTrip is the default, 0, but for a network that needs more.
-func roundTrip(d wan.Deployment) time.Duration {
-	if longest := d.Matrix.MaxRTT(d.Matrix.Sites()); longest > 100*time.Millisecond {
-		return longest
-	}
-	return 0
-}
-
-func (w *world) add(id protocol.ID, site wan.Site, make func() (protocol.Node[smr.Message], error)) {
-	w.t.Helper()
-	err := w.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] {
-		n, err := make()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		return n
-	}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) app(from protocol.ID, msg smr.Message) {
-	switch msg := msg.(type) {
-	case smr.Done:
-		began := w.begun[from][msg.ID]
-		w.done = append(w.done, answer{from, msg, began, w.Now() - began})
-	case smr.Status:
-		w.status[from] = msg
-	}
-}
-
-func (w *world) run(d time.Duration) {
-	w.t.Helper()
-	if err := w.Run(d); err != nil {
-		w.t.Fatal(err)
-	}
-}
+type world struct{ *smrtest.Deployed }
 
 func (w *world) call(client protocol.ID, kind smr.CallKind, command []byte) {
-	id := smr.CallID(len(w.begun[client]) + 1)
-	w.begun[client][id] = w.Now()
-	w.Deliver(client, smr.Call{ID: id, Kind: kind, Command: command})
-}
-
-// statuses asks the replicas how they are.
-func (w *world) statuses() map[protocol.ID]smr.Status {
-	w.t.Helper()
-	clear(w.status)
-	for _, m := range w.group {
-		w.Deliver(m.ID, smr.StatusQuery{})
-	}
-	w.run(time.Millisecond)
-	return w.status
+	w.Call(client, smr.Call{Kind: kind, Command: command})
 }
 
 // model returns what a call from a site takes: the round trip to the leader, and the leader's to
 // the nearest majority.
 func (w *world) model(client wan.Site) time.Duration {
-	leader := w.wan.Replicas[0]
-	var trips []time.Duration
-	for _, r := range w.wan.Replicas {
-		trips = append(trips, w.wan.Matrix.RTT(leader, r))
-	}
-	slices.Sort(trips) // the first one is the leader's own, 0
-	return w.wan.Matrix.RTT(client, leader) + trips[quorum.Majority(len(trips))-1]
+	leader := w.Place.Replicas[0]
+	return w.Place.Matrix.RTT(client, leader) + w.Trip(leader, quorum.Majority(len(w.Members)))
 }
 
 // TestLatencyIsTwoRoundTrips has a call of each kind made at each site [Thesis §2.2, §4.5.2]. The
@@ -163,17 +76,17 @@ func TestLatencyIsTwoRoundTrips(t *testing.T) {
 					command = kv.Get([]byte("key"))
 				}
 				var took []time.Duration
-				for _, site := range w.wan.Matrix.Sites() {
-					w.done = nil
-					w.call(w.clients[site], kind, command)
-					w.run(time.Second)
-					if len(w.done) != 1 || w.done[0].Outcome != smr.Committed {
-						t.Fatalf("client at %s: %+v", site, w.done)
+				for _, site := range w.Place.Matrix.Sites() {
+					w.Done = nil
+					w.call(w.Client(site), kind, command)
+					w.Run(time.Second)
+					if len(w.Done) != 1 || w.Done[0].Outcome != smr.Committed {
+						t.Fatalf("client at %s: %+v", site, w.Done)
 					}
-					if got, want := w.done[0].took, w.model(site); got != want {
+					if got, want := w.Done[0].Took, w.model(site); got != want {
 						t.Errorf("client at %s: %v, want %v", site, got, want)
 					}
-					took = append(took, w.done[0].took)
+					took = append(took, w.Done[0].Took)
 				}
 				slices.Sort(took)
 				if got := took[len(took)/2]; got != c.p50 {
@@ -190,13 +103,13 @@ func TestLatencyIsTwoRoundTrips(t *testing.T) {
 // TestLeaderStays has phase 1 done once, whatever is proposed afterwards [Thesis §2.2].
 func TestLeaderStays(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-	before := w.statuses()[1]
+	before := w.Statuses()[1]
 	for i := range 300 {
-		w.call(w.clients["IA"], smr.Execute, kv.Put(fmt.Append(nil, i), nil))
-		w.run(20 * time.Millisecond)
+		w.call(w.Client("IA"), smr.Execute, kv.Put(fmt.Append(nil, i), nil))
+		w.Run(20 * time.Millisecond)
 	}
-	w.run(time.Second)
-	after := w.statuses()[1]
+	w.Run(time.Second)
+	after := w.Statuses()[1]
 	if before.Role != "leader" || after.Role != "leader" || before.Ballot != after.Ballot {
 		t.Errorf("the leader was %s in ballot %d, and is %s in ballot %d", before.Role, before.Ballot, after.Role, after.Ballot)
 	}
@@ -210,19 +123,19 @@ func TestLeaderStays(t *testing.T) {
 func TestManySlotsAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	for i := range 100 {
-		w.call(w.clients["IA"], smr.Execute, kv.Put(fmt.Append(nil, i), nil))
-		w.run(time.Millisecond)
+		w.call(w.Client("IA"), smr.Execute, kv.Put(fmt.Append(nil, i), nil))
+		w.Run(time.Millisecond)
 	}
-	w.run(time.Second)
+	w.Run(time.Second)
 	slots := map[smr.Slot]bool{}
-	for _, a := range w.done {
-		if a.took != w.model("IA") {
-			t.Errorf("call %d took %v, want %v", a.ID, a.took, w.model("IA"))
+	for _, a := range w.Done {
+		if a.Took != w.model("IA") {
+			t.Errorf("call %d took %v, want %v", a.ID, a.Took, w.model("IA"))
 		}
 		slots[a.Slot] = true
 	}
-	if len(w.done) != 100 || len(slots) != 100 {
-		t.Errorf("%d of 100 calls are done, in %d slots", len(w.done), len(slots))
+	if len(w.Done) != 100 || len(slots) != 100 {
+		t.Errorf("%d of 100 calls are done, in %d slots", len(w.Done), len(slots))
 	}
 }
 
@@ -230,15 +143,15 @@ func TestManySlotsAtOnce(t *testing.T) {
 func TestBatches(t *testing.T) {
 	for _, c := range []struct{ maxBatch, records int }{{0, 1}, {250, 4}, {1, 1000}} {
 		w := newWorld(t, "na3", sim.Config[smr.Message]{}, func(cfg *smr.ReplicaConfig) { cfg.MaxBatch = c.maxBatch })
-		before := w.statuses()[1].LogSize
+		before := w.Statuses()[1].LogSize
 		for i := range 1000 {
-			w.call(w.clients["WA"], smr.Propose, kv.Put(fmt.Append(nil, i), nil))
+			w.call(w.Client("WA"), smr.Propose, kv.Put(fmt.Append(nil, i), nil))
 		}
-		w.run(time.Second)
-		if len(w.done) != 1000 {
-			t.Errorf("MaxBatch %d: %d of 1000 calls are done", c.maxBatch, len(w.done))
+		w.Run(time.Second)
+		if len(w.Done) != 1000 {
+			t.Errorf("MaxBatch %d: %d of 1000 calls are done", c.maxBatch, len(w.Done))
 		}
-		if got := w.statuses()[1].LogSize - before; got != c.records {
+		if got := w.Statuses()[1].LogSize - before; got != c.records {
 			t.Errorf("MaxBatch %d: %d records for 1000 commands, want %d", c.maxBatch, got, c.records)
 		}
 	}
@@ -250,11 +163,11 @@ func TestLeaderWritesWhileItSends(t *testing.T) {
 	const disk = 10 * time.Millisecond
 	w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: disk}}, nil)
 	for kind, want := range map[smr.CallKind]time.Duration{smr.Execute: w.model("IA") + disk, smr.Read: w.model("IA")} {
-		w.done = nil
-		w.call(w.clients["IA"], kind, kv.Get([]byte("k")))
-		w.run(time.Second)
-		if len(w.done) != 1 || w.done[0].took != want {
-			t.Errorf("%v: %+v, want it to take %v", kind, w.done, want)
+		w.Done = nil
+		w.call(w.Client("IA"), kind, kv.Get([]byte("k")))
+		w.Run(time.Second)
+		if len(w.Done) != 1 || w.Done[0].Took != want {
+			t.Errorf("%v: %+v, want it to take %v", kind, w.Done, want)
 		}
 	}
 }
@@ -262,15 +175,15 @@ func TestLeaderWritesWhileItSends(t *testing.T) {
 // TestReadsLeaveNoTrace has queries answered together, without a slot.
 func TestReadsLeaveNoTrace(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-	before, steps := w.statuses()[1], w.Steps()
+	before, steps := w.Statuses()[1], w.Steps()
 	for range 1000 {
-		w.call(w.clients["VA"], smr.Read, kv.Get([]byte("k")))
+		w.call(w.Client("VA"), smr.Read, kv.Get([]byte("k")))
 	}
-	w.run(time.Second)
-	if len(w.done) != 1000 {
-		t.Errorf("%d of 1000 reads are done", len(w.done))
+	w.Run(time.Second)
+	if len(w.Done) != 1000 {
+		t.Errorf("%d of 1000 reads are done", len(w.Done))
 	}
-	after := w.statuses()[1]
+	after := w.Statuses()[1]
 	if after.Committed != before.Committed || after.LogSize != before.LogSize {
 		t.Errorf("reads took slots %d to %d, and made %d records", before.Committed, after.Committed, after.LogSize-before.LogSize)
 	}
@@ -290,23 +203,23 @@ func TestFailover(t *testing.T) {
 		kill := w.Now() + 500*time.Millisecond + time.Duration(seed)*13*time.Millisecond
 		w.At(kill, func() { w.Crash(1, sim.KeepNone) })
 		for i := range 30 {
-			for _, site := range w.wan.Matrix.Sites() {
-				w.call(w.clients[site], smr.Execute, kv.Put(fmt.Append(nil, i), []byte(site)))
+			for _, site := range w.Place.Matrix.Sites() {
+				w.call(w.Client(site), smr.Execute, kv.Put(fmt.Append(nil, i), []byte(site)))
 			}
-			w.run(100 * time.Millisecond)
+			w.Run(100 * time.Millisecond)
 		}
-		w.run(3 * time.Second)
+		w.Run(3 * time.Second)
 		slots := map[smr.Slot]bool{}
 		var at []time.Duration
-		for _, a := range w.done {
+		for _, a := range w.Done {
 			if a.Outcome != smr.Committed || slots[a.Slot] {
 				t.Errorf("seed %d: %+v, or two commands of that slot", seed, a)
 			}
 			slots[a.Slot] = true
-			at = append(at, a.began+a.took)
+			at = append(at, a.Began+a.Took)
 		}
-		if want := 30 * len(w.clients); len(w.done) != want {
-			t.Errorf("seed %d: %d of %d calls are done", seed, len(w.done), want)
+		if want := 30 * len(w.Clients); len(w.Done) != want {
+			t.Errorf("seed %d: %d of %d calls are done", seed, len(w.Done), want)
 		}
 		slices.Sort(at)
 		for i := 1; i < len(at); i++ {
@@ -324,19 +237,19 @@ func TestFailover(t *testing.T) {
 func TestCutOffReplicaDoesNotDisturb(t *testing.T) {
 	for ms := time.Duration(0); ms < 100; ms += 7 {
 		w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-		ballot := w.statuses()[1].Ballot
+		ballot := w.Statuses()[1].Ballot
 		w.Partition([]protocol.ID{3}, []protocol.ID{1, 2})
 		for i := range 30 {
-			w.call(w.clients["WA"], smr.Execute, kv.Put(fmt.Append(nil, i), nil))
-			w.run(50 * time.Millisecond)
+			w.call(w.Client("WA"), smr.Execute, kv.Put(fmt.Append(nil, i), nil))
+			w.Run(50 * time.Millisecond)
 		}
-		if s := w.statuses()[3]; s.Role != "candidate" || s.Leader != 0 {
+		if s := w.Statuses()[3]; s.Role != "candidate" || s.Leader != 0 {
 			t.Errorf("the replica that is cut off is %s of %d", s.Role, s.Leader)
 		}
-		w.run(ms * time.Millisecond)
+		w.Run(ms * time.Millisecond)
 		w.Heal()
-		w.run(time.Second)
-		s := w.statuses()
+		w.Run(time.Second)
+		s := w.Statuses()
 		if s[1].Role != "leader" || s[1].Ballot != ballot {
 			t.Errorf("%d ms: the leader in ballot %d is %s in ballot %d", ms, ballot, s[1].Role, s[1].Ballot)
 		}
@@ -350,10 +263,10 @@ func TestCutOffReplicaDoesNotDisturb(t *testing.T) {
 // hear the leader and do not want another.
 func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-	before := w.statuses()[1]
+	before := w.Statuses()[1]
 	w.Cut(1, 3)
-	w.run(3 * time.Second)
-	s := w.statuses()
+	w.Run(3 * time.Second)
+	s := w.Statuses()
 	if s[1].Role != "leader" || s[1].Ballot != before.Ballot || s[3].Role != "candidate" {
 		t.Errorf("the leader is %s in ballot %d, not %d; the replica that does not hear it is %s", s[1].Role, s[1].Ballot, before.Ballot, s[3].Role)
 	}
@@ -374,16 +287,16 @@ func TestBrokenLinksCostARoundTrip(t *testing.T) {
 		late := 0
 		for at := 35 * time.Millisecond; at < 135*time.Millisecond; at += 5 * time.Millisecond {
 			w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-			client := w.clients["VA"]
+			client := w.Client("VA")
 			w.call(client, smr.Execute, kv.Put([]byte("k"), nil))
-			w.run(at)
+			w.Run(at)
 			for _, l := range c.links(client) {
 				w.Reset(l[0], l[1])
 			}
-			w.run(time.Second)
-			if len(w.done) != 1 || w.done[0].took > w.model("VA")+110*time.Millisecond {
-				t.Errorf("%s lost after %v: %+v", c.what, at, w.done)
-			} else if w.done[0].took > w.model("VA") {
+			w.Run(time.Second)
+			if len(w.Done) != 1 || w.Done[0].Took > w.model("VA")+110*time.Millisecond {
+				t.Errorf("%s lost after %v: %+v", c.what, at, w.Done)
+			} else if w.Done[0].Took > w.model("VA") {
 				late++
 			}
 		}
@@ -397,17 +310,17 @@ func TestBrokenLinksCostARoundTrip(t *testing.T) {
 // which nobody tells the client.
 func TestLostRequestCostsItsPatience(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-	client := w.clients["VA"]
+	client := w.Client("VA")
 	for _, kind := range []smr.CallKind{smr.Execute, smr.Read} {
-		w.done = nil
+		w.Done = nil
 		w.call(client, kind, kv.Get([]byte("k")))
-		w.run(10 * time.Millisecond)
+		w.Run(10 * time.Millisecond)
 		w.Reset(client, 1)
-		w.run(time.Second)
+		w.Run(time.Second)
 		// Two and a half times 100 ms, up to half of that between two looks, and then the call
 		// takes what it takes.
-		if len(w.done) != 1 || w.done[0].took > w.model("VA")+300*time.Millisecond || w.done[0].took < 250*time.Millisecond {
-			t.Errorf("%v: %+v", kind, w.done)
+		if len(w.Done) != 1 || w.Done[0].Took > w.model("VA")+300*time.Millisecond || w.Done[0].Took < 250*time.Millisecond {
+			t.Errorf("%v: %+v", kind, w.Done)
 		}
 	}
 }
@@ -417,13 +330,13 @@ func TestLostRequestCostsItsPatience(t *testing.T) {
 func TestFollowersLearnAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	for range 10 {
-		w.call(w.clients["WA"], smr.Execute, kv.Put([]byte("k"), nil))
-		w.run(w.model("WA") + w.wan.Matrix.RTT("WA", "QC")/2)
-		s := w.statuses()
+		w.call(w.Client("WA"), smr.Execute, kv.Put([]byte("k"), nil))
+		w.Run(w.model("WA") + w.Place.Matrix.RTT("WA", "QC")/2)
+		s := w.Statuses()
 		if s[2].Applied != s[1].Applied || s[3].Applied != s[1].Applied {
 			t.Errorf("at %v the leader has applied %d slots, its followers %d and %d", w.Now(), s[1].Applied, s[2].Applied, s[3].Applied)
 		}
-		w.run(7 * time.Millisecond)
+		w.Run(7 * time.Millisecond)
 	}
 }
 
@@ -431,26 +344,26 @@ func TestFollowersLearnAtOnce(t *testing.T) {
 // state that may be old.
 func TestLeaderWithoutMajorityStops(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
-	w.Partition([]protocol.ID{1, w.clients["WA"]}, []protocol.ID{2, 3, w.clients["VA"]})
-	w.call(w.clients["WA"], smr.Read, kv.Get([]byte("k")))
-	w.run(3 * time.Second)
-	if len(w.done) != 0 {
-		t.Errorf("a leader without a majority has answered: %+v", w.done)
+	w.Partition([]protocol.ID{1, w.Client("WA")}, []protocol.ID{2, 3, w.Client("VA")})
+	w.call(w.Client("WA"), smr.Read, kv.Get([]byte("k")))
+	w.Run(3 * time.Second)
+	if len(w.Done) != 0 {
+		t.Errorf("a leader without a majority has answered: %+v", w.Done)
 	}
-	w.call(w.clients["VA"], smr.Execute, kv.Put([]byte("k"), []byte("new")))
-	w.run(time.Second)
-	if len(w.done) != 1 || w.done[0].Outcome != smr.Committed {
-		t.Fatalf("the majority has not gone on: %+v", w.done)
+	w.call(w.Client("VA"), smr.Execute, kv.Put([]byte("k"), []byte("new")))
+	w.Run(time.Second)
+	if len(w.Done) != 1 || w.Done[0].Outcome != smr.Committed {
+		t.Fatalf("the majority has not gone on: %+v", w.Done)
 	}
-	if s := w.statuses()[1]; s.Role == "leader" {
+	if s := w.Statuses()[1]; s.Role == "leader" {
 		t.Error("the old leader still takes itself for one")
 	}
 	w.Heal()
-	w.run(3 * time.Second)
-	if len(w.done) != 2 || w.done[1].Outcome != smr.Committed {
-		t.Fatalf("the read was not answered: %+v", w.done)
+	w.Run(3 * time.Second)
+	if len(w.Done) != 2 || w.Done[1].Outcome != smr.Committed {
+		t.Fatalf("the read was not answered: %+v", w.Done)
 	}
-	if r, err := kv.DecodeResult(w.done[1].Result); err != nil || string(r.Value) != "new" {
+	if r, err := kv.DecodeResult(w.Done[1].Result); err != nil || string(r.Value) != "new" {
 		t.Errorf("the read gave %q (%v), not what was written before", r.Value, err)
 	}
 }
@@ -460,7 +373,7 @@ func TestPreferredLeader(t *testing.T) {
 	for seed := range uint64(5) {
 		for want := protocol.ID(1); want <= 5; want++ {
 			w := newWorld(t, "na5", sim.Config[smr.Message]{Seed: 1 + seed}, func(c *smr.ReplicaConfig) { c.Leader = want })
-			for id, s := range w.statuses() {
+			for id, s := range w.Statuses() {
 				if s.Leader != want {
 					t.Errorf("seed %d: replica %d follows %d, want %d", seed, id, s.Leader, want)
 				}
@@ -474,18 +387,18 @@ func TestPreferredLeader(t *testing.T) {
 func TestOverload(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, func(c *smr.ReplicaConfig) { c.MaxPending = 10 })
 	for i := range 300 {
-		w.call(w.clients["IA"], smr.Execute, kv.Put(fmt.Append(nil, i), nil))
+		w.call(w.Client("IA"), smr.Execute, kv.Put(fmt.Append(nil, i), nil))
 	}
-	w.run(11 * time.Second)
+	w.Run(11 * time.Second)
 	var slots []smr.Slot
-	for _, a := range w.done {
+	for _, a := range w.Done {
 		if a.Outcome == smr.Committed {
 			slots = append(slots, a.Slot)
 		}
 	}
 	slices.SortFunc(slots, cmp.Compare)
-	if distinct := len(slices.Compact(slots)); distinct != len(w.done) || distinct < 200 {
-		t.Errorf("%d of 300 calls are done, in %d slots", len(w.done), distinct)
+	if distinct := len(slices.Compact(slots)); distinct != len(w.Done) || distinct < 200 {
+		t.Errorf("%d of 300 calls are done, in %d slots", len(w.Done), distinct)
 	}
 }
 
@@ -504,18 +417,18 @@ func TestLargeCommandsTravel(t *testing.T) {
 	}}, nil)
 	w.Partition([]protocol.ID{3}, []protocol.ID{1, 2})
 	for i := range 12 {
-		w.call(w.clients["WA"], smr.Execute, kv.Put(fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, 700<<10)))
+		w.call(w.Client("WA"), smr.Execute, kv.Put(fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, 700<<10)))
 	}
-	w.call(w.clients["WA"], smr.Execute, kv.Put([]byte("too large"), make([]byte, smr.MaxCommandBytes)))
-	w.run(3 * time.Second)
+	w.call(w.Client("WA"), smr.Execute, kv.Put([]byte("too large"), make([]byte, smr.MaxCommandBytes)))
+	w.Run(3 * time.Second)
 	for i := range 12 {
-		w.call(w.clients["WA"], smr.Read, kv.Get(fmt.Append(nil, i)))
-		w.call(w.clients["WA"], smr.Execute, kv.Get(fmt.Append(nil, i)))
+		w.call(w.Client("WA"), smr.Read, kv.Get(fmt.Append(nil, i)))
+		w.call(w.Client("WA"), smr.Execute, kv.Get(fmt.Append(nil, i)))
 	}
 	w.Heal()
-	w.run(3 * time.Second)
+	w.Run(3 * time.Second)
 	rejected := 0
-	for _, a := range w.done {
+	for _, a := range w.Done {
 		r, err := kv.DecodeResult(a.Result)
 		switch {
 		case a.Outcome == smr.Rejected && strings.Contains(a.Reason, "more than 2097152"):
@@ -524,10 +437,10 @@ func TestLargeCommandsTravel(t *testing.T) {
 			t.Errorf("call %d: %v, %s, %v, %d bytes", a.ID, a.Outcome, a.Reason, err, len(r.Value))
 		}
 	}
-	if len(w.done) != 37 || rejected != 1 {
-		t.Errorf("%d of 37 calls are done, %d rejected", len(w.done), rejected)
+	if len(w.Done) != 37 || rejected != 1 {
+		t.Errorf("%d of 37 calls are done, %d rejected", len(w.Done), rejected)
 	}
-	if s := w.statuses(); s[3].Applied != s[1].Applied {
+	if s := w.Statuses(); s[3].Applied != s[1].Applied {
 		t.Errorf("a follower is at slot %d, the leader at %d", s[3].Applied, s[1].Applied)
 	}
 	if largest > 3<<20 {

@@ -63,7 +63,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
-			Old: "\tl.promise(env, p)\n\tl.records = slices.Delete", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.promise(env, p)\n\tl.records = slices.Delete",
+			Old: "\tl.disk.Cut(env, to, p)\n", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.disk.Cut(env, to, p)\n",
 		},
 		{
 			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",

@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"bytes"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -35,9 +34,9 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
 	}
-	if !r.adm.Admitted() {
+	if !r.admission.Admitted() {
 		t.Fatal("the replica is not admitted")
 	}
 	return r, env
@@ -96,40 +95,6 @@ func deliverToSelf(r *replica, env *protocol.Env[smr.Message]) {
 	}
 }
 
-// FuzzDecode: what cannot be decoded is an error, and what can is encoded the same way again.
-func FuzzDecode(f *testing.F) {
-	codec := Protocol().Codec
-	for _, m := range []smr.Message{
-		kit.Letter{Disk: 7, Msg: rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Entries: entriesOf(2, 5)}}},
-		record{hardState{3, 2, 1}, []*raftpb.Entry{{Type: raftpb.EntryConfChange.Enum(), Index: new(uint64(2)), Term: new(uint64(3)), Data: []byte("x")}}},
-		kit.Hello{From: 3, Join: true},
-	} {
-		b, err := codec.Append(nil, m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := codec.Decode(b)
-		if err != nil {
-			return
-		}
-		once, err := codec.Append(nil, m)
-		if err != nil {
-			t.Fatalf("%#v was decoded and cannot be encoded: %v", m, err)
-		}
-		again, err := codec.Decode(once)
-		if err != nil {
-			t.Fatalf("%#v was encoded and cannot be decoded: %v", m, err)
-		}
-		twice, err := codec.Append(nil, again)
-		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("encoded as %x, then as %x, %v", once, twice, err)
-		}
-	})
-}
-
 func TestStrangersHaveNoSay(t *testing.T) {
 	r, env := lone(t)
 	vote := func(from protocol.ID, disk kit.Incarnation) bool {
@@ -168,7 +133,7 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.adm.Own(), Known: r.adm.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
+	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")
 	}

@@ -1,9 +1,6 @@
 package raft
 
 import (
-	"fmt"
-
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
@@ -15,25 +12,13 @@ const formatVersion = 1
 // Protocol returns Raft as a protocol of the family.
 func Protocol() smr.Protocol {
 	return smr.Protocol{
-		Name: "raft",
-		Doc:  "Raft, by etcd's implementation: one leader, a majority per command.",
-		NewReplica: func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-			r, err := newReplica(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return r, nil
-		},
-		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := kit.NewLeaderClient(cfg)
-			if err != nil {
-				return nil, fmt.Errorf("raft: %w", err)
-			}
-			return c, nil
-		},
-		Salvage:   salvage,
-		HandsOver: true,
-		Learns:    true,
-		Codec:     kit.NewFormat("raft", formatVersion, kinds()...),
+		Name:       "raft",
+		Doc:        "Raft, by etcd's implementation: one leader, a majority per command.",
+		NewReplica: kit.NodeOf(newReplica),
+		NewClient:  kit.PlainClient,
+		Salvage:    salvage,
+		HandsOver:  true,
+		Learns:     true,
+		Codec:      kit.NewFormat("raft", formatVersion, kinds()...),
 	}
 }

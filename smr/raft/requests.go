@@ -57,7 +57,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
 		return
 	}
-	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
+	if entries := r.desk.TakeChange(env, from, msg, r.admission, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
 		case r.changing:
@@ -92,6 +92,12 @@ func encodeEntry(e kit.Entry) []byte {
 	return w.Buf
 }
 
+func decodeEntry(b []byte) (e kit.Entry, err error) {
+	r := wirefmt.NewReader(b)
+	kit.EntryFields(r.Coder(), &e)
+	return e, r.Close()
+}
+
 // apply executes what was committed.
 func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
 	for _, e := range entries {
@@ -117,10 +123,8 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it
 // would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
-	rd := wirefmt.NewReader(b)
-	var e kit.Entry
-	kit.EntryFields(rd.Coder(), &e)
-	if err := rd.Close(); err != nil {
+	e, err := decodeEntry(b)
+	if err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
 		return kit.Entry{Kind: kit.NoOp}
 	}
@@ -149,6 +153,5 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	if member {
 		r.heard[id] = env.Now
 	}
-	r.adm.Changed(env)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.admission.MembersChanged(env)
 }

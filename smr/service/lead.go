@@ -198,15 +198,10 @@ func (g *replicaGroup) handOver(to protocol.ID, then func(leadAnswer)) error {
 		then(leadAnswer{Reason: ErrNoHandOver.Error()})
 		return nil
 	}
-	id, err := g.handing.ask(func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) })
-	if err != nil {
-		return err
-	}
-	if err := g.node.TryDeliver(smr.HandOver{ID: id, To: to}); err != nil {
-		g.handing.forget(id)
-		return err
-	}
-	return nil
+	_, err := question(g, &g.handing, func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) }, func(id smr.CallID) smr.Message {
+		return smr.HandOver{ID: id, To: to}
+	})
+	return err
 }
 
 // onLead answers a client that wants another leader.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wal"
@@ -20,8 +21,8 @@ type replicaGroup struct {
 	disk    string
 	node    *host.Node[smr.Message]
 	lessor  *lessor
-	desk    questionDesk[smr.Status]
-	handing questionDesk[smr.HandingOver]
+	asking  callers.Table[smr.Status]
+	handing callers.Table[smr.HandingOver]
 }
 
 // addGroup adds a group's replica, on its disk.
@@ -31,6 +32,7 @@ func (r *Replica) addGroup(i int) error {
 		return err
 	}
 	g := &replicaGroup{Replica: r, number: i, machine: kv.New(), disk: disk.Identity(), lessor: newLessor(r, i)}
+	g.asking.Most, g.handing.Most = maxQuestions, maxQuestions
 	g.machine.ObserveLeases(g.lessor.observe)
 	cfg := r.cfg.replica(i, g.machine)
 	cfg.Vouch = r.beats.vouch()
@@ -87,9 +89,9 @@ func diskName(cfg *Config, group int) string {
 func (g *replicaGroup) onMessage(msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
-		g.desk.take(m.ID, m)
+		g.asking.Answer(uint64(m.ID), m)
 	case smr.HandingOver:
-		g.handing.take(m.ID, m)
+		g.handing.Answer(uint64(m.ID), m)
 	case smr.MembersChanged:
 		g.lessor.know(m.Members)
 		g.news.members(g.number, m.Members)

@@ -3,12 +3,12 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -57,53 +57,20 @@ const Learner = "learner"
 // maxQuestions bounds the questions to a replica that are not answered.
 const maxQuestions = 256
 
-var errQuestions = errors.New("service: too many ask the replica")
-
-// A questionDesk knows who waits for a replica's answers.
-type questionDesk[A any] struct {
-	mu      sync.Mutex
-	last    smr.CallID
-	waiting map[smr.CallID]func(A)
-}
-
-// ask notes a question, which the caller delivers under the number returned.
-func (d *questionDesk[A]) ask(then func(A)) (smr.CallID, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.waiting) >= maxQuestions {
-		return 0, errQuestions
-	}
-	if d.waiting == nil {
-		d.waiting = map[smr.CallID]func(A){}
-	}
-	d.last++
-	d.waiting[d.last] = then
-	return d.last, nil
-}
-
-// forget removes a question, and returns nil if it was answered.
-func (d *questionDesk[A]) forget(id smr.CallID) func(A) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	then := d.waiting[id]
-	delete(d.waiting, id)
-	return then
-}
-
-func (d *questionDesk[A]) take(id smr.CallID, a A) {
-	if then := d.forget(id); then != nil {
-		then(a)
-	}
-}
-
 // query asks the group's replica; then is called on its node's goroutine, and must not wait.
 func (g *replicaGroup) query(then func(Status)) (smr.CallID, error) {
-	id, err := g.desk.ask(func(s smr.Status) { then(g.describe(s)) })
+	return question(g, &g.asking, func(s smr.Status) { then(g.describe(s)) }, func(id smr.CallID) smr.Message { return smr.StatusQuery{ID: id} })
+}
+
+// question asks the group's replica; then is called on its node's goroutine, and must not wait.
+func question[A any](g *replicaGroup, table *callers.Table[A], then func(A), message func(smr.CallID) smr.Message) (smr.CallID, error) {
+	ref, err := table.Add(then)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("service: %w", err)
 	}
-	if err := g.node.TryDeliver(smr.StatusQuery{ID: id}); err != nil {
-		g.desk.forget(id)
+	id := smr.CallID(ref)
+	if err := g.node.TryDeliver(message(id)); err != nil {
+		table.Forget(ref)
 		return 0, err
 	}
 	return id, nil
@@ -150,7 +117,7 @@ func (g *replicaGroup) Status(ctx context.Context) (Status, error) {
 	case s := <-got:
 		return s, nil
 	case <-ctx.Done():
-		g.desk.forget(id)
+		g.asking.Forget(uint64(id))
 		return Status{}, fmt.Errorf("replica %d: status: %w", g.cfg.ID, ctx.Err())
 	}
 }

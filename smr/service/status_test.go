@@ -3,27 +3,28 @@ package service
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
 type change = smr.Change
 
+func statusMessages() []statusMessage {
+	return []statusMessage{ask{7}, answer{8, []byte("{}")}, here{"host:1"}, leadNow{Number: 9, To: 2, Group: 3}}
+}
+
 func TestStatusCodec(t *testing.T) {
 	codec := statusCodec()
-	for _, msg := range []statusMessage{ask{7}, here{"host:1"}} {
-		b, err := codec.Append(nil, msg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := codec.Decode(b); err != nil || got != msg {
-			t.Errorf("%v came back as %v, %v", msg, got, err)
-		}
-	}
+	wiretest.Codec(t, codec, 0, statusMessages(), cmp.AllowUnexported(ask{}, answer{}, here{}, leadNow{}))
 	if _, err := codec.Append(nil, askAll{}); err == nil {
 		t.Error("what is for the application only was encoded")
 	}
 }
+
+func FuzzStatusCodec(f *testing.F) { wiretest.Fuzz(f, statusCodec(), statusMessages()) }
 
 func TestEqual(t *testing.T) {
 	members := []Member{{1, "a:1"}, {2, "b:1"}}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/smr"
 )
 
@@ -15,13 +15,10 @@ import (
 type client struct {
 	w          *World
 	id         protocol.ID
-	last       smr.CallID
-	calls      map[smr.CallID]*call
 	lastCommit time.Duration // when a call was committed that began then or before; see settle
 }
 
 type call struct {
-	began    time.Duration
 	record   history.Invocation[history.KVInput, history.KVOutput]
 	recorded bool
 	read     bool
@@ -37,17 +34,9 @@ const patience = 2 * time.Second // of clients with a call, before they cancel i
 
 func (w *World) addClient(id protocol.ID) (*client, error) {
 	cfg := smr.ClientConfig{ID: id, Members: w.group, RoundTrip: cmp.Or(w.sc.RoundTrip, roundTrip)}
-	if _, err := w.sc.Protocol.NewClient(cfg); err != nil {
-		return nil, err
-	}
-	c := &client{w: w, id: id, calls: map[smr.CallID]*call{}}
-	return c, w.Sim.Add(sim.Node[smr.Message]{ID: id, Site: w.sites[int(id)%len(w.sites)], New: func() protocol.Node[smr.Message] {
-		n, err := w.sc.Protocol.NewClient(cfg)
-		if err != nil {
-			panic(err) // the same configuration was right before
-		}
-		return n
-	}})
+	return &client{w: w, id: id}, w.Sim.Add(id, w.sites[int(id)%len(w.sites)], func() (protocol.Node[smr.Message], error) {
+		return w.sc.Protocol.NewClient(cfg)
+	})
 }
 
 // next makes a call of a random kind.
@@ -85,7 +74,7 @@ func (c *client) next() {
 func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 	w := c.w
 	name := history.Client(c.id)
-	k := &call{began: w.Sim.Now(), record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
+	k := &call{record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
 	k.then = func(smr.Done) {
 		wait := time.Duration(w.rand.IntN(30)) * time.Millisecond
 		if w.sc.Idle > 0 && c == w.clients[len(w.clients)-1] {
@@ -117,29 +106,22 @@ func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 }
 
 func (c *client) start(msg smr.Call, k *call) {
-	c.last++
-	id := c.last
-	msg.ID = id
-	c.calls[id] = k
-	c.w.Sim.Deliver(c.id, msg)
+	n := c.w.Sim.Call(c.id, func(n uint64) smr.Message {
+		msg.ID = smr.CallID(n)
+		return msg
+	}, func(a deploy.Answer[smr.Message]) { c.done(k, a) })
 	c.w.Sim.After(patience, func() {
-		if c.calls[id] != nil {
-			c.w.Sim.Deliver(c.id, smr.Cancel{ID: id})
+		if c.w.Sim.Waiting(c.id, n) {
+			c.w.Sim.Deliver(c.id, smr.Cancel{ID: smr.CallID(n)})
 		}
 	})
 }
 
 // done takes what became of a call.
-func (c *client) done(d smr.Done) {
-	w, now := c.w, c.w.Sim.Now()
-	k := c.calls[d.ID]
-	if k == nil {
-		w.fail("client %d: call %d is done twice, or was never made", c.id, d.ID)
-		return
-	}
-	delete(c.calls, d.ID)
+func (c *client) done(k *call, a deploy.Answer[smr.Message]) {
+	w, now, d := c.w, c.w.Sim.Now(), a.Msg.(smr.Done)
 	if d.Outcome < smr.Committed || d.Outcome > smr.Unknown {
-		w.fail("client %d: call %d has the outcome %v", c.id, d.ID, d.Outcome)
+		w.Sim.Fail("client %d: call %d has the outcome %v", c.id, d.ID, d.Outcome)
 		return
 	}
 	w.token = max(w.token, d.Slot)
@@ -150,8 +132,8 @@ func (c *client) done(d smr.Done) {
 	if d.Outcome == smr.Committed {
 		w.gap = max(w.gap, now-w.lastDone)
 		w.lastDone = now
-		w.longest = max(w.longest, now-k.began)
-		c.lastCommit = k.began
+		w.longest = max(w.longest, a.Took)
+		c.lastCommit = a.Began
 	}
 	k.then(d)
 }
@@ -163,7 +145,7 @@ func (c *client) record(k *call, d smr.Done, now time.Duration) {
 		if !k.brief {
 			var err error
 			if out, err = decodeOutput(d.Result); err != nil {
-				c.w.fail("client %d: the result of call %d: %v", c.id, d.ID, err)
+				c.w.Sim.Fail("client %d: the result of call %d: %v", c.id, d.ID, err)
 				return
 			}
 		}

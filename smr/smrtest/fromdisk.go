@@ -87,3 +87,11 @@ func (w *watcher) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 		w.look(env)
 	}
 }
+
+// Unheard has the time pass for which a replica that was started again waits for members to say
+// whether they know that its disk was further: nobody does, and it takes part.
+func Unheard(n protocol.Node[smr.Message], env *protocol.Env[smr.Message]) {
+	for range 5 {
+		n.Expire(env, kit.AdmissionTimer{})
+	}
+}

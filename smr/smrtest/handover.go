@@ -74,7 +74,7 @@ func handOvers(w *World) {
 		w.Sim.After(at+10*roundTrip, func() {
 			w.whoLeadsIn(roundTrip, func(leader protocol.ID) {
 				if leader != w.handing {
-					w.fail("liveness: replica %d was to lead, and %d does", w.handing, leader)
+					w.Sim.Fail("liveness: replica %d was to lead, and %d does", w.handing, leader)
 				}
 				w.handedOver++
 			})

@@ -26,7 +26,7 @@ func learnerScripts() []script {
 // asks for that.
 func (w *World) learn(id protocol.ID) {
 	if err := w.addReplica(id, true); err != nil {
-		w.fail("%v", err)
+		w.Sim.Fail("%v", err)
 	}
 }
 
@@ -66,7 +66,7 @@ func learnerDies(w *World) {
 	w.Sim.After(time.Second+roundTrip*3/4, func() {
 		w.Change(smr.Change{Add: smr.Member{ID: 4, Address: "new"}}, func(d smr.Done) {
 			if d.Outcome != smr.Committed {
-				w.fail("replica 4 was not added: %v, %s", d.Outcome, d.Reason)
+				w.Sim.Fail("replica 4 was not added: %v, %s", d.Outcome, d.Reason)
 			}
 		})
 	})

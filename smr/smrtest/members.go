@@ -17,7 +17,7 @@ func (w *World) Change(change smr.Change, then func(smr.Done)) {
 }
 
 func (w *World) ask(change smr.Change, then func(smr.Done)) {
-	k := &call{began: w.Sim.Now()}
+	k := &call{}
 	k.then = func(d smr.Done) {
 		if d.Outcome == smr.Unknown || d.Unsent {
 			w.Sim.After(100*time.Millisecond, func() { w.ask(change, then) })
@@ -31,12 +31,12 @@ func (w *World) ask(change smr.Change, then func(smr.Done)) {
 // Join starts a replica with an empty disk and has it added to the group.
 func (w *World) Join(id protocol.ID, then func()) {
 	if err := w.addReplica(id, true); err != nil {
-		w.fail("%v", err)
+		w.Sim.Fail("%v", err)
 		return
 	}
 	w.Change(smr.Change{Add: smr.Member{ID: id, Address: "new"}}, func(d smr.Done) {
 		if d.Outcome != smr.Committed {
-			w.fail("replica %d was not added: %v, %s", id, d.Outcome, d.Reason)
+			w.Sim.Fail("replica %d was not added: %v, %s", id, d.Outcome, d.Reason)
 			return
 		}
 		then()
@@ -65,7 +65,7 @@ func (w *World) Remove(id protocol.ID, then func()) {
 	w.gone[id] = true
 	w.Change(smr.Change{Remove: id}, func(d smr.Done) {
 		if d.Outcome != smr.Committed {
-			w.fail("replica %d was not removed: %v, %s", id, d.Outcome, d.Reason)
+			w.Sim.Fail("replica %d was not removed: %v, %s", id, d.Outcome, d.Reason)
 			return
 		}
 		then()

@@ -153,7 +153,7 @@ func (c restCase) play(w *World) {
 		w.WhoLeads(func(leader protocol.ID) {
 			for _, id := range w.replicas {
 				if !w.status[id].Resting {
-					w.fail("liveness: replica %d does not rest though there is nothing to do", id)
+					w.Sim.Fail("liveness: replica %d does not rest though there is nothing to do", id)
 				}
 			}
 			ballot := w.status[leader].Ballot
@@ -169,7 +169,7 @@ func (c restCase) play(w *World) {
 		w.WhoLeads(func(leader protocol.ID) {
 			for _, id := range w.replicas {
 				if w.status[id].Resting {
-					w.fail("liveness: the group is called, and replica %d rests", id)
+					w.Sim.Fail("liveness: the group is called, and replica %d rests", id)
 				}
 			}
 		})
@@ -186,14 +186,14 @@ func (w *World) ledAnew(c restCase, before protocol.ID, ballot uint64) {
 		s := w.status[leader]
 		switch {
 		case s.Role != "leader":
-			w.fail("liveness: %s at rest, and %v later nobody leads", c.name, restSoon)
+			w.Sim.Fail("liveness: %s at rest, and %v later nobody leads", c.name, restSoon)
 		case c.stays && (leader != before || s.Ballot != ballot):
-			w.fail("liveness: %s at rest, and replica %d leads instead of %d, in %d instead of %d", c.name, leader, before, s.Ballot, ballot)
+			w.Sim.Fail("liveness: %s at rest, and replica %d leads instead of %d, in %d instead of %d", c.name, leader, before, s.Ballot, ballot)
 		case !c.stays && s.Ballot == ballot:
-			w.fail("liveness: %s at rest, and %v later it leads still", c.name, restSoon)
+			w.Sim.Fail("liveness: %s at rest, and %v later it leads still", c.name, restSoon)
 		}
 		if old := w.status[before]; !c.stays && leader != before && old.Role == "leader" && w.Sim.Up(before) && c.name != "the leader is paused" {
-			w.fail("liveness: %s at rest, and %v later it still takes itself for the leader", c.name, restSoon)
+			w.Sim.Fail("liveness: %s at rest, and %v later it still takes itself for the leader", c.name, restSoon)
 		}
 	})
 }

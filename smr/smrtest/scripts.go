@@ -347,7 +347,7 @@ func lostDisk(w *World) {
 	})
 	w.Sim.After(3*time.Second, func() {
 		if w.refused[2] == "" {
-			w.fail("identity: replica 2 lost its disk and was not refused under its old identity")
+			w.Sim.Fail("identity: replica 2 lost its disk and was not refused under its old identity")
 		}
 		w.replace(2)
 	})

@@ -11,14 +11,16 @@ import (
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/wan"
 )
 
 // A World is a running scenario, for scripts.
 type World struct {
-	Sim *sim.Sim[smr.Message]
+	Sim *deploy.Deployment[smr.Message]
 
 	sc       Scenario
 	rand     *rand.Rand
@@ -49,7 +51,6 @@ type World struct {
 	// handing is who is to lead, as a leader said last, and handedOver how often that came to be.
 	handing    protocol.ID
 	handedOver int
-	err        error // of what must not happen
 }
 
 // appliedLog is what one incarnation of a replica applied since it began or last restored a
@@ -67,15 +68,15 @@ func newWorld(sc Scenario) (*World, error) {
 	if sc.brief {
 		keep = -1
 	}
-	s, err := sim.New(sim.Config[smr.Message]{
+	var err error
+	w.Sim, err = deploy.New(deploy.Config[smr.Message]{Answers: smrsim.Answers, Sim: sim.Config[smr.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: cmp.Or(sc.codecChance, 0.1),
 		Disk: sc.Disk, QueueBytes: sc.QueueBytes, CheckEvery: 8,
 		App: w.app, Trace: sc.Trace, TraceKeep: keep, Replay: sc.Replay,
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
-	w.Sim = s
 	if err := w.narrow(); err != nil {
 		return nil, err
 	}
@@ -145,17 +146,8 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 		v.Node, err = w.sc.Protocol.NewReplica(cfg)
 		return v, err
 	}
-	if _, err := build(); err != nil {
-		return err
-	}
 	w.replicas = append(w.replicas, id)
-	return w.Sim.Add(sim.Node[smr.Message]{ID: id, Site: w.sites[int(id-1)%len(w.sites)], New: func() protocol.Node[smr.Message] {
-		n, err := build()
-		if err != nil {
-			panic(err) // the same configuration was right before
-		}
-		return n
-	}})
+	return w.Sim.Add(id, w.sites[int(id-1)%len(w.sites)], build)
 }
 
 // hosts returns where there are replicas.
@@ -176,16 +168,6 @@ func (w *World) applied(log **appliedLog, first int, c commandID) {
 // app gets what nodes send to their applications.
 func (w *World) app(from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
-	case smr.Done:
-		for _, c := range w.clients {
-			if c.id == from {
-				c.done(msg)
-				return
-			}
-		}
-		if from == w.admin.id {
-			w.admin.done(msg)
-		}
 	case smr.Status:
 		w.status[from] = msg
 	case smr.HandingOver:
@@ -193,7 +175,7 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 	case smr.Refused:
 		w.refused[from] = msg.Reason
 		if !w.gone[from] {
-			w.fail("replica %d says that it is refused: %s", from, msg.Reason)
+			w.Sim.Fail("replica %d says that it is refused: %s", from, msg.Reason)
 		}
 	}
 }
@@ -201,12 +183,6 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 // durable tells whether proposals are done as soon as their slots are decided. Then clients hand on
 // what they were told: all that was done before a call comes before it.
 func (w *World) durable() bool { return w.sc.Seed%3 == 0 }
-
-func (w *World) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Sim.Now()}, args...)...)
-	}
-}
 
 func (w *World) run() error {
 	for i, c := range w.clients {
@@ -217,7 +193,7 @@ func (w *World) run() error {
 	if w.sc.Faults.Has(sim.LostDisk) {
 		// A new group needs all its members to begin: before that, a lost disk is the end of it,
 		// and it has nothing to lose.
-		if err := w.await(w.sc.Settle, func() bool { return w.counts[smr.Committed] > 0 }); err != nil {
+		if err := w.Sim.Await(w.sc.Settle, func() bool { return w.counts[smr.Committed] > 0 }); err != nil {
 			return fmt.Errorf("liveness: the group does not begin: %w", err)
 		}
 	}
@@ -232,7 +208,7 @@ func (w *World) run() error {
 	if w.sc.Script != nil {
 		w.Sim.After(0, func() { w.sc.Script(w) })
 	}
-	if err := w.pass(w.sc.For); err != nil {
+	if err := w.Sim.Pass(w.sc.For); err != nil {
 		return err
 	}
 	w.Sim.Heal()
@@ -240,14 +216,6 @@ func (w *World) run() error {
 		return err
 	}
 	return w.judge()
-}
-
-// pass lets time pass.
-func (w *World) pass(d time.Duration) error {
-	if err := w.Sim.Run(d); err != nil {
-		return err
-	}
-	return w.err
 }
 
 // settle waits until each client was answered after the faults, all clients are done, all replicas
@@ -267,19 +235,12 @@ func (w *World) settle() error {
 		}
 		return true
 	}
-	if err := w.await(limit, answered); err != nil {
+	if err := w.Sim.Await(limit, answered); err != nil {
 		return fmt.Errorf("liveness: %v after the faults ended, a client was not answered yet: %w", limit, err)
 	}
 	w.stopped = true
-	idle := func() bool {
-		for _, c := range append([]*client{w.admin}, w.clients...) {
-			if len(c.calls) > 0 {
-				return false
-			}
-		}
-		return w.changes == 0
-	}
-	if err := w.await(limit, idle); err != nil {
+	idle := func() bool { return w.Sim.Unanswered() == 0 && w.changes == 0 }
+	if err := w.Sim.Await(limit, idle); err != nil {
 		return fmt.Errorf("liveness: calls never end: %w", err)
 	}
 	var last []string
@@ -290,18 +251,11 @@ func (w *World) settle() error {
 			return fmt.Errorf("liveness: %v after the last call, replicas are not equal: %v", limit, last)
 		}
 		w.askStatus()
-		if err := w.pass(100 * time.Millisecond); err != nil {
+		if err := w.Sim.Pass(100 * time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return w.err
-}
-
-func (w *World) await(limit time.Duration, cond func() bool) error {
-	if err := w.Sim.RunUntil(limit, func() bool { return cond() || w.err != nil }); err != nil {
-		return err
-	}
-	return w.err
+	return w.Sim.Err()
 }
 
 func (w *World) askStatus() {

@@ -7,7 +7,7 @@ import (
 )
 
 // A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as
-// rcgrpc.Conn. Its methods may be called concurrently.
+// front.Conn. Its methods may be called concurrently.
 type Backend interface {
 	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called
 	// with it, at most once; it may be another one. A priority reserves the key. The error is an

@@ -57,7 +57,7 @@ func (m *memory) Reserve([]store.Key, store.Priority) {}
 
 // A transfer between two accounts, as in any program.
 func ExampleClient_Txn() {
-	// for real: what rcgrpc.Dial returns
+	// for real: what front.Dial returns
 	c, err := client.New(client.Config{Backend: &memory{values: map[store.Key]store.Value{}}})
 	if err != nil {
 		fmt.Println(err)

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/host"
-	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/front"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/replicatedcommit"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -48,7 +48,7 @@ type proofWorld struct {
 	start    time.Time
 	net      *shape.Network
 	links    map[wan.Path]wan.Link
-	topology replicatedcommit.Topology
+	topology store.Topology
 	machines []*proofMachine
 	stopped  atomic.Bool // no more transactions
 	done     chan struct{}
@@ -85,7 +85,7 @@ type machineLife struct {
 // proofLink is a client with its connection.
 type proofLink struct {
 	site    wan.Site
-	conn    *rcgrpc.Conn
+	conn    *front.Conn
 	watch   *watch
 	bug     *bug
 	client  *client.Client
@@ -93,7 +93,7 @@ type proofLink struct {
 	once    sync.Once
 }
 
-var errLinkClosed = rcgrpc.ErrClosed
+var errLinkClosed = front.ErrClosed
 
 func (l *proofLink) close() { l.once.Do(l.conn.Close) }
 
@@ -109,14 +109,14 @@ func newProofWorld(sc proofScenario) (*proofWorld, error) {
 		perSite = 2
 	}
 	var places []wan.Site
-	w.topology = replicatedcommit.Topology{Epoch: 1, Shards: 2}
+	w.topology = store.Topology{Epoch: 1, Shards: 2}
 	for i, name := range proofSites {
-		site := replicatedcommit.TopologySite{Name: name, Number: i + 1}
+		site := store.TopologySite{Name: name, Number: i + 1}
 		for j := range perSite {
 			place := wan.Site(fmt.Sprintf("%s-%d", name, j+1))
 			places = append(places, place)
 			w.machines = append(w.machines, &proofMachine{w: w, site: i, index: j, place: place, disks: map[string]*proofDisk{}})
-			site.Machines = append(site.Machines, replicatedcommit.Machine{Name: string(place), Peers: string(place) + ":1", Client: string(place) + ":2"})
+			site.Machines = append(site.Machines, store.Machine{Name: string(place), Peers: string(place) + ":1", Client: string(place) + ":2"})
 		}
 		w.topology.Sites = append(w.topology.Sites, site)
 		places = append(places, clientPlace(i))
@@ -219,8 +219,8 @@ func (w *proofWorld) durable(op host.Op) {
 func (m *proofMachine) up() error {
 	w := m.w
 	l := &machineLife{ended: make(chan error, 1)}
-	cfg := rcnode.Config{
-		Cluster: "proof", Topology: w.topology, Machine: string(m.place), Insecure: true, Check: true, Seed: w.seed(),
+	cfg := machine.Config{
+		Protocol: replicatedcommit.Protocol(), Cluster: "proof", Topology: w.topology, Machine: string(m.place), Insecure: true, Check: true, Seed: w.seed(),
 		RoundTrip: proofTrip, Retain: proofRetain, StopTimeout: 2 * time.Second,
 		Disk: func(name string) (host.Disk, error) { return m.disk(name).open(), nil },
 	}
@@ -247,7 +247,7 @@ func (m *proofMachine) up() error {
 		}
 		return c, err
 	}
-	n, err := rcnode.Open(cfg)
+	n, err := machine.Open(cfg)
 	if err != nil {
 		return err
 	}
@@ -311,13 +311,13 @@ func (w *proofWorld) seed() uint64 {
 // link connects a client.
 func (w *proofWorld) link(d *driver) *proofLink {
 	l := &proofLink{site: clientPlace(d.site)}
-	cfg := rcgrpc.Config{Topology: w.topology, Insecure: true, Dial: w.net.DialContext(l.site), RoundTrip: proofTrip, Seed: w.seed()}
+	cfg := front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true, Dial: w.net.DialContext(l.site), RoundTrip: proofTrip, Seed: w.seed()}
 	if w.sc.faults&faultSkew != 0 {
 		skew := time.Duration(d.rand.IntN(2000)-1000) * time.Millisecond
 		cfg.Clock = func() time.Duration { return time.Duration(time.Now().UnixNano()) + skew }
 	}
 	var err error
-	if l.conn, err = rcgrpc.Dial(cfg); err != nil {
+	if l.conn, err = front.Dial(cfg); err != nil {
 		panic(err) // the topology is good
 	}
 	l.watch = newWatch(w, l.conn, d.mode)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 )
 
 // Timers of admission.
@@ -109,7 +110,7 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 		s.saveAdmission(env)
 	}
 	if a.refused != "" {
-		env.Send(protocol.App, Refused{Reason: a.refused, Forgot: true})
+		env.Send(protocol.App, store.Refused{Reason: a.refused, Forgot: true})
 		return newDisk
 	}
 	if b, ok := env.Get([]byte(markKey)); ok && len(b) == 8 {
@@ -149,6 +150,7 @@ func (s *Server) marked(env *protocol.Env[Message]) {
 	case a.due:
 		a.due, a.marking = false, false
 		env.Stop(markTimer{})
+		s.keepDone(env)
 		s.raiseMark(env)
 	case !a.marking:
 		a.marking = true
@@ -166,6 +168,7 @@ func (s *Server) endMarking(env *protocol.Env[Message]) {
 		env.After(markEvery*s.cfg.RoundTrip, markTimer{})
 	default: // nothing was written since
 		a.due, a.marking = false, false
+		s.keepDone(env)
 		s.raiseMark(env)
 	}
 }
@@ -228,7 +231,7 @@ func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
 	a := &s.admission
 	enough := neededWelcomes(len(s.cfg.Layout.Sites))
 	if a.joined {
-		enough = s.cfg.Layout.majority() - 1
+		enough = s.cfg.Layout.Majority() - 1
 		if len(a.agreed) < len(s.peers) && a.waited < hearAll {
 			return
 		}
@@ -290,5 +293,5 @@ func (s *Server) refuseDisk(env *protocol.Env[Message], why string) {
 	s.admission.refused = why
 	s.saveAdmission(env)
 	env.Stop(helloTimer{})
-	env.Send(protocol.App, Refused{Reason: why, Forgot: true})
+	env.Send(protocol.App, store.Refused{Reason: why, Forgot: true})
 }

@@ -11,7 +11,7 @@ import (
 
 // takesPart tells whether a server is up, was admitted and was not refused.
 func (s *script) takesPart(id protocol.ID) bool {
-	n, ok := s.sim.Get(id).(*Server)
+	n, ok := s.Sim.Get(id).(*Server)
 	return ok && n.admission.admitted && n.admission.refused == ""
 }
 
@@ -19,7 +19,7 @@ func (s *script) takesPart(id protocol.ID) bool {
 func (s *script) wantOlder(id protocol.ID) {
 	s.t.Helper()
 	for _, m := range s.answers[id] {
-		if r, ok := m.(Refused); ok && r.Forgot && strings.Contains(r.Reason, "an older copy of itself") {
+		if r, ok := m.(store.Refused); ok && r.Forgot && strings.Contains(r.Reason, "an older copy of itself") {
 			return
 		}
 	}
@@ -36,8 +36,8 @@ func TestRestoredDiskIsRefused(t *testing.T) {
 	}{
 		{"nothing happened since", func(*script) {}, false},
 		{"it was started since", func(s *script) {
-			s.sim.Crash(11, 0)
-			s.sim.Restart(11)
+			s.Sim.Crash(11, 0)
+			s.Sim.Restart(11)
 			s.run(time.Second)
 		}, true},
 		{"it has voted since", func(s *script) { // as if the end of its log was cut off
@@ -49,12 +49,12 @@ func TestRestoredDiskIsRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScript(t, nil)
 			s.run(time.Second)
-			restore := s.sim.Backup(11)
+			restore := s.Sim.Backup(11)
 			tc.since(s)
 			restore()
 			for range 2 {
 				s.answers[11] = nil
-				s.sim.Restart(11)
+				s.Sim.Restart(11)
 				s.run(time.Second)
 				if s.takesPart(11) == tc.refused {
 					t.Errorf("it takes part: %v", !tc.refused)
@@ -62,7 +62,7 @@ func TestRestoredDiskIsRefused(t *testing.T) {
 				if tc.refused {
 					s.wantOlder(11)
 				}
-				s.sim.Crash(11, 0)
+				s.Sim.Crash(11, 0)
 			}
 			d, _ := s.done(200, s.submit(200, "b", "k", "l")) // the others go on
 			want(t, d, store.Committed)
@@ -76,19 +76,19 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(time.Second)
 	var restores []func()
-	for _, id := range s.siteNodes(2)[1:] {
-		restores = append(restores, s.sim.Backup(id))
+	for _, id := range s.SiteNodes(2)[1:] {
+		restores = append(restores, s.Sim.Backup(id))
 	}
-	for _, at := range s.siteNodes(2) { // marks arrive, votes do not
-		s.sim.Cut(10, at)
-		s.sim.Cut(20, at)
+	for _, at := range s.SiteNodes(2) { // marks arrive, votes do not
+		s.Sim.Cut(10, at)
+		s.Sim.Cut(20, at)
 	}
-	for _, to := range append(s.siteNodes(0), s.siteNodes(1)...) {
-		s.sim.Cut(30, to)
-		s.sim.Cut(to, 30)
+	for _, to := range append(s.SiteNodes(0), s.SiteNodes(1)...) {
+		s.Sim.Cut(30, to)
+		s.Sim.Cut(to, 30)
 	}
-	s.sim.Cut(201, 10)
-	s.sim.Cut(201, 30)
+	s.Sim.Cut(201, 10)
+	s.Sim.Cut(201, 30)
 	b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
 	s.run(time.Millisecond)
 	a := s.submit(200, "a", "k")
@@ -98,11 +98,11 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 	for _, restore := range restores {
 		restore()
 	}
-	for _, id := range s.siteNodes(2) {
-		s.sim.Restart(id)
+	for _, id := range s.SiteNodes(2) {
+		s.Sim.Restart(id)
 	}
 	s.run(time.Second)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.done(201, b)
 	s.run(20 * time.Second)
 	if g, _ := s.read(200, "k"); !g.Pending || g.Value.Present {
@@ -115,12 +115,12 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 // later counts.
 func TestRestartNeedsAMajority(t *testing.T) {
 	s := newScript(t, nil)
-	restores := []func(){s.sim.Backup(11), s.sim.Backup(12)} // a whole site
+	restores := []func(){s.Sim.Backup(11), s.Sim.Backup(12)} // a whole site
 	s.crashSite(1)                                           // which misses what follows
 	for range 2 {
-		for _, id := range s.siteNodes(0) {
-			s.sim.Crash(id, 0)
-			s.sim.Restart(id)
+		for _, id := range s.SiteNodes(0) {
+			s.Sim.Crash(id, 0)
+			s.Sim.Restart(id)
 		}
 		s.run(time.Second)
 	}
@@ -157,16 +157,16 @@ func TestRestartNeedsAMajority(t *testing.T) {
 func TestAllSitesStartAtOnce(t *testing.T) {
 	s := newScript(t, nil)
 	for range 3 {
-		for _, id := range s.nodes() {
-			s.sim.Crash(id, 0)
-			s.sim.Restart(id)
+		for _, id := range s.Nodes() {
+			s.Sim.Crash(id, 0)
+			s.Sim.Restart(id)
 		}
 		s.run(time.Second)
 		d, _ := s.done(200, s.submit(200, "a", "k", "l"))
 		want(t, d, store.Committed)
 	}
 	for id, why := range s.answers {
-		if _, ok := why[0].(Refused); ok {
+		if _, ok := why[0].(store.Refused); ok {
 			t.Errorf("server %d was refused: %v", id, why)
 		}
 	}

@@ -3,14 +3,13 @@ package replicatedcommit
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // attack is a random schedule of what may go wrong together: loss and crashes of single nodes,
@@ -18,166 +17,103 @@ import (
 // small pages, little room, and of five sites two that are replaced while two others have missed
 // much.
 func attack(seed uint64) (*world, error) {
-	sc := scenario{
-		seed: seed, clients: 5, keys: 4 + int(seed%3), coordinators: 2, near: seed%2 == 0, appends: seed%4 == 3, test: "TestAttack",
-	}
-	if seed%5 > 0 {
-		sc.faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
-	}
-	if seed%3 == 0 {
-		sc.sites = 5
-	}
-	page, room := 1+int(seed/2%4), 0
+	room := 0
 	if seed%7 == 5 {
 		room = 60
 	}
-	w, err := newWorldOf(sc, func(c *Config) { c.Retain, c.page, c.MaxTxns = time.Second, page, room }, nil)
+	sc := storetest.Scenario{
+		Seed: seed, Clients: 5, Keys: 4 + int(seed%3), Coordinators: 2, Near: seed%2 == 0, Appends: seed%4 == 3, Test: "TestAttack",
+	}
+	sc.Configure = func(c *store.Config) { c.Retain, c.MaxTxns = time.Second, room }
+	if seed%5 > 0 {
+		sc.Faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
+	}
+	if seed%3 == 0 {
+		sc.Sites = 5
+	}
+	w, err := newWorldOf(subject(1+int(seed/2%4)), sc)
 	if err != nil {
 		return nil, err
 	}
 	w.watch()
-	if sc.sites == 5 && seed%2 == 0 {
+	if sc.Sites == 5 && seed%2 == 0 {
 		return w, w.replaceTwo()
 	}
 	lasting := 14 * time.Second
-	w.depart(lasting - 4*time.Second)
-	return w, w.play(lasting)
-}
-
-// depart has nodes leave and come back, in groups that may overlap.
-func (w *world) depart(until time.Duration) {
-	n := len(w.layout.Sites)
-	minority := n - w.layout.majority()
-	for at := w.sim.Now() + time.Second; at < until; at += time.Duration(w.rand.IntN(4000)) * time.Millisecond {
-		away := time.Duration(300+w.rand.IntN(6000)) * time.Millisecond
-		var gone []protocol.ID
-		sites := w.rand.Perm(n)
-		switch w.rand.IntN(4) {
-		case 0: // whole sites
-			for _, i := range sites[:1+w.rand.IntN(minority)] {
-				gone = append(gone, w.siteNodes(i)...)
-			}
-		case 1: // a machine of each of some sites
-			for _, i := range sites[:1+w.rand.IntN(minority)] {
-				gone = append(gone, w.machine(i)...)
-			}
-		case 2: // a server
-			s := w.layout.Sites[sites[0]].Shards
-			gone = []protocol.ID{s[w.rand.IntN(len(s))]}
-		default: // links
-			w.cutSome(at, away)
-			continue
-		}
-		w.leaveNodes(gone, at, away)
-	}
-}
-
-// machine returns some of a site's servers, and one of its coordinators.
-func (w *world) machine(site int) []protocol.ID {
-	s := w.layout.Sites[site]
-	ids := []protocol.ID{s.Coordinators[w.rand.IntN(len(s.Coordinators))]}
-	for _, id := range s.Shards {
-		if w.rand.IntN(len(s.Shards)) == 0 {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// cutSome cuts some links for a while, in one direction each.
-func (w *world) cutSome(at, away time.Duration) {
-	all := w.nodes()
-	for range 1 + w.rand.IntN(2*len(all)) {
-		x, y := all[w.rand.IntN(len(all))], all[w.rand.IntN(len(all))]
-		if x != y {
-			w.sim.At(at, func() { w.sim.Cut(x, y) })
-			w.sim.At(at+away, func() { w.sim.Mend(x, y) })
-		}
-	}
-}
-
-// rest has clients end what they do, and all that is up learn what they were told.
-func (w *world) rest() error {
-	w.stopped = true
-	idle := func() bool { return !slices.ContainsFunc(w.clients, func(d *driver) bool { return d.busy }) }
-	if err := w.sim.RunUntil(time.Minute, idle); err != nil {
-		return err
-	}
-	err := w.sim.Run(3 * time.Second)
-	w.stopped = false
-	return err
+	w.Depart(lasting - 4*time.Second)
+	return w, w.Play(lasting)
 }
 
 // replaceTwo replaces two of five sites when the other two have been away for long enough that the
 // last one forgets what they have missed.
 func (w *world) replaceTwo() error {
-	w.depart(5 * time.Second)
-	if err := w.inject(); err != nil {
+	w.Depart(5 * time.Second)
+	if err := w.Inject(); err != nil {
 		return err
 	}
-	if err := w.sim.Run(8 * time.Second); err != nil {
+	if err := w.Sim.Run(8 * time.Second); err != nil {
 		return err
 	}
-	w.sim.Heal()
-	if err := w.rest(); err != nil {
+	w.Sim.Heal()
+	if err := w.Rest(); err != nil {
 		return err
 	}
-	order := w.rand.Perm(5)
+	order := w.Rand.Perm(5)
 	away, lost := order[:2], order[2:4]
 	for _, i := range away {
-		for _, id := range w.siteNodes(i) {
-			w.sim.Crash(id, sim.Keep(w.rand.IntN(3)))
+		for _, id := range w.SiteNodes(i) {
+			w.Sim.Crash(id, sim.Keep(w.Rand.IntN(3)))
 		}
 	}
-	for _, d := range w.clients {
-		d.next()
+	for _, d := range w.Clients {
+		d.Next()
 	}
-	if err := w.sim.Run(time.Duration(2+w.rand.IntN(4)) * time.Second); err != nil {
+	if err := w.Sim.Run(time.Duration(2+w.Rand.IntN(4)) * time.Second); err != nil {
 		return err
 	}
-	if err := w.rest(); err != nil {
+	if err := w.Rest(); err != nil {
 		return err
 	}
-	for _, all := range w.versions {
+	for _, all := range w.Versions {
 		for v := range all {
 			w.settled[v] = true
 		}
 	}
 	w.silence(lost)
-	for _, d := range w.clients {
-		d.next()
+	for _, d := range w.Clients {
+		d.Next()
 	}
-	if err := w.sim.Run(time.Duration(150+w.rand.IntN(450)) * time.Millisecond); err != nil {
+	if err := w.Sim.Run(time.Duration(150+w.Rand.IntN(450)) * time.Millisecond); err != nil {
 		return err
 	}
 	if err := w.replace(change{sites: lost}); err != nil {
 		return err
 	}
 	for range 3 {
-		w.cutSome(w.sim.Now()+time.Duration(w.rand.IntN(2000))*time.Millisecond, time.Duration(w.rand.IntN(4000))*time.Millisecond)
+		w.CutSome(w.Sim.Now()+time.Duration(w.Rand.IntN(2000))*time.Millisecond, time.Duration(w.Rand.IntN(4000))*time.Millisecond)
 	}
-	w.depart(w.sim.Now() + 4*time.Second)
-	return w.play(10 * time.Second)
+	w.Depart(w.Sim.Now() + 4*time.Second)
+	return w.Play(10 * time.Second)
 }
 
 // watch looks now and then whether a server has given up a transaction that was committed, as
 // others have forgotten it, before it has copied what it wrote.
 func (w *world) watch() {
-	w.sim.After(50*time.Millisecond, func() {
-		if err := w.uncopied(); err != nil && w.err == nil {
-			w.err = err
+	w.Sim.After(50*time.Millisecond, func() {
+		if err := w.uncopied(); err != nil && w.Err == nil {
+			w.Err = err
 		}
 		w.watch()
 	})
 }
 
 func (w *world) uncopied() error {
-	for _, id := range w.nodes() {
-		s, ok := w.sim.Get(id).(*Server)
+	for _, id := range w.Nodes() {
+		s, ok := w.Sim.Get(id).(*Server)
 		if !ok || s.newcomer.syncing {
 			continue
 		}
-		_, keys, err := w.sim.Disk(id)
+		_, keys, err := w.Sim.Disk(id)
 		if err != nil {
 			continue
 		}
@@ -191,7 +127,7 @@ func (w *world) uncopied() error {
 				return err
 			}
 			for _, a := range stored.writes {
-				if _, committed := w.versions[a.Key][r.id]; !committed || !stored.tookForOld() {
+				if _, committed := w.Versions[a.Key][r.id]; !committed || !stored.tookForOld() {
 					continue
 				}
 				if b, ok := keys.Get([]byte(valuePrefix + string(a.Key))); !ok || r.id.After(parseValue(a.Key, b).Version) {
@@ -219,7 +155,7 @@ func TestAttack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %.3000v", seed, err)
 		}
-		committed += w.verdicts[store.Committed]
+		committed += w.Verdicts[store.Committed]
 	}
 	if uint64(committed) < 20*seeds {
 		t.Errorf("only %d transactions committed", committed)

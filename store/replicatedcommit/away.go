@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 )
 
 // silence returns for how long a site that is there says nothing at most. Reads tell how long
@@ -15,23 +16,23 @@ func (c *Client) silence() time.Duration {
 	if c.reading.mean == 0 {
 		answer = c.pace.lag(2, c.cfg.RoundTrip)
 	}
-	return answer + sendTime(c.pace.bytes)
+	return answer + store.SendTime(c.pace.bytes)
 }
 
 // sites is a set of places in a layout.
 type sites uint16
 
 // all tells whether all sites that take part are in a set.
-func (s sites) all(l Layout) bool {
-	return !slices.ContainsFunc(l.unfenced(), func(i int) bool { return s&(1<<i) == 0 })
+func (s sites) all(l store.Layout) bool {
+	return !slices.ContainsFunc(l.Unfenced(), func(i int) bool { return s&(1<<i) == 0 })
 }
 
 // away returns the sites that have been silent for longer than one that is there: as many of them
 // as a majority can do without, those that have been silent for longest. More cannot be away, as
 // then nothing goes on; so a site that is only slow is not taken for one beside another that is.
 func (c *Client) away(env *protocol.Env[Message]) []int {
-	silent := c.cfg.Layout.unfenced()
-	spare := max(len(silent)-c.cfg.Layout.majority(), 0)
+	silent := c.cfg.Layout.Unfenced()
+	spare := max(len(silent)-c.cfg.Layout.Majority(), 0)
 	silent = slices.DeleteFunc(silent, func(i int) bool { return c.silent[i] == 0 || env.Now-c.silent[i] <= c.silence() })
 	slices.SortFunc(silent, func(a, b int) int { return cmp.Or(cmp.Compare(c.silent[a], c.silent[b]), cmp.Compare(b, a)) })
 	return silent[:min(spare, len(silent))]
@@ -46,6 +47,6 @@ func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
 	if len(away) == 0 {
 		return noSite
 	}
-	sites := c.cfg.Layout.unfenced()
+	sites := c.cfg.Layout.Unfenced()
 	return sites[slices.IndexFunc(sites, func(i int) bool { return !slices.Contains(away, i) })]
 }

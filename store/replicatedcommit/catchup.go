@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 )
 
 // catchUpTimer has the server go on with its copy, or begin one.
@@ -63,7 +64,7 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration 
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
 	}
 	for _, t := range page.Txns {
-		bytes += contentBytes(nil, t.Txn.Writes)
+		bytes += store.ContentBytes(nil, t.Txn.Writes)
 	}
 	took := max(now-c.asked, 0)
 	if c.least == 0 || took < c.least {
@@ -72,7 +73,7 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration 
 	late := min(took-c.least, 2*roundTrip)
 	sent, scanned := len(page.Values)+len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
 	work := max(time.Duration(sent)*catchUpValue, time.Duration(scanned)*catchUpScan)
-	return max(roundTrip/catchUpPace, work, sendTime(bytes)) + catchUpYield*late
+	return max(roundTrip/catchUpPace, work, store.SendTime(bytes)) + catchUpYield*late
 }
 
 func newCatchUp() catchUp {
@@ -170,7 +171,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 		return
 	}
 	if c.tries++; c.source != 0 && c.tries > catchUpTries {
-		c.failed |= 1 << s.shards[c.source].site
+		c.failed |= 1 << s.shards[c.source].Site
 		s.dropCatchUp(env)
 		clear(c.owing) // those that are there say it again
 	}
@@ -220,7 +221,7 @@ func (s *Server) bestSource() (source protocol.ID) {
 		if _, ok := c.owing[peer]; ok {
 			worth++ // it is there
 		}
-		if c.failed&(1<<s.shards[peer].site) == 0 && worth > best {
+		if c.failed&(1<<s.shards[peer].Site) == 0 && worth > best {
 			best, source = worth, peer
 		}
 	}
@@ -232,12 +233,12 @@ func (s *Server) bestSource() (source protocol.ID) {
 // for. If there is none, as servers of all sites have been away at one time or another, so many are
 // copied that a majority of the sites has one of them.
 func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (sites uint64, is bool) {
-	site := uint64(1) << s.shards[source].site
+	site := uint64(1) << s.shards[source].Site
 	if n := s.catchUp.copied[from]; n.serial == m.Serial {
 		sites = n.sites
 	}
 	sites |= site
-	return sites, m.To&site == 0 || bits.OnesCount64(sites) >= len(s.cfg.Layout.Sites)-s.cfg.Layout.majority()
+	return sites, m.To&site == 0 || bits.OnesCount64(sites) >= len(s.cfg.Layout.Sites)-s.cfg.Layout.Majority()
 }
 
 // onOwedPage takes a page, as a newcomer does.

@@ -53,6 +53,9 @@ func (s *Server) Check() error {
 			}
 		}
 	}
+	if err := s.checkDone(); err != nil {
+		return err
+	}
 	if err := s.checkDebts(); err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (c *Coordinator) Check() error {
 				no++
 			}
 		}
-		majority := c.cfg.Layout.majority()
+		majority := c.cfg.Layout.Majority()
 		if e.outcome == Aborted && yes >= majority || e.outcome == Committed && len(e.rows)-no < majority && e.reason != store.Old && !c.recalled(e) {
 			return fmt.Errorf("replicatedcommit: coordinator %d: %v is decided as %d with %d yes and %d no", c.cfg.ID, id, e.outcome, yes, no)
 		}

@@ -33,10 +33,10 @@ func slower(asked int) int { return min(max(asked-tries, 0), 5) }
 // Client is the node of an application that reads and commits transactions: [Get], [Submit] and
 // [Query] each have one answer.
 type Client struct {
-	cfg          Config
+	cfg          store.Config
 	id           store.ClientID // of this incarnation
-	shards       map[protocol.ID]place
-	coordinators map[protocol.ID]place
+	shards       map[protocol.ID]store.Place
+	coordinators map[protocol.ID]store.Place
 	last         uint64 // Invariant: the next version's time is above it
 	n            uint64 // of reads
 	gets         map[uint64]*get
@@ -55,9 +55,9 @@ type Client struct {
 
 // A get is a read that lacks answers.
 type get struct {
-	ask     Get
-	answers []*ReadReply // by site
-	first   *ReadReply
+	ask     store.Get
+	answers []*store.ReadReply // by site
+	first   *store.ReadReply
 	tries   int
 	begun   time.Duration
 	sent    []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
@@ -73,8 +73,8 @@ type get struct {
 type submit struct {
 	refs  []uint64 // who wait: the first one, and those who asked for the outcome meanwhile
 	txn   store.Txn
-	votes []SiteVote // by site; of the zero ID if missing
-	bytes int        // of what it reads and writes
+	votes []store.SiteVote // by site; of the zero ID if missing
+	bytes int              // of what it reads and writes
 	begun time.Duration
 	firm  bool  // a site has voted yes before others were asked
 	alone int   // the site that is asked before others; noSite: all are asked
@@ -85,8 +85,8 @@ type submit struct {
 }
 
 // NewClient returns a client. The error names the field of the configuration that is wrong.
-func NewClient(cfg Config) (*Client, error) {
-	cfg, err := cfg.withDefaults()
+func NewClient(cfg store.Config) (*Client, error) {
+	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func NewClient(cfg Config) (*Client, error) {
 		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
 		c.usual = append(c.usual, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
 	}
-	c.shards, c.coordinators = cfg.Layout.places()
+	c.shards, c.coordinators = cfg.Layout.Places()
 	if _, ok := c.shards[cfg.ID]; ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
 	}
@@ -117,23 +117,23 @@ func (c *Client) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
 	if from == protocol.App {
 		switch m := msg.(type) {
-		case Get:
+		case store.Get:
 			c.onGet(env, m)
-		case Submit:
+		case store.Submit:
 			c.onSubmit(env, m)
-		case Query:
+		case store.Query:
 			c.onQuery(env, m)
-		case Cancel:
+		case store.Cancel:
 			c.onCancel(env, m)
 		}
 		return
 	}
 	switch m := msg.(type) {
-	case ReadReply:
+	case store.ReadReply:
 		c.onReadReply(env, from, m)
-	case SiteVote:
+	case store.SiteVote:
 		c.onSiteVote(env, from, m)
-	case Decided:
+	case store.Decided:
 		c.onDecided(env, from, m)
 	}
 }
@@ -156,13 +156,13 @@ func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	}
 }
 
-func (c *Client) onGet(env *protocol.Env[Message], m Get) {
+func (c *Client) onGet(env *protocol.Env[Message], m store.Get) {
 	if len(c.gets) >= c.cfg.MaxWaiting || len(m.Key) > store.MaxKeyBytes {
-		env.Send(protocol.App, Got{Ref: m.Ref, Full: len(c.gets) >= c.cfg.MaxWaiting})
+		env.Send(protocol.App, store.Got{Ref: m.Ref, Full: len(c.gets) >= c.cfg.MaxWaiting})
 		return
 	}
 	c.n++
-	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
+	g := &get{ask: m, answers: make([]*store.ReadReply, len(c.cfg.Layout.Sites)), sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
 	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
@@ -170,10 +170,10 @@ func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	if g.tries >= tries && env.Now-g.begun >= askFor {
 		c.endGet(env, n)
-		env.Send(protocol.App, Got{Ref: g.ask.Ref})
+		env.Send(protocol.App, store.Got{Ref: g.ask.Ref})
 		return
 	}
-	shard := c.cfg.Layout.shardOf(g.ask.Key)
+	shard := c.cfg.Layout.ShardOf(g.ask.Key)
 	held := c.cfg.RoundTrip // a read of a locked key may be
 	if !g.ask.Priority.IsZero() {
 		held *= queueFor
@@ -193,20 +193,20 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 			g.wait = c.near[g.few[0]][shard] + held + c.cfg.RoundTrip/2
 		}
 	case g.tries == 0 && g.ask.Priority.IsZero():
-		if g.few = c.nearest(shard, c.usual, c.cfg.Layout.majority()); g.few != nil {
+		if g.few = c.nearest(shard, c.usual, c.cfg.Layout.Majority()); g.few != nil {
 			g.wait = 2 * c.usual[g.few[len(g.few)-1]][shard]
 		}
 	}
 	g.tries++
 	g.wait <<= slower(g.tries)
-	for _, i := range c.cfg.Layout.unfenced() {
+	for _, i := range c.cfg.Layout.Unfenced() {
 		if g.answers[i] != nil || g.few != nil && !slices.Contains(g.few, i) || slices.Contains(first, i) {
 			continue
 		}
 		if g.sent[i] = max(env.Now, 1); g.tries > 1 && first == nil {
 			g.sent[i] = 0
 		}
-		env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+		env.Send(c.cfg.Layout.Sites[i].Shards[shard], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 	}
 	env.After(g.wait, getTimer{n})
 }
@@ -215,13 +215,13 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 // goes by what it is told: its transaction is refused, or it is not.
 const maxQueued = 16
 
-func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m ReadReply) {
+func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m store.ReadReply) {
 	p, ok := c.shards[from]
 	g := c.gets[m.Ref]
-	if !ok || g == nil || p.index != c.cfg.Layout.shardOf(g.ask.Key) || g.answers[p.site] != nil {
+	if !ok || g == nil || p.Index != c.cfg.Layout.ShardOf(g.ask.Key) || g.answers[p.Site] != nil {
 		return
 	}
-	if sent := g.sent[p.site]; sent != 0 && g.ask.Priority.IsZero() { // others may have waited for their turn
+	if sent := g.sent[p.Site]; sent != 0 && g.ask.Priority.IsZero() { // others may have waited for their turn
 		c.measured(p, env.Now-sent)
 		if g.queued == 0 {
 			c.reading.saw(env.Now, env.Now-sent, c.cfg.RoundTrip)
@@ -230,18 +230,18 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	c.see(max(m.Hint, m.Value.Version.Time))
 	if m.Queued && !g.done && g.queued < maxQueued*len(g.answers) {
 		g.queued++
-		env.Send(from, ReadRequest{Ref: m.Ref, Key: g.ask.Key, Priority: g.ask.Priority})
+		env.Send(from, store.ReadRequest{Ref: m.Ref, Key: g.ask.Key, Priority: g.ask.Priority})
 		env.After(g.wait, getTimer{m.Ref}) // they answer: no reason to give up
 		return
 	}
-	g.answers[p.site] = &m
+	g.answers[p.Site] = &m
 	if g.done {
 		return
 	}
 	if g.first == nil {
 		g.first = &m
 	}
-	out, n := Got{Ref: g.ask.Ref, OK: true, Site: p.site}, 0
+	out, n := store.Got{Ref: g.ask.Ref, OK: true, Site: p.Site}, 0
 	for _, a := range g.answers {
 		if a == nil {
 			continue
@@ -254,9 +254,9 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	}
 	switch {
 	case g.ask.Nearest:
-	case n >= c.cfg.Layout.majority():
+	case n >= c.cfg.Layout.Majority():
 	case n == 1:
-		env.Send(protocol.App, First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.site})
+		env.Send(protocol.App, store.First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.Site})
 		return
 	default:
 		return
@@ -281,7 +281,7 @@ func (c *Client) see(time uint64) {
 	}
 }
 
-func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
+func (c *Client) onSubmit(env *protocol.Env[Message], m store.Submit) {
 	for _, r := range m.Reads {
 		c.see(r.Version.Time)
 	}
@@ -300,7 +300,7 @@ func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
 	c.begin(env, s)
 }
 
-func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
+func (c *Client) onQuery(env *protocol.Env[Message], m store.Query) {
 	if s := c.submits[m.Txn.ID]; s != nil { // it is on its way, or was asked about
 		s.refs = append(s.refs, m.Ref)
 		c.submitRefs[m.Ref] = m.Txn.ID
@@ -324,19 +324,19 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 	case len(s.txn.Reads)+len(s.txn.Writes) == 0:
 		o.Verdict = store.Committed
 	default:
-		s.bytes, s.begun = contentBytes(s.txn.Reads, s.txn.Writes), env.Now
+		s.bytes, s.begun = store.ContentBytes(s.txn.Reads, s.txn.Writes), env.Now
 		c.pace.bytes += s.bytes
-		s.votes = make([]SiteVote, len(c.cfg.Layout.Sites))
+		s.votes = make([]store.SiteVote, len(c.cfg.Layout.Sites))
 		for i, site := range c.cfg.Layout.Sites {
 			if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
-				s.votes[i] = SiteVote{ID: s.txn.ID, Reason: store.Fenced}
+				s.votes[i] = store.SiteVote{ID: s.txn.ID, Reason: store.Fenced}
 			}
 		}
 		c.submits[s.txn.ID], c.submitRefs[s.refs[0]] = s, s.txn.ID
 		c.sendCommit(env, s)
 		return
 	}
-	env.Send(protocol.App, Done{Ref: s.refs[0], Txn: s.txn, Outcome: o, Site: noSite})
+	env.Send(protocol.App, store.Done{Ref: s.refs[0], Txn: s.txn, Outcome: o, Site: noSite})
 }
 
 func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
@@ -365,7 +365,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 // is repeated: they may be back, and it gone.
 func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 	away := c.away(env)
-	for _, i := range c.cfg.Layout.unfenced() {
+	for _, i := range c.cfg.Layout.Unfenced() {
 		switch {
 		case s.alone != noSite && s.alone != i && (s.tries == 0 || !slices.Contains(away, i)):
 			continue
@@ -376,48 +376,48 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 			c.silent[i] = max(env.Now, 1)
 		}
 		s.asked |= 1 << i
-		env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{
+		env.Send(c.cfg.Layout.Coordinator(i, s.txn.ID), store.CommitRequest{
 			Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm, Hold: i == s.hold && s.tries+s.sent == 0,
 		})
 	}
 }
 
-func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
+func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	c.see(m.Hint)
 	if ok {
-		c.silent[p.site] = 0
+		c.silent[p.Site] = 0
 	}
-	if !ok || s == nil || !s.votes[p.site].ID.IsZero() {
+	if !ok || s == nil || !s.votes[p.Site].ID.IsZero() {
 		return
 	}
 	if s.sent == 0 && !s.firm {
 		c.pace.saw(env.Now, env.Now-s.begun, c.cfg.RoundTrip)
 	}
-	s.votes[p.site] = m
+	s.votes[p.Site] = m
 	yes, no, o := s.count()
 	switch {
-	case yes >= c.cfg.Layout.majority():
-		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
-	case s.alone == p.site && m.Yes:
+	case yes >= c.cfg.Layout.Majority():
+		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.Site)
+	case s.alone == p.Site && m.Yes:
 		s.alone, s.firm = noSite, true
 		s.tries = 0 // the others are asked for the first time
 		c.askVotes(env, s)
 		s.tries++
-	case s.alone == p.site && s.asked == 1<<p.site:
+	case s.alone == p.Site && s.asked == 1<<p.Site:
 		o.Verdict = store.Aborted // nobody else has been asked, and nobody will be
 		// What some of the site's shards have locked is free when another site has said no as well.
-		env.Send(c.cfg.Layout.coordinator(p.site, s.txn.ID), CommitRequest{Txn: s.txn, Recover: true})
-		c.end(env, s, o, p.site)
-	case len(s.votes)-no < c.cfg.Layout.majority():
+		env.Send(c.cfg.Layout.Coordinator(p.Site, s.txn.ID), store.CommitRequest{Txn: s.txn, Recover: true})
+		c.end(env, s, o, p.Site)
+	case len(s.votes)-no < c.cfg.Layout.Majority():
 		o.Verdict = store.Aborted
 		if o.Reason == store.Old && !s.txn.ReadOnly() && s.tries+s.sent > 1 {
 			o.Verdict = store.Unknown // it may have been voted for before it was forgotten
 		}
-		c.end(env, s, o, p.site)
-	case s.alone == p.site: // one that was away may have said yes, so this site finds out
-		env.Send(c.cfg.Layout.coordinator(p.site, s.txn.ID), CommitRequest{Txn: s.txn, Recover: true})
+		c.end(env, s, o, p.Site)
+	case s.alone == p.Site: // one that was away may have said yes, so this site finds out
+		env.Send(c.cfg.Layout.Coordinator(p.Site, s.txn.ID), store.CommitRequest{Txn: s.txn, Recover: true})
 	}
 }
 
@@ -438,22 +438,22 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 	return yes, no, o
 }
 
-func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decided) {
+func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m store.Decided) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	if ok {
-		c.silent[p.site] = 0
+		c.silent[p.Site] = 0
 	}
 	if !ok || s == nil {
 		return
 	}
-	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.site)
+	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.Site)
 }
 
 // split tells whether sites have voted differently, so that those that are missing decide.
 func (c *Client) split(s *submit) bool {
 	yes, no, _ := s.count()
-	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority()
+	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.Majority()
 }
 
 // stuck tells whether the votes are split and the sites that are missing have been silent for long:
@@ -498,7 +498,7 @@ func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, sit
 	delete(c.submits, s.txn.ID)
 	c.pace.bytes -= s.bytes
 	env.Stop(submitTimer{s.txn.ID})
-	done := Done{Txn: s.txn, Outcome: o, Site: site}
+	done := store.Done{Txn: s.txn, Outcome: o, Site: site}
 	if o.Verdict == store.Aborted {
 		for _, v := range s.votes {
 			done.Current = append(done.Current, v.Current...)
@@ -512,7 +512,7 @@ func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, sit
 }
 
 // onCancel forgets a call. Others that wait for the same transaction go on waiting.
-func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {
+func (c *Client) onCancel(env *protocol.Env[Message], m store.Cancel) {
 	if n, ok := c.getRefs[m.Ref]; ok {
 		c.endGet(env, n)
 	}
@@ -530,7 +530,7 @@ func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {
 	}
 	s.refs = slices.DeleteFunc(s.refs, func(ref uint64) bool { return ref == m.Ref })
 	delete(c.submitRefs, m.Ref)
-	env.Send(protocol.App, Done{Ref: m.Ref, Txn: s.txn, Outcome: o, Site: noSite})
+	env.Send(protocol.App, store.Done{Ref: m.Ref, Txn: s.txn, Outcome: o, Site: noSite})
 }
 
 // endGet forgets a read.

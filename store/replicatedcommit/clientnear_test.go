@@ -13,7 +13,7 @@ import (
 // The nearest site is a newcomer that copies: it says no to what only reads at once, and nothing to
 // reads.
 func TestNewcomerNear(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestNewcomerNear(t *testing.T) {
 	late := 0
 	for i := uint64(1); i <= 20; i++ {
 		env.Begin(now)
-		c.Receive(env, protocol.App, Get{Ref: i, Key: "k", Nearest: true})
+		c.Receive(env, protocol.App, store.Get{Ref: i, Key: "k", Nearest: true})
 		for _, e := range env.Out {
 			if e.Kind == protocol.KindSend && e.To == 11 {
 				late++ // no answer; the timer ends it
@@ -39,22 +39,22 @@ func TestNewcomerNear(t *testing.T) {
 		}
 		now += 100 * time.Millisecond
 		env.Begin(now)
-		c.Receive(env, 21, ReadReply{Ref: i})
+		c.Receive(env, 21, store.ReadReply{Ref: i})
 		now += time.Millisecond
 		env.Begin(now)
-		c.Receive(env, protocol.App, Submit{Ref: 100 + i, Reads: []store.Read{{Key: "k"}}})
+		c.Receive(env, protocol.App, store.Submit{Ref: 100 + i, Reads: []store.Read{{Key: "k"}}})
 		var id store.TxnID
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(CommitRequest); ok {
+			if m, ok := e.Msg.(store.CommitRequest); ok {
 				id = m.Txn.ID
 			}
 		}
 		env.Begin(now + time.Millisecond)
-		c.Receive(env, 10, SiteVote{ID: id, Reason: store.Fenced})
+		c.Receive(env, 10, store.SiteVote{ID: id, Reason: store.Fenced})
 		now += 110 * time.Millisecond
 		env.Begin(now)
-		c.Receive(env, 20, SiteVote{ID: id, Yes: true})
-		c.Receive(env, 30, SiteVote{ID: id, Yes: true})
+		c.Receive(env, 20, store.SiteVote{ID: id, Yes: true})
+		c.Receive(env, 30, store.SiteVote{ID: id, Yes: true})
 	}
 	if late > 2 {
 		t.Errorf("%d of 20 reads waited for the newcomer; near is %v", late, c.near)
@@ -65,7 +65,7 @@ func TestNewcomerNear(t *testing.T) {
 // third when one of them is late, which is farther than it from then on; one read in so many asks
 // all.
 func TestReadsAskTheNearestMajority(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 	c.Start(env, nil)
 	asked := func() (sites []int, timer protocol.Timer, wait time.Duration) {
 		for _, e := range env.Out {
-			switch m, ok := e.Msg.(ReadRequest); {
+			switch m, ok := e.Msg.(store.ReadRequest); {
 			case ok && m.Ref == c.n:
 				sites = append(sites, int(e.To)/10-1)
 			case e.Kind == protocol.KindAfter:
@@ -89,13 +89,13 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 		at := now
 		for _, i := range sites {
 			env.Begin(at + took[i])
-			c.Receive(env, protocol.ID(10*i+11), ReadReply{Ref: c.n})
+			c.Receive(env, protocol.ID(10*i+11), store.ReadReply{Ref: c.n})
 		}
 		now = at + time.Second
 	}
 	read := func(p store.Priority) []int {
 		env.Begin(now)
-		c.Receive(env, protocol.App, Get{Ref: c.n + 1, Key: "k", Priority: p})
+		c.Receive(env, protocol.App, store.Get{Ref: c.n + 1, Key: "k", Priority: p})
 		sites, _, _ := asked()
 		return sites
 	}
@@ -130,7 +130,7 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 		t.Errorf("a read waits %v for sites that answer within %v", wait, took[1])
 	}
 	env.Begin(now + took[0])
-	c.Receive(env, 11, ReadReply{Ref: c.n})
+	c.Receive(env, 11, store.ReadReply{Ref: c.n})
 	now += max(wait, 2*took[2])
 	env.Begin(now)
 	c.Expire(env, timer)

@@ -15,40 +15,40 @@ import (
 // "aborted".
 func TestQueryAfterFence(t *testing.T) {
 	s := newScript(t, nil)
-	s.sim.Cut(201, 10)
-	s.sim.Cut(201, 30)
+	s.Sim.Cut(201, 10)
+	s.Sim.Cut(201, 30)
 	s.submit(201, "b", "k") // b alone hears of it and votes for it
 	s.run(20 * time.Millisecond)
-	for _, b := range s.siteNodes(1) {
-		for _, o := range append(s.siteNodes(0), s.siteNodes(2)...) {
-			s.sim.Cut(b, o)
-			s.sim.Cut(o, b)
+	for _, b := range s.SiteNodes(1) {
+		for _, o := range append(s.SiteNodes(0), s.SiteNodes(2)...) {
+			s.Sim.Cut(b, o)
+			s.Sim.Cut(o, b)
 		}
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Committed)
 	s.run(200 * time.Millisecond)
-	s.sim.Heal()
-	for _, b := range s.siteNodes(1) {
-		for _, o := range s.siteNodes(0) {
-			s.sim.Cut(b, o)
-			s.sim.Cut(o, b)
+	s.Sim.Heal()
+	for _, b := range s.SiteNodes(1) {
+		for _, o := range s.SiteNodes(0) {
+			s.Sim.Cut(b, o)
+			s.Sim.Cut(o, b)
 		}
 	}
 	for i := range 3 {
 		s.crashSite(i)
 	}
 	for _, c := range []protocol.ID{200, 201, 202} {
-		s.sim.Crash(c, sim.KeepNone)
+		s.Sim.Crash(c, sim.KeepNone)
 	}
-	s.layout.Sites = slices.Clone(s.layout.Sites)
-	s.layout.Sites[2].Fenced = true
+	s.Layout.Sites = slices.Clone(s.Layout.Sites)
+	s.Layout.Sites[2].Fenced = true
 	s.restartSite(0)
 	s.restartSite(1)
-	s.sim.Restart(201)
+	s.Sim.Restart(201)
 	s.run(10 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(201, s.ref)
 	g, _ := s.read(201, "k")
 	t.Logf("asked again: %+v; k is %+v", again.Outcome, g)
@@ -60,14 +60,14 @@ func TestQueryAfterFence(t *testing.T) {
 // A second question about a transaction is answered "rejected", which says that it was never sent.
 func TestQueryTwice(t *testing.T) {
 	s := newScript(t, nil)
-	for _, id := range s.nodes() {
-		s.sim.Cut(id, 200)
+	for _, id := range s.Nodes() {
+		s.Sim.Cut(id, 200)
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Unknown)
-	s.sim.Deliver(200, Query{Ref: 1000, Txn: d.Txn})
-	s.sim.Deliver(200, Query{Ref: 1001, Txn: d.Txn})
-	s.sim.Heal()
+	s.Sim.Deliver(200, store.Query{Ref: 1000, Txn: d.Txn})
+	s.Sim.Deliver(200, store.Query{Ref: 1001, Txn: d.Txn})
+	s.Sim.Heal()
 	d1, _ := s.done(200, 1001)
 	d0, _ := s.done(200, 1000)
 	t.Logf("%+v; %+v", d0.Outcome, d1.Outcome)
@@ -81,14 +81,14 @@ func TestReadOnlyReservation(t *testing.T) {
 	s := newScript(t, nil)
 	s.ref++
 	p := store.Priority{Began: 1, Client: 1}
-	s.sim.Deliver(200, Get{Ref: s.ref, Key: "k", Priority: p})
+	s.Sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
 	s.run(120 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(200, Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
+	s.Sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
 	d, _ := s.done(200, s.ref)
 	want(t, d, store.Committed)
 	s.ref++
-	s.sim.Deliver(201, Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
+	s.Sim.Deliver(201, store.Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
 	d, _ = s.done(201, s.ref)
 	t.Logf("%+v", d.Outcome)
 	want(t, d, store.Committed)
@@ -96,7 +96,7 @@ func TestReadOnlyReservation(t *testing.T) {
 
 // The nearest site is asked alone, once all have been heard of.
 func TestNear(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1)})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,26 +114,26 @@ func TestNear(t *testing.T) {
 	c.Start(env, nil)
 	for i := uint64(1); i <= 50; i++ {
 		env.Begin(now)
-		c.Receive(env, protocol.App, Get{Ref: i, Key: "k", Nearest: true})
+		c.Receive(env, protocol.App, store.Get{Ref: i, Key: "k", Nearest: true})
 		if n := sends(); i == 50 && n != 1 {
 			t.Errorf("read %d asks %d sites; near is %v", i, n, c.near)
 		}
 		for j, d := range []time.Duration{1, 100, 110} {
 			env.Begin(now + d*time.Millisecond)
-			c.Receive(env, protocol.ID(10*(j+1)+1), ReadReply{Ref: i})
+			c.Receive(env, protocol.ID(10*(j+1)+1), store.ReadReply{Ref: i})
 		}
 		now += time.Second
 		env.Begin(now)
-		c.Receive(env, protocol.App, Submit{Ref: i, Writes: []store.Write{{Key: "k"}}})
+		c.Receive(env, protocol.App, store.Submit{Ref: i, Writes: []store.Write{{Key: "k"}}})
 		var id store.TxnID
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(CommitRequest); ok {
+			if m, ok := e.Msg.(store.CommitRequest); ok {
 				id = m.Txn.ID
 			}
 		}
 		for j, d := range []time.Duration{1, 100, 110} {
 			env.Begin(now + d*time.Millisecond)
-			c.Receive(env, protocol.ID(10*(j+1)), SiteVote{ID: id, Yes: true})
+			c.Receive(env, protocol.ID(10*(j+1)), store.SiteVote{ID: id, Yes: true})
 		}
 		now += time.Second
 	}
@@ -142,26 +142,26 @@ func TestNear(t *testing.T) {
 // A read of a key that is blocked, while a site is down, is refused for that key: it is not that
 // nobody answered.
 func TestReadOfABlockedKey(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
 	var id store.TxnID
 	for id = range c.submits {
 		break
 	}
-	c.Receive(env, 10, SiteVote{ID: id, Yes: true})
-	c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+	c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
+	c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
 	for i := range tries {
 		env.Begin(time.Second + time.Duration(i)*silentFor/(tries-1))
 		c.Expire(env, submitTimer{id})
 	}
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
+		if m, ok := e.Msg.(store.Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func TestReadOfABlockedKey(t *testing.T) {
 // TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it
 // is asked in a short time: its vote decides, in place of an error that says it is away.
 func TestSlowSiteIsWaitedFor(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 		env.Begin(time.Hour + at)
 		step(id)
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Done); ok {
+			if m, ok := e.Msg.(store.Done); ok {
 				out = append(out, m.Outcome.Verdict)
 			}
 		}
@@ -192,17 +192,17 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 	}
 	env.Begin(time.Hour)
 	c.Start(env, nil)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
 	done(0, func(id store.TxnID) {
-		c.Receive(env, 10, SiteVote{ID: id, Yes: true})
-		c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+		c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
+		c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
 	})
 	for i := range time.Duration(2 * tries) {
 		if v := done((i+1)*10*time.Millisecond, func(id store.TxnID) { c.Expire(env, submitTimer{id}) }); v != nil {
 			t.Fatalf("after it was asked %d times: %v", i+1, v)
 		}
 	}
-	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
+	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, store.SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
 		t.Errorf("when it has voted: %v", v)
 	}
 }
@@ -212,14 +212,14 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 func TestFencedSiteIsNotWaitedFor(t *testing.T) {
 	l := layout(3, 1)
 	l.Sites[2].Fenced = true
-	c, err := NewClient(Config{ID: 99, Layout: l, RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: l, RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	id := store.TxnID{Time: 1, Client: 1}
-	if !c.stuck(env, &submit{votes: []SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {
+	if !c.stuck(env, &submit{votes: []store.SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {
 		t.Error("the client goes on to ask")
 	}
 }

@@ -13,26 +13,26 @@ import (
 // A new transaction of a client whose clock is behind was never sent before: refused by all it is
 // aborted.
 func TestSlowClock(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1)})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
 	var id store.TxnID
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(CommitRequest); ok {
+		if m, ok := e.Msg.(store.CommitRequest); ok {
 			id = m.Txn.ID
 		}
 	}
 	env.Begin(time.Second)
 	for _, from := range []protocol.ID{10, 20} {
-		c.Receive(env, from, SiteVote{ID: id, Reason: store.Old, Hint: uint64(time.Hour)})
+		c.Receive(env, from, store.SiteVote{ID: id, Reason: store.Old, Hint: uint64(time.Hour)})
 	}
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Done); ok && m.Outcome.Verdict != store.Aborted {
+		if m, ok := e.Msg.(store.Done); ok && m.Outcome.Verdict != store.Aborted {
 			t.Errorf("%+v", m.Outcome)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSlowClock(t *testing.T) {
 // The nearest site holds a read of a locked key back for a round trip, as it should; it is the
 // nearest one still.
 func TestLockedNearest(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestLockedNearest(t *testing.T) {
 	c.Start(env, nil)
 	c.near = [][]time.Duration{{time.Millisecond}, {100 * time.Millisecond}, {110 * time.Millisecond}}
 	env.Begin(time.Second)
-	c.Receive(env, protocol.App, Get{Ref: 1, Key: "k", Nearest: true})
+	c.Receive(env, protocol.App, store.Get{Ref: 1, Key: "k", Nearest: true})
 	for _, e := range env.Out {
 		if e.Kind == protocol.KindAfter {
 			t.Logf("it waits %v; the answer comes after %v and some processing", e.Delay, roundTrip+time.Millisecond)
@@ -58,7 +58,7 @@ func TestLockedNearest(t *testing.T) {
 				t.Errorf("it waits %v", e.Delay)
 			}
 			env.Begin(time.Second + roundTrip + time.Millisecond)
-			c.Receive(env, 11, ReadReply{Ref: c.n})
+			c.Receive(env, 11, store.ReadReply{Ref: c.n})
 			break
 		}
 	}

@@ -19,14 +19,14 @@ func messages() []Message {
 	}
 	parts, _ := split(layout(3, 2), txn)
 	return []Message{
-		ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
-		ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9, Queued: true},
-		CommitRequest{Txn: txn, Recover: true},
-		CommitRequest{Txn: txn, Firm: true},
-		CommitRequest{Txn: txn, Hold: true},
-		SiteVote{ID: id, Shards: shards, Yes: true},
-		SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
-		Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, Busy{ID: id},
+		store.ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
+		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9, Queued: true},
+		store.CommitRequest{Txn: txn, Recover: true},
+		store.CommitRequest{Txn: txn, Firm: true},
+		store.CommitRequest{Txn: txn, Hold: true},
+		store.SiteVote{ID: id, Shards: shards, Yes: true},
+		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
+		store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, store.Busy{ID: id},
 		Prepare{Txn: parts[0], Shards: shards},
 		Prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
 		Prepare{Txn: parts[0], Shards: shards, Firm: true},

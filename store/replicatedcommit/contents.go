@@ -17,22 +17,13 @@ const ownKeyBytes = 4 << 10
 
 func contentsKey(id store.TxnID) []byte { return append([]byte(contentsPrefix), txnKey(id)...) }
 
-// contentBytes returns how large a transaction's reads and writes are.
-func contentBytes(reads []store.Read, writes []store.Write) int {
-	n := 0
-	for _, a := range reads {
-		n += len(a.Key)
-	}
-	for _, w := range writes {
-		n += len(w.Key) + len(w.Bytes)
-	}
-	return n
-}
-
 // save writes what is known of a transaction, and keeps no more of it in memory than is needed.
 func (s *Server) save(env *protocol.Env[Message], r *record) {
+	if s.txns[r.id] == nil {
+		s.opened(env, r.id)
+	}
 	s.txns[r.id] = r
-	if !r.ownKey && contentBytes(r.reads, r.writes) > ownKeyBytes {
+	if !r.ownKey && store.ContentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true
 		var w wirefmt.Writer
 		store.TxnFields(w.Coder(), &store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes})

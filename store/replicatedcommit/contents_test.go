@@ -53,7 +53,7 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 	}
 	for _, when := range []string{"when it is decided", "after a restart"} {
 		if r := b.server.txns[id]; r.reads != nil || r.writes != nil {
-			t.Errorf("%s: %d bytes are in memory", when, contentBytes(r.reads, r.writes))
+			t.Errorf("%s: %d bytes are in memory", when, store.ContentBytes(r.reads, r.writes))
 		}
 		b.give(21, Fetch{ID: id})
 		got := Content{}
@@ -80,7 +80,7 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 // TestPatience: a client gives sites time for what it sends them, and asks as seldom as they
 // answer.
 func TestPatience(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestPatience(t *testing.T) {
 	now := time.Second
 	submit := func(size int) (id store.TxnID, again time.Duration) {
 		env.Begin(now)
-		c.Receive(env, protocol.App, Submit{Ref: uint64(now), Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}})
+		c.Receive(env, protocol.App, store.Submit{Ref: uint64(now), Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}})
 		for _, e := range env.Out {
 			if t, ok := e.Timer.(submitTimer); ok && e.Kind == protocol.KindAfter {
 				id, again = t.id, e.Delay.Truncate(time.Millisecond) // keys count, too
@@ -100,7 +100,7 @@ func TestPatience(t *testing.T) {
 		now += after
 		for _, from := range []protocol.ID{10, 20, 30} {
 			env.Begin(now)
-			c.Receive(env, from, SiteVote{ID: id, Yes: true})
+			c.Receive(env, from, store.SiteVote{ID: id, Yes: true})
 		}
 	}
 	id, again := submit(0)
@@ -108,11 +108,11 @@ func TestPatience(t *testing.T) {
 		t.Errorf("it asks again after %v, want %v", again, 2*roundTrip)
 	}
 	answer(id, roundTrip)
-	one, again := submit(leastRate / 4)
+	one, again := submit(1 << 20)
 	if again < 250*time.Millisecond || again > 250*time.Millisecond+3*roundTrip {
 		t.Errorf("it asks again after %v, want a quarter of a second more than for nothing", again)
 	}
-	two, more := submit(leastRate / 4)
+	two, more := submit(1 << 20)
 	if more-again != 250*time.Millisecond {
 		t.Errorf("behind another one it asks again after %v, want 250ms more than %v", more, again)
 	}

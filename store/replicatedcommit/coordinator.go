@@ -18,10 +18,10 @@ type entryTimer struct{ id store.TxnID }
 // that shards have on disk, so it keeps nothing: after a crash its shards ask about what is not
 // finished.
 type Coordinator struct {
-	cfg          Config
-	place        place
-	shards       map[protocol.ID]place
-	coordinators map[protocol.ID]place
+	cfg          store.Config
+	place        store.Place
+	shards       map[protocol.ID]store.Place
+	coordinators map[protocol.ID]store.Place
 	entries      map[store.TxnID]*entry
 	silent       []time.Duration               // by site: since when it has not answered; 0: it has, or need not
 	quiet        map[protocol.ID]time.Duration // by server: since when it has left a question open, if it has
@@ -31,13 +31,13 @@ type Coordinator struct {
 
 // NewCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
-func NewCoordinator(cfg Config) (*Coordinator, error) {
-	cfg, err := cfg.withDefaults()
+func NewCoordinator(cfg store.Config) (*Coordinator, error) {
+	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
 	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)), quiet: map[protocol.ID]time.Duration{}}
-	c.shards, c.coordinators = cfg.Layout.places()
+	c.shards, c.coordinators = cfg.Layout.Places()
 	p, ok := c.coordinators[cfg.ID]
 	if !ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no coordinator of a site that takes part", cfg.ID)
@@ -52,17 +52,17 @@ func (c *Coordinator) Start(*protocol.Env[Message], []protocol.Record[Message]) 
 // Receive implements protocol.Node.
 func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
 	if p, ok := c.shards[from]; ok {
-		c.silent[p.site] = 0
+		c.silent[p.Site] = 0
 		delete(c.quiet, from)
 	} else if p, ok := c.coordinators[from]; ok {
-		c.silent[p.site] = 0
+		c.silent[p.Site] = 0
 	}
 	switch m := msg.(type) {
-	case CommitRequest:
+	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case Vote:
 		c.onVote(env, from, m)
-	case SiteVote:
+	case store.SiteVote:
 		c.onSiteVote(env, from, m)
 	case Applied:
 		c.onApplied(env, from, m)
@@ -84,7 +84,7 @@ func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []
 	switch {
 	case e != nil && slices.Equal(e.shards, shards):
 		return e
-	case e != nil || id.IsZero() || !c.cfg.Layout.validShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
+	case e != nil || id.IsZero() || !c.cfg.Layout.ValidShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
 		return nil
 	}
 	e = newEntry(id, shards, c.cfg.Layout)
@@ -99,8 +99,8 @@ func (c *Coordinator) forget(env *protocol.Env[Message], e *entry) {
 }
 
 // onCommit has the site's shards vote, for a client.
-func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m CommitRequest) {
-	if from == protocol.App || m.Txn.Validate() != nil || c.cfg.Layout.coordinator(c.place.site, m.Txn.ID) != c.cfg.ID {
+func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m store.CommitRequest) {
+	if from == protocol.App || m.Txn.Validate() != nil || c.cfg.Layout.Coordinator(c.place.Site, m.Txn.ID) != c.cfg.ID {
 		return
 	}
 	parts, shards := split(c.cfg.Layout, m.Txn)
@@ -124,8 +124,8 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 		env.Send(from, c.siteVote(e))
 	}
 	for i, s := range shards {
-		if e.rows[c.place.site].cells[i] == Undecided {
-			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold || m.Firm})
+		if e.rows[c.place.Site].cells[i] == Undecided {
+			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold || m.Firm})
 		}
 	}
 	if m.Recover && !e.readOnly {
@@ -134,9 +134,9 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 }
 
 // split returns the parts of a transaction and the shards that they belong to, in order.
-func split(l Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
+func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
 	part := func(key store.Key) *store.Txn {
-		s := uint32(l.shardOf(key))
+		s := uint32(l.ShardOf(key))
 		i, ok := slices.BinarySearch(shards, s)
 		if !ok {
 			shards = slices.Insert(shards, i, s)
@@ -161,21 +161,21 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	if !ok || e == nil {
 		return
 	}
-	i, ok := slices.BinarySearch(e.shards, uint32(p.index))
+	i, ok := slices.BinarySearch(e.shards, uint32(p.Index))
 	if !ok {
 		return
 	}
-	own := &e.rows[c.place.site]
+	own := &e.rows[c.place.Site]
 	before := own.vote()
-	e.rows[p.site].take(i, m)
-	if p.site == c.place.site {
+	e.rows[p.Site].take(i, m)
+	if p.Site == c.place.Site {
 		e.current = m.Current // goes with the site's vote, if it follows from this one
 	}
 	c.step(env, e)
 	e.current = nil
-	if m.State == Gone && p.site == c.place.site && e.outcome == Undecided {
+	if m.State == Gone && p.Site == c.place.Site && e.outcome == Undecided {
 		for _, client := range e.clients { // to whom it is too old either way
-			env.Send(client, SiteVote{ID: e.id, Shards: e.shards, Reason: store.Old, Hint: m.Hint})
+			env.Send(client, store.SiteVote{ID: e.id, Shards: e.shards, Reason: store.Old, Hint: m.Hint})
 		}
 	}
 	switch {
@@ -183,50 +183,50 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	case before == Undecided && own.vote() == No:
 		c.recover(env, e) // others were asked when they could still vote yes
 	case m.State == Undecided && own.vote() == Yes:
-		env.Send(c.cfg.Layout.Sites[c.place.site].Shards[p.index], Urge{ID: e.id, Site: uint32(p.site)})
+		env.Send(c.cfg.Layout.Sites[c.place.Site].Shards[p.Index], Urge{ID: e.id, Site: uint32(p.Site)})
 	}
 }
 
-func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
+func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
-	if !ok || p.site == c.place.site || !c.cfg.Layout.validShards(m.Shards) {
+	if !ok || p.Site == c.place.Site || !c.cfg.Layout.ValidShards(m.Shards) {
 		return
 	}
 	for _, s := range m.Shards {
 		if m.Yes { // they have all answered
-			delete(c.quiet, c.cfg.Layout.Sites[p.site].Shards[s])
+			delete(c.quiet, c.cfg.Layout.Sites[p.Site].Shards[s])
 		}
 	}
 	e := c.find(env, m.ID, m.Shards)
 	if e == nil {
 		return
 	}
-	e.rows[p.site].takeSite(m)
+	e.rows[p.Site].takeSite(m)
 	c.step(env, e)
 }
 
 func (c *Coordinator) onApplied(env *protocol.Env[Message], from protocol.ID, m Applied) {
 	p, ok := c.coordinators[from]
 	e := c.entries[m.ID]
-	if !ok || e == nil || p.site == c.place.site {
+	if !ok || e == nil || p.Site == c.place.Site {
 		return
 	}
-	e.rows[p.site].applied = true
+	e.rows[p.Site].applied = true
 	c.step(env, e)
 }
 
 // onResolve finds out about a transaction for a shard of the site.
 func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m Resolve) {
 	p, ok := c.shards[from]
-	if !ok || p.site != c.place.site || m.State == Undecided || m.State == Old || c.cfg.Layout.coordinator(p.site, m.ID) != c.cfg.ID {
+	if !ok || p.Site != c.place.Site || m.State == Undecided || m.State == Old || c.cfg.Layout.Coordinator(p.Site, m.ID) != c.cfg.ID {
 		return
 	}
 	e := c.find(env, m.ID, m.Shards)
 	if e == nil {
 		return
 	}
-	if i, ok := slices.BinarySearch(e.shards, uint32(p.index)); ok {
-		e.rows[p.site].take(i, Vote{ID: m.ID, State: m.State, Reason: m.Reason})
+	if i, ok := slices.BinarySearch(e.shards, uint32(p.Index)); ok {
+		e.rows[p.Site].take(i, Vote{ID: m.ID, State: m.State, Reason: m.Reason})
 	}
 	c.step(env, e)
 	if c.entries[m.ID] == nil {
@@ -244,8 +244,8 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 // away. What lacks here is refused, so that this site's vote is known.
 func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 	e.recovering = true
-	own := e.rows[c.place.site].vote()
-	for _, i := range c.cfg.Layout.unfenced() {
+	own := e.rows[c.place.Site].vote()
+	for _, i := range c.cfg.Layout.Unfenced() {
 		row := &e.rows[i]
 		for j, s := range e.shards {
 			to := c.cfg.Layout.Sites[i].Shards[s]
@@ -254,7 +254,7 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 				c.ask(env, to, e.decide())
 			case e.outcome == Undecided:
 				// Also who has voted: it may know the decision by now.
-				fence := own == No || i == c.place.site
+				fence := own == No || i == c.place.Site
 				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence})
 			}
 		}
@@ -263,7 +263,7 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 
 // step does what follows from what is known by now.
 func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
-	own := &e.rows[c.place.site]
+	own := &e.rows[c.place.Site]
 	if !e.said && own.vote() != Undecided {
 		e.said = true
 		c.tellVote(env, e)
@@ -275,9 +275,9 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		return
 	}
 	if e.outcome == Undecided {
-		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority()); e.outcome != Undecided {
+		if e.outcome, e.reason = e.tally(c.cfg.Layout.Majority()); e.outcome != Undecided {
 			c.carryOut(env, e)
-		} else if !e.asked && e.lost(c.cfg.Layout.majority()) {
+		} else if !e.asked && e.lost(c.cfg.Layout.Majority()) {
 			e.asked = true
 			c.recover(env, e)
 		}
@@ -288,8 +288,8 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		c.toPeers(env, e.id, Applied{e.id})
 	}
 	if but, ok := c.carriedOut(env, e); ok {
-		for _, i := range c.cfg.Layout.unfenced() {
-			if i != c.place.site && len(but) == 0 && !e.recovering {
+		for _, i := range c.cfg.Layout.Unfenced() {
+			if i != c.place.Site && len(but) == 0 && !e.recovering {
 				continue // its coordinator has seen the same
 			}
 			for _, s := range e.shards {
@@ -319,7 +319,7 @@ const (
 // away tells whether nothing has been heard for long of a server that has something to answer, or
 // of its whole site.
 func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool {
-	site := c.shards[server].site
+	site := c.shards[server].Site
 	since, quiet := c.quiet[server]
 	if c.silent[site] != 0 && (!quiet || c.silent[site] < since) {
 		since, quiet = c.silent[site], true
@@ -332,7 +332,7 @@ func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool 
 // what is left cannot decide otherwise.
 func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []protocol.ID, ok bool) {
 	n := 0
-	for _, i := range c.cfg.Layout.unfenced() {
+	for _, i := range c.cfg.Layout.Unfenced() {
 		r := &e.rows[i]
 		if r.applied || r.allSettled() {
 			n++
@@ -349,7 +349,7 @@ func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []pr
 			but = append(but, server)
 		}
 	}
-	return but, len(but) == 0 || n >= c.cfg.Layout.majority()
+	return but, len(but) == 0 || n >= c.cfg.Layout.Majority()
 }
 
 // carryOut tells clients and the site's shards a decision that was just made.
@@ -358,8 +358,8 @@ func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
 		c.tellOutcome(env, e, client)
 	}
 	for j, s := range e.shards {
-		if !settled(e.rows[c.place.site].cells[j]) {
-			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], e.decide())
+		if !settled(e.rows[c.place.Site].cells[j]) {
+			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], e.decide())
 		}
 	}
 	c.step(env, e)
@@ -372,8 +372,8 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 	}
 	v.Current = nil
 	if !e.readOnly {
-		for _, i := range c.cfg.Layout.unfenced() {
-			if c.silent[i] == 0 && i != c.place.site {
+		for _, i := range c.cfg.Layout.Unfenced() {
+			if c.silent[i] == 0 && i != c.place.Site {
 				c.silent[i] = max(env.Now, 1) // it tells when it has carried out the decision
 			}
 		}
@@ -381,21 +381,21 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 	}
 }
 
-func (c *Coordinator) siteVote(e *entry) SiteVote {
-	r := &e.rows[c.place.site]
-	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: e.current}
+func (c *Coordinator) siteVote(e *entry) store.SiteVote {
+	r := &e.rows[c.place.Site]
+	return store.SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: e.current}
 }
 
 func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {
-	for _, i := range c.cfg.Layout.unfenced() {
-		if i != c.place.site {
-			env.Send(c.cfg.Layout.coordinator(i, id), m)
+	for _, i := range c.cfg.Layout.Unfenced() {
+		if i != c.place.Site {
+			env.Send(c.cfg.Layout.Coordinator(i, id), m)
 		}
 	}
 }
 
 func (c *Coordinator) tellOutcome(env *protocol.Env[Message], e *entry, client protocol.ID) {
-	d := Decided{ID: e.id, Verdict: store.Aborted, Reason: e.reason}
+	d := store.Decided{ID: e.id, Verdict: store.Aborted, Reason: e.reason}
 	switch {
 	case e.outcome == Committed:
 		d.Verdict = store.Committed

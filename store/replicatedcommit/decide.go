@@ -15,7 +15,7 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	s.unquestion(r)
 	voted := r.state
 	r.state, r.waits = state, 0
-	s.counts.decided(r)
+	s.counts.Decided(r.state == Committed, r.reason)
 	if state == Committed && r.known {
 		s.apply(env, r)
 	}
@@ -39,8 +39,8 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 func (s *Server) apply(env *protocol.Env[Message], r *record) {
 	for _, w := range r.writes {
 		v := store.Value{Version: r.id, Present: !w.Delete, Bytes: w.Bytes}
-		if s.cfg.applied != nil {
-			s.cfg.applied(w.Key, v)
+		if s.cfg.Applied != nil {
+			s.cfg.Applied(w.Key, v)
 		}
 		if r.id.After(value(env, w.Key).Version) {
 			putValue(env, w.Key, v)
@@ -107,10 +107,10 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 		// sites have applied it, this one too. The same is true of all that are left and not new,
 		// as this one did not vote yes: one of them did at least, and newcomers cannot say before
 		// they have copied this one.
-		r.olds |= 1 << s.shards[from].site
-		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.majority() && slices.ContainsFunc(s.peers, func(p protocol.ID) bool {
-			site := s.shards[p].site
-			return r.olds&(1<<site) == 0 && !s.cfg.isNew(site)
+		r.olds |= 1 << s.shards[from].Site
+		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.Majority() && slices.ContainsFunc(s.peers, func(p protocol.ID) bool {
+			site := s.shards[p].Site
+			return r.olds&(1<<site) == 0 && !s.cfg.IsNew(site)
 		}) {
 			return
 		}
@@ -123,7 +123,7 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 		return
 	}
 	s.learn(env, r, t)
-	for _, i := range s.cfg.Layout.unfenced() { // one of them told the decision, and waits
-		s.tell(env, s.cfg.Layout.coordinator(i, r.id), r)
+	for _, i := range s.cfg.Layout.Unfenced() { // one of them told the decision, and waits
+		s.tell(env, s.cfg.Layout.Coordinator(i, r.id), r)
 	}
 }

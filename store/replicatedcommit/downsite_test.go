@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // TestDownSiteBlocksLittle: while a site is down, transactions that were on their way may block,
@@ -30,21 +31,21 @@ func downSite(t *testing.T, near bool) {
 	const seeds, unlucky = 8, 3 // a quarter to a third of all seeds are
 	slow := 0
 	for seed := range uint64(seeds) {
-		w, err := newWorld(scenario{seed: seed, clients: 6, keys: 30, near: near})
+		w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 6, Keys: 30, Near: near})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run := func(d time.Duration) (committed, blocked int) {
 			t.Helper()
-			before := w.verdicts
-			if err := w.sim.Run(d); err != nil {
+			before := w.Verdicts
+			if err := w.Sim.Run(d); err != nil {
 				t.Fatal(err)
 			}
-			return w.verdicts[store.Committed] - before[store.Committed], w.verdicts[store.Blocked] - before[store.Blocked]
+			return w.Verdicts[store.Committed] - before[store.Committed], w.Verdicts[store.Blocked] - before[store.Blocked]
 		}
 		healthy, _ := run(20 * time.Second)
-		for _, id := range w.siteNodes(2) {
-			w.sim.Crash(id, sim.KeepAll)
+		for _, id := range w.SiteNodes(2) {
+			w.Sim.Crash(id, sim.KeepAll)
 		}
 		run(10 * time.Second) // it is noticed
 		first, _ := run(20 * time.Second)
@@ -53,8 +54,8 @@ func downSite(t *testing.T, near bool) {
 		if first < healthy/2 || second < healthy/2 {
 			slow++
 		}
-		if w.err != nil {
-			t.Error(w.err)
+		if w.Err != nil {
+			t.Error(w.Err)
 		}
 	}
 	if slow > unlucky {
@@ -81,38 +82,38 @@ func TestBegunLateBlocksNothing(t *testing.T) {
 // transactions were begun that blocked, but for those of the first two seconds.
 func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 	t.Helper()
-	w, err := newWorld(scenario{seed: seed, clients: 16, keys: 400})
+	w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 16, Keys: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := func(d time.Duration) {
 		t.Helper()
-		if err := w.sim.Run(d); err != nil {
+		if err := w.Sim.Run(d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run(5 * time.Second)
-	for _, id := range w.siteNodes(2) {
-		w.sim.Crash(id, sim.KeepAll)
+	for _, id := range w.SiteNodes(2) {
+		w.Sim.Crash(id, sim.KeepAll)
 	}
-	gone := w.sim.Now()
+	gone := w.Sim.Now()
 	chance := rand.New(rand.NewPCG(seed, 1))
 	var pause func()
 	pause = func() {
-		for _, id := range w.siteNodes(chance.IntN(2)) {
-			w.sim.Pause(id, time.Duration(chance.IntN(1000))*time.Millisecond, false)
+		for _, id := range w.SiteNodes(chance.IntN(2)) {
+			w.Sim.Pause(id, time.Duration(chance.IntN(1000))*time.Millisecond, false)
 		}
-		w.sim.After(time.Duration(500+chance.IntN(1000))*time.Millisecond, pause)
+		w.Sim.After(time.Duration(500+chance.IntN(1000))*time.Millisecond, pause)
 	}
-	w.sim.After(3*time.Second, pause)
+	w.Sim.After(3*time.Second, pause)
 	run(40 * time.Second)
-	if w.err != nil {
-		t.Error(w.err)
+	if w.Err != nil {
+		t.Error(w.Err)
 	}
-	if w.verdicts[store.Committed] < 300 {
-		t.Errorf("seed %d: %d transactions are committed", seed, w.verdicts[store.Committed])
+	if w.Verdicts[store.Committed] < 300 {
+		t.Errorf("seed %d: %d transactions are committed", seed, w.Verdicts[store.Committed])
 	}
-	for _, begun := range w.blocked {
+	for _, begun := range w.Blocked {
 		if begun > gone+2*time.Second {
 			late = append(late, begun-gone)
 		}
@@ -125,7 +126,7 @@ func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 // may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow
 // one's to find out.
 func TestSlowSiteIsNotAway(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +135,12 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 	c.Start(env, nil)
 	c.silent = []time.Duration{2 * time.Second, 0, time.Second} // the first is slow since later
 	now := 4 * time.Second
-	asked := func() (sites []protocol.ID, m CommitRequest, timer protocol.Timer, done *Done) {
+	asked := func() (sites []protocol.ID, m store.CommitRequest, timer protocol.Timer, done *store.Done) {
 		for _, e := range env.Out {
 			switch msg := e.Msg.(type) {
-			case CommitRequest:
+			case store.CommitRequest:
 				sites, m = append(sites, e.To), msg
-			case Done:
+			case store.Done:
 				done = &msg
 			}
 			if e.Kind == protocol.KindAfter {
@@ -149,7 +150,7 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 		return sites, m, timer, done
 	}
 	env.Begin(now)
-	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
 	sites, m, timer, _ := asked()
 	if !slices.Equal(sites, []protocol.ID{10}) {
 		t.Fatalf("%v are asked, want the slow one", sites)
@@ -160,18 +161,18 @@ func TestSlowSiteIsNotAway(t *testing.T) {
 		t.Fatalf("%v are asked again, want the slow one and the one that is away", sites)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 10, SiteVote{ID: m.Txn.ID, Reason: store.Locked})
+	c.Receive(env, 10, store.SiteVote{ID: m.Txn.ID, Reason: store.Locked})
 	sites, m, _, done := asked()
 	if done != nil || !slices.Equal(sites, []protocol.ID{10}) || !m.Recover {
 		t.Fatalf("when it refuses %v are asked, to recover: %v, and the application is told %+v", sites, m.Recover, done)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 30, SiteVote{ID: m.Txn.ID, Yes: true})
+	c.Receive(env, 30, store.SiteVote{ID: m.Txn.ID, Yes: true})
 	if sites, _, _, done = asked(); done != nil || len(sites) > 0 {
 		t.Fatalf("when the other is back and says yes %v are asked, and the application is told %+v", sites, done)
 	}
 	env.Begin(now + time.Second)
-	c.Receive(env, 10, Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Locked})
+	c.Receive(env, 10, store.Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Locked})
 	if _, _, _, done = asked(); done == nil || done.Outcome.Verdict != store.Aborted {
 		t.Fatalf("the decision: %+v", done)
 	}

@@ -14,7 +14,7 @@ import (
 // Three sites, each with a coordinator and one shard, and a client at the first of them, which
 // increments a counter. The read is a round trip to the nearest other site, and so is the commit.
 func Example() {
-	layout := replicatedcommit.Layout{Sites: []replicatedcommit.Site{
+	layout := store.Layout{Sites: []store.Site{
 		{Name: "oregon", Coordinators: []protocol.ID{10}, Shards: []protocol.ID{11}},
 		{Name: "ireland", Coordinators: []protocol.ID{20}, Shards: []protocol.ID{21}},
 		{Name: "seoul", Coordinators: []protocol.ID{30}, Shards: []protocol.ID{31}},
@@ -24,15 +24,15 @@ func Example() {
 	var begun time.Duration
 	app := func(_ protocol.ID, msg replicatedcommit.Message) {
 		switch m := msg.(type) {
-		case replicatedcommit.Got:
+		case store.Got:
 			fmt.Println("read in", s.Now()-begun, "there:", m.Value.Present)
 			var tx store.Buffer
 			tx.Saw("counter", m.Value)
 			tx.Put("counter", []byte("1"))
 			reads, writes := tx.Accesses()
 			begun = s.Now()
-			s.Deliver(client, replicatedcommit.Submit{Ref: 2, Reads: reads, Writes: writes})
-		case replicatedcommit.Done:
+			s.Deliver(client, store.Submit{Ref: 2, Reads: reads, Writes: writes})
+		case store.Done:
 			fmt.Println(m.Outcome.Verdict, "in", s.Now()-begun)
 		}
 	}
@@ -41,8 +41,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	add := func(id protocol.ID, site string, node func(replicatedcommit.Config) (protocol.Node[replicatedcommit.Message], error)) {
-		cfg := replicatedcommit.Config{ID: id, Layout: layout}
+	add := func(id protocol.ID, site string, node func(store.Config) (protocol.Node[replicatedcommit.Message], error)) {
+		cfg := store.Config{ID: id, Layout: layout}
 		if _, err := node(cfg); err != nil {
 			fmt.Println(err)
 		}
@@ -55,19 +55,19 @@ func Example() {
 		}
 	}
 	for _, site := range layout.Sites {
-		add(site.Coordinators[0], site.Name, func(c replicatedcommit.Config) (protocol.Node[replicatedcommit.Message], error) {
+		add(site.Coordinators[0], site.Name, func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
 			return replicatedcommit.NewCoordinator(c)
 		})
-		add(site.Shards[0], site.Name, func(c replicatedcommit.Config) (protocol.Node[replicatedcommit.Message], error) {
+		add(site.Shards[0], site.Name, func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
 			return replicatedcommit.NewServer(c)
 		})
 	}
-	add(client, "oregon", func(c replicatedcommit.Config) (protocol.Node[replicatedcommit.Message], error) {
+	add(client, "oregon", func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
 		return replicatedcommit.NewClient(c)
 	})
 	s.After(time.Second, func() {
 		begun = s.Now()
-		s.Deliver(client, replicatedcommit.Get{Ref: 1, Key: "counter"})
+		s.Deliver(client, store.Get{Ref: 1, Key: "counter"})
 	})
 	if err := s.Run(2 * time.Second); err != nil {
 		fmt.Println(err)

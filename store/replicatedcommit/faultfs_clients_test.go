@@ -143,9 +143,9 @@ func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 func (a *app) receive(msg replicatedcommit.Message) {
 	var ref uint64
 	switch m := msg.(type) {
-	case replicatedcommit.Got:
+	case store.Got:
 		ref = m.Ref
-	case replicatedcommit.Done:
+	case store.Done:
 		ref = m.Ref
 	}
 	a.mu.Lock()
@@ -214,7 +214,7 @@ func (a *app) readAll(ctx context.Context) error {
 	for k := range crashKeys {
 		all = append(all, k)
 	}
-	var d replicatedcommit.Done
+	var d store.Done
 	for range 100 {
 		var err error
 		if d, err = a.attempt(ctx, store.Priority{}, all, nil); err != nil || d.Outcome.Verdict == store.Committed {
@@ -226,21 +226,21 @@ func (a *app) readAll(ctx context.Context) error {
 
 // attempt makes one transaction, which is one of the history's, and stays with it until its outcome
 // is known.
-func (a *app) attempt(ctx context.Context, priority store.Priority, reads, writes []int) (d replicatedcommit.Done, err error) {
+func (a *app) attempt(ctx context.Context, priority store.Priority, reads, writes []int) (d store.Done, err error) {
 	number, log := a.w.log.begin(a.n)
 	key := func(k int) store.Key { return store.Key(fmt.Sprintf("k%d", k)) }
 	var buffer store.Buffer
 	for _, k := range reads {
 		m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message {
-			return replicatedcommit.Get{Ref: ref, Key: key(k), Priority: priority}
+			return store.Get{Ref: ref, Key: key(k), Priority: priority}
 		})
 		if err != nil {
 			return d, err
 		}
-		got := m.(replicatedcommit.Got)
+		got := m.(store.Got)
 		if !got.OK {
 			log.Abort(a.w.log.now())
-			return replicatedcommit.Done{Outcome: store.Outcome{Verdict: store.Aborted}}, nil
+			return store.Done{Outcome: store.Outcome{Verdict: store.Aborted}}, nil
 		}
 		buffer.Saw(key(k), got.Value)
 		log.Read(string(key(k)), shown(got.Value))
@@ -254,12 +254,12 @@ func (a *app) attempt(ctx context.Context, priority store.Priority, reads, write
 	}
 	r, w := buffer.Accesses()
 	m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message {
-		return replicatedcommit.Submit{Ref: ref, Priority: priority, Reads: r, Writes: w}
+		return store.Submit{Ref: ref, Priority: priority, Reads: r, Writes: w}
 	})
 	if err != nil {
 		return d, err
 	}
-	d = m.(replicatedcommit.Done)
+	d = m.(store.Done)
 	for _, w := range d.Txn.Writes {
 		log.Write(string(w.Key), shown(store.Value{Version: d.Txn.ID, Present: !w.Delete, Bytes: w.Bytes}))
 	}
@@ -275,11 +275,11 @@ func (a *app) attempt(ctx context.Context, priority store.Priority, reads, write
 		case store.Rejected:
 			return d, fmt.Errorf("%v was rejected: %s", d.Txn, d.Outcome.Detail)
 		}
-		m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message { return replicatedcommit.Query{Ref: ref, Txn: d.Txn} })
+		m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message { return store.Query{Ref: ref, Txn: d.Txn} })
 		if err != nil {
 			return d, err
 		}
-		d = m.(replicatedcommit.Done)
+		d = m.(store.Done)
 	}
 	return d, errors.New("the outcome of " + d.Txn.ID.String() + " stays unknown")
 }

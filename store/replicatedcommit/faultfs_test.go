@@ -19,6 +19,7 @@ import (
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/transport"
 	"github.com/foresay/foresay/wal"
@@ -51,7 +52,7 @@ type plan struct {
 type powerWorld struct {
 	plan     plan
 	net      *shape.Network
-	layout   replicatedcommit.Layout
+	layout   store.Layout
 	machines []*machine
 	apps     []*app
 	log      *txnLog
@@ -95,7 +96,7 @@ func playPower(ctx context.Context, p plan) (w *powerWorld, err error) {
 	sites := slices.Clone(crashSites)
 	for i, name := range crashSites {
 		base := protocol.ID(10 * (i + 1))
-		w.layout.Sites = append(w.layout.Sites, replicatedcommit.Site{
+		w.layout.Sites = append(w.layout.Sites, store.Site{
 			Name: string(name), Coordinators: []protocol.ID{base}, Shards: []protocol.ID{base + 1, base + 2},
 		})
 		sites = append(sites, "client-"+name)
@@ -313,8 +314,8 @@ func (m *machine) live() (l *life, err error) {
 	}
 }
 
-func (w *powerWorld) config(id protocol.ID) replicatedcommit.Config {
-	return replicatedcommit.Config{ID: id, Layout: w.layout, RoundTrip: crashTrip, Retain: crashRetain}
+func (w *powerWorld) config(id protocol.ID) store.Config {
+	return store.Config{ID: id, Layout: w.layout, RoundTrip: crashTrip, Retain: crashRetain}
 }
 
 var errNoPower = errors.New("the machine has no power")

@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -25,32 +26,32 @@ func (s *script) otherTraffic(seconds int) {
 // forgotten. Nobody is told that this is the outcome, after a restart of that site either.
 func TestAbortOfWhatIsGone(t *testing.T) {
 	s := newScript(t, nil)
-	for _, id := range s.nodes() {
-		s.sim.Cut(id, 202) // the client hears nothing
+	for _, id := range s.Nodes() {
+		s.Sim.Cut(id, 202) // the client hears nothing
 	}
 	ref := s.submit(202, "first", "k")
 	s.run(30 * time.Millisecond) // c has voted yes, and hears of no other vote
 	s.crashSite(2)
 	d, _ := s.done(202, ref)
 	s.otherTraffic(20)
-	if len(s.versions["k"]) != 1 {
-		t.Fatalf("it was not committed: %v", s.versions)
+	if len(s.Versions["k"]) != 1 {
+		t.Fatalf("it was not committed: %v", s.Versions)
 	}
 	s.restartSite(2)
-	c := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	c := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
 	settled := func() bool {
-		r := s.sim.Get(c).(*Server).txns[d.Txn.ID]
+		r := s.Sim.Get(c).(*Server).txns[d.Txn.ID]
 		return r != nil && r.settled()
 	}
-	if err := s.sim.RunUntil(20*time.Second, settled); err != nil {
+	if err := s.Sim.RunUntil(20*time.Second, settled); err != nil {
 		t.Fatal(err)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.crashSite(2)
 	s.restartSite(2)
 	s.run(100 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(202, Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(202, store.Query{Ref: s.ref, Txn: d.Txn})
 	if again, _ := s.done(202, s.ref); again.Outcome.Verdict != store.Unknown {
 		t.Errorf("the client that asks for a committed transaction is told %+v", again.Outcome)
 	}
@@ -61,24 +62,24 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 // for the newcomers to refuse.
 func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
-	w, err := newWorldOf(scenario{seed: 1, keys: 1, sites: 5}, nil, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
+	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Sites: 5, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.world = w
-	for i, site := range w.layout.Sites {
-		w.add(protocol.ID(200+i), wan.Site(site.Name))
+	for i, site := range w.Layout.Sites {
+		w.Add(protocol.ID(200+i), wan.Site(site.Name))
 	}
 	s.run(time.Second)
 	first, _ := s.done(200, s.submit(200, "first", "k"))
 	want(t, first, store.Committed)
 	s.run(time.Second)
-	a, d, e := s.siteNodes(0), s.siteNodes(3), s.siteNodes(4)
+	a, d, e := s.SiteNodes(0), s.SiteNodes(3), s.SiteNodes(4)
 	// Who has read the first value overwrites it: its votes are those of a and e.
-	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.siteNodes(1), s.siteNodes(2), d))
-	s.sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
+	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.SiteNodes(1), s.SiteNodes(2), d))
+	s.Sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
-	s.sim.Deliver(204, Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
+	s.Sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
 	s.run(70 * time.Millisecond)
 	s.crashSite(4)
 	ref := s.submit(203, "second", "k")
@@ -87,40 +88,40 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	second, _ := s.done(203, ref)
 	want(t, second, store.Committed)
 	s.run(60 * time.Millisecond)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.crashSite(3)
 	s.crashSite(4)
 	s.otherTraffic(20)
 	for i := range 5 {
-		s.sim.Crash(protocol.ID(200+i), sim.KeepNone)
+		s.Sim.Crash(protocol.ID(200+i), sim.KeepNone)
 	}
 	if err := s.replace(change{[]int{1, 2}, false}); err != nil {
 		t.Fatal(err)
 	}
-	s.cut(slices.Concat(s.siteNodes(1)[:1], s.siteNodes(2)[:1]), d[1:])
+	s.cut(slices.Concat(s.SiteNodes(1)[:1], s.SiteNodes(2)[:1]), d[1:])
 	s.cut(slices.Concat(a[1:], e[1:]), d[1:])
 	s.cut(a[1:], e[1:])
 	aborted := func() bool { // at d, without a copy
-		n, _ := s.sim.Get(d[1+s.layout.shardOf("k")]).(*Server)
+		n, _ := s.Sim.Get(d[1+s.Layout.ShardOf("k")]).(*Server)
 		return n != nil && n.txns[second.Txn.ID] != nil && n.txns[second.Txn.ID].state == Aborted
 	}
-	if err := s.sim.RunUntil(20*time.Second, aborted); err == nil {
+	if err := s.Sim.RunUntil(20*time.Second, aborted); err == nil {
 		t.Error("a site aborts what it has not copied")
 	}
 	for _, x := range e[1:] {
 		for _, y := range d[1:] {
-			s.sim.Mend(x, y)
+			s.Sim.Mend(x, y)
 		}
 	}
 	s.run(10 * time.Second)
-	s.sim.Heal()
-	if err := s.sim.RunUntil(2*time.Minute, s.quiet); err != nil {
-		t.Errorf("%v: %v", err, s.unquiet())
+	s.Sim.Heal()
+	if err := s.Sim.RunUntil(2*time.Minute, s.Quiet); err != nil {
+		t.Errorf("%v: %v", err, s.Unquiet())
 	}
-	if err := s.equalSites(); err != nil {
+	if err := s.EqualSites(); err != nil {
 		t.Error(err)
 	}
-	for _, v := range s.versions["k"] {
+	for _, v := range s.Versions["k"] {
 		if v == "stale" {
 			t.Error("a transaction whose client was told that it is committed is lost")
 		}
@@ -129,7 +130,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 
 // TestPagesOfAnEarlierCopy: a page that was asked for by a copy that was given up pays no debt.
 func TestPagesOfAnEarlierCopy(t *testing.T) {
-	n, err := NewServer(Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
+	n, err := NewServer(store.Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,18 +256,17 @@ func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
 // first would be the outcome for the second.
 func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
-	app := func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) }
-	w, err := newWorldOf(scenario{seed: 1, keys: 1, sites: 5}, nil, app)
+	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Sites: 5, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.world = w
-	for i, site := range w.layout.Sites {
-		w.add(protocol.ID(200+i), wan.Site(site.Name))
+	for i, site := range w.Layout.Sites {
+		w.Add(protocol.ID(200+i), wan.Site(site.Name))
 	}
 	s.run(time.Second)
-	shard, other := s.layout.shardOf("k"), store.Key("l")
-	for i := 0; s.layout.shardOf(other) == shard; i++ {
+	shard, other := s.Layout.ShardOf("k"), store.Key("l")
+	for i := 0; s.Layout.ShardOf(other) == shard; i++ {
 		other = store.Key(fmt.Sprint("l", i))
 	}
 	s.submit(203, "first", "k", other)
@@ -274,19 +274,19 @@ func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 	s.crashSite(3)
 	s.crashSite(4)
 	s.otherTraffic(20)
-	if len(s.versions["k"]) != 1 {
-		t.Fatalf("it was not committed: %v", s.versions)
+	if len(s.Versions["k"]) != 1 {
+		t.Fatalf("it was not committed: %v", s.Versions)
 	}
 	s.restartSite(3)
 	s.restartSite(4)
 	s.run(roundTrip * 5 / 4) // they are admitted
-	for _, site := range s.layout.Sites[:4] {
-		s.cut(s.layout.Sites[4].Shards[1-shard:][:1], site.Shards)
+	for _, site := range s.Layout.Sites[:4] {
+		s.cut(s.Layout.Sites[4].Shards[1-shard:][:1], site.Shards)
 	}
-	if s.sim.RunUntil(20*time.Second, func() bool { return s.uncopied() != nil }) == nil {
+	if s.Sim.RunUntil(20*time.Second, func() bool { return s.uncopied() != nil }) == nil {
 		t.Error(s.uncopied())
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.settle()
 }
 

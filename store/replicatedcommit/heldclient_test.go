@@ -8,12 +8,13 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/gate"
 )
 
 // TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it
 // was told to. Who has read nothing does not know which one that is.
 func TestOneSiteHolds(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestOneSiteHolds(t *testing.T) {
 		call()
 		text := ""
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(CommitRequest); ok && e.Kind == protocol.KindSend {
+			if m, ok := e.Msg.(store.CommitRequest); ok && e.Kind == protocol.KindSend {
 				text += fmt.Sprintf("%d:%v ", e.To, m.Hold)
 			}
 		}
@@ -40,7 +41,7 @@ func TestOneSiteHolds(t *testing.T) {
 	var id store.TxnID
 	submit := func(ref uint64, hold bool) func() {
 		return func() {
-			c.Receive(env, protocol.App, Submit{Ref: ref, Writes: []store.Write{{Key: "k"}}, Hold: hold})
+			c.Receive(env, protocol.App, store.Submit{Ref: ref, Writes: []store.Write{{Key: "k"}}, Hold: hold})
 			id = c.submitRefs[ref]
 		}
 	}
@@ -53,30 +54,42 @@ func TestOneSiteHolds(t *testing.T) {
 	silent := c.silent
 	c.silent = []time.Duration{0, 0, 1}
 	expect("a site is down", sent(submit(5, true)), "10:false ")
-	first := SiteVote{ID: id, Shards: []uint32{0}, Yes: true}
+	first := store.SiteVote{ID: id, Shards: []uint32{0}, Yes: true}
 	expect("the first one has voted", sent(func() { c.Receive(env, 10, first) }), "20:false 30:false ")
 	c.silent, id = silent, c.submitRefs[3]
 	now += 2 * roundTrip
 	expect("it asks again", sent(func() { c.Expire(env, submitTimer{id}) }), nobody)
 	txn := c.submits[id].txn
-	expect("it gives up", sent(func() { c.Receive(env, protocol.App, Cancel{Ref: 3}) }), "")
-	expect("it asks what became of it", sent(func() { c.Receive(env, protocol.App, Query{Ref: 4, Txn: txn}) }), nobody)
+	expect("it gives up", sent(func() { c.Receive(env, protocol.App, store.Cancel{Ref: 3}) }), "")
+	expect("it asks what became of it", sent(func() { c.Receive(env, protocol.App, store.Query{Ref: 4, Txn: txn}) }), nobody)
 }
 
 // TestHoldIsPassedOn: the mark goes from the client to each shard of the site, also through a gate.
 func TestHoldIsPassedOn(t *testing.T) {
 	for _, hold := range []bool{true, false} {
-		g := newGateBench(t, 10)
-		txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Writes: []store.Write{{Key: "k0"}, {Key: "k1"}}}
-		out := g.give(protocol.App, GateCommit{Ref: 1, Txn: txn, Hold: hold})
-		if len(out) != 1 || out[0].To != 10 {
-			t.Fatalf("the gate sends %v", out)
-		}
-		co, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 2)})
+		g, err := gate.New(store.Config{ID: 99, Layout: layout(3, 2)}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
+		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 2)))
+		g.Start(env, nil)
+		env.Begin(0)
+		txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Writes: []store.Write{{Key: "k0"}, {Key: "k1"}}}
+		g.Receive(env, protocol.App, gate.Commit{Ref: 1, Txn: txn, Hold: hold})
+		var out []protocol.Effect[Message]
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindSend {
+				out = append(out, e)
+			}
+		}
+		if len(out) != 1 || out[0].To != 10 {
+			t.Fatalf("the gate sends %v", out)
+		}
+		co, err := NewCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
 		env.Begin(time.Hour)
 		co.Receive(env, 99, out[0].Msg)
 		n := 0

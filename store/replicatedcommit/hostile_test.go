@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/gate"
 )
 
 // FuzzReceive gives nodes of each kind messages from anybody, in pairs: none may panic or come to a
@@ -56,7 +57,7 @@ func TestReceiveAnything(t *testing.T) {
 
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
 func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
-	cfg := Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4}
+	cfg := store.Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4}
 	if id == 12 { // a newcomer
 		cfg.Epoch, cfg.Layout.Sites[0].Since = 1, 1
 	}
@@ -66,7 +67,7 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	case 10:
 		n, err = NewCoordinator(cfg)
 	case 99:
-		n, err = NewGate(cfg, 0)
+		n, err = gate.New(cfg, 0)
 	case 200:
 		n, err = NewClient(cfg)
 	default:
@@ -101,15 +102,15 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	}
 	step(func() { n.Start(env, nil) })
 	if id == 200 {
-		step(func() { n.Receive(env, protocol.App, Get{Ref: 1, Key: "k0"}) })
-		step(func() { n.Receive(env, protocol.App, Submit{Writes: []store.Write{{Key: "k0"}}}) })
+		step(func() { n.Receive(env, protocol.App, store.Get{Ref: 1, Key: "k0"}) })
+		step(func() { n.Receive(env, protocol.App, store.Submit{Writes: []store.Write{{Key: "k0"}}}) })
 	}
 	if id == 99 {
-		step(func() { n.Receive(env, protocol.App, GateRead{Ref: 1, Key: "k0"}) })
+		step(func() { n.Receive(env, protocol.App, gate.Read{Ref: 1, Key: "k0"}) })
 		for ref := range uint64(2) {
 			// the name that messages have
 			txn := store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 7}, Writes: []store.Write{{Key: "k0"}}}
-			step(func() { n.Receive(env, protocol.App, GateCommit{Ref: 2 + ref, Txn: txn, Recover: ref == 1}) })
+			step(func() { n.Receive(env, protocol.App, gate.Commit{Ref: 2 + ref, Txn: txn, Recover: ref == 1}) })
 		}
 	}
 	for _, m := range msgs {
@@ -118,7 +119,7 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	for i := 0; i < len(timers); i++ {
 		step(func() { n.Expire(env, timers[i]) })
 	}
-	if g, ok := n.(*Gate); ok && len(g.reads)+len(g.commits) > 0 {
-		t.Fatalf("after %#v from %d %d reads and %d commits wait for ever", msgs, from, len(g.reads), len(g.commits))
+	if g, ok := n.(*gate.Gate); ok && g.Open() > 0 {
+		t.Fatalf("after %#v from %d %d calls wait for ever", msgs, from, g.Open())
 	}
 }

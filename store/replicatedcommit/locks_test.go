@@ -41,7 +41,7 @@ func (d benchDisk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 }
 
 func newServerBench(t *testing.T) *serverBench {
-	s, err := NewServer(Config{ID: 11, Layout: layout(3, 1)})
+	s, err := NewServer(store.Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPrioritiesEnd(t *testing.T) {
 		{"younger than the writer", 0, store.NoReason},
 	} {
 		key := store.Key(tc.name)
-		b.give(200, ReadRequest{Ref: 1, Key: key, Priority: store.Priority{Began: uint64(b.now - tc.age), Client: 1}})
+		b.give(200, store.ReadRequest{Ref: 1, Key: key, Priority: store.Priority{Began: uint64(b.now - tc.age), Client: 1}})
 		v := b.write(key, b.now, other)
 		if v.Reason != tc.want {
 			t.Errorf("%s: the vote is %+v, want the reason %v", tc.name, v, tc.want)
@@ -143,10 +143,10 @@ func TestPrioritiesEnd(t *testing.T) {
 		b.now++ // a name of its own
 	}
 	// Who reserves first is not displaced, and who writes does not go first, by such ages.
-	b.give(200, ReadRequest{Ref: 2, Key: "k", Priority: other})
+	b.give(200, store.ReadRequest{Ref: 2, Key: "k", Priority: other})
 	for _, began := range []uint64{1, uint64(b.now+b.server.cfg.MaxAhead) + 1} {
 		p := store.Priority{Began: began, Client: 1}
-		b.give(200, ReadRequest{Ref: 3, Key: "k", Priority: p})
+		b.give(200, store.ReadRequest{Ref: 3, Key: "k", Priority: p})
 		if got := b.server.reservations["k"]; len(got) == 0 || got[0].priority != other {
 			t.Errorf("%v displaces %v: the key is %v's", p, other, got)
 		}
@@ -154,7 +154,7 @@ func TestPrioritiesEnd(t *testing.T) {
 		b.now++
 	}
 	// A reservation that was made in time does not refuse its own transaction.
-	b.give(200, ReadRequest{Ref: 4, Key: "own", Priority: other})
+	b.give(200, store.ReadRequest{Ref: 4, Key: "own", Priority: other})
 	b.now += b.server.cfg.Retain
 	b.wantReason(b.write("own", b.now, other), store.NoReason)
 }
@@ -168,10 +168,10 @@ func TestReadOnlyGivesBack(t *testing.T) {
 	s.run(time.Second)
 	p := d.Txn.Priority // as if that were tried again
 	s.ref++
-	s.sim.Deliver(200, Get{Ref: s.ref, Key: "k", Priority: p})
+	s.Sim.Deliver(200, store.Get{Ref: s.ref, Key: "k", Priority: p})
 	s.run(120 * time.Millisecond)
 	s.ref++
-	s.sim.Deliver(200, Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k", Version: d.Txn.ID}}})
+	s.Sim.Deliver(200, store.Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k", Version: d.Txn.ID}}})
 	d, _ = s.done(200, s.ref)
 	want(t, d, store.Committed)
 	d, _ = s.done(201, s.submit(201, "b", "k"))

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"cmp"
+	"github.com/foresay/foresay/store"
 	"slices"
 	"time"
 )
@@ -18,7 +19,7 @@ func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 	if c.nearGets%probeEvery == 0 {
 		return nil
 	}
-	known := slices.DeleteFunc(c.cfg.Layout.unfenced(), func(i int) bool { return took[i][shard] == 0 })
+	known := slices.DeleteFunc(c.cfg.Layout.Unfenced(), func(i int) bool { return took[i][shard] == 0 })
 	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(took[a][shard], took[b][shard]) })
 	if len(known) < n {
 		return nil
@@ -30,7 +31,7 @@ func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 // if none has been made.
 func (c *Client) home() int {
 	best, least := noSite, time.Duration(0)
-	for _, i := range c.cfg.Layout.unfenced() {
+	for _, i := range c.cfg.Layout.Unfenced() {
 		for _, near := range c.near[i] {
 			if near != 0 && (best == noSite || near < least) {
 				best, least = i, near
@@ -42,17 +43,17 @@ func (c *Client) home() int {
 
 // measured learns how long a read took. What is sooner counts at once, what is later by and by: it
 // may have waited for something else than the network.
-func (c *Client) measured(p place, took time.Duration) {
+func (c *Client) measured(p store.Place, took time.Duration) {
 	took = max(took, 1)
-	if usual := &c.usual[p.site][p.index]; *usual == 0 {
+	if usual := &c.usual[p.Site][p.Index]; *usual == 0 {
 		*usual = took
 	} else {
 		*usual = max(*usual+(took-*usual)/8, 1)
 	}
-	switch old := c.near[p.site][p.index]; {
+	switch old := c.near[p.Site][p.Index]; {
 	case old == 0 || took < old:
-		c.near[p.site][p.index] = took
+		c.near[p.Site][p.Index] = took
 	default:
-		c.near[p.site][p.index] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
+		c.near[p.Site][p.Index] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
 	}
 }

@@ -4,20 +4,21 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // hotAttempts plays clients of three sites that all want one key, and returns how many attempts the
 // least lucky transaction took.
 func hotAttempts(t *testing.T, seed uint64, near bool) (most, committed int) {
 	t.Helper()
-	w, err := newWorld(scenario{seed: seed, clients: 3, keys: 1, shards: 1, hot: true, near: near, faults: sim.NoFaults})
+	w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 3, Keys: 1, Shards: 1, Hot: true, Near: near, Faults: sim.NoFaults})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.play(20e9); err != nil {
+	if err := w.Play(20e9); err != nil {
 		t.Fatal(err)
 	}
-	return w.attempts, w.verdicts[1]
+	return w.Attempts, w.Verdicts[1]
 }
 
 // TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts

@@ -93,7 +93,7 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
 	return !slices.ContainsFunc(but, func(id protocol.ID) bool {
 		p, ok := s.shards[id]
-		return !ok || id == s.cfg.ID || !slices.Contains(r.shards, uint32(p.index))
+		return !ok || id == s.cfg.ID || !slices.Contains(r.shards, uint32(p.Index))
 	})
 }
 
@@ -189,8 +189,8 @@ func (s *Server) tellDebt(env *protocol.Env[Message], id protocol.ID, d *debt) {
 	}
 	to := uint64(0)
 	for other := range s.debts { //pure:ok a sum is the same in any order
-		if p := s.shards[other]; p.index == s.shards[id].index {
-			to |= 1 << p.site
+		if p := s.shards[other]; p.Index == s.shards[id].Index {
+			to |= 1 << p.Site
 		}
 	}
 	env.Send(id, Owing{d.serial, d.since, to})

@@ -11,70 +11,34 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // playAway plays clients while sites leave, one of three or two of five at a time, by a crash or
 // cut off, for long enough that others forget what they have missed.
 func playAway(seed uint64) (*world, error) {
-	sc := scenario{seed: seed, clients: 5, keys: 6, near: seed%2 == 0, test: "TestSitesAway"}
+	sc := storetest.Scenario{Seed: seed, Clients: 5, Keys: 6, Near: seed%2 == 0, Test: "TestSitesAway"}
+	sc.Configure = func(c *store.Config) { c.Retain = time.Second }
 	if seed%3 > 0 {
-		sc.faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
+		sc.Faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
 	}
 	if seed%5 == 1 {
-		sc.sites = 5
+		sc.Sites = 5
 	}
-	w, err := newWorldOf(sc, func(c *Config) { c.Retain = time.Second }, nil)
+	w, err := newWorld(sc)
 	if err != nil {
 		return nil, err
 	}
 	const lasting = 16 * time.Second
-	for at := time.Second; at < lasting-5*time.Second; at += time.Duration(w.rand.IntN(3)) * time.Second {
-		gone := w.rand.Perm(len(w.layout.Sites))[:len(w.layout.Sites)-w.layout.majority()]
-		away := time.Duration(500+w.rand.IntN(5500)) * time.Millisecond
+	for at := time.Second; at < lasting-5*time.Second; at += time.Duration(w.Rand.IntN(3)) * time.Second {
+		gone := w.Rand.Perm(len(w.Layout.Sites))[:len(w.Layout.Sites)-w.Layout.Majority()]
+		away := time.Duration(500+w.Rand.IntN(5500)) * time.Millisecond
 		for _, i := range gone {
-			w.leave(i, at, away)
+			w.Leave(i, at, away)
 		}
 		at += away
 	}
-	return w, w.play(lasting)
-}
-
-// leave takes a site away for a while. Some of its servers may come back later than others, and
-// crash in a write then.
-func (w *world) leave(site int, at, away time.Duration) { w.leaveNodes(w.siteNodes(site), at, away) }
-
-func (w *world) leaveNodes(gone []protocol.ID, at, away time.Duration) {
-	crash := w.rand.IntN(3) > 0
-	shards, _ := w.layout.places()
-	for _, id := range gone {
-		late := time.Duration(w.rand.IntN(3)*w.rand.IntN(400)) * time.Millisecond
-		write := uint64(w.rand.IntN(30))
-		keep := sim.Keep(w.rand.IntN(3))
-		w.sim.At(at, func() {
-			if crash {
-				w.sim.Crash(id, keep)
-				return
-			}
-			for _, other := range w.nodes() {
-				w.sim.Cut(id, other)
-				w.sim.Cut(other, id)
-			}
-		})
-		w.sim.At(at+away+late, func() {
-			if !crash {
-				for _, other := range w.nodes() {
-					w.sim.Mend(id, other)
-					w.sim.Mend(other, id)
-				}
-				return
-			}
-			w.sim.Restart(id)
-			if _, server := shards[id]; write > 0 && server {
-				w.sim.CrashInWrite(id, write, keep)
-				w.sim.After(2*time.Second, func() { w.sim.Restart(id) })
-			}
-		})
-	}
+	return w, w.Play(lasting)
 }
 
 // TestSitesAway: sites leave and come back at any time; what is committed stays so, and all sites
@@ -91,7 +55,7 @@ func TestSitesAway(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", first+uint64(i), err)
 				}
-				committed += w.verdicts[store.Committed]
+				committed += w.Verdicts[store.Committed]
 			}
 			if committed < 20*seeds {
 				t.Errorf("only %d transactions committed", committed)
@@ -116,14 +80,14 @@ func TestLongAway(t *testing.T) {
 	} {
 		s := newScript(t, nil)
 		for _, id := range tc.down {
-			s.sim.Crash(id, sim.KeepAll)
+			s.Sim.Crash(id, sim.KeepAll)
 		}
 		most := 0
 		for i := range minutes * 60 {
 			d, _ := s.done(200, s.submit(200, fmt.Sprint(i), store.Key(fmt.Sprint("k", i%50)), store.Key(fmt.Sprint("l", i%7))))
 			want(t, d, store.Committed)
 			s.run(time.Second)
-			for _, site := range s.layout.Sites {
+			for _, site := range s.Layout.Sites {
 				for _, id := range site.Shards {
 					if !slices.Contains(tc.down, id) {
 						most = max(most, s.status(id).Txns)
@@ -135,7 +99,7 @@ func TestLongAway(t *testing.T) {
 			t.Errorf("%s: a server remembers %d transactions", tc.name, most)
 		}
 		for _, id := range tc.down {
-			s.sim.Restart(id)
+			s.Sim.Restart(id)
 		}
 		s.settle()
 		if g, _ := s.read(202, key); string(g.Value.Bytes) != fmt.Sprint(minutes*60-1) {
@@ -149,13 +113,13 @@ func TestLongAway(t *testing.T) {
 // that these write to their disks little more than before, in the first half second as later.
 func TestReturnIsLittleWork(t *testing.T) {
 	const retain = 6 * time.Second
-	s := newScript(t, func(c *Config) { c.Retain = retain })
-	away := s.layout.Sites[2]
+	s := newScript(t, func(c *store.Config) { c.Retain = retain })
+	away := s.Layout.Sites[2]
 	machine := append(slices.Clone(away.Shards), away.Coordinators...)
 	writes := func() (n uint64) {
-		for _, site := range s.layout.Sites[:2] {
+		for _, site := range s.Layout.Sites[:2] {
 			for _, id := range site.Shards {
-				n += s.sim.Writes(id)
+				n += s.Sim.Writes(id)
 			}
 		}
 		return n
@@ -173,11 +137,11 @@ func TestReturnIsLittleWork(t *testing.T) {
 	}
 	up := load(retain)
 	for _, id := range machine {
-		s.sim.Crash(id, sim.KeepAll)
+		s.Sim.Crash(id, sim.KeepAll)
 	}
 	load(retain + 2*time.Second)
 	for _, id := range machine {
-		s.sim.Restart(id)
+		s.Sim.Restart(id)
 	}
 	if back := load(3 * time.Second); slices.Max(back)*2 > slices.Max(up)*3 {
 		t.Errorf("in each half second the sites that were there wrote %d times, and %d times when the third was back", up, back)
@@ -193,18 +157,18 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	first, _ := s.done(200, s.submit(200, "first", "k"))
 	want(t, first, store.Committed)
 	s.run(time.Second)
-	shard, other := s.layout.shardOf("k"), store.Key("l")
-	for i := 0; s.layout.shardOf(other) == shard; i++ {
+	shard, other := s.Layout.ShardOf("k"), store.Key("l")
+	for i := 0; s.Layout.ShardOf(other) == shard; i++ {
 		other = store.Key(fmt.Sprint("l", i))
 	}
 
 	// b alone hears of a transaction that has read k, and locks k there.
-	s.cut([]protocol.ID{201}, append(append(s.siteNodes(0), s.siteNodes(2)...), 200, 202))
-	s.cut(append(s.siteNodes(0), s.siteNodes(1)...), s.siteNodes(2))
+	s.cut([]protocol.ID{201}, append(append(s.SiteNodes(0), s.SiteNodes(2)...), 200, 202))
+	s.cut(append(s.SiteNodes(0), s.SiteNodes(1)...), s.SiteNodes(2))
 	// its clock is ahead, so that c does not find it too old
-	s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
+	s.Sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
-	s.sim.Deliver(201, Submit{
+	s.Sim.Deliver(201, store.Submit{
 		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
 	})
 	s.run(roundTrip / 20)
@@ -214,26 +178,26 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	want(t, d, store.Committed)
 	s.crashSite(2)
 	s.run(20 * time.Second)
-	if st := s.status(s.layout.Sites[1].Shards[shard]); st.Undecided != 1 || st.Txns != 1 {
+	if st := s.status(s.Layout.Sites[1].Shards[shard]); st.Undecided != 1 || st.Txns != 1 {
 		t.Fatalf("while c is away b has %+v", st)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.restartSite(2)
 	// it is admitted
 	s.run(roundTrip * 5 / 4)
 	// it cannot copy yet
-	s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...))
+	s.cut(s.Layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.Layout.Sites[0].Shards), s.Layout.Sites[1].Shards...))
 	s.run(10 * time.Second)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.settle()
-	if slices.Contains(slices.Collect(maps.Values(s.versions["k"])), "stale") {
-		t.Errorf("what read the first value, and what replaced it, have committed: %v", s.versions["k"])
+	if slices.Contains(slices.Collect(maps.Values(s.Versions["k"])), "stale") {
+		t.Errorf("what read the first value, and what replaced it, have committed: %v", s.Versions["k"])
 	}
 }
 
 // TestDebtGrows: what is added to a debt after a copy began is not paid by it.
 func TestDebtGrows(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(3, 1)})
+	n, err := NewServer(store.Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

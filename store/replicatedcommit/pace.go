@@ -1,6 +1,10 @@
 package replicatedcommit
 
-import "time"
+import (
+	"time"
+
+	"github.com/foresay/foresay/store"
+)
 
 // A pace is how long sites take to answer a client's reads or commits, or decisions take to follow
 // a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with
@@ -12,8 +16,6 @@ type pace struct {
 }
 
 const (
-	// leastRate is a rate at which transactions surely get to a site, in bytes a second.
-	leastRate = 4 << 20
 	// What is waited for slow answers is at most so many round trips, and on a near network so
 	// long: later is a failure.
 	maxLag   = 16
@@ -52,20 +54,14 @@ func (p *pace) lag(least int, roundTrip time.Duration) time.Duration {
 	return max(time.Duration(least)*roundTrip, min(p.mean+4*p.deviation, longestLag(roundTrip)))
 }
 
-// Bytes returns how large what a request carries is.
-func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writes) }
-
 // Patience returns how long the client waits at present until it asks for votes again: two round
 // trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it
 // takes to send all that is on its way. Whoever carries the client's messages may ask, but not
 // concurrently with its other methods.
 func (c *Client) Patience() time.Duration {
-	return c.pace.lag(2, c.cfg.RoundTrip) + sendTime(c.pace.bytes)
+	return c.pace.lag(2, c.cfg.RoundTrip) + store.SendTime(c.pace.bytes)
 }
 
 // ReadPatience returns how long the client waits at present for answers to a read that nothing
 // holds up. Whoever carries the client's messages may ask, as with Patience.
 func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
-
-// sendTime returns how long it takes at most to send so many bytes.
-func sendTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / leastRate }

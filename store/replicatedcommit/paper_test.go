@@ -6,6 +6,8 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -14,20 +16,21 @@ import (
 func newPaperScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
-	s.world = &world{sc: scenario{}, layout: layout(3, 3), refused: map[protocol.ID]string{}}
-	s.configure = func(c *Config) { c.applied = nil }
+	s.world = &world{World: &storetest.World{
+		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{}, Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
+	}}
 	var err error
-	s.sim, err = sim.New(sim.Config[Message]{
-		WAN: wan.SpecRPC(), Codec: Codec(), App: func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) },
+	s.Sim, err = sim.New(sim.Config[Message]{
+		WAN: wan.SpecRPC(), Codec: Codec(), App: s.hear,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, site := range paperSites() {
-		for _, id := range s.siteNodes(i) {
-			s.add(id, site)
+		for _, id := range s.SiteNodes(i) {
+			s.Add(id, site)
 		}
-		s.add(protocol.ID(200+i), site)
+		s.Add(protocol.ID(200+i), site)
 	}
 	s.run(time.Second)
 	return s

@@ -71,8 +71,8 @@ func errataPlants() []plant.Bug {
 		{
 			Name: "R4: sites that voted no do not apply", Test: "TestSeedsNotice/swarm/1250",
 			With: impatient,
-			Old:  "\ts.counts.decided(r)\n\tif state == Committed && r.known {\n",
-			New: "\ts.counts.decided(r)\n\tif state == Committed && voted == No && MUTANT {\n" +
+			Old:  "\ts.counts.Decided(r.state == Committed, r.reason)\n\tif state == Committed && r.known {\n",
+			New: "\ts.counts.Decided(r.state == Committed, r.reason)\n\tif state == Committed && voted == No && MUTANT {\n" +
 				"\t\tr.known, r.writes = true, nil\n\t}\n\tif state == Committed && r.known {\n",
 		},
 		{
@@ -193,7 +193,7 @@ func absencePlants() []plant.Bug {
 		},
 		{
 			Name: "recovery has only its own site vote", Test: "TestLateRequestBlocksNothing",
-			Old: "i == c.place.site\n\t\t\t\tc.ask(", New: "i == c.place.site || MUTANT\n\t\t\t\tc.ask(",
+			Old: "i == c.place.Site\n\t\t\t\tc.ask(", New: "i == c.place.Site || MUTANT\n\t\t\t\tc.ask(",
 		},
 		{
 			Name: "what nobody has decided is not refused to others", Test: "TestBegunLateBlocksNothing/31",
@@ -226,8 +226,22 @@ func absencePlants() []plant.Bug {
 			Name: "a server is owed only by those of its shard", Test: "TestSeedsNotice/attack/31",
 			Tests: []string{"TestAbsentSiteKeepsItsLocks", "TestAbortOfWhatIsGoneWaitsForAll"},
 			Old:   "\t\tr.but = append(r.but, id)\n\t\ts.extend(",
-			New: "\t\tif MUTANT && s.shards[id].index != s.place.index {\n\t\t\tcontinue\n\t\t}\n" +
+			New: "\t\tif MUTANT && s.shards[id].Index != s.place.Index {\n\t\t\tcontinue\n\t\t}\n" +
 				"\t\tr.but = append(r.but, id)\n\t\ts.extend(",
+		},
+		{
+			Name: "after a start it is not known what is owed of that which is done", Test: "TestStartKnowsWhatIsOwed",
+			Old: "\t\ts.keepDebt(env, peer, s.debts[peer])\n\t}\n\ts.setDone(",
+			New: "\t\tif !MUTANT {\n\t\t\ts.keepDebt(env, peer, s.debts[peer])\n\t\t}\n\t}\n\ts.setDone(",
+		},
+		{
+			Name: "who never heard of a transaction is taken for one that has forgotten it", Test: "TestOneThatNeverHeardIsTold",
+			Old: "n > 0 && n < s.cfg.Layout.majority() {\n", New: "n > 0 && n < s.cfg.Layout.majority() && !MUTANT {\n",
+		},
+		{
+			Name: "what begins late counts as done", Test: "TestLateTransactionIsNotDone",
+			Old: "\tif id.Time <= s.doneUpto {\n\t\ts.setDone(", New: "\tif id.Time <= s.doneUpto && !MUTANT {\n\t\ts.setDone(",
+			Also: []plant.Edit{{Old: "\t\tif open++; id.Time <= s.doneUpto {\n", New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},
 		},
 		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",
@@ -249,8 +263,8 @@ func absencePlants() []plant.Bug {
 		{
 			Name: "a lost site's vote is a no without a look at what others know", Test: "TestSeedsNotice/loss/1",
 			Tests: []string{"TestDecisionsThatStandOnLostVotes"},
-			Old:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.unfenced())-1) {\n",
-			New:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.unfenced())-1) || MUTANT {\n",
+			Old:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) {\n",
+			New:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) || MUTANT {\n",
 			Also: []plant.Edit{
 				{
 					Old: "\tcase len(e.rows)-no-fenced < majority && heard:\n",

@@ -17,13 +17,13 @@ import (
 func (c *contest) read(ref uint64, p store.Priority) []int {
 	c.Helper()
 	c.now += time.Millisecond
-	c.give(200, ReadRequest{Ref: ref, Key: "k", Priority: p})
+	c.give(200, store.ReadRequest{Ref: ref, Key: "k", Priority: p})
 	return c.answered()
 }
 
 func (c *contest) answered() (refs []int) {
 	for _, e := range c.env.Out {
-		r, ok := e.Msg.(ReadReply)
+		r, ok := e.Msg.(store.ReadReply)
 		switch {
 		case !ok || e.Kind != protocol.KindSend:
 		case r.Queued:
@@ -72,7 +72,7 @@ func TestReadsInTurn(t *testing.T) {
 // TestQueuedReadGoesOn: a client whose read has to wait for its turn asks again at once and does
 // not give up while sites answer; but it does not do so for ever.
 func TestQueuedReadGoesOn(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +83,13 @@ func TestQueuedReadGoesOn(t *testing.T) {
 		env.Begin(now)
 		c.Receive(env, from, m)
 	}
-	give(protocol.App, Get{Ref: 7, Key: "k", Priority: store.Priority{Began: 1, Client: 1}, Nearest: true})
-	asked := func() (n int, got []Got) {
+	give(protocol.App, store.Get{Ref: 7, Key: "k", Priority: store.Priority{Began: 1, Client: 1}, Nearest: true})
+	asked := func() (n int, got []store.Got) {
 		for _, e := range env.Out {
 			switch m := e.Msg.(type) {
-			case ReadRequest:
+			case store.ReadRequest:
 				n++
-			case Got:
+			case store.Got:
 				got = append(got, m)
 			}
 		}
@@ -100,7 +100,7 @@ func TestQueuedReadGoesOn(t *testing.T) {
 	}
 	times := 0
 	for {
-		give(11, ReadReply{Ref: c.n, Value: store.Value{Present: true}, Queued: true})
+		give(11, store.ReadReply{Ref: c.n, Value: store.Value{Present: true}, Queued: true})
 		n, got := asked()
 		if len(got) > 0 {
 			break

@@ -18,6 +18,7 @@ const (
 	selfKey     = "self"
 	markKey     = "mark"
 	oldKey      = "old"
+	doneKey     = "done"
 	epochKey    = "epoch"
 	// contentsPrefix is before the keys of what large transactions read and write.
 	contentsPrefix = "c"
@@ -46,6 +47,7 @@ type record struct {
 	waits      int           // how often it was asked about
 	voted      time.Duration // when the server voted yes; 0: it did not, or has been started since
 	done       bool          // all servers have carried out the decision, or are owed it
+	found      bool          // it was on disk at the start, and not known to be done
 	questioned bool          // its keys are in question
 	shed       bool          // reads and writes are on disk only
 	olds       int           // sites that have forgotten what it writes, as bits
@@ -90,7 +92,7 @@ func (r *record) bytes() []byte {
 		state |= ownKeyBit
 		t.Reads, t.Writes = nil, nil
 	}
-	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+contentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
+	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+store.ContentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
 	r.fields(w.Coder(), &state, &t)
 	return w.Buf
 }
@@ -98,10 +100,10 @@ func (r *record) bytes() []byte {
 // fields are those of a record on disk, apart from its state and its contents.
 func (r *record) fields(c *wirefmt.Coder, state *uint64, t *store.Txn) {
 	wirefmt.Uint(c, state)
-	reasonFields(c, &r.reason)
+	store.ReasonFields(c, &r.reason)
 	wirefmt.Uint(c, &r.hint)
 	wirefmt.Bool(c, &r.known)
-	shardsFields(c, &r.shards)
+	store.ShardsFields(c, &r.shards)
 	store.TxnFields(c, t)
 }
 

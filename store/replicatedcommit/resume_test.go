@@ -57,7 +57,7 @@ func TestCopyIsResumed(t *testing.T) {
 // TestSeveralAreCopied: who owes something to servers of all sites cannot say which of them has it
 // all. So one of each majority is copied before that is paid.
 func TestSeveralAreCopied(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
+	n, err := NewServer(store.Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSeveralAreCopied(t *testing.T) {
 // TestSourcesAreAskedAgain: where several are to be copied, and after the first one nobody answers
 // for long, those that are left are asked again.
 func TestSourcesAreAskedAgain(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
+	n, err := NewServer(store.Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}

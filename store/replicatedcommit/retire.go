@@ -9,12 +9,6 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Retire has a server vote for no transaction that it has not voted for: its site is about to leave
-// the store, and when all that rests on its votes is carried out elsewhere nothing is lost with it.
-// It comes from the server's application, and holds until the server is started again. ServerStatus
-// tells how much is left.
-type Retire struct{}
-
 // retirement is a server's part in its site's leaving.
 type retirement struct {
 	retired bool

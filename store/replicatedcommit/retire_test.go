@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // replaceOnline replaces a site that is there, while clients go on: it retires, and when all that
@@ -18,51 +19,51 @@ import (
 // other, in any order. Nodes of different epochs do not hear each other meanwhile. Nothing that
 // clients were told may be lost.
 func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
-	for _, id := range w.layout.Sites[leaving].Shards {
-		w.sim.Deliver(id, Retire{})
+	for _, id := range w.Layout.Sites[leaving].Shards {
+		w.Sim.Deliver(id, store.Retire{})
 	}
 	settled := func() bool {
-		return !slices.ContainsFunc(w.layout.Sites[leaving].Shards, func(id protocol.ID) bool {
-			s := w.sim.Get(id).(*Server)
-			return !s.retirement.retired || s.unsettled() > 0 && !w.sc.hasty
+		return !slices.ContainsFunc(w.Layout.Sites[leaving].Shards, func(id protocol.ID) bool {
+			s := w.Sim.Get(id).(*Server)
+			return !s.retirement.retired || s.unsettled() > 0 && !w.hasty
 		})
 	}
-	if w.sim.RunUntil(10*time.Second, settled) != nil {
+	if w.Sim.RunUntil(10*time.Second, settled) != nil {
 		for _, id := range away { // what waits for a site that is away, as it may
-			w.sim.Restart(id)
+			w.Sim.Restart(id)
 		}
 	}
-	if err := w.sim.RunUntil(time.Minute, settled); err != nil {
+	if err := w.Sim.RunUntil(time.Minute, settled); err != nil {
 		return fmt.Errorf("site %d leaves: %w", leaving, err)
 	}
-	for _, id := range w.siteNodes(leaving) {
-		w.sim.Crash(id, sim.KeepNone)
-		w.sim.LoseDisk(id)
+	for _, id := range w.SiteNodes(leaving) {
+		w.Sim.Crash(id, sim.KeepNone)
+		w.Sim.LoseDisk(id)
 	}
-	w.epoch++
+	w.Epoch++
 	w.newSites++
-	base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
-	site := Site{Name: fmt.Sprint("new", w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
-	for j := range w.layout.Sites[leaving].Shards {
+	base := protocol.ID(10 * (len(w.Layout.Sites) + w.newSites))
+	site := store.Site{Name: fmt.Sprint("new", w.Epoch), Coordinators: []protocol.ID{base}, Since: w.Epoch}
+	for j := range w.Layout.Sites[leaving].Shards {
 		site.Shards = append(site.Shards, base+1+protocol.ID(j))
 	}
-	w.layout.Sites = slices.Clone(w.layout.Sites)
-	w.layout.Sites[leaving] = site
+	w.Layout.Sites = slices.Clone(w.Layout.Sites)
+	w.Layout.Sites[leaving] = site
 
 	var groups [][]protocol.ID
-	for i := range w.layout.Sites {
+	for i := range w.Layout.Sites {
 		// else it is away, and hears of the epoch when it is back
-		if i != leaving && w.sim.Get(w.layout.Sites[i].Shards[0]) != nil {
-			groups = append(groups, w.siteNodes(i))
+		if i != leaving && w.Sim.Get(w.Layout.Sites[i].Shards[0]) != nil {
+			groups = append(groups, w.SiteNodes(i))
 		}
 	}
-	for _, d := range w.clients {
-		groups = append(groups, []protocol.ID{d.id})
+	for _, d := range w.Clients {
+		groups = append(groups, []protocol.ID{d.ID})
 	}
-	w.rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
-	moved := w.siteNodes(leaving)
+	w.Rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	moved := w.SiteNodes(leaving)
 	for _, id := range moved {
-		w.add(id, w.places[leaving])
+		w.Add(id, w.Places[leaving])
 	}
 	w.apart(nil, moved, slices.Concat(groups...))
 	for n, ids := range groups {
@@ -71,7 +72,7 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 		}
 		moved = append(moved, ids...)
 	}
-	return cmp.Or(w.sim.Run(300*time.Millisecond), w.err) // until all clients go on
+	return cmp.Or(w.Sim.Run(300*time.Millisecond), w.Err) // until all clients go on
 }
 
 // mute has the other sites hear nothing of a site for a while, and clients hear only votes: what
@@ -79,24 +80,24 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 func (w *world) mute(site int) error {
 	var mend []func()
 	cut := func(from, to protocol.ID) {
-		w.sim.Cut(from, to)
-		mend = append(mend, func() { w.sim.Mend(from, to) })
+		w.Sim.Cut(from, to)
+		mend = append(mend, func() { w.Sim.Mend(from, to) })
 	}
-	for i := range w.layout.Sites {
-		for _, to := range w.siteNodes(i) {
-			for _, from := range w.siteNodes(site) {
+	for i := range w.Layout.Sites {
+		for _, to := range w.SiteNodes(i) {
+			for _, from := range w.SiteNodes(site) {
 				if i != site {
 					cut(from, to)
 				}
 			}
 		}
 	}
-	w.sim.After(3*time.Second, func() {
+	w.Sim.After(3*time.Second, func() {
 		for _, f := range mend {
 			f()
 		}
 	})
-	return w.sim.Run(time.Duration(200+w.rand.IntN(600)) * time.Millisecond)
+	return w.Sim.Run(time.Duration(200+w.Rand.IntN(600)) * time.Millisecond)
 }
 
 // apart has nodes of different epochs not hear each other, and mends the links to those that have
@@ -104,12 +105,12 @@ func (w *world) mute(site int) error {
 func (w *world) apart(moved, ids, others []protocol.ID) {
 	for _, id := range ids {
 		for _, other := range moved {
-			w.sim.Mend(id, other)
-			w.sim.Mend(other, id)
+			w.Sim.Mend(id, other)
+			w.Sim.Mend(other, id)
 		}
 		for _, other := range others {
-			w.sim.Cut(id, other)
-			w.sim.Cut(other, id)
+			w.Sim.Cut(id, other)
+			w.Sim.Cut(other, id)
 		}
 	}
 }
@@ -118,64 +119,65 @@ func (w *world) apart(moved, ids, others []protocol.ID) {
 func (w *world) move(ids []protocol.ID, started func()) error {
 	var then []func()
 	for _, id := range ids {
-		for _, d := range w.clients {
-			if d.id != id {
+		for _, d := range w.Clients {
+			if d.ID != id {
 				continue
 			}
-			if t, ok := d.stop(); ok {
+			if t, ok := d.Stop(submitted); ok {
 				then = append(then, func() {
-					d.queries = 1
-					d.ref++
-					w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: t})
+					d.Queries = 1
+					d.Ref++
+					w.Sim.Deliver(d.ID, store.Query{Ref: d.Ref, Txn: t})
 				})
 			} else {
-				d.busy = true // until it is back
+				d.Busy = true // until it is back
 				then = append(then, func() {
-					d.busy = false
-					d.next()
+					d.Busy = false
+					d.Next()
 				})
 			}
 		}
-		w.sim.Crash(id, sim.Keep(w.rand.IntN(3)))
+		w.Sim.Crash(id, sim.Keep(w.Rand.IntN(3)))
 	}
-	if err := w.sim.Run(roundTrip); err != nil { // what is on its way is lost with its connection
+	if err := w.Sim.Run(roundTrip); err != nil { // what is on its way is lost with its connection
 		return err
 	}
 	started()
 	for _, id := range ids {
-		w.sim.Restart(id)
+		w.Sim.Restart(id)
 	}
 	for _, f := range then {
-		w.sim.After(time.Duration(1+w.rand.IntN(300))*time.Millisecond, f)
+		w.Sim.After(time.Duration(1+w.Rand.IntN(300))*time.Millisecond, f)
 	}
-	return w.sim.Run(time.Duration(w.rand.IntN(400)) * time.Millisecond)
+	return w.Sim.Run(time.Duration(w.Rand.IntN(400)) * time.Millisecond)
 }
 
 // playOnline replaces one site after another, with another one away in some runs.
 func playOnline(seed uint64, hasty bool) (*world, error) {
-	sc := scenario{seed: seed, clients: 6, keys: 4, hasty: hasty, test: "TestSiteIsReplacedOnline"}
+	sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 4, Test: "TestSiteIsReplacedOnline"}
 	if seed%3 == 2 {
-		sc.sites = 5
+		sc.Sites = 5
 	}
 	w, err := newWorld(sc)
 	if err != nil {
 		return nil, err
 	}
-	first := w.rand.IntN(len(w.layout.Sites))
-	if err := w.sim.Run(2 * time.Second); err != nil {
+	w.hasty = hasty
+	first := w.Rand.IntN(len(w.Layout.Sites))
+	if err := w.Sim.Run(2 * time.Second); err != nil {
 		return w, err
 	}
 	var away []protocol.ID
-	if sc.sites == 5 {
-		away = w.siteNodes((first + 1) % 5)
+	if sc.Sites == 5 {
+		away = w.SiteNodes((first + 1) % 5)
 		for _, id := range away {
-			w.sim.Crash(id, sim.KeepAll)
+			w.Sim.Crash(id, sim.KeepAll)
 		}
-		if err := w.sim.Run(time.Duration(w.rand.IntN(3000)) * time.Millisecond); err != nil {
+		if err := w.Sim.Run(time.Duration(w.Rand.IntN(3000)) * time.Millisecond); err != nil {
 			return w, err
 		}
 	}
-	if sc.sites == 0 {
+	if sc.Sites == 0 {
 		if err := w.mute(first); err != nil {
 			return w, err
 		}
@@ -184,26 +186,26 @@ func playOnline(seed uint64, hasty bool) (*world, error) {
 		return w, err
 	}
 	for _, id := range away {
-		w.sim.Restart(id)
+		w.Sim.Restart(id)
 	}
 	synced := func() bool {
-		return !slices.ContainsFunc(w.layout.Sites[first].Shards, func(id protocol.ID) bool {
-			return w.sim.Get(id).(*Server).newcomer.syncing
+		return !slices.ContainsFunc(w.Layout.Sites[first].Shards, func(id protocol.ID) bool {
+			return w.Sim.Get(id).(*Server).newcomer.syncing
 		})
 	}
-	if err := w.sim.RunUntil(time.Minute, synced); err != nil {
+	if err := w.Sim.RunUntil(time.Minute, synced); err != nil {
 		return w, fmt.Errorf("site %d copies: %w", first, err)
 	}
 	// that it has copied all is on its disks before an operator hears of it
-	if err := w.sim.Run(roundTrip); err != nil {
+	if err := w.Sim.Run(roundTrip); err != nil {
 		return w, err
 	}
 	if seed%2 == 1 {
-		if err := w.replaceOnline((first+2)%len(w.layout.Sites), nil); err != nil {
+		if err := w.replaceOnline((first+2)%len(w.Layout.Sites), nil); err != nil {
 			return w, err
 		}
 	}
-	return w, w.play(2 * time.Second)
+	return w, w.Play(2 * time.Second)
 }
 
 // TestSiteIsReplacedOnline checks the histories of clients that go on while sites that are there
@@ -216,7 +218,7 @@ func TestSiteIsReplacedOnline(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", first+i, err)
 		}
-		committed += w.verdicts[store.Committed]
+		committed += w.Verdicts[store.Committed]
 	}
 	t.Log(committed, "transactions committed")
 	if committed < 500 {
@@ -236,8 +238,9 @@ func TestLeavingEarlyIsNoticed(t *testing.T) {
 	t.Error("nobody noticed")
 }
 
-// TestCopyIsPaced: a newcomer leaves its sources time for others, so its copy takes at least the
-// least time for each value. It fails if pages are asked for at once.
+// TestCopyIsPaced: a newcomer leaves its sources, and itself, time for others, so its copy takes at
+// least the least time for each value that it is sent, whoever sends it. It fails if pages are
+// asked for at once, or of each source as if there was no other one.
 func TestCopyIsPaced(t *testing.T) {
 	s := newScript(t, nil)
 	const keys, size = 6000, 1000
@@ -251,15 +254,15 @@ func TestCopyIsPaced(t *testing.T) {
 	}
 	s.settle()
 	s.newEpoch(false)
-	server := s.layout.Sites[2].Shards[0]
-	start := s.sim.Now()
+	server := s.Layout.Sites[2].Shards[0]
+	start := s.Sim.Now()
 	for s.status(server).Syncing {
 		s.run(roundTrip / 10)
 	}
-	// Half of the keys are the shard's. A page of 256 KiB is sent in a round trip, and then the
-	// server waits.
+	// Half of the keys are the shard's, and both sources send them. A page of 256 KiB is sent in a
+	// round trip, and then the server waits.
 	pages := time.Duration(keys * size / 2 / maxPageBytes)
-	if took, least := s.sim.Now()-start, pages*roundTrip+sendTime(keys*size/2)*3/4; took < least {
+	if took, least := s.Sim.Now()-start, pages*roundTrip+2*store.SendTime(keys*size/2); took < least {
 		t.Errorf("%d pages were copied in %v; want %v at least", pages, took, least)
 	} else {
 		t.Logf("%d pages were copied in %v; want %v at least", pages, took, least)
@@ -270,38 +273,38 @@ func TestCopyIsPaced(t *testing.T) {
 // asked about again at the pace of one that leaves, whatever its number: an operator waits. A site
 // that was started again shortly before knows of nothing that it is carried out elsewhere.
 func TestRetiringAsksAgainSoon(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.Retain = time.Hour })
+	s := newScript(t, func(c *store.Config) { c.Retain = time.Hour })
 	const n = 400
 	for i := range n {
 		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
 	}
-	s.run(5 * time.Second)
+	s.run(4 * roundTrip)
 	s.crashSite(2)
 	s.restartSite(2)
 	s.run(roundTrip)
 	left := func() int {
 		sum := 0
-		for _, id := range s.layout.Sites[2].Shards {
-			sum += s.sim.Get(id).(*Server).unsettled()
+		for _, id := range s.Layout.Sites[2].Shards {
+			sum += s.Sim.Get(id).(*Server).unsettled()
 		}
 		return sum
 	}
-	for _, id := range s.layout.Sites[2].Shards {
-		s.sim.Deliver(id, Retire{})
+	for _, id := range s.Layout.Sites[2].Shards {
+		s.Sim.Deliver(id, store.Retire{})
 	}
 	for _, id := range []protocol.ID{11, 12, 21, 22} {
-		s.sim.Cut(30, id)
+		s.Sim.Cut(30, id)
 	}
 	s.run(20 * roundTrip)
 	if left() < n*9/10 {
 		t.Fatalf("%d of %d are left: the test notices nothing", left(), n)
 	}
-	s.sim.Heal()
-	begun := s.sim.Now()
-	if err := s.sim.RunUntil(time.Minute, func() bool { return left() == 0 }); err != nil {
+	s.Sim.Heal()
+	begun := s.Sim.Now()
+	if err := s.Sim.RunUntil(time.Minute, func() bool { return left() == 0 }); err != nil {
 		t.Fatal(err)
 	}
-	if took := s.sim.Now() - begun; took > 10*time.Second {
+	if took := s.Sim.Now() - begun; took > 10*time.Second {
 		t.Errorf("what is left takes %v", took)
 	}
 }

@@ -60,14 +60,14 @@ func (s *Server) forgetOld(env *protocol.Env[Message]) {
 func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.TxnID) {
 	if s.fullSaid == 0 || env.Now-s.fullSaid > fullEvery {
 		s.fullSaid = env.Now
-		env.Send(protocol.App, Full{len(s.txns)})
+		env.Send(protocol.App, store.Full{Transactions: len(s.txns)})
 	}
 	if id.Time > uint64(max(env.Now, 0)+s.cfg.RoundTrip) {
 		return // all that others begin until then would be old, too
 	}
 	s.raiseOld(env, id.Time)
 	s.marked(env)
-	s.counts.voted(store.Overloaded)
+	s.counts.Voted(store.Overloaded)
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
 }
 
@@ -76,9 +76,9 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 func (c *Coordinator) turnAway(env *protocol.Env[Message], client protocol.ID, id store.TxnID) {
 	if c.fullSaid == 0 || env.Now-c.fullSaid > fullEvery {
 		c.fullSaid = env.Now
-		env.Send(protocol.App, Full{len(c.entries)})
+		env.Send(protocol.App, store.Full{Transactions: len(c.entries)})
 	}
-	env.Send(client, Busy{id})
+	env.Send(client, store.Busy{ID: id})
 }
 
 // fullEvery is how often the application is told that there is no room.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/gate"
 )
 
 // TestRoom: when a server has as many transactions as it may, it forgets those that are carried out
@@ -79,7 +80,7 @@ func TestRoom(t *testing.T) {
 // TestCoordinatorWithoutRoom: a coordinator that remembers as many transactions as it may says so
 // to clients and to its application, and has done nothing; its gate tells who asked.
 func TestCoordinatorWithoutRoom(t *testing.T) {
-	c, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 1), MaxTxns: 2})
+	c, err := NewCoordinator(store.Config{ID: 10, Layout: layout(3, 1), MaxTxns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestCoordinatorWithoutRoom(t *testing.T) {
 	ask := func(n uint64) (sent []Message) {
 		env.Begin(time.Hour)
 		txn := store.Txn{ID: store.TxnID{Time: n, Client: 1}, Writes: []store.Write{{Key: "k"}}}
-		c.Receive(env, 500, CommitRequest{Txn: txn})
+		c.Receive(env, 500, store.CommitRequest{Txn: txn})
 		for _, e := range env.Out {
 			if e.Kind == protocol.KindSend {
 				sent = append(sent, e.Msg)
@@ -100,8 +101,8 @@ func TestCoordinatorWithoutRoom(t *testing.T) {
 			t.Fatalf("transaction %d: it sends %+v", n, sent)
 		}
 	}
-	busy := Busy{ID: store.TxnID{Time: 3, Client: 1}}
-	if sent := ask(3); !slices.ContainsFunc(sent, func(m Message) bool { return m == Message(busy) }) || !slices.Contains(sent, Message(Full{2})) || len(sent) != 2 {
+	busy := store.Busy{ID: store.TxnID{Time: 3, Client: 1}}
+	if sent := ask(3); !slices.ContainsFunc(sent, func(m Message) bool { return m == Message(busy) }) || !slices.Contains(sent, Message(store.Full{Transactions: 2})) || len(sent) != 2 {
 		t.Errorf("without room it sends %+v", sent)
 	}
 	if sent := ask(3); len(sent) != 1 {
@@ -111,19 +112,19 @@ func TestCoordinatorWithoutRoom(t *testing.T) {
 		t.Errorf("of a transaction that it remembers it sends %+v", sent)
 	}
 
-	g, err := NewGate(Config{ID: 500, Layout: layout(3, 1)}, 0)
+	g, err := gate.New(store.Config{ID: 500, Layout: layout(3, 1)}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	env.Begin(time.Hour)
 	g.Start(env, nil)
-	g.Receive(env, protocol.App, GateCommit{Ref: 7, Txn: store.Txn{ID: busy.ID, Writes: []store.Write{{Key: "k"}}}})
+	g.Receive(env, protocol.App, gate.Commit{Ref: 7, Txn: store.Txn{ID: busy.ID, Writes: []store.Write{{Key: "k"}}}})
 	env.Begin(time.Hour)
 	g.Receive(env, 20, busy) // of another site
 	g.Receive(env, 10, busy)
-	var refused []GateRefused
+	var refused []gate.Refused
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(GateRefused); ok {
+		if m, ok := e.Msg.(gate.Refused); ok {
 			refused = append(refused, m)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -21,24 +22,26 @@ type script struct {
 	ref     uint64
 }
 
-func newScript(t *testing.T, configure func(*Config)) *script {
+func newScript(t *testing.T, configure func(*store.Config)) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
-	w, err := newWorldOf(scenario{seed: 1, keys: 1}, configure, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
+	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.world = w
-	for i, site := range w.layout.Sites {
-		w.add(protocol.ID(200+i), wan.Site(site.Name))
+	for i, site := range w.Layout.Sites {
+		w.Add(protocol.ID(200+i), wan.Site(site.Name))
 	}
 	s.run(time.Second) // until all are admitted
 	return s
 }
 
+func (s *script) hear(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) }
+
 func (s *script) run(d time.Duration) {
 	s.t.Helper()
-	if err := s.sim.Run(d); err != nil {
+	if err := s.Sim.Run(d); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -56,18 +59,18 @@ func (s *script) submitHeld(client protocol.ID, hold bool, value string, keys ..
 	}
 	reads, writes := b.Accesses()
 	s.ref++
-	s.sim.Deliver(client, Submit{Ref: s.ref, Reads: reads, Writes: writes, Hold: hold})
+	s.Sim.Deliver(client, store.Submit{Ref: s.ref, Reads: reads, Writes: writes, Hold: hold})
 	return s.ref
 }
 
 // done waits for an outcome.
-func (s *script) done(client protocol.ID, ref uint64) (Done, time.Duration) {
+func (s *script) done(client protocol.ID, ref uint64) (store.Done, time.Duration) {
 	s.t.Helper()
-	begun := s.sim.Now()
-	var d Done
-	err := s.sim.RunUntil(time.Minute, func() bool {
+	begun := s.Sim.Now()
+	var d store.Done
+	err := s.Sim.RunUntil(time.Minute, func() bool {
 		for _, m := range s.answers[client] {
-			if got, ok := m.(Done); ok && got.Ref == ref {
+			if got, ok := m.(store.Done); ok && got.Ref == ref {
 				d = got
 				return true
 			}
@@ -77,53 +80,53 @@ func (s *script) done(client protocol.ID, ref uint64) (Done, time.Duration) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return d, s.sim.Now() - begun
+	return d, s.Sim.Now() - begun
 }
 
 // read waits for what a majority has under a key.
-func (s *script) read(client protocol.ID, key store.Key) (Got, time.Duration) {
+func (s *script) read(client protocol.ID, key store.Key) (store.Got, time.Duration) {
 	s.t.Helper()
 	s.ref++
-	ref, begun := s.ref, s.sim.Now()
-	s.sim.Deliver(client, Get{Ref: ref, Key: key})
-	var g Got
-	err := s.sim.RunUntil(time.Minute, func() bool {
-		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(Got); return ok && got.Ref == ref })
+	ref, begun := s.ref, s.Sim.Now()
+	s.Sim.Deliver(client, store.Get{Ref: ref, Key: key})
+	var g store.Got
+	err := s.Sim.RunUntil(time.Minute, func() bool {
+		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(store.Got); return ok && got.Ref == ref })
 		if i >= 0 {
-			g = s.answers[client][i].(Got)
+			g = s.answers[client][i].(store.Got)
 		}
 		return i >= 0
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return g, s.sim.Now() - begun
+	return g, s.Sim.Now() - begun
 }
 
 func (s *script) crashSite(i int) {
-	for _, id := range s.siteNodes(i) {
-		s.sim.Crash(id, sim.KeepAll)
+	for _, id := range s.SiteNodes(i) {
+		s.Sim.Crash(id, sim.KeepAll)
 	}
 }
 
 func (s *script) restartSite(i int) {
-	for _, id := range s.siteNodes(i) {
-		s.sim.Restart(id)
+	for _, id := range s.SiteNodes(i) {
+		s.Sim.Restart(id)
 	}
 }
 
 // settle waits until nothing is left to do anywhere, and looks at the sites.
 func (s *script) settle() {
 	s.t.Helper()
-	if err := s.sim.RunUntil(3*time.Minute, s.quiet); err != nil {
-		s.t.Fatalf("%s\n%v", s.unquiet(), err)
+	if err := s.Sim.RunUntil(3*time.Minute, s.Quiet); err != nil {
+		s.t.Fatalf("%s\n%v", s.Unquiet(), err)
 	}
-	if err := s.equalSites(); err != nil || s.err != nil {
-		s.t.Fatal(err, s.err)
+	if err := s.EqualSites(); err != nil || s.Err != nil {
+		s.t.Fatal(err, s.Err)
 	}
 }
 
-func want(t *testing.T, d Done, v store.Verdict) {
+func want(t *testing.T, d store.Done, v store.Verdict) {
 	t.Helper()
 	if d.Outcome.Verdict != v {
 		t.Fatalf("%v: got %+v, want %v", d.Txn.ID, d.Outcome, v)
@@ -139,7 +142,7 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	a, b := s.submit(200, "a", "k"), s.submit(201, "b", "k")
 	doneA, _ := s.done(200, a)
 	doneB, _ := s.done(201, b)
-	for _, d := range []Done{doneA, doneB} {
+	for _, d := range []store.Done{doneA, doneB} {
 		want(t, d, store.Blocked)
 		if !slices.Equal(d.Outcome.Sites, []string{"c"}) {
 			t.Errorf("waits for the sites %q, not c", d.Outcome.Sites)
@@ -152,10 +155,10 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	}
 	s.restartSite(2)
 	committed := 0
-	for i, d := range []Done{doneA, doneB} {
+	for i, d := range []store.Done{doneA, doneB} {
 		s.ref++
 		client := protocol.ID(200 + i)
-		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		s.Sim.Deliver(client, store.Query{Ref: s.ref, Txn: d.Txn})
 		switch d, _ = s.done(client, s.ref); d.Outcome.Verdict {
 		case store.Committed:
 			committed++
@@ -183,28 +186,28 @@ func TestFencedSite(t *testing.T) {
 	want(t, doneA, store.Blocked)
 	want(t, doneB, store.Blocked)
 
-	s.sim.Crash(200, sim.KeepNone)
-	s.sim.Crash(201, sim.KeepNone)
+	s.Sim.Crash(200, sim.KeepNone)
+	s.Sim.Crash(201, sim.KeepNone)
 	s.restartSite(2) // with the old layout
-	for _, id := range s.siteNodes(2) {
-		s.sim.Pause(id, time.Hour, true)
+	for _, id := range s.SiteNodes(2) {
+		s.Sim.Pause(id, time.Hour, true)
 	}
 	s.crashSite(0)
 	s.crashSite(1)
-	s.layout.Sites = slices.Clone(s.layout.Sites)
-	s.layout.Sites[2].Fenced = true
+	s.Layout.Sites = slices.Clone(s.Layout.Sites)
+	s.Layout.Sites[2].Fenced = true
 	s.restartSite(0)
 	s.restartSite(1)
-	s.sim.Restart(200)
-	s.sim.Restart(201)
+	s.Sim.Restart(200)
+	s.Sim.Restart(201)
 	s.run(time.Second)
-	for _, id := range s.siteNodes(2) {
-		s.sim.Resume(id)
+	for _, id := range s.SiteNodes(2) {
+		s.Sim.Resume(id)
 	}
-	for i, d := range []Done{doneA, doneB} {
+	for i, d := range []store.Done{doneA, doneB} {
 		s.ref++
 		client := protocol.ID(200 + i)
-		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		s.Sim.Deliver(client, store.Query{Ref: s.ref, Txn: d.Txn})
 		d, _ = s.done(client, s.ref)
 		want(t, d, store.Aborted)
 	}
@@ -214,7 +217,7 @@ func TestFencedSite(t *testing.T) {
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "later" {
 		t.Errorf("k is %+v", g)
 	}
-	if _, err := NewServer(Config{ID: 31, Layout: s.layout}); err == nil {
+	if _, err := NewServer(store.Config{ID: 31, Layout: s.Layout}); err == nil {
 		t.Error("a server of a fenced site starts")
 	}
 }
@@ -223,10 +226,10 @@ func TestFencedSite(t *testing.T) {
 // cannot say so: that one committed.
 func TestSilentSiteDecides(t *testing.T) {
 	s := newScript(t, nil)
-	for _, from := range s.siteNodes(2) {
-		for _, to := range append(s.nodes(), 200, 201) {
-			if !slices.Contains(s.siteNodes(2), to) {
-				s.sim.Cut(from, to)
+	for _, from := range s.SiteNodes(2) {
+		for _, to := range append(s.Nodes(), 200, 201) {
+			if !slices.Contains(s.SiteNodes(2), to) {
+				s.Sim.Cut(from, to)
 			}
 		}
 	}
@@ -237,13 +240,13 @@ func TestSilentSiteDecides(t *testing.T) {
 	doneB, _ := s.done(201, b)
 	want(t, doneA, store.Blocked)
 	want(t, doneB, store.Blocked)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: doneA.Txn})
+	s.Sim.Deliver(200, store.Query{Ref: s.ref, Txn: doneA.Txn})
 	doneA, _ = s.done(200, s.ref)
 	want(t, doneA, store.Committed)
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: doneB.Txn})
+	s.Sim.Deliver(201, store.Query{Ref: s.ref, Txn: doneB.Txn})
 	doneB, _ = s.done(201, s.ref)
 	want(t, doneB, store.Aborted)
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" || g.Value.Version != doneA.Txn.ID {
@@ -254,22 +257,22 @@ func TestSilentSiteDecides(t *testing.T) {
 
 // TestLostAnswer: the client hears nothing of its commit, and learns of it later by asking.
 func TestLostAnswer(t *testing.T) {
-	s := newScript(t, func(c *Config) { c.Retain = 20 * time.Second })
-	for _, id := range s.nodes() {
-		s.sim.Cut(id, 200)
+	s := newScript(t, func(c *store.Config) { c.Retain = 20 * time.Second })
+	for _, id := range s.Nodes() {
+		s.Sim.Cut(id, 200)
 	}
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
 	want(t, d, store.Unknown)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(200, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(200, s.ref)
 	want(t, again, store.Committed)
 	s.settle()
 
 	// Everybody has forgotten it now. That is no abort.
 	s.ref++
-	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(200, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ = s.done(200, s.ref)
 	want(t, again, store.Unknown)
 	s.settle()
@@ -279,18 +282,18 @@ func TestLostAnswer(t *testing.T) {
 // merits that it has at the others, and its locks go.
 func TestClientIsGone(t *testing.T) {
 	s := newScript(t, nil)
-	s.sim.Cut(200, 20)
-	s.sim.Cut(200, 30)
+	s.Sim.Cut(200, 20)
+	s.Sim.Cut(200, 30)
 	s.submit(200, "a", "k", "l")
 	s.run(5 * time.Millisecond)
-	s.sim.Crash(200, sim.KeepNone)
+	s.Sim.Crash(200, sim.KeepNone)
 	s.run(20 * time.Millisecond)
-	if s.quiet() {
+	if s.Quiet() {
 		t.Fatal("no site voted")
 	}
 	s.settle()
-	if len(s.versions["k"]) != 1 || len(s.versions["l"]) != 1 {
-		t.Errorf("it was applied as %v", s.versions)
+	if len(s.Versions["k"]) != 1 || len(s.Versions["l"]) != 1 {
+		t.Errorf("it was applied as %v", s.Versions)
 	}
 }
 
@@ -300,10 +303,10 @@ func TestLostDiskIsRefused(t *testing.T) {
 	s := newScript(t, nil)
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
 	want(t, d, store.Committed)
-	s.sim.LoseDisk(11)
-	s.sim.Restart(11)
+	s.Sim.LoseDisk(11)
+	s.Sim.Restart(11)
 	s.run(time.Second)
-	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(Refused).Reason, "knows another disk of server 11") {
+	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(store.Refused).Reason, "knows another disk of server 11") {
 		t.Errorf("the server said %v", s.answers[11])
 	}
 	d, _ = s.done(200, s.submit(200, "b", "k", "l"))
@@ -318,24 +321,24 @@ func TestLostDiskIsRefused(t *testing.T) {
 // the transaction waits instead.
 func TestLostDiskMustBeRefused(t *testing.T) {
 	s := newScript(t, nil)
-	for _, from := range s.siteNodes(2) {
-		for _, to := range append(s.siteNodes(0), s.siteNodes(1)...) {
-			s.sim.Cut(from, to)
+	for _, from := range s.SiteNodes(2) {
+		for _, to := range append(s.SiteNodes(0), s.SiteNodes(1)...) {
+			s.Sim.Cut(from, to)
 		}
 	}
-	s.sim.Cut(201, 10)
-	s.sim.Cut(201, 30)
+	s.Sim.Cut(201, 10)
+	s.Sim.Cut(201, 30)
 	b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
 	s.run(time.Millisecond)
 	a := s.submit(200, "a", "k")
 	d, _ := s.done(200, a)
 	want(t, d, store.Committed)
-	for _, id := range s.siteNodes(2) {
-		s.sim.LoseDisk(id)
-		s.sim.Restart(id)
+	for _, id := range s.SiteNodes(2) {
+		s.Sim.LoseDisk(id)
+		s.Sim.Restart(id)
 	}
 	s.run(time.Second)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.done(201, b)
 	s.run(20 * time.Second)
 	if g, _ := s.read(200, "k"); !g.Pending || g.Value.Present {
@@ -347,13 +350,13 @@ func TestLostDiskMustBeRefused(t *testing.T) {
 // the others remember all that it has to learn, up to a bound. Then they take no more.
 func TestBoundOnTransactions(t *testing.T) {
 	const bound = 5
-	s := newScript(t, func(c *Config) { c.MaxTxns = bound })
+	s := newScript(t, func(c *store.Config) { c.MaxTxns = bound })
 	s.crashSite(2)
-	crashed := s.sim.Now()
+	crashed := s.Sim.Now()
 	for n := range bound + 3 {
 		d, _ := s.done(200, s.submit(200, "a", "k"))
 		want(t, d, store.Committed)
-		if after := s.sim.Now() - crashed; (after > leastAway) != (n >= bound) {
+		if after := s.Sim.Now() - crashed; (after > leastAway) != (n >= bound) {
 			t.Errorf("transaction %d commits %v after the site went", n+1, after)
 		}
 		s.run(roundTrip)
@@ -371,13 +374,13 @@ func TestCrashAtEachWrite(t *testing.T) {
 	for _, id := range []protocol.ID{11, 22} {
 		for n := uint64(1); n <= 40; n++ {
 			for keep := range sim.Keep(3) {
-				w, err := newWorld(scenario{seed: 5, clients: 4, keys: 4})
+				w, err := newWorld(storetest.Scenario{Seed: 5, Clients: 4, Keys: 4})
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.sim.CrashInWrite(id, n, keep)
-				w.sim.After(2*time.Second, func() { w.sim.Restart(id) })
-				if err := w.play(3 * time.Second); err != nil {
+				w.Sim.CrashInWrite(id, n, keep)
+				w.Sim.After(2*time.Second, func() { w.Sim.Restart(id) })
+				if err := w.Play(3 * time.Second); err != nil {
 					t.Fatalf("server %d, write %d, kept %d: %v", id, n, keep, err)
 				}
 			}

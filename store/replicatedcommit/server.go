@@ -24,15 +24,20 @@ type (
 
 // Server is the node of one shard at one site.
 type Server struct {
-	cfg          Config
-	place        place
-	shards       map[protocol.ID]place
-	coordinators map[protocol.ID]place
+	cfg          store.Config
+	page         int // how many entries a page has at most
+	place        store.Place
+	shards       map[protocol.ID]store.Place
+	coordinators map[protocol.ID]store.Place
 	peers        []protocol.ID // the servers of the shard at other sites
 
 	admission admission
 	txns      map[store.TxnID]*record
 	done      []store.TxnID // of txns, those to forget when they are old enough
+	open      []store.TxnID // the others, in order, and some that are done or forgotten
+	// doneUpto is the time up to which all that are in txns are done, so that a start need not ask.
+	// Invariant: it is on disk, with the debts that are left of them.
+	doneUpto uint64
 	// old is the time up to which transactions that are not in txns are never voted for. Invariant:
 	// it is on disk before anybody hears of it, and does not fall.
 	old          uint64
@@ -46,6 +51,7 @@ type Server struct {
 	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
+	inquiries    map[store.TxnID]*inquiry // Invariant: of transactions that are carried out here, and not done
 	catchUp      catchUp
 	retirement   retirement
 	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
@@ -53,31 +59,31 @@ type Server struct {
 	looked       time.Duration // when there was nothing to forget to make room; 0: there was something
 	fullSaid     time.Duration // when the application was told last that there are as many as may be; 0: never
 	contrary     error         // a decision that contradicts another one
-	counts       Counts
+	counts       store.Counts
 	pace         pace // of decisions on what the server has voted for
 }
 
 // NewServer returns a server. The error names the field of the configuration that is wrong.
-func NewServer(cfg Config) (*Server, error) {
-	cfg, err := cfg.withDefaults()
+func NewServer(cfg store.Config) (*Server, error) {
+	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
+		cfg: cfg, page: maxPageEntries, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
-		debts: map[protocol.ID]*debt{}, catchUp: newCatchUp(),
+		debts: map[protocol.ID]*debt{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
-	s.shards, s.coordinators = cfg.Layout.places()
+	s.shards, s.coordinators = cfg.Layout.Places()
 	p, ok := s.shards[cfg.ID]
 	if !ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no shard of a site that takes part", cfg.ID)
 	}
 	s.place = p
-	for _, i := range cfg.Layout.unfenced() {
-		if i != p.site {
-			s.peers = append(s.peers, cfg.Layout.Sites[i].Shards[p.index])
+	for _, i := range cfg.Layout.Unfenced() {
+		if i != p.Site {
+			s.peers = append(s.peers, cfg.Layout.Sites[i].Shards[p.Index])
 		}
 	}
 	return s, nil
@@ -110,8 +116,11 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		all = append(all, r)
 	}
+	s.startDone(env, all)
 	for _, r := range all { // how often they are asked about depends on how many there are
-		s.watch(env, r)
+		if !r.done {
+			s.watch(env, r)
+		}
 	}
 	s.startDebts(env)
 	s.startCatchUp(env)
@@ -126,7 +135,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 // refuse ends the server's part, until it is started again.
 func (s *Server) refuse(env *protocol.Env[Message], why string) {
 	s.admission.refused = why
-	env.Send(protocol.App, Refused{Reason: why})
+	env.Send(protocol.App, store.Refused{Reason: why})
 }
 
 // Receive implements protocol.Node.
@@ -138,12 +147,12 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	case Welcome:
 		s.onWelcome(env, from, m)
 		return
-	case StatusQuery:
+	case store.StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
 		}
 		return
-	case Retire:
+	case store.Retire:
 		if from == protocol.App {
 			s.onRetire(env)
 		}
@@ -153,7 +162,7 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 		return
 	}
 	switch m := msg.(type) {
-	case ReadRequest:
+	case store.ReadRequest:
 		s.onRead(env, from, m)
 	case Prepare:
 		s.onPrepare(env, from, m)
@@ -220,7 +229,7 @@ func (s *Server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, i
 
 // fits tells whether shards name a transaction that this one has a part of.
 func (s *Server) fits(shards []uint32) bool {
-	return s.cfg.Layout.validShards(shards) && slices.Contains(shards, uint32(s.place.index))
+	return s.cfg.Layout.ValidShards(shards) && slices.Contains(shards, uint32(s.place.Index))
 }
 
 // settledPerRoundTrip bounds how many transactions that are carried out here the server asks about
@@ -231,7 +240,7 @@ const settledPerRoundTrip = 1
 // are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
 	wait, spread := s.pace.lag(4, s.cfg.RoundTrip)<<min(r.waits, 4), s.cfg.RoundTrip
-	wait += sendTime(contentBytes(nil, r.writes)) // the client sends it to other sites, too
+	wait += store.SendTime(store.ContentBytes(nil, r.writes)) // the client sends it to other sites, too
 	per := time.Duration(settledPerRoundTrip)
 	if s.retirement.retired { // an operator waits
 		per = askedPerRoundTrip
@@ -251,6 +260,9 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 		s.watch(env, r)
 		return
 	}
+	if s.inquire(env, r) {
+		return
+	}
 	r.waits++
 	s.question(r)
 	if r.now() == Wanting {
@@ -261,7 +273,7 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 }
 
 func (s *Server) coordinator(id store.TxnID) protocol.ID {
-	return s.cfg.Layout.coordinator(s.place.site, id)
+	return s.cfg.Layout.Coordinator(s.place.Site, id)
 }
 
 // onForget is told that all servers have carried out a decision, or all but some that are owed it
@@ -275,10 +287,9 @@ func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget
 		r.but = slices.DeleteFunc(r.but, func(id protocol.ID) bool { return !slices.Contains(m.But, id) })
 		return
 	}
-	r.done = true
+	s.finish(env, r)
 	s.owe(env, r, m.But)
-	env.Stop(resolveTimer{r.id})
-	s.done = append(s.done, r.id)
+	delete(s.inquiries, r.id)
 }
 
 // retain forgets what is old and done, now and then.

@@ -12,15 +12,15 @@ import (
 )
 
 // status asks a server how it does.
-func (s *script) status(server protocol.ID) ServerStatus {
+func (s *script) status(server protocol.ID) store.ServerStatus {
 	s.t.Helper()
 	s.ref++
 	n := len(s.answers[server])
-	s.sim.Deliver(server, StatusQuery{Ref: s.ref})
-	if err := s.sim.RunUntil(time.Second, func() bool { return len(s.answers[server]) > n }); err != nil {
+	s.Sim.Deliver(server, store.StatusQuery{Ref: s.ref})
+	if err := s.Sim.RunUntil(time.Second, func() bool { return len(s.answers[server]) > n }); err != nil {
 		s.t.Fatal(err)
 	}
-	st, ok := s.answers[server][n].(ServerStatus)
+	st, ok := s.answers[server][n].(store.ServerStatus)
 	if !ok || st.Ref != s.ref {
 		s.t.Fatalf("server %d said %+v, asked with %d", server, s.answers[server][n], s.ref)
 	}
@@ -32,10 +32,10 @@ func (s *script) status(server protocol.ID) ServerStatus {
 // site is back.
 func TestStatus(t *testing.T) {
 	s := newScript(t, nil)
-	shard := s.layout.shardOf("k")
-	server := s.layout.Sites[0].Shards[shard]
+	shard := s.Layout.ShardOf("k")
+	server := s.Layout.Sites[0].Shards[shard]
 	idle := s.status(server)
-	if diff := cmp.Diff(ServerStatus{Shard: shard, Admitted: true, Old: idle.Old}, idle); diff != "" {
+	if diff := cmp.Diff(store.ServerStatus{Shard: shard, Admitted: true, Old: idle.Old}, idle); diff != "" {
 		t.Errorf("of an idle server (-want +got):\n%s", diff)
 	}
 	s.crashSite(2)
@@ -51,16 +51,16 @@ func TestStatus(t *testing.T) {
 	oldest := blocked[0]
 	s.run(5 * roundTrip)
 	s.ref++
-	s.sim.Deliver(201, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: oldest.Time, Client: 1}})
+	s.Sim.Deliver(201, store.Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: oldest.Time, Client: 1}})
 	s.run(roundTrip * 3 / 4)
 	st := s.status(server)
 	if st.Old <= idle.Old {
 		t.Error("nothing gets old")
 	}
 	st.Old = 0
-	want := ServerStatus{
+	want := store.ServerStatus{
 		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
-		Counts: Counts{Accepted: 1, Refused: ByReason{store.Locked: 1}},
+		Counts: store.Counts{Accepted: 1, Refused: store.ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {
 		t.Errorf("while two wait (-want +got):\n%s", diff)
@@ -80,7 +80,7 @@ func TestStatusOfACopy(t *testing.T) {
 	want(t, d, store.Committed)
 	s.settle()
 	s.newEpoch(false)
-	newcomer := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	newcomer := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
 	if st := s.status(newcomer); !st.Syncing || st.Copied != 0 || st.Needed != 2 || st.Counts.CopiedValues != 0 {
 		t.Errorf("in the beginning: %+v", st)
 	}
@@ -94,19 +94,19 @@ func TestStatusOfACopy(t *testing.T) {
 func TestStatusOfNoPart(t *testing.T) {
 	s := newScript(t, nil)
 	s.crashSite(1)
-	s.sim.LoseDisk(11)
-	s.sim.Restart(11)
-	s.sim.Cut(31, 11)
+	s.Sim.LoseDisk(11)
+	s.Sim.Restart(11)
+	s.Sim.Cut(31, 11)
 	s.run(roundTrip)
 	if st := s.status(11); st.Admitted || st.Refused != "" {
 		t.Errorf("with nobody to ask: %+v", st)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.run(time.Second)
 	if st := s.status(11); st.Admitted || st.Refused == "" {
 		t.Errorf("with another's disk: %+v", st)
 	}
-	s.sim.Deliver(200, StatusQuery{Ref: 1}) // which is no question to a client
+	s.Sim.Deliver(200, store.StatusQuery{Ref: 1}) // which is no question to a client
 	s.run(time.Second)
 	if len(s.answers[200]) > 0 {
 		t.Errorf("a client said %v", s.answers[200])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -83,7 +84,7 @@ type newcomer struct {
 
 // neededSources returns how many servers a newcomer copies. What the lost one was needed to commit
 // was voted for by majority-1 others at least, one of which is among them.
-func neededSources(l Layout) int { return len(l.Sites) - l.majority() + 1 }
+func neededSources(l store.Layout) int { return len(l.Sites) - l.Majority() + 1 }
 
 // behind tells whether the server may not vote yes or answer reads yet.
 func (s *Server) behind() bool { return s.newcomer.syncing }
@@ -92,7 +93,7 @@ func (s *Server) behind() bool { return s.newcomer.syncing }
 func (s *Server) startSync(env *protocol.Env[Message], newDisk bool) {
 	n := &s.newcomer
 	n.sources, n.looks = map[protocol.ID]*source{}, map[store.TxnID]*look{}
-	if newDisk && s.cfg.Layout.Sites[s.place.site].Since > 0 {
+	if newDisk && s.cfg.Layout.Sites[s.place.Site].Since > 0 {
 		env.Put([]byte(syncKey), []byte{1})
 		n.syncing = true
 	} else if _, ok := env.Get([]byte(syncKey)); ok {
@@ -166,7 +167,18 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
+	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
+}
+
+// sharing returns how many sources are copied at the same time: they share one pace, as it is the
+// newcomer that has the work with all of them, and the computers' disks.
+func (s *Server) sharing() (n int) {
+	for _, src := range s.newcomer.sources { //pure:ok a sum is the same in any order
+		if src.stage != copied && src.pace.least != 0 {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 // takeValues puts values that another server holds into the key space, if they are newer than what
@@ -176,8 +188,8 @@ func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
 	for _, kv := range all {
 		s.counts.CopiedValues++
 		s.counts.CopiedBytes += uint64(len(kv.Key) + len(kv.Value.Bytes))
-		if s.cfg.applied != nil {
-			s.cfg.applied(kv.Key, kv.Value)
+		if s.cfg.Applied != nil {
+			s.cfg.Applied(kv.Key, kv.Value)
 		}
 		version := held[kv.Key]
 		if kv.Key < from || kv.Key > upto {
@@ -225,7 +237,7 @@ func (s *Server) validPage(m Page) bool {
 	return !slices.ContainsFunc(m.Txns, func(t SettledTxn) bool {
 		return t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
 	}) && !slices.ContainsFunc(m.Values, func(kv KeyValue) bool {
-		return s.cfg.Layout.shardOf(kv.Key) != s.place.index || store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
+		return s.cfg.Layout.ShardOf(kv.Key) != s.place.Index || store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 type (
-	// Look asks a shard of another site what it knows of a transaction. Other than Ask it changes
+	// Look asks another shard's server what it knows of a transaction. Other than Ask it changes
 	// nothing.
 	Look struct{ ID store.TxnID }
 
@@ -67,9 +67,9 @@ func (s *Server) look(env *protocol.Env[Message], id store.TxnID) {
 		delete(s.newcomer.looks, id)
 		return
 	}
-	for _, i := range s.cfg.Layout.unfenced() {
+	for _, i := range s.cfg.Layout.Unfenced() {
 		for _, shard := range l.shards {
-			if to := s.cfg.Layout.Sites[i].Shards[shard]; i != s.place.site && !l.seen[to] {
+			if to := s.cfg.Layout.Sites[i].Shards[shard]; i != s.place.Site && !l.seen[to] {
 				env.Send(to, Look{id})
 			}
 		}
@@ -95,9 +95,13 @@ func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
 }
 
 func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
+	if q := s.inquiries[m.ID]; q != nil {
+		s.onInquired(env, q, from, m)
+		return
+	}
 	l := s.newcomer.looks[m.ID]
 	p, ok := s.shards[from]
-	if l == nil || !ok || p.site == s.place.site || !slices.Contains(l.shards, uint32(p.index)) {
+	if l == nil || !ok || p.Site == s.place.Site || !slices.Contains(l.shards, uint32(p.Index)) {
 		return
 	}
 	switch m.State {
@@ -116,7 +120,7 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 
 // maybeSeen refuses a transaction once all others know of no decision.
 func (s *Server) maybeSeen(env *protocol.Env[Message], id store.TxnID, l *look) {
-	if len(l.seen) == len(l.shards)*(len(s.cfg.Layout.unfenced())-1) {
+	if len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) {
 		s.endLookWith(env, id, l, No)
 	}
 }

@@ -18,7 +18,7 @@ func (s *script) cut(from, to []protocol.ID) {
 	for _, a := range from {
 		for _, b := range to {
 			if a != b {
-				s.sim.Cut(a, b)
+				s.Sim.Cut(a, b)
 			}
 		}
 	}
@@ -30,7 +30,7 @@ var scriptClients = []protocol.ID{200, 201, 202}
 func (s *script) newEpoch(fence bool) {
 	s.t.Helper()
 	for _, id := range scriptClients {
-		s.sim.Crash(id, sim.KeepNone)
+		s.Sim.Crash(id, sim.KeepNone)
 	}
 	if err := s.replace(change{[]int{2}, fence}); err != nil {
 		s.t.Fatal(err)
@@ -41,22 +41,22 @@ func (s *script) newEpoch(fence bool) {
 // Whoever copies the third would not have it.
 func TestCopiesOfEnoughSites(t *testing.T) {
 	s := newScript(t, nil)
-	a, b := s.siteNodes(0), s.siteNodes(1)
+	a, b := s.SiteNodes(0), s.SiteNodes(1)
 	s.cut(append(slices.Clone(a), 200), b)
-	s.cut(s.siteNodes(2), b)
+	s.cut(s.SiteNodes(2), b)
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Committed)
 	s.run(roundTrip)
 
 	s.newEpoch(false)
 	s.run(roundTrip * 3 / 2) // until the new site is admitted
-	s.cut(a, append(append(slices.Clone(b), s.siteNodes(2)...), 201))
+	s.cut(a, append(append(slices.Clone(b), s.SiteNodes(2)...), 201))
 	s.cut(b, a)
 	s.run(2 * time.Second)
 	if g, _ := s.read(201, "k"); g.OK || g.Value.Present {
 		t.Errorf("the others say %+v", g)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.settle()
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
 		t.Errorf("k is %+v", g)
@@ -67,19 +67,19 @@ func TestCopiesOfEnoughSites(t *testing.T) {
 // content, which a has. Who copies both before a hears of it has it from neither.
 func TestCopiesOfWhatIsDecided(t *testing.T) {
 	s := newScript(t, nil)
-	a, b := s.layout.Sites[0], s.layout.Sites[1]
-	s.sim.Cut(200, 20)
-	s.sim.Cut(30, 10)
+	a, b := s.Layout.Sites[0], s.Layout.Sites[1]
+	s.Sim.Cut(200, 20)
+	s.Sim.Cut(30, 10)
 	s.cut(a.Shards, b.Shards)
-	s.cut(s.siteNodes(2), b.Shards)
+	s.cut(s.SiteNodes(2), b.Shards)
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Committed)
 	s.run(roundTrip / 2)
 
 	s.newEpoch(false)
-	s.cut([]protocol.ID{10}, append(s.siteNodes(1), s.siteNodes(2)...))
-	n := s.layout.Sites[2]
-	others := append(s.siteNodes(1), s.siteNodes(2)...)
+	s.cut([]protocol.ID{10}, append(s.SiteNodes(1), s.SiteNodes(2)...))
+	n := s.Layout.Sites[2]
+	others := append(s.SiteNodes(1), s.SiteNodes(2)...)
 	s.cut(a.Coordinators, others)
 	s.cut(others, a.Coordinators)
 	s.cut(append(slices.Clone(b.Coordinators), n.Coordinators...), a.Shards)
@@ -89,7 +89,7 @@ func TestCopiesOfWhatIsDecided(t *testing.T) {
 	if g, _ := s.read(201, "k"); g.OK || g.Value.Present {
 		t.Errorf("the others say %+v", g)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.settle()
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
 		t.Errorf("k is %+v", g)
@@ -101,24 +101,24 @@ func TestCopiesOfWhatIsDecided(t *testing.T) {
 // for it by now, and so would a newcomer that does not know that it was aborted.
 func TestNewcomersRemember(t *testing.T) {
 	s := newScript(t, nil)
-	s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
+	s.cut([]protocol.ID{200, 202, 10, 30}, s.SiteNodes(1))
 	s.ref++
-	s.sim.Deliver(202, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
+	s.Sim.Deliver(202, store.Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.Sim.Now()), Client: 1}})
 	s.run(roundTrip * 3 / 4)
 	d, _ := s.done(200, s.submit(200, "refused", "k"))
 	want(t, d, store.Aborted)
 	s.run(roundTrip / 2)
 
 	s.newEpoch(false)
-	n := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
-	if err := s.sim.RunUntil(2*time.Second, func() bool { st := s.sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
+	n := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
+	if err := s.Sim.RunUntil(2*time.Second, func() bool { st := s.Sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
 		t.Fatal(err)
 	}
-	others := append(append(s.siteNodes(1), s.siteNodes(2)...), 201)
-	s.cut(s.siteNodes(0), others)
-	s.cut(others, s.siteNodes(0))
+	others := append(append(s.SiteNodes(1), s.SiteNodes(2)...), 201)
+	s.cut(s.SiteNodes(0), others)
+	s.cut(others, s.SiteNodes(0))
 	s.ref++
-	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	s.Sim.Deliver(201, store.Query{Ref: s.ref, Txn: d.Txn})
 	again, _ := s.done(201, s.ref)
 	if got := again.Outcome.Verdict; got != store.Aborted {
 		t.Errorf("it is %v", again.Outcome)
@@ -130,27 +130,27 @@ func TestNewcomersRemember(t *testing.T) {
 func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 	for _, fence := range []bool{true, false} {
 		s := newScript(t, nil)
-		s.sim.Cut(201, 10)
-		s.sim.Cut(201, 30)
+		s.Sim.Cut(201, 10)
+		s.Sim.Cut(201, 30)
 		s.submit(201, "b", "k") // which b alone hears of, so that it refuses the other one
 		s.run(time.Millisecond)
-		s.sim.Cut(10, 20)
-		s.sim.Cut(30, 20)
+		s.Sim.Cut(10, 20)
+		s.Sim.Cut(30, 20)
 		d, _ := s.done(200, s.submit(200, "a", "k"))
 		want(t, d, store.Committed)
 		s.run(roundTrip / 2)
 
 		s.newEpoch(fence)
-		s.cut(s.siteNodes(0), s.siteNodes(1))
+		s.cut(s.SiteNodes(0), s.SiteNodes(1))
 		s.run(roundTrip * 3 / 2) // until a new site is admitted
-		s.cut(s.siteNodes(0), s.siteNodes(2))
-		err := s.sim.Run(5 * time.Second)
+		s.cut(s.SiteNodes(0), s.SiteNodes(2))
+		err := s.Sim.Run(5 * time.Second)
 		if err == nil {
-			s.sim.Heal()
-			err = s.sim.RunUntil(time.Minute, s.quiet)
+			s.Sim.Heal()
+			err = s.Sim.RunUntil(time.Minute, s.Quiet)
 		}
 		if err == nil {
-			err = s.equalSites()
+			err = s.EqualSites()
 		}
 		if err != nil {
 			t.Errorf("fenced %v: %v", fence, err)
@@ -166,7 +166,7 @@ func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 // copied this server, which has to be done with the transaction first.
 func TestForgottenWhileANewcomerCopies(t *testing.T) {
 	for _, isNew := range []bool{false, true} {
-		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
+		cfg := store.Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
 		if isNew {
 			cfg.Layout.Sites[2].Since = 1
 		}
@@ -208,18 +208,18 @@ func TestCopyInPages(t *testing.T) {
 	b.Delete(all[7])
 	_, writes := b.Accesses()
 	s.ref++
-	s.sim.Deliver(200, Submit{Ref: s.ref, Writes: writes})
+	s.Sim.Deliver(200, store.Submit{Ref: s.ref, Writes: writes})
 	d, _ := s.done(200, s.ref)
 	want(t, d, store.Committed)
 	s.settle()
 
 	s.newEpoch(false)
-	server := s.layout.Sites[2].Shards[0]
+	server := s.Layout.Sites[2].Shards[0]
 	pages := 0
 	for s.status(server).Syncing {
 		s.run(3 * roundTrip)
-		s.sim.Crash(server, sim.KeepAll)
-		s.sim.Restart(server)
+		s.Sim.Crash(server, sim.KeepAll)
+		s.Sim.Restart(server)
 		s.run(roundTrip)
 		if pages++; pages == 2 {
 			d, _ := s.done(200, s.submit(200, "y", all[:100]...))
@@ -245,13 +245,13 @@ func TestLostDiskOfANewcomer(t *testing.T) {
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
 	want(t, d, store.Committed)
 	s.newEpoch(false)
-	server := s.layout.Sites[2].Shards[0]
+	server := s.Layout.Sites[2].Shards[0]
 	s.run(roundTrip * 3 / 2)
 	if st := s.status(server); !st.Syncing || !st.Admitted || st.Needed != 2 || st.Copied != 0 {
 		t.Fatalf("a newcomer: %+v", st)
 	}
-	s.sim.LoseDisk(server)
-	s.sim.Restart(server)
+	s.Sim.LoseDisk(server)
+	s.Sim.Restart(server)
 	s.run(time.Second)
 	if st := s.status(server); st.Admitted || !strings.Contains(st.Refused, "knows another disk") {
 		t.Errorf("with another disk: %+v", st)
@@ -265,12 +265,12 @@ func TestEpochWhileANewcomerCopies(t *testing.T) {
 	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
 	want(t, d, store.Committed)
 	s.newEpoch(false)
-	server := s.layout.Sites[2].Shards[0]
+	server := s.Layout.Sites[2].Shards[0]
 	s.run(roundTrip * 3 / 2)
 	for _, id := range scriptClients {
-		s.sim.Crash(id, sim.KeepNone)
+		s.Sim.Crash(id, sim.KeepNone)
 	}
-	s.layout.Sites[2].Since = 0
+	s.Layout.Sites[2].Since = 0
 	if err := s.replace(change{}); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestEpochWhileANewcomerCopies(t *testing.T) {
 	if st := s.status(server); st.Syncing {
 		t.Errorf("in the end: %+v", st)
 	}
-	s.cut(s.siteNodes(0), []protocol.ID{201})
+	s.cut(s.SiteNodes(0), []protocol.ID{201})
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
 		t.Errorf("k is %+v", g)
 	}
@@ -290,20 +290,20 @@ func TestEpochWhileANewcomerCopies(t *testing.T) {
 // TestEpochs: a server does not start with an epoch that is over, and does with the right one.
 func TestEpochs(t *testing.T) {
 	s := newScript(t, nil)
-	s.epoch = 3
-	s.sim.Crash(11, sim.KeepAll)
-	s.sim.Restart(11)
+	s.Epoch = 3
+	s.Sim.Crash(11, sim.KeepAll)
+	s.Sim.Restart(11)
 	s.run(time.Second)
-	s.epoch = 2
-	s.sim.Crash(11, sim.KeepAll)
-	s.sim.Restart(11)
+	s.Epoch = 2
+	s.Sim.Crash(11, sim.KeepAll)
+	s.Sim.Restart(11)
 	s.run(time.Second)
 	if st := s.status(11); !strings.Contains(st.Refused, "started with epoch 2, and its disk is of epoch 3") {
 		t.Errorf("with an old epoch: %+v", st)
 	}
-	s.epoch = 3
-	s.sim.Crash(11, sim.KeepAll)
-	s.sim.Restart(11)
+	s.Epoch = 3
+	s.Sim.Crash(11, sim.KeepAll)
+	s.Sim.Restart(11)
 	s.run(time.Second)
 	if st := s.status(11); st.Refused != "" || !st.Admitted || st.Epoch != 3 {
 		t.Errorf("with the right one: %+v", st)

@@ -85,7 +85,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
 	size := 0
 	for k, b := range env.Scan([]byte(txnPrefix+p.From), afterPrefix(txnPrefix)) {
-		if p.Scanned > 0 && (p.Scanned == s.cfg.page || size+len(k)+len(b) > maxPageBytes) {
+		if p.Scanned > 0 && (p.Scanned == s.page || size+len(k)+len(b) > maxPageBytes) {
 			p.Next = string(k[len(txnPrefix):])
 			return
 		}
@@ -97,9 +97,9 @@ func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
 // addValues fills a page with values that were written by transactions later than since, of which
 // there may be few among many.
 func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
-	most, count, scan, scanBytes := maxPageBytes, s.cfg.page, s.cfg.page, math.MaxInt
+	most, count, scan, scanBytes := maxPageBytes, s.page, s.page, math.MaxInt
 	if since > 0 {
-		most, count, scanBytes = maxOwedBytes, min(s.cfg.page, maxOwedEntries), owedScanBytes
+		most, count, scanBytes = maxOwedBytes, min(s.page, maxOwedEntries), owedScanBytes
 		scan = owedScan * count
 	}
 	size, scanned := 0, 0
@@ -133,7 +133,7 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 	p.Txns = append(p.Txns, SettledTxn{
 		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed, Old: r.tookForOld(),
 	})
-	return len(b) + contentBytes(nil, r.writes)
+	return len(b) + store.ContentBytes(nil, r.writes)
 }
 
 // afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.

@@ -45,7 +45,7 @@ func debtFields(c *wirefmt.Coder, m *Debt) {
 
 func settledFields(c *wirefmt.Coder, m *SettledTxn) {
 	store.TxnFields(c, &m.Txn)
-	shardsFields(c, &m.Shards)
+	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Commit)
 	wirefmt.Bool(c, &m.Old)
 }

@@ -21,7 +21,7 @@ type entry struct {
 	recovering bool
 	outcome    State // Undecided, Committed or Aborted
 	reason     store.Reason
-	current    []Current // while a vote of the own site's is taken: what came with it
+	current    []store.Current // while a vote of the own site's is taken: what came with it
 }
 
 // A row is what one site's shards have said.
@@ -37,7 +37,7 @@ type row struct {
 // maxClients bounds who is told the outcome of one transaction.
 const maxClients = 4
 
-func newEntry(id store.TxnID, shards []uint32, l Layout) *entry {
+func newEntry(id store.TxnID, shards []uint32, l store.Layout) *entry {
 	e := &entry{id: id, shards: shards, rows: make([]row, len(l.Sites))}
 	for i := range e.rows {
 		e.rows[i].cells = make([]State, len(shards))
@@ -74,7 +74,7 @@ func (r *row) take(i int, m Vote) {
 	}
 }
 
-func (r *row) takeSite(m SiteVote) {
+func (r *row) takeSite(m store.SiteVote) {
 	switch {
 	case r.whole != Undecided:
 	case m.Yes:

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // commitAndDie has two of three sites vote for a transaction, lose their power after a while, and
@@ -16,40 +17,40 @@ import (
 // transaction whose client was told that it is committed.
 func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err error) {
 	s := newScript(t, nil)
-	s.cut(slices.Concat(s.siteNodes(0), s.siteNodes(1)), s.siteNodes(2))
-	for _, id := range s.siteNodes(2) {
-		s.sim.Cut(200, id)
+	s.cut(slices.Concat(s.SiteNodes(0), s.SiteNodes(1)), s.SiteNodes(2))
+	for _, id := range s.SiteNodes(2) {
+		s.Sim.Cut(200, id)
 	}
-	rewrite := func(value string) Submit {
+	rewrite := func(value string) store.Submit {
 		s.ref++
-		return Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
+		return store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
 	}
-	s.sim.Deliver(200, rewrite("first"))
+	s.Sim.Deliver(200, rewrite("first"))
 	s.run(after)
-	for _, id := range slices.Concat(s.siteNodes(0), s.siteNodes(1)) {
-		s.sim.Crash(id, sim.KeepNone)
+	for _, id := range slices.Concat(s.SiteNodes(0), s.SiteNodes(1)) {
+		s.Sim.Crash(id, sim.KeepNone)
 	}
 	s.run(3 * roundTrip / 2) // until what is on its way to the client has come
 	acknowledged = slices.ContainsFunc(s.answers[200], func(m Message) bool {
-		d, ok := m.(Done)
+		d, ok := m.(store.Done)
 		return ok && d.Outcome.Verdict == store.Committed
 	})
-	for _, id := range slices.Concat(s.siteNodes(0), s.siteNodes(2)) {
-		for _, other := range append(s.siteNodes(2), s.siteNodes(0)...) {
-			s.sim.Mend(id, other)
+	for _, id := range slices.Concat(s.SiteNodes(0), s.SiteNodes(2)) {
+		for _, other := range append(s.SiteNodes(2), s.SiteNodes(0)...) {
+			s.Sim.Mend(id, other)
 		}
 	}
 	s.restartSite(0)
 	s.run(roundTrip)
 	again := rewrite("second")
-	s.sim.Deliver(202, again)
+	s.Sim.Deliver(202, again)
 	second, _ := s.done(202, again.Ref)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.restartSite(1)
-	if err := s.sim.RunUntil(time.Minute, s.quiet); err != nil {
-		return acknowledged, fmt.Errorf("%v: %s", err, s.unquiet())
+	if err := s.Sim.RunUntil(time.Minute, s.Quiet); err != nil {
+		return acknowledged, fmt.Errorf("%v: %s", err, s.Unquiet())
 	}
-	if err := s.equalSites(); err != nil {
+	if err := s.EqualSites(); err != nil {
 		return acknowledged, err
 	}
 	g, _ := s.read(201, "k")
@@ -82,14 +83,14 @@ func TestTwoSitesCommitAndDie(t *testing.T) {
 func TestRingOfClients(t *testing.T) {
 	committed := 0
 	for seed := uint64(1); seed <= 5; seed++ {
-		w, err := newWorld(scenario{seed: seed, clients: 3, keys: 3, ring: true, faults: sim.NoFaults})
+		w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 3, Keys: 3, Ring: true, Faults: sim.NoFaults})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.play(10 * time.Second); err != nil {
+		if err := w.Play(10 * time.Second); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		committed += w.verdicts[store.Committed]
+		committed += w.Verdicts[store.Committed]
 	}
 	if committed < 100 {
 		t.Errorf("%d transactions committed", committed)
@@ -102,17 +103,17 @@ func TestAppends(t *testing.T) {
 	added := 0
 	for seed := uint64(1); seed <= 10; seed++ {
 		sc := swarm(seed)
-		sc.appends, sc.keys = true, 3
+		sc.Appends, sc.Keys = true, 3
 		w, err := playOnce(sc)
 		if w == nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if lost := w.lostAppends(); lost != nil {
+		if lost := w.LostAppends(); lost != nil {
 			t.Errorf("seed %d: %v", seed, lost)
 		} else if err != nil && !plant.Planted() { // what is planted must show by what is lost
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		for _, all := range w.appended {
+		for _, all := range w.Appended {
 			added += len(all)
 		}
 	}

@@ -22,13 +22,13 @@ func downScript(t *testing.T) *script {
 // so that question must not be what refuses.
 func TestLateRequestBlocksNothing(t *testing.T) {
 	s := downScript(t)
-	s.sim.Cut(200, 20)
+	s.Sim.Cut(200, 20)
 	d, took := s.done(200, s.submit(200, "a", "k", "l"))
 	want := store.Committed
 	if d.Outcome.Verdict != want {
 		t.Errorf("%+v after %v, want %v", d.Outcome, took, want)
 	}
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.restartSite(2)
 	s.settle()
 }
@@ -37,14 +37,14 @@ func TestLateRequestBlocksNothing(t *testing.T) {
 // end of it to the client. Recovery must not bring it about at others.
 func TestRefusedIsNotUrged(t *testing.T) {
 	s := downScript(t)
-	s.sim.Cut(201, 20)
+	s.Sim.Cut(201, 20)
 	s.submit(201, "b", "k") // which site a alone hears of, and has it locked
 	s.run(roundTrip * 3 / 4)
 	d, _ := s.done(200, s.submit(200, "a", "k"))
 	want(t, d, store.Aborted)
 	s.run(roundTrip)
 	s.restartSite(2)
-	s.sim.Heal()
+	s.Sim.Heal()
 	s.settle()
 	if g, _ := s.read(200, "k"); string(g.Value.Bytes) == "a" {
 		t.Errorf("k is %q", g.Value.Bytes)

@@ -15,8 +15,8 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	}
 	if p, ok := s.coordinators[from]; s.isPeer(from) {
-		from = s.cfg.Layout.coordinator(s.shards[from].site, t.ID) // which wants the vote
-	} else if !ok || p.site != s.place.site {
+		from = s.cfg.Layout.Coordinator(s.shards[from].Site, t.ID) // which wants the vote
+	} else if !ok || p.Site != s.place.Site {
 		return
 	}
 	if m.ReadOnly {
@@ -24,7 +24,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	}
 	r := s.txns[t.ID]
-	var current []Current
+	var current []store.Current
 	switch {
 	case r == nil && s.behind():
 		s.lookFor(env, from, t.ID, m.Shards)
@@ -55,7 +55,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 			s.lock(r)
 			r.voted = max(env.Now, 1)
 		}
-		s.counts.voted(why)
+		s.counts.Voted(why)
 		s.save(env, r)
 		s.watch(env, r)
 	}
@@ -69,18 +69,18 @@ const maxCurrentBytes = 64 << 10
 
 // current returns what a transaction that is refused should have read, so that its client need not
 // ask.
-func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
-	var all []Current
+func (s *Server) current(env *protocol.Env[Message], t store.Txn) []store.Current {
+	var all []store.Current
 	bytes := 0
 	for _, a := range t.Reads {
-		c := Current{Key: a.Key}
+		c := store.Current{Key: a.Key}
 		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(env, a.Key, false, t.Priority) {
 			c.Locked = true
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
 		}
 		if bytes+len(c.Key)+len(c.Value.Bytes) > maxCurrentBytes {
-			c = Current{Key: a.Key, Locked: true} // too much: the client has to read it
+			c = store.Current{Key: a.Key, Locked: true} // too much: the client has to read it
 		}
 		if bytes += len(c.Key) + len(c.Value.Bytes); bytes > maxCurrentBytes {
 			break
@@ -93,8 +93,8 @@ func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 // mine tells whether all keys are the server's.
 func (s *Server) mine(t store.Txn) bool {
 	l := s.cfg.Layout
-	return !slices.ContainsFunc(t.Reads, func(a store.Read) bool { return l.shardOf(a.Key) != s.place.index }) &&
-		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.shardOf(w.Key) != s.place.index })
+	return !slices.ContainsFunc(t.Reads, func(a store.Read) bool { return l.ShardOf(a.Key) != s.place.Index }) &&
+		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.ShardOf(w.Key) != s.place.Index })
 }
 
 // validate votes on a transaction that only reads: it is serialized here and now, and nothing need
@@ -109,7 +109,7 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	if v.Reason != store.NoReason {
 		v.State = No
 	}
-	s.counts.voted(v.Reason)
+	s.counts.Voted(v.Reason)
 	switch {
 	case v.State == Yes:
 		s.unreserveAll(env, t.Reads, nil, t.Priority)
@@ -133,13 +133,13 @@ func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.r
 func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 	p, ok := s.coordinators[from]
 	r := s.txns[m.ID]
-	if !ok || p.site != s.place.site || r == nil || !r.known || r.state != Yes {
+	if !ok || p.Site != s.place.Site || r == nil || !r.known || r.state != Yes {
 		return
 	}
-	if int(m.Site) >= len(s.cfg.Layout.Sites) || int(m.Site) == s.place.site || s.cfg.Layout.Sites[m.Site].Fenced {
+	if int(m.Site) >= len(s.cfg.Layout.Sites) || int(m.Site) == s.place.Site || s.cfg.Layout.Sites[m.Site].Fenced {
 		return
 	}
-	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.index], Prepare{
+	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.Index], Prepare{
 		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true, Hold: true,
 	})
 }
@@ -166,7 +166,7 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	default:
 		r = s.unprepared(env, m.ID, m.Shards)
 		r.reason = store.Fenced
-		s.counts.voted(store.Fenced)
+		s.counts.Voted(store.Fenced)
 		s.save(env, r)
 		s.watch(env, r)
 	}
@@ -203,7 +203,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		}
 		s.decide(env, r, state)
 		s.watch(env, r)
-	case (r.state == Yes || r.state == No) && m.Old && p.site != s.place.site:
+	case (r.state == Yes || r.state == No) && m.Old && p.Site != s.place.Site:
 	case r.state == Yes || r.state == No:
 		if m.Old {
 			r.reason = store.Old

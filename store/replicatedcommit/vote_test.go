@@ -19,7 +19,7 @@ func TestRefusalOfMuch(t *testing.T) {
 	s := newScript(t, nil)
 	var keys []store.Key // of one shard, in order
 	for c := 'a'; len(keys) < 3; c++ {
-		if k := store.Key(c); s.layout.shardOf(k) == 0 {
+		if k := store.Key(c); s.Layout.ShardOf(k) == 0 {
 			keys = append(keys, k)
 		}
 	}
@@ -29,7 +29,7 @@ func TestRefusalOfMuch(t *testing.T) {
 	want(t, d, store.Committed)
 	s.run(time.Second)
 	s.ref++
-	s.sim.Deliver(201, Submit{Ref: s.ref, Reads: []store.Read{{Key: keys[0]}, {Key: keys[1]}, {Key: keys[2]}}})
+	s.Sim.Deliver(201, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: keys[0]}, {Key: keys[1]}, {Key: keys[2]}}})
 	d, _ = s.done(201, s.ref)
 	want(t, d, store.Aborted)
 	got := map[store.Key]string{}
@@ -44,16 +44,16 @@ func TestRefusalOfMuch(t *testing.T) {
 // TestRefusalIsToldOnce: a site's refusal has what the first of its shards that refuses has said.
 // Nothing of it is kept, nor what other shards say later.
 func TestRefusalIsToldOnce(t *testing.T) {
-	co, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 2)})
+	co, err := NewCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
-	give := func(from protocol.ID, m Message) (told []SiteVote) {
+	give := func(from protocol.ID, m Message) (told []store.SiteVote) {
 		env.Begin(time.Hour)
 		co.Receive(env, from, m)
 		for _, e := range env.Out {
-			if v, ok := e.Msg.(SiteVote); ok && e.To == 99 {
+			if v, ok := e.Msg.(store.SiteVote); ok && e.To == 99 {
 				told = append(told, v)
 			}
 		}
@@ -63,16 +63,16 @@ func TestRefusalIsToldOnce(t *testing.T) {
 	keys := [2]store.Key{}
 	for i := 0; keys[0] == "" || keys[1] == ""; i++ {
 		k := store.Key(fmt.Sprint("k", i))
-		keys[l.shardOf(k)] = k
+		keys[l.ShardOf(k)] = k
 	}
 	txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Reads: []store.Read{{Key: min(keys[0], keys[1])}, {Key: max(keys[0], keys[1])}}, Writes: []store.Write{{Key: keys[0]}}}
-	request := CommitRequest{Txn: txn}
+	request := store.CommitRequest{Txn: txn}
 	if told := give(99, request); len(told) != 0 {
 		t.Fatalf("it tells %v", told)
 	}
 	refusal := func(k store.Key) Vote {
-		c := Current{Key: k, Value: store.Value{Version: store.Version{Time: 7}, Present: true, Bytes: make([]byte, maxCurrentBytes)}}
-		return Vote{ID: txn.ID, State: No, Reason: store.StaleRead, Current: []Current{c}}
+		c := store.Current{Key: k, Value: store.Value{Version: store.Version{Time: 7}, Present: true, Bytes: make([]byte, maxCurrentBytes)}}
+		return Vote{ID: txn.ID, State: No, Reason: store.StaleRead, Current: []store.Current{c}}
 	}
 	told := give(11, refusal(keys[0]))
 	if len(told) != 1 || len(told[0].Current) != 1 || told[0].Current[0].Key != keys[0] {

@@ -11,18 +11,11 @@ import (
 // Codec returns the codec of the messages between nodes. There are no records: all that is durable
 // is in the key space.
 func Codec() protocol.Codec[Message] {
-	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(clientKinds(), serverKinds(), admissionKinds(), syncKinds())...)
+	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(store.RequestKinds(), serverKinds(), admissionKinds(), syncKinds())...)
 }
 
 func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[Message] {
 	return wirefmt.NewKind[Message](tag, fields)
-}
-
-func clientKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{
-		kind(1, readRequestFields), kind(2, readReplyFields), kind(3, commitRequestFields), kind(4, siteVoteFields), kind(5, decidedFields),
-		kind(6, busyFields),
-	}
 }
 
 func serverKinds() []wirefmt.Kind[Message] {
@@ -37,47 +30,9 @@ func admissionKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{kind(34, helloFields), kind(35, welcomeFields)}
 }
 
-func readRequestFields(c *wirefmt.Coder, m *ReadRequest) {
-	wirefmt.Uint(c, &m.Ref)
-	wirefmt.String(c, &m.Key)
-	store.PriorityFields(c, &m.Priority)
-}
-
-func readReplyFields(c *wirefmt.Coder, m *ReadReply) {
-	wirefmt.Uint(c, &m.Ref)
-	store.ValueFields(c, &m.Value)
-	wirefmt.Bool(c, &m.Pending)
-	wirefmt.Uint(c, &m.Hint)
-	wirefmt.Bool(c, &m.Queued)
-}
-
-func commitRequestFields(c *wirefmt.Coder, m *CommitRequest) {
-	store.TxnFields(c, &m.Txn)
-	wirefmt.Bool(c, &m.Recover)
-	wirefmt.Bool(c, &m.Firm)
-	wirefmt.Bool(c, &m.Hold)
-}
-
-func siteVoteFields(c *wirefmt.Coder, m *SiteVote) {
-	store.VersionFields(c, &m.ID)
-	shardsFields(c, &m.Shards)
-	wirefmt.Bool(c, &m.Yes)
-	reasonFields(c, &m.Reason)
-	wirefmt.Uint(c, &m.Hint)
-	wirefmt.List(c, &m.Current, 6, currentFields)
-}
-
-func decidedFields(c *wirefmt.Coder, m *Decided) {
-	store.VersionFields(c, &m.ID)
-	wirefmt.Enum(c, &m.Verdict, 0, store.Aborted, "verdict")
-	reasonFields(c, &m.Reason)
-}
-
-func busyFields(c *wirefmt.Coder, m *Busy) { store.VersionFields(c, &m.ID) }
-
 func prepareFields(c *wirefmt.Coder, m *Prepare) {
 	store.TxnFields(c, &m.Txn)
-	shardsFields(c, &m.Shards)
+	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.ReadOnly)
 	wirefmt.Bool(c, &m.Firm)
 	wirefmt.Bool(c, &m.Hold)
@@ -86,14 +41,14 @@ func prepareFields(c *wirefmt.Coder, m *Prepare) {
 func voteFields(c *wirefmt.Coder, m *Vote) {
 	store.VersionFields(c, &m.ID)
 	stateFields(c, &m.State)
-	reasonFields(c, &m.Reason)
+	store.ReasonFields(c, &m.Reason)
 	wirefmt.Uint(c, &m.Hint)
-	wirefmt.List(c, &m.Current, 6, currentFields)
+	wirefmt.List(c, &m.Current, 6, store.CurrentFields)
 }
 
 func askFields(c *wirefmt.Coder, m *Ask) {
 	store.VersionFields(c, &m.ID)
-	shardsFields(c, &m.Shards)
+	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Fence)
 }
 
@@ -104,7 +59,7 @@ func urgeFields(c *wirefmt.Coder, m *Urge) {
 
 func decideFields(c *wirefmt.Coder, m *Decide) {
 	store.VersionFields(c, &m.ID)
-	shardsFields(c, &m.Shards)
+	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Commit)
 	wirefmt.Bool(c, &m.Old)
 }
@@ -118,9 +73,9 @@ func forgetFields(c *wirefmt.Coder, m *Forget) {
 
 func resolveFields(c *wirefmt.Coder, m *Resolve) {
 	store.VersionFields(c, &m.ID)
-	shardsFields(c, &m.Shards)
+	store.ShardsFields(c, &m.Shards)
 	stateFields(c, &m.State)
-	reasonFields(c, &m.Reason)
+	store.ReasonFields(c, &m.Reason)
 }
 
 func fetchFields(c *wirefmt.Coder, m *Fetch) { store.VersionFields(c, &m.ID) }
@@ -142,18 +97,6 @@ func welcomeFields(c *wirefmt.Coder, m *Welcome) {
 	wirefmt.Uint(c, &m.Disk)
 	wirefmt.Uint(c, &m.Mark)
 	wirefmt.Uint(c, &m.Start)
-}
-
-func shardsFields(c *wirefmt.Coder, shards *[]uint32) { wirefmt.List(c, shards, 1, wirefmt.Uint32) }
-
-func currentFields(c *wirefmt.Coder, m *Current) {
-	wirefmt.String(c, &m.Key)
-	wirefmt.Bool(c, &m.Locked)
-	store.ValueFields(c, &m.Value)
-}
-
-func reasonFields(c *wirefmt.Coder, reason *store.Reason) {
-	wirefmt.Enum(c, reason, 0, store.Overloaded, "reason")
 }
 
 func stateFields(c *wirefmt.Coder, state *State) { wirefmt.Enum(c, state, 0, Gone, "state") }

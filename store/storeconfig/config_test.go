@@ -78,7 +78,7 @@ func TestMistakesInAStore(t *testing.T) {
 		},
 		{
 			storeStart + "\"sites\": [" + siteA + ",\n" + strings.NewReplacer("h:", "g:", `"name": "a"`, `"name": "b"`).Replace(siteA) + `]}`,
-			`f:2: sites: replicatedcommit: site "b": the number 1 is another site's`,
+			`f:2: sites: store: site "b": the number 1 is another site's`,
 		},
 	} {
 		s := &Store{}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store"
 )
 
 // Fenced returns the store's next epoch, in which a site does not take part any more.
@@ -42,8 +42,8 @@ func (s *Store) Replaced(site string, by Site) (*Store, error) {
 	for _, other := range s.Sites {
 		by.Number = max(by.Number, other.Number+1) // the highest one is never given up without a higher one
 	}
-	if by.Number > replicatedcommit.MaxSiteNumber {
-		return nil, fmt.Errorf("all %d numbers of sites have been used", replicatedcommit.MaxSiteNumber)
+	if by.Number > store.MaxSiteNumber {
+		return nil, fmt.Errorf("all %d numbers of sites have been used", store.MaxSiteNumber)
 	}
 	by.nameMachines()
 	for _, m := range lost.Machines {

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/internal/rcnode"
-	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/transport"
 )
 
@@ -169,9 +169,9 @@ func absent(name, complaint string) error {
 }
 
 // writeMachines issues the certificates of a site's machines, and writes their files.
-func writeMachines(dir string, ca *configfile.Authority, t replicatedcommit.Topology, site Site) error {
+func writeMachines(dir string, ca *configfile.Authority, t store.Topology, site Site) error {
 	for _, m := range site.Machines {
-		ids, err := rcnode.Members(t, m.Name)
+		ids, err := machine.Members(t, m.Name)
 		if err != nil {
 			return err
 		}

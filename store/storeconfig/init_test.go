@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/transport"
 )
 
@@ -62,7 +62,7 @@ func TestInit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := rcnode.Members(topology, name)
+		ids, err := machine.Members(topology, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,17 +6,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store"
 )
 
 // A Store is the file that all machines and clients of a store have in common: what it consists of,
 // and where that is.
 type Store struct {
-	Cluster   string `json:"cluster"`
-	Epoch     uint64 `json:"epoch"`
-	Shards    int    `json:"shards"`
-	Sites     []Site `json:"sites"`
+	Cluster string `json:"cluster"`
+	Epoch   uint64 `json:"epoch"`
+	Shards  int    `json:"shards"`
+	Sites   []Site `json:"sites"`
+	// Protocol is how the sites agree: one of package catalog's, empty for the first of them.
+	Protocol  string `json:"protocol,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
@@ -26,9 +29,10 @@ type Store struct {
 	Left []string `json:"left,omitempty"`
 
 	times times
+	proto store.Protocol
 }
 
-// times are a store's durations; 0 is the default of package replicatedcommit.
+// times are a store's durations; 0 is the default of package store.
 type times struct{ roundTrip, retain, maxAhead time.Duration }
 
 // A Site is a datacentre with a whole copy of the store.
@@ -60,13 +64,16 @@ func ReadStore(name string) (*Store, error) {
 	return s, nil
 }
 
+// StoreProtocol returns the protocol that the file names.
+func (s *Store) StoreProtocol() store.Protocol { return s.proto }
+
 // Topology returns the sites as the protocol's packages want them.
-func (s *Store) Topology() replicatedcommit.Topology {
-	t := replicatedcommit.Topology{Epoch: s.Epoch, Shards: s.Shards}
+func (s *Store) Topology() store.Topology {
+	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards}
 	for _, site := range s.Sites {
-		out := replicatedcommit.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
+		out := store.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
 		for _, m := range site.Machines {
-			out.Machines = append(out.Machines, replicatedcommit.Machine{Name: m.Name, Peers: m.Peers, Client: m.Client, Shards: m.Shards})
+			out.Machines = append(out.Machines, store.Machine{Name: m.Name, Peers: m.Peers, Client: m.Client, Shards: m.Shards})
 		}
 		t.Sites = append(t.Sites, out)
 	}
@@ -112,6 +119,10 @@ func (s *Store) check() error {
 	case s.MaxTxns < 0:
 		return configfile.Fieldf("max_txns", "%d is less than 0", s.MaxTxns)
 	}
+	var err error
+	if s.proto, err = catalog.Store(s.Protocol); err != nil {
+		return configfile.Field("protocol", err)
+	}
 	for _, f := range [...]struct {
 		field, text string
 		to          *time.Duration
@@ -153,8 +164,8 @@ func (s Site) check(at string, used map[string]string) error {
 	if !namePattern.MatchString(s.Name) {
 		return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and underscores", s.Name)
 	}
-	if s.Number < 1 || s.Number > replicatedcommit.MaxSiteNumber {
-		return configfile.Fieldf(at+".number", "it is %d; want 1 to %d, which no other site has or had", s.Number, replicatedcommit.MaxSiteNumber)
+	if s.Number < 1 || s.Number > store.MaxSiteNumber {
+		return configfile.Fieldf(at+".number", "it is %d; want 1 to %d, which no other site has or had", s.Number, store.MaxSiteNumber)
 	}
 	if len(s.Machines) == 0 {
 		return configfile.Fieldf(at+".machines", "there are none")

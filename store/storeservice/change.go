@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/internal/rcnode/epoch"
+	"github.com/foresay/foresay/store/epoch"
 	"github.com/foresay/foresay/store/storeconfig"
 )
 

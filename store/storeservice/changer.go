@@ -12,7 +12,7 @@ import (
 	"time"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/internal/rcnode/epoch"
+	"github.com/foresay/foresay/store/epoch"
 	"github.com/foresay/foresay/store/storeconfig"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -389,7 +389,7 @@ func (c *Cluster) Close() error {
 			continue
 		}
 		<-p.ended
-		if _, ok := errors.AsType[*rcnode.RefusedError](p.err); !ok && !p.left {
+		if _, ok := errors.AsType[*machine.RefusedError](p.err); !ok && !p.left {
 			errs = append(errs, p.err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/front"
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
@@ -22,7 +22,7 @@ import (
 
 // link is a client's connection as of one epoch.
 type link struct {
-	conn  *rcgrpc.Conn
+	conn  *front.Conn
 	store *storeconfig.Store
 	// closed when a machine that was asked for a later epoch has answered; nil: none is asked.
 	// Guarded by Client.mu
@@ -35,8 +35,8 @@ var _ client.Backend = (*Client)(nil)
 func (c *Client) connect(s *storeconfig.Store) (*link, error) {
 	l := &link{store: s}
 	var err error
-	l.conn, err = rcgrpc.Dial(rcgrpc.Config{
-		Topology: s.Topology(), Cluster: s.Cluster, TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
+	l.conn, err = front.Dial(front.Config{
+		Protocol: s.StoreProtocol(), Topology: s.Topology(), Cluster: s.Cluster, TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
 		Outdated: func(machine string) { c.outdated(l, machine) },
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func members(s *storeconfig.Store) (names []string) {
 
 // askLater asks a machine for the store's file, and returns it if it is of a later epoch than the
 // one that is known; nil if it is not. Clients and machines follow the store by this.
-func askLater(ctx context.Context, conn *rcgrpc.Conn, known *storeconfig.Store, machine string) (*storeconfig.Store, error) {
+func askLater(ctx context.Context, conn *front.Conn, known *storeconfig.Store, machine string) (*storeconfig.Store, error) {
 	answer, err := conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
 	if err != nil || answer.GetEpoch() <= known.Epoch {
 		return nil, err

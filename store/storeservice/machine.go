@@ -17,8 +17,8 @@ import (
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/cli/metrics"
-	"github.com/foresay/foresay/internal/rcnode"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/front"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wal"
 )
@@ -42,7 +42,7 @@ type Machine struct {
 	cfg     *storeconfig.MachineConfig
 	log     *slog.Logger
 	store   *wal.Store
-	node    *rcnode.Node
+	node    *machine.Node
 	metrics net.Listener // nil: none
 	figures *figures
 	changes *changes
@@ -111,8 +111,8 @@ func (m *Machine) open(o *MachineOptions) error {
 	if !m.online {
 		change, await = nil, nil
 	}
-	m.node, err = rcnode.Open(rcnode.Config{
-		Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
+	m.node, err = machine.Open(machine.Config{
+		Protocol: m.cfg.Store.StoreProtocol(), Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
 		Disk:         func(name string) (host.Disk, error) { return waldisk.New(m.store, name) },
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
@@ -138,7 +138,7 @@ func (m *Machine) close() error {
 }
 
 // Run runs the machine until ctx ends; it then lets clients' calls end, makes durable what was
-// written, and returns nil. The error is a *rcnode.RefusedError if it must not take part.
+// written, and returns nil. The error is a *machine.RefusedError if it must not take part.
 func (m *Machine) Run(ctx context.Context) error {
 	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk", m.store.Identity().String())
 	stopping := ctx
@@ -220,10 +220,12 @@ func (m *Machine) follow(ctx context.Context) error {
 }
 
 // dialOthers connects to the other machines, as a client.
-func (m *Machine) dialOthers() (*rcgrpc.Conn, error) {
+func (m *Machine) dialOthers() (*front.Conn, error) {
 	tlsConfig, err := m.cfg.TLS.Load()
 	if err != nil {
 		return nil, err
 	}
-	return rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), Cluster: m.cfg.Store.Cluster, TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
+	return front.Dial(front.Config{
+		Protocol: m.cfg.Store.StoreProtocol(), Topology: m.cfg.Store.Topology(), Cluster: m.cfg.Store.Cluster, TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime(),
+	})
 }

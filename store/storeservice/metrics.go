@@ -18,7 +18,6 @@ import (
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/transport"
 )
 
@@ -216,7 +215,7 @@ const elsewhere = "refused elsewhere"
 
 // tellCounts adds what a shard's server has done: each count by reason from the start on, so that
 // the first of a kind is seen as a growth.
-func tellCounts(p *metrics.Page, shard string, c replicatedcommit.Counts) {
+func tellCounts(p *metrics.Page, shard string, c store.Counts) {
 	p.Counter("foresay_store_committed_transactions_total", "Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
 	p.Counter("foresay_store_accepting_votes_total", "Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)
 	p.Counter("foresay_store_copied_values_total", "Values that the shard has copied from other sites, as it took the place of another one or after it was away.", c.CopiedValues, "shard", shard)

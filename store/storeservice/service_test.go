@@ -17,8 +17,8 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
-	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -292,7 +292,7 @@ func TestLostDiskIsRefused(t *testing.T) {
 			w.start("c")
 			err := <-w.running["c"].done
 			delete(w.running, "c")
-			if refused, ok := errors.AsType[*rcnode.RefusedError](err); !ok || refused.Machine != "c" {
+			if refused, ok := errors.AsType[*machine.RefusedError](err); !ok || refused.Machine != "c" {
 				t.Errorf("the machine without its disk ended with %v, want to be refused", err)
 			}
 		}

@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 
 	"github.com/foresay/foresay/wan"
@@ -171,3 +172,12 @@ func (n *Network) forgetListener(l *listener) {
 func (n *Network) unknown(s wan.Site) error {
 	return fmt.Errorf("unknown site %q (the sites are %q)", s, n.sites)
 }
+
+// An addr is the address of a listener or of an end of a connection in memory, such as "oregon:1".
+type addr struct {
+	site wan.Site
+	port int
+}
+
+func (addr) Network() string  { return "wan" }
+func (a addr) String() string { return string(a.site) + ":" + strconv.Itoa(a.port) }

@@ -9,11 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/experiments"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/nearest"
-	"github.com/spf13/cobra"
 )
 
 // benchFlags are the flags that all experiments share.
@@ -156,3 +157,9 @@ func (f benchFlags) mode(e bench.Experiment) (bench.Mode, error) {
 	}
 	return mode, err
 }
+
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command bench.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }

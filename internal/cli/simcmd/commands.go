@@ -54,3 +54,9 @@ func (p *program) listCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON instead of a table")
 	return c
 }
+
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command sim.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }

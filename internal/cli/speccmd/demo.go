@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"sync"
 	"text/tabwriter"
+
+	"github.com/foresay/foresay/dash"
 
 	"github.com/spf13/cobra"
 
@@ -148,4 +151,21 @@ func writeDemo(w io.Writer, r *demo.Result) error {
 	fmt.Fprintln(w, "  go run ./cmd/foresay bench chain         how much it gains, by how often predictions are right")
 	fmt.Fprintln(w, "  go run ./cmd/foresay demo --svg FILE     the timeline above as a picture")
 	return nil
+}
+
+// runLiveDemo plays the demo on and on beside its dashboard.
+func (p *program) runLiveDemo(ctx context.Context, f demoFlags) error {
+	live, err := demo.NewLive(demo.LiveOptions{Seed: f.seed})
+	if err != nil {
+		return err
+	}
+	page := dash.Handler(dash.Config{
+		Control: live.Control, Collector: live.Collector, Name: "demo",
+		Authorize: func(*http.Request) error { return nil }, // who plays with it may
+	})
+	fmt.Fprintln(p.Out, "8 users buy and buy, over real gRPC between three sites of a wide-area network in this process, every second")
+	fmt.Fprintln(p.Out, "purchase with predictions. For 30 s of every 80 they often change their minds, and predictions are wrong.")
+	fmt.Fprintln(p.Out, "Interrupt to end it.")
+	f.page.Risk = "whoever opens it can switch the demo"
+	return p.ServePage(ctx, f.page, page, live.Run)
 }

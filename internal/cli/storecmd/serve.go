@@ -10,7 +10,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/heap"
-	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
 	"github.com/foresay/foresay/wal"
@@ -56,7 +56,7 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 			return replaceDamaged(cfg, err)
 		}
 		err = m.Run(ctx)
-		if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
+		if refused, ok := errors.AsType[*machine.RefusedError](err); ok {
 			if refused.Forgot {
 				return fmt.Errorf("store serve: refused: %w\n%s", refused, replaceSite(cfg))
 			}

@@ -4,6 +4,7 @@ package wiretest
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +19,16 @@ import (
 // Golden is where a package has the bytes of its messages written down.
 const Golden = "testdata/wire.golden"
 
-// Codec tests a codec on samples of all its kinds whose tags are at least first: a sample is what
-// it was when it has been encoded and decoded; nothing that is cut off is decoded; nothing else is
-// encoded; and the bytes are those of the package's file [Golden], so that a review shows when a
-// layout changes. FORESAY_UPDATE=1 writes that file. The options say how samples are compared.
+// Codec tests a codec on samples of all its kinds whose tags are at least first:
+//
+//   - a sample is what it was when it has been encoded and decoded;
+//   - nothing that is cut off is decoded, nothing that is no message encoded;
+//   - a message has one form: bytes that differ a little from a sample's are refused, or they are
+//     all that the message they stand for can be written as, so that a signature covers it;
+//   - the bytes are those of the package's file [Golden], so that a review shows when a layout
+//     changes. FORESAY_UPDATE=1 writes that file.
+//
+// The options say how samples are compared.
 func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M, options ...cmp.Option) {
 	t.Helper()
 	var golden strings.Builder
@@ -35,6 +42,9 @@ func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M
 		delete(missing, b[1])
 		fmt.Fprintf(&golden, "%T %x\n", m, b)
 		roundTrip(t, codec, m, b, append(options, cmpopts.EquateEmpty()))
+		for changed := range neighbours(b) {
+			oneForm(t, codec, changed)
+		}
 	}
 	for tag, name := range missing {
 		if tag >= first {
@@ -84,6 +94,38 @@ func compare(t *testing.T, got string) {
 	}
 }
 
+// neighbours yields bytes that differ a little from b, in the ways in which a lenient decoder would
+// still read them: other values of a byte, a byte twice or left out, and numbers that are longer
+// than they need to be. What it yields is good until it goes on.
+func neighbours(b []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		changed := make([]byte, 0, len(b)+1)
+		for i, v := range b {
+			for _, in := range [][]byte{
+				{}, {v, v}, {v, 0}, {v | 0x80, 0}, {v | 0x80, 1}, {0}, {v + 1}, {v - 1},
+				{v ^ 1<<1}, {v ^ 1<<2}, {v ^ 1<<3}, {v ^ 1<<4}, {v ^ 1<<5}, {v ^ 1<<6}, {v ^ 1<<7},
+			} {
+				changed = append(append(append(changed[:0], b[:i]...), in...), b[i+1:]...)
+				if !yield(changed) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// oneForm tests that what can be decoded has no other bytes than those that were decoded.
+func oneForm[M any](t *testing.T, codec protocol.Codec[M], b []byte) {
+	t.Helper()
+	m, err := codec.Decode(b)
+	if err != nil {
+		return
+	}
+	if again, err := codec.Append(nil, m); err != nil || !bytes.Equal(b, again) {
+		t.Errorf("%x is decoded to %#v, which is encoded to %x (%v)", b, m, again, err)
+	}
+}
+
 // Fuzz decodes anything, beginning with the samples. What can be decoded has no other bytes than
 // those that were decoded.
 func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
@@ -95,13 +137,5 @@ func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
 		}
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := codec.Decode(b)
-		if err != nil {
-			return
-		}
-		if again, err := codec.Append(nil, m); err != nil || !bytes.Equal(b, again) {
-			t.Errorf("%x is decoded to %#v, which is encoded to %x (%v)", b, m, again, err)
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { oneForm(t, codec, b) })
 }

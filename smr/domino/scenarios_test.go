@@ -1,0 +1,37 @@
+package domino
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest/talk"
+)
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read. A slot is
+// written as the time that it is, in the scenario's, and whose it is.
+func TestScenarios(t *testing.T) { talk.Play(t, Direct(), slotText) }
+
+// slotText writes slots.
+func slotText(v any) (string, bool) {
+	const began = time.Hour + 2*time.Second // clocks show an hour when a simulation begins
+	if verdict, ok := v.(Verdict); ok {
+		return [...]string{Yes: "yes", No: "no", Full: "full"}[verdict], true
+	}
+	if lane, ok := v.(Lane); ok && lane == Control {
+		return "control", true
+	}
+	s, ok := v.(smr.Slot)
+	if !ok {
+		return "", false
+	}
+	owner := fmt.Sprint(digitOf(s))
+	switch digitOf(s) {
+	case sharedDigit:
+		owner = "all"
+	case controlDigit:
+		owner = "control"
+	}
+	return fmt.Sprintf("%v/%s", (at(s) - began).Round(10*time.Microsecond), owner), true
+}

@@ -1,0 +1,10 @@
+package fastpaxos
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/smr/smrtest/talk"
+)
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, Protocol(), nil) }

@@ -1,0 +1,70 @@
+package store
+
+// What applications and their client nodes say.
+type (
+	// Get reads a key from a majority of the sites. Got answers it.
+	Get struct {
+		Ref      uint64 // of the application's choice, as in all its calls
+		Key      Key
+		Priority Priority // of a transaction that is tried again
+		// Nearest asks the nearest site only, and others if that does not answer. Got is the first
+		// answer then, which may be old.
+		Nearest bool
+	}
+
+	// Got is what a majority knows, or not OK: none answered in time.
+	Got struct {
+		Ref     uint64
+		OK      bool
+		Value   Value
+		Pending bool // somebody is about to change it, or blocks it
+		// Settled says that a majority has answered, and nobody of it is about to change the key:
+		// one who reads nothing else needs no validation.
+		Settled bool
+		Full    bool // nobody was asked: too many reads wait
+		Site    int  // whose answer was the last that was needed, by its place in the layout
+	}
+
+	// First is the first answer to a Get. It comes before Got, unless that is the same, and is a
+	// guess at it.
+	First struct {
+		Ref     uint64
+		Value   Value
+		Pending bool
+		Site    int
+	}
+
+	// Cancel says that nobody waits for the answer to a call any more. A Submit or Query is
+	// answered with what is known; a Get is not answered.
+	Cancel struct{ Ref uint64 }
+
+	// Submit commits a transaction. Done answers it.
+	Submit struct {
+		Ref      uint64
+		Priority Priority // of the first attempt; zero: this is the first
+		Reads    []Read
+		Writes   []Write
+		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before
+		// there were reads, as nobody knows which site that is.
+		Hold bool
+		// Absent are the places of sites that there is no connection to: they are away until they
+		// answer.
+		Absent []int
+	}
+
+	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers
+	// it.
+	Query struct {
+		Ref uint64
+		Txn Txn // as Done had it
+	}
+
+	// Done says how a transaction ended. Txn has its ID, and the priority for the next attempt.
+	Done struct {
+		Ref     uint64
+		Txn     Txn
+		Outcome Outcome
+		Current []Current // of an aborted one: what its reads should have been, as far as votes said
+		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
+	}
+)

@@ -1,0 +1,158 @@
+package front
+
+import (
+	"context"
+	"fmt"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+)
+
+var _ client.Backend = (*Conn)(nil)
+
+// ask gives the node a message that is made with a number, which it returns.
+func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message) (w *waiter, ref uint64) {
+	w = &waiter{first: first, answer: make(chan store.Message, 1), request: &request{}}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		close(w.answer)
+		return w, 0
+	}
+	c.last++
+	ref = c.last
+	w.request.ref = ref
+	c.waiting[ref] = w
+	c.mu.Unlock()
+	c.deliver(msg(ref))
+	return w, ref
+}
+
+// forget has nobody wait for the answer to a read any more, once it is known who was asked.
+func (c *Conn) forget(w *waiter, ref uint64) {
+	c.deliver(store.Cancel{Ref: ref})
+	c.awaitNode()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, ref)
+	c.over(w.request)
+}
+
+// Read implements client.Backend.
+func (c *Conn) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+	return c.get(ctx, store.Get{Key: key, Priority: p}, first)
+}
+
+// ReadNearest implements client.Backend.
+func (c *Conn) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+	return c.get(ctx, store.Get{Key: key, Priority: p, Nearest: true}, nil)
+}
+
+func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
+	if len(get.Key) > store.MaxKeyBytes {
+		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key), store.MaxKeyBytes)}
+	}
+	w, ref := c.ask(first, func(ref uint64) store.Message {
+		get.Ref = ref
+		return get
+	})
+	select {
+	case m, ok := <-w.answer:
+		got, _ := m.(store.Got)
+		switch {
+		case !ok:
+			return client.Answer{}, &client.UnavailableError{Key: get.Key, Err: ErrClosed}
+		case got.Full:
+			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: "too many of this client's reads wait"}
+		case !got.OK:
+			return client.Answer{}, c.unavailable(get.Key, w.request, nil)
+		}
+		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
+	case <-ctx.Done():
+		c.forget(w, ref)
+		return client.Answer{}, c.unavailable(get.Key, w.request, context.Cause(ctx))
+	}
+}
+
+// unavailable is the error of a read that too few sites have answered.
+func (c *Conn) unavailable(key store.Key, r *request, err error) error {
+	sites, why := c.missing(r)
+	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
+}
+
+// Commit implements client.Backend.
+func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
+	var absent []int
+	if len(s.Writes) > 0 {
+		absent = c.absent(ctx)
+	}
+	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) store.Message {
+		return store.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
+	})
+	switch {
+	case r == nil:
+		d.Outcome.Verdict = store.Rejected
+	case d.Outcome.Verdict == store.Unknown && c.unsent(r):
+		d.Outcome = c.refused(r, d.Outcome)
+	}
+	return d
+}
+
+// Resolve implements client.Backend.
+func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
+	d, _ := c.decide(ctx, txn, func(ref uint64) store.Message { return store.Query{Ref: ref, Txn: txn} })
+	return d
+}
+
+// decide waits for an outcome, and returns what was sent for it: nil if the connection was closed
+// before.
+func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message) (d client.Decision, sent *request) {
+	w, ref := c.ask(nil, msg)
+	var m store.Message
+	select {
+	case m = <-w.answer:
+	case <-ctx.Done():
+		c.deliver(store.Cancel{Ref: ref})
+		m = <-w.answer // what is known
+	}
+	done, ok := m.(store.Done)
+	if !ok {
+		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, nil
+	}
+	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+	if d.Outcome.Detail == "" && d.Site == "" && d.Outcome.Verdict != store.Blocked {
+		d.Outcome.Sites, d.Outcome.Detail = c.missing(w.request)
+	}
+	for _, now := range done.Current {
+		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
+	}
+	return d, w.request
+}
+
+// Stale implements client.Backend: the sites validate the reads as those of a transaction that
+// writes nothing.
+func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
+	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
+	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
+}
+
+// Status asks a machine how it is.
+func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.Status(ctx, &pb.StatusRequest{})
+		}
+	}
+	return nil, fmt.Errorf("front: no machine %q takes part", machine)
+}
+
+// Change asks a machine for a step of the agreement on the next epoch.
+func (c *Conn) Change(ctx context.Context, machine string, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.Change(ctx, r)
+		}
+	}
+	return nil, fmt.Errorf("front: no machine %q takes part", machine)
+}

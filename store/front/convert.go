@@ -1,0 +1,165 @@
+package front
+
+import (
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/gate"
+)
+
+func versionToWire(v store.Version) *pb.Version {
+	return &pb.Version{Time: v.Time, Client: uint64(v.Client)}
+}
+
+func versionFromWire(v *pb.Version) store.Version {
+	return store.Version{Time: v.GetTime(), Client: store.ClientID(v.GetClient())}
+}
+
+func priorityToWire(p store.Priority) *pb.Priority {
+	if p.IsZero() {
+		return nil
+	}
+	return &pb.Priority{Began: p.Began, Client: uint64(p.Client)}
+}
+
+func priorityFromWire(p *pb.Priority) store.Priority {
+	return store.Priority{Began: p.GetBegan(), Client: store.ClientID(p.GetClient())}
+}
+
+func commitToWire(m store.CommitRequest, epoch uint64) *pb.CommitRequest {
+	out := txnToWire(m.Txn)
+	out.Recover, out.Firm, out.Hold, out.Epoch = m.Recover, m.Firm, m.Hold, epoch
+	return out
+}
+
+// txnToWire returns what is the same for all sites that are asked to commit a transaction, and
+// however often.
+func txnToWire(t store.Txn) *pb.CommitRequest {
+	out := &pb.CommitRequest{
+		Id: versionToWire(t.ID), Priority: priorityToWire(t.Priority), Reads: make([]*pb.Read, 0, len(t.Reads)), Writes: make([]*pb.Write, 0, len(t.Writes)),
+	}
+	for _, r := range t.Reads {
+		out.Reads = append(out.Reads, &pb.Read{Key: []byte(r.Key), Version: versionToWire(r.Version)})
+	}
+	for _, w := range t.Writes {
+		out.Writes = append(out.Writes, &pb.Write{Key: []byte(w.Key), Delete: w.Delete, Value: w.Bytes})
+	}
+	return out
+}
+
+// encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded
+// again: a message has fields that it does not know as such.
+func encodedToWire(m store.CommitRequest, txn []byte, epoch uint64) *pb.CommitRequest {
+	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch}
+	out.ProtoReflect().SetUnknown(txn)
+	return out
+}
+
+func txnFromWire(m *pb.CommitRequest) store.Txn {
+	t := store.Txn{ID: versionFromWire(m.GetId()), Priority: priorityFromWire(m.GetPriority())}
+	for _, r := range m.GetReads() {
+		t.Reads = append(t.Reads, store.Read{Key: store.Key(r.GetKey()), Version: versionFromWire(r.GetVersion())})
+	}
+	for _, w := range m.GetWrites() {
+		t.Writes = append(t.Writes, store.Write{Key: store.Key(w.GetKey()), Delete: w.GetDelete(), Bytes: w.GetValue()})
+	}
+	return t
+}
+
+// gateRead and gateCommit return what the gate is asked, with a number of the service's.
+
+func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
+	return func(ref uint64) store.Message {
+		return gate.Read{Ref: ref, Key: store.Key(r.GetKey()), Priority: priorityFromWire(r.GetPriority())}
+	}
+}
+
+func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
+	return func(ref uint64) store.Message {
+		return gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold()}
+	}
+}
+
+func readToWire(m store.ReadRequest, epoch uint64) *pb.ReadRequest {
+	return &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: epoch}
+}
+
+func readFromWire(ref uint64, r *pb.ReadResponse) store.Message {
+	v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
+	return store.ReadReply{Ref: ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
+}
+
+// The wire and the store number reasons alike, which a test checks by name.
+
+func reasonToWire(r store.Reason) pb.Reason {
+	if _, ok := pb.Reason_name[int32(r)]; ok {
+		return pb.Reason(r)
+	}
+	return pb.Reason_REASON_UNSPECIFIED
+}
+
+// reasonFromWire takes what a later version may add for no reason.
+func reasonFromWire(r pb.Reason) store.Reason {
+	if _, ok := pb.Reason_name[int32(r)]; ok {
+		return store.Reason(r)
+	}
+	return store.NoReason
+}
+
+func currentToWire(all []store.Current) []*pb.Current {
+	var out []*pb.Current
+	for _, c := range all {
+		w := &pb.Current{Key: []byte(c.Key), Locked: c.Locked}
+		if !c.Locked {
+			w.Version, w.Present, w.Value = versionToWire(c.Value.Version), c.Value.Present, c.Value.Bytes
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func currentFromWire(all []*pb.Current) []store.Current {
+	var out []store.Current
+	for _, c := range all {
+		out = append(out, store.Current{
+			Key: store.Key(c.GetKey()), Locked: c.GetLocked(), Value: store.Value{Version: versionFromWire(c.GetVersion()), Present: c.GetPresent(), Bytes: c.GetValue()},
+		})
+	}
+	return out
+}
+
+func doneToWire(m gate.CommitDone) *pb.CommitResponse {
+	if !m.Known {
+		return &pb.CommitResponse{Result: &pb.CommitResponse_Vote{Vote: &pb.Vote{
+			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
+		}}}
+	}
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason)}
+	switch m.Decided.Verdict {
+	case store.Committed:
+		d.Verdict = pb.Decision_VERDICT_COMMITTED
+	case store.Aborted:
+		d.Verdict = pb.Decision_VERDICT_ABORTED
+	}
+	return &pb.CommitResponse{Result: &pb.CommitResponse_Decision{Decision: d}}
+}
+
+// doneFromWire returns the message that the coordinator would have sent to a node, or nil if the
+// answer says nothing.
+func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
+	switch r := m.GetResult().(type) {
+	case *pb.CommitResponse_Vote:
+		return store.SiteVote{
+			ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint(), Current: currentFromWire(r.Vote.GetCurrent()),
+		}
+	case *pb.CommitResponse_Decision:
+		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}
+		switch r.Decision.GetVerdict() {
+		case pb.Decision_VERDICT_COMMITTED:
+			d.Verdict = store.Committed
+		case pb.Decision_VERDICT_ABORTED:
+			d.Verdict = store.Aborted
+		}
+		return d
+	}
+	return nil
+}

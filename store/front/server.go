@@ -1,0 +1,225 @@
+package front
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/gate"
+)
+
+// Server offers a site's gate to clients. Its methods may be called concurrently.
+type Server struct {
+	pb.UnimplementedStoreServer
+
+	// Cluster is the store's name. Calls of clients that name another store are refused: without
+	// certificates nothing else tells that an address is of another one. Empty: all are taken.
+	Cluster string
+	// Epoch is that of the machine's topology. Clients that have another one are refused: they
+	// count other sites' votes.
+	Epoch uint64
+	// Deliver hands a message to the gate, as from its application. It may wait until ctx is done
+	// for the gate to have room.
+	Deliver func(ctx context.Context, msg store.Message) error
+	// Describe answers calls of Status. nil: they are not answered.
+	Describe func(ctx context.Context) (*pb.StatusResponse, error)
+
+	// Alter answers calls of Change. nil: they are not answered.
+	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
+
+	// Observe is told of each Read and Commit that a stream of calls brings when it begins. What it
+	// returns is called with the answer, or the error. nil: nobody is told.
+	Observe func(method string) (end func(resp any, err error))
+	// Stopping is closed when the machine is about to stop: streams of calls end when all calls are
+	// answered. nil: it never is.
+	Stopping <-chan struct{}
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]func(store.Message)
+}
+
+// Receive takes what the gate says to its application. It does not wait.
+func (s *Server) Receive(msg store.Message) {
+	var ref uint64
+	switch m := msg.(type) {
+	case gate.ReadDone:
+		ref = m.Ref
+	case gate.CommitDone:
+		ref = m.Ref
+	case gate.Refused:
+		ref = m.Ref
+	default:
+		return
+	}
+	if answer := s.take(ref); answer != nil {
+		answer(msg)
+	}
+}
+
+// expect returns a number for what the gate is asked. answer is called once with what it says,
+// unless that is taken back before; it must not wait.
+func (s *Server) expect(answer func(store.Message)) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	if s.waiting == nil {
+		s.waiting = map[uint64]func(store.Message){}
+	}
+	s.waiting[s.last] = answer
+	return s.last
+}
+
+func (s *Server) take(ref uint64) (answer func(store.Message)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer = s.waiting[ref]
+	delete(s.waiting, ref)
+	return answer
+}
+
+func (s *Server) observe(method string) func(any, error) {
+	if s.Observe == nil {
+		return func(any, error) {}
+	}
+	return s.Observe(method)
+}
+
+// response returns what a client is told when the gate has said something.
+func response(m store.Message) (proto.Message, error) {
+	switch m := m.(type) {
+	case gate.ReadDone:
+		v := m.Reply.Value
+		return &pb.ReadResponse{
+			Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: m.Reply.Pending, Hint: m.Reply.Hint, Queued: m.Reply.Queued,
+		}, nil
+	case gate.CommitDone:
+		return doneToWire(m), nil
+	case gate.Refused:
+		code := codes.InvalidArgument
+		switch {
+		case m.Full:
+			code = codes.ResourceExhausted
+		case m.Late:
+			code = codes.Unavailable
+		}
+		return nil, status.Error(code, m.Detail)
+	}
+	return nil, status.Errorf(codes.Internal, "the gate's answer is a %T", m)
+}
+
+// notTaken is the code of calls with which a machine has done nothing, and may do something later.
+// gRPC itself never uses it.
+const notTaken = codes.Aborted
+
+func noGate(err error) error {
+	return status.Errorf(notTaken, "the site's gate does not take calls: %s", status.Convert(err).Message())
+}
+
+// ask hands the gate a message that is made with a number, and waits for the answer to that.
+func (s *Server) ask(ctx context.Context, msg func(ref uint64) store.Message) (proto.Message, error) {
+	answer := make(chan store.Message, 1)
+	ref := s.expect(func(m store.Message) { answer <- m })
+	if err := s.Deliver(ctx, msg(ref)); err != nil {
+		s.take(ref)
+		if ctx.Err() != nil {
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+		return nil, noGate(err)
+	}
+	select {
+	case m := <-answer:
+		return response(m)
+	case <-ctx.Done():
+	}
+	if s.take(ref) != nil {
+		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = s.Deliver(brief, gate.Cancel{Ref: ref}) // else the gate has an entry for some time, and answers nobody
+	}
+	return nil, status.FromContextError(ctx.Err()).Err()
+}
+
+// clusterKey is the key of the store's name in the metadata of calls. A name may have any bytes.
+const clusterKey = "foresay-store-bin"
+
+// checkCluster refuses a call that is for another store.
+func (s *Server) checkCluster(ctx context.Context) error {
+	if named := metadata.ValueFromIncomingContext(ctx, clusterKey); s.Cluster != "" && len(named) > 0 && named[0] != s.Cluster {
+		return status.Errorf(codes.FailedPrecondition, "the client is of the store %.64q, and this machine of %q", named[0], s.Cluster)
+	}
+	return nil
+}
+
+func (s *Server) checkEpoch(epoch uint64) error {
+	if epoch != s.Epoch {
+		return status.Errorf(codes.FailedPrecondition, "the client knows the store as of epoch %d, and this machine is of epoch %d", epoch, s.Epoch)
+	}
+	return nil
+}
+
+// Read implements the service.
+func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse, error) {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	m, err := s.ask(ctx, gateRead(r))
+	if err != nil {
+		return nil, err
+	}
+	done, ok := m.(*pb.ReadResponse)
+	if !ok {
+		return nil, errMixedUp(m)
+	}
+	return done, nil
+}
+
+// Commit implements the service.
+func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitResponse, error) {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	m, err := s.ask(ctx, gateCommit(r))
+	if err != nil {
+		return nil, err
+	}
+	done, ok := m.(*pb.CommitResponse)
+	if !ok {
+		return nil, errMixedUp(m)
+	}
+	return done, nil
+}
+
+// Status implements the service.
+func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
+	if s.Describe == nil {
+		return nil, status.Error(codes.Unimplemented, "this machine does not tell its status")
+	}
+	if err := s.checkCluster(ctx); err != nil {
+		return nil, err
+	}
+	return s.Describe(ctx)
+}
+
+// Change implements the service.
+func (s *Server) Change(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
+	if s.Alter == nil {
+		return nil, status.Error(codes.Unimplemented, "this machine takes no part in changes of the store")
+	}
+	if err := s.checkCluster(ctx); err != nil {
+		return nil, err
+	}
+	return s.Alter(ctx, r)
+}
+
+func errMixedUp(m proto.Message) error {
+	return status.Errorf(codes.Internal, "the gate's answer is to another call: %T", m)
+}

@@ -1,0 +1,274 @@
+package gate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// What a gate's application asks it. Each has one answer, unless it is taken back or nobody knows.
+type (
+	// Read asks the site's shard for a key. ReadDone answers it.
+	Read struct {
+		Ref      uint64 // of the application's choice, as in all of these
+		Key      store.Key
+		Priority store.Priority
+	}
+
+	// ReadDone is what the shard says.
+	ReadDone struct {
+		Ref   uint64
+		Reply store.ReadReply
+	}
+
+	// Commit asks the site for its vote. With Recover it asks for the decision. CommitDone
+	// answers it.
+	Commit struct {
+		Ref     uint64
+		Txn     store.Txn
+		Recover bool
+		Firm    bool // as in CommitRequest
+		Hold    bool // likewise
+	}
+
+	// CommitDone is the site's vote, or the decision if that was known.
+	CommitDone struct {
+		Ref     uint64
+		Known   bool // Decided counts, not Vote
+		Vote    store.SiteVote
+		Decided store.Decided
+	}
+
+	// Cancel says that nobody waits for an answer any more.
+	Cancel struct{ Ref uint64 }
+
+	// Refused answers Read and Commit when too many wait, nobody answers, or what is
+	// asked makes no sense.
+	Refused struct {
+		Ref    uint64
+		Full   bool // nothing was done; later there may be room
+		Late   bool // later somebody may answer. What a Commit asked for may have happened.
+		Detail string
+	}
+)
+
+// Timers of a gate.
+type (
+	voteTimer struct{ ref uint64 } // how long who asked for a decision is left to wait for more than a vote
+	// how long the site is left to answer: coordinators and shards say nothing to what they cannot
+	// take
+	endTimer struct{ ref uint64 }
+)
+
+// A site has patience round trips, and times that it takes to send what is asked, to
+// answer, and longer if it is near and busy: more than clients wait, so that they repeat what
+// they ask before.
+const (
+	patience      = 8
+	leastPatience = 2 * time.Second
+)
+
+// patience is how long the site has to answer what has so many bytes.
+func (g *Gate) patience(bytes int) time.Duration {
+	return max(patience*(g.cfg.RoundTrip+store.SendTime(bytes)), leastPatience)
+}
+
+// Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the
+// site's shards and coordinators, and the answers back. It keeps nothing, and repeats nothing: its
+// clients do.
+type Gate struct {
+	cfg     store.Config
+	site    int
+	reads   map[uint64]uint64 // from numbers that shards see to Refs
+	numbers map[uint64]uint64 // and back
+	n       uint64
+	commits map[uint64]*commit       // by Ref
+	byTxn   map[store.TxnID][]uint64 // Refs, in order
+}
+
+type commit struct {
+	id      store.TxnID
+	recover bool
+	vote    *store.SiteVote
+}
+
+// New returns the gate of a site, which is a place in the layout.
+func New(cfg store.Config, site int) (*Gate, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	shards, coordinators := cfg.Layout.Places()
+	_, isShard := shards[cfg.ID]
+	_, isCoordinator := coordinators[cfg.ID]
+	switch {
+	case isShard || isCoordinator:
+		return nil, fmt.Errorf("gate: Config.ID: %d is another node of the layout", cfg.ID)
+	case site < 0 || site >= len(cfg.Layout.Sites) || cfg.Layout.Sites[site].Fenced:
+		return nil, fmt.Errorf("gate: a gate at site %d of %d, which does not take part", site, len(cfg.Layout.Sites))
+	}
+	return &Gate{
+		cfg: cfg, site: site, reads: map[uint64]uint64{}, numbers: map[uint64]uint64{},
+		commits: map[uint64]*commit{}, byTxn: map[store.TxnID][]uint64{},
+	}, nil
+}
+
+// Start implements protocol.Node.
+func (g *Gate) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+	g.n = env.Rand.Uint64() >> 1 // answers to an earlier incarnation are nobody's
+}
+
+// Receive implements protocol.Node.
+func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	site := &g.cfg.Layout.Sites[g.site]
+	switch m := msg.(type) {
+	case Read:
+		if from == protocol.App {
+			g.onRead(env, m)
+		}
+	case Commit:
+		if from == protocol.App {
+			g.onCommit(env, m)
+		}
+	case Cancel:
+		if from == protocol.App {
+			g.forget(env, m.Ref)
+		}
+	case store.ReadReply:
+		ref, ok := g.reads[m.Ref]
+		if ok && slices.Contains(site.Shards, from) {
+			g.forget(env, ref)
+			env.Send(protocol.App, ReadDone{ref, m})
+		}
+	case store.Busy:
+		if slices.Contains(site.Coordinators, from) {
+			for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+				g.forget(env, ref)
+				env.Send(protocol.App, Refused{Ref: ref, Full: true, Detail: "the site's coordinator remembers as many transactions as it may"})
+			}
+		}
+	case store.SiteVote:
+		if slices.Contains(site.Coordinators, from) {
+			g.onVote(env, m)
+		}
+	case store.Decided:
+		if slices.Contains(site.Coordinators, from) {
+			for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+				g.forget(env, ref)
+				env.Send(protocol.App, CommitDone{Ref: ref, Known: true, Decided: m})
+			}
+		}
+	}
+}
+
+// Expire implements protocol.Node.
+func (g *Gate) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case voteTimer:
+		if c := g.commits[t.ref]; c != nil && c.vote != nil {
+			g.forget(env, t.ref)
+			env.Send(protocol.App, CommitDone{Ref: t.ref, Vote: *c.vote})
+		} else if c != nil {
+			c.recover = false // the vote is enough from now on
+		}
+	case endTimer:
+		if g.forget(env, t.ref) {
+			env.Send(protocol.App, Refused{Ref: t.ref, Late: true, Detail: "nobody at the site answers"})
+		}
+	}
+}
+
+func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
+	switch {
+	case len(m.Key) > store.MaxKeyBytes:
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(m.Key), store.MaxKeyBytes)})
+		return
+	case len(g.reads) >= g.cfg.MaxWaiting:
+		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})
+		return
+	}
+	g.n++
+	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
+	env.After(g.patience(0), endTimer{m.Ref})
+	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.ShardOf(m.Key)], store.ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
+}
+
+func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
+	err := m.Txn.Validate()
+	switch {
+	case err != nil:
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: err.Error()})
+		return
+	case len(m.Txn.Reads)+len(m.Txn.Writes) == 0:
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: "a transaction that neither reads nor writes"})
+		return
+	case len(g.commits) >= g.cfg.MaxWaiting:
+		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
+		return
+	}
+	c := &commit{id: m.Txn.ID, recover: m.Recover}
+	g.commits[m.Ref] = c
+	g.byTxn[c.id] = append(g.byTxn[c.id], m.Ref)
+	env.After(g.patience(store.ContentBytes(m.Txn.Reads, m.Txn.Writes)), endTimer{m.Ref})
+	if m.Recover {
+		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
+	}
+	env.Send(g.cfg.Layout.Coordinator(g.site, c.id), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold})
+}
+
+func (g *Gate) onVote(env *protocol.Env[store.Message], m store.SiteVote) {
+	for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+		c := g.commits[ref]
+		if c.recover {
+			c.vote = &m
+			continue
+		}
+		g.forget(env, ref)
+		env.Send(protocol.App, CommitDone{Ref: ref, Vote: m})
+	}
+}
+
+// forget tells whether there was something to forget.
+func (g *Gate) forget(env *protocol.Env[store.Message], ref uint64) bool {
+	n, isRead := g.numbers[ref]
+	c := g.commits[ref]
+	if !isRead && c == nil {
+		return false
+	}
+	env.Stop(endTimer{ref})
+	if isRead {
+		delete(g.reads, n)
+		delete(g.numbers, ref)
+	}
+	if c == nil {
+		return true
+	}
+	if c.recover {
+		env.Stop(voteTimer{ref})
+	}
+	delete(g.commits, ref)
+	g.byTxn[c.id] = slices.DeleteFunc(g.byTxn[c.id], func(r uint64) bool { return r == ref })
+	if len(g.byTxn[c.id]) == 0 {
+		delete(g.byTxn, c.id)
+	}
+	return true
+}
+
+// Open returns how many calls have no answer yet.
+func (g *Gate) Open() int { return len(g.reads) + len(g.commits) }
+
+// Check implements protocol.Checked.
+func (g *Gate) Check() error {
+	n := 0
+	for _, id := range slices.SortedFunc(maps.Keys(g.byTxn), store.Version.Compare) {
+		n += len(g.byTxn[id])
+	}
+	if n != len(g.commits) || len(g.reads) != len(g.numbers) || n > g.cfg.MaxWaiting || len(g.reads) > g.cfg.MaxWaiting {
+		return fmt.Errorf("gate: gate %d: %d commits wait, listed as %d, and %d reads, listed as %d", g.cfg.ID, len(g.commits), n, len(g.reads), len(g.numbers))
+	}
+	return nil
+}

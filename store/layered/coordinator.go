@@ -1,0 +1,296 @@
+package layered
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// Coordinator is the node that has transactions prepared and decided. It forgets all with a crash:
+// servers then ask another incarnation, or another coordinator, to finish what is open.
+type Coordinator struct {
+	cfg     store.Config
+	format  *wirefmt.Format[any]
+	groups  []group // by shard
+	entries map[store.TxnID]*entry
+	calls   map[smr.CallID]call
+	last    smr.CallID
+}
+
+// entry is a transaction that the coordinator is at.
+type entry struct {
+	id      store.TxnID
+	shards  []uint32
+	clients []protocol.ID
+	votes   map[uint32]bool // who has voted yes
+	asked   bool            // the anchor is to decide
+	decided *store.Decided
+	left    map[uint32]bool // shards that have not carried out the decision
+}
+
+// call is a command of a transaction that a group is asked to execute.
+type call struct {
+	shard   uint32
+	id      store.TxnID
+	command any
+}
+
+// againTimer is when a call is made again that its group did not answer.
+type againTimer struct{ id smr.CallID }
+
+// NewCoordinator returns a coordinator. The error names the field of the configuration that is
+// wrong.
+func NewCoordinator(cfg store.Config) (*Coordinator, error) {
+	cfg, err := withDefaults(cfg)
+	if err != nil {
+		return nil, err
+	}
+	_, coordinators := cfg.Layout.Places()
+	p, ok := coordinators[cfg.ID]
+	if !ok {
+		return nil, fmt.Errorf("layered: Config.ID: %d is no coordinator of the layout", cfg.ID)
+	}
+	c := &Coordinator{cfg: cfg, format: commands(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
+	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
+		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k), RoundTrip: cfg.RoundTrip, Nearest: nearest})
+		if err != nil {
+			return nil, err
+		}
+		c.groups = append(c.groups, newGroup(k, node, c.hear))
+	}
+	return c, nil
+}
+
+// Start implements protocol.Node.
+func (c *Coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+	for k := range c.groups {
+		g := &c.groups[k]
+		g.call(env, func(in *protocol.Env[smr.Message]) { g.node.Start(in, nil) })
+	}
+}
+
+// Receive implements protocol.Node.
+func (c *Coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case grouped:
+		if int(m.Shard) < len(c.groups) && from != protocol.App {
+			c.groups[m.Shard].receive(env, from, m.Msg)
+		}
+	case store.CommitRequest:
+		c.onCommit(env, from, m)
+	case finish:
+		c.onFinish(env, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (c *Coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case groupTimer:
+		c.groups[t.shard].expire(env, t.inner)
+	case againTimer:
+		if k, ok := c.calls[t.id]; ok {
+			delete(c.calls, t.id)
+			c.ask(env, k)
+		}
+	}
+}
+
+// Broken implements protocol.Linked.
+func (c *Coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
+	for k := range c.groups {
+		c.groups[k].broken(env, from)
+	}
+}
+
+// onCommit begins a transaction, or tells what became of it.
+func (c *Coordinator) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
+	if m.Txn.Validate() != nil {
+		return
+	}
+	if e := c.entries[m.Txn.ID]; e != nil {
+		if e.decided != nil {
+			env.Send(from, *e.decided)
+		} else if !slices.Contains(e.clients, from) {
+			e.clients = append(e.clients, from)
+		}
+		return
+	}
+	if len(c.entries) >= c.cfg.MaxTxns {
+		env.Send(from, store.Busy{ID: m.Txn.ID})
+		return
+	}
+	parts, shards := split(c.cfg.Layout, m.Txn)
+	e := &entry{id: m.Txn.ID, shards: shards, clients: []protocol.ID{from}, votes: map[uint32]bool{}}
+	c.entries[e.id] = e
+	if e.id.Time > uint64(max(env.Now+c.cfg.MaxAhead, 0)) {
+		c.askAnchor(env, e, false, store.Ahead)
+		return
+	}
+	for i, k := range shards {
+		c.ask(env, call{k, e.id, prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
+	}
+}
+
+// split returns the parts of a transaction, and whose they are.
+func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
+	byShard := make([]store.Txn, len(l.Sites[0].Shards))
+	for _, r := range t.Reads {
+		p := &byShard[l.ShardOf(r.Key)]
+		p.Reads = append(p.Reads, r)
+	}
+	for _, w := range t.Writes {
+		p := &byShard[l.ShardOf(w.Key)]
+		p.Writes = append(p.Writes, w)
+	}
+	for k, p := range byShard {
+		if len(p.Reads)+len(p.Writes) > 0 {
+			p.ID, p.Priority = t.ID, t.Priority
+			parts, shards = append(parts, p), append(shards, uint32(k))
+		}
+	}
+	return parts, shards
+}
+
+// onFinish aborts a transaction that is open for long, unless its anchor knows that it is
+// committed.
+func (c *Coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
+	if c.entries[m.ID] != nil || !c.cfg.Layout.ValidShards(m.Shards) || m.ID.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
+		return
+	}
+	e := &entry{id: m.ID, shards: m.Shards, votes: map[uint32]bool{}}
+	c.entries[e.id] = e
+	c.askAnchor(env, e, false, store.Fenced)
+}
+
+func (c *Coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
+	e.asked = true
+	c.ask(env, call{e.shards[0], e.id, decide{ID: e.id, Shards: e.shards, Commit: commit, Anchor: true, Reason: why}})
+}
+
+// ask has a group execute a command.
+func (c *Coordinator) ask(env *protocol.Env[store.Message], k call) {
+	b, err := c.format.Append(nil, k.command)
+	if err != nil {
+		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	c.last++
+	c.calls[c.last] = k
+	c.groups[k.shard].receive(env, protocol.App, smr.Call{ID: c.last, Kind: smr.Execute, Command: b})
+}
+
+// hear takes what a group's client says.
+func (c *Coordinator) hear(env *protocol.Env[store.Message], msg smr.Message) {
+	m, ok := msg.(smr.Done)
+	k, mine := c.calls[m.ID]
+	if !ok || !mine {
+		return
+	}
+	if m.Outcome != smr.Committed { // whether it was executed or not, it can be again
+		env.After(c.cfg.RoundTrip, againTimer{m.ID})
+		return
+	}
+	delete(c.calls, m.ID)
+	e := c.entries[k.id]
+	r, err := c.format.Decode(m.Result)
+	res, ok := r.(result)
+	if e == nil || err != nil || !ok {
+		return
+	}
+	switch k.command.(type) {
+	case prepare:
+		c.onVote(env, e, k.shard, res)
+	case decide:
+		if e.decided == nil {
+			c.settle(env, e, k.shard, res)
+		} else {
+			c.carriedOut(env, e, k.shard)
+		}
+	case done:
+		delete(c.entries, e.id)
+	}
+}
+
+// onVote takes what a shard says about its part.
+func (c *Coordinator) onVote(env *protocol.Env[store.Message], e *entry, shard uint32, res result) {
+	if e.decided != nil || e.asked {
+		return
+	}
+	switch res.State {
+	case prepared:
+		e.votes[shard] = true
+		if len(e.votes) == len(e.shards) {
+			c.askAnchor(env, e, true, store.NoReason)
+		}
+	case forgotten:
+		if len(e.shards) == 1 {
+			c.settle(env, e, shard, res)
+		} else {
+			c.askAnchor(env, e, false, store.Old)
+		}
+	default:
+		c.settle(env, e, shard, res)
+	}
+}
+
+// settle takes the end of a transaction from a shard that knows it, tells the clients, and has the
+// other shards carry it out.
+func (c *Coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint32, res result) {
+	d := store.Decided{ID: e.id, Verdict: store.Aborted, Reason: res.Reason}
+	switch {
+	case res.State == committed:
+		d.Verdict, d.Reason = store.Committed, store.NoReason
+	case res.Reason == store.Old:
+		d.Verdict = store.Unknown // it may have been carried out everywhere, and forgotten
+	}
+	e.decided = &d
+	for _, id := range e.clients {
+		env.Send(id, d)
+	}
+	e.clients, e.left = nil, map[uint32]bool{}
+	for _, k := range e.shards {
+		if k != by {
+			e.left[k] = true
+			c.ask(env, call{k, e.id, decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0], Reason: d.Reason}})
+		}
+	}
+	c.maybeEnd(env, e)
+}
+
+// carriedOut notes that a shard has carried out the decision.
+func (c *Coordinator) carriedOut(env *protocol.Env[store.Message], e *entry, shard uint32) {
+	delete(e.left, shard)
+	c.maybeEnd(env, e)
+}
+
+// maybeEnd forgets a transaction whose shards have all carried out the decision. The anchor is told
+// first, if it remembers a commit until then.
+func (c *Coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
+	switch {
+	case len(e.left) > 0:
+	case e.decided.Verdict == store.Committed && len(e.shards) > 1:
+		c.ask(env, call{e.shards[0], e.id, done{e.id}})
+	default:
+		delete(c.entries, e.id)
+	}
+}
+
+// Check implements protocol.Checked.
+func (c *Coordinator) Check() error {
+	for id, e := range c.entries { //pure:ok any broken one is an error
+		if e.id != id || e.decided == nil && e.left != nil {
+			return fmt.Errorf("layered: coordinator %d: transaction %v is kept as %+v", c.cfg.ID, id, *e)
+		}
+	}
+	for k := range c.groups {
+		if err := c.groups[k].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

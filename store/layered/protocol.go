@@ -1,0 +1,32 @@
+package layered
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Protocol returns the layered store as a protocol of the family.
+func Protocol() store.Protocol {
+	return store.Protocol{
+		Name:           "layered",
+		Doc:            "Two-phase commit whose participants are Raft groups.",
+		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(NewServer(cfg)) },
+		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(NewCoordinator(cfg)) },
+		NewClient: func(cfg store.Config) (store.ClientNode, error) {
+			c, err := NewClient(cfg)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Codec: codec(),
+	}
+}
+
+// made returns no node with an error: not one whose pointer is nil.
+func made[N protocol.Node[store.Message]](n N, err error) (protocol.Node[store.Message], error) {
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}

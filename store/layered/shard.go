@@ -1,0 +1,288 @@
+package layered
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/store"
+)
+
+// remembered is how many decided transactions a shard remembers at least. It is the same at all
+// servers, as what they remember is.
+const remembered = 100_000
+
+// shard is what a group replicates.
+type shard struct {
+	format *wirefmt.Format[any]
+	values map[store.Key]store.Value
+	locks  map[store.Key]lock
+	txns   map[store.TxnID]*txn
+	// past are those of txns that may be forgotten, the one that was decided first first.
+	past []store.TxnID
+	// old is the time of the latest one that was forgotten. Invariant: no transaction up to it is
+	// voted for that is not in txns.
+	old     uint64
+	applied func(store.Key, store.Value) // nil: nobody
+}
+
+// lock is on a key that prepared transactions have read, or one has written.
+type lock struct {
+	writer  store.TxnID
+	readers int
+}
+
+// txn is a transaction that the shard has voted for, or knows the end of.
+type txn struct {
+	id     store.TxnID
+	state  state // Invariant: prepared, committed or aborted
+	reason store.Reason
+	shards []uint32
+	reads  []store.Read  // while it is prepared
+	writes []store.Write // likewise
+	locked bool          // Invariant: it is prepared
+	// awaited says that the shard has made the decision, and others may not know it.
+	awaited bool
+}
+
+func newShard(applied func(store.Key, store.Value)) *shard {
+	return &shard{format: commands(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{}, txns: map[store.TxnID]*txn{}, applied: applied}
+}
+
+// Apply implements smr.StateMachine.
+func (s *shard) Apply(command []byte) []byte {
+	r := result{State: aborted}
+	switch m, _ := s.format.Decode(command); m := m.(type) {
+	case prepare:
+		r = s.prepare(m)
+	case decide:
+		r = s.decide(m)
+	case done:
+		if t := s.txns[m.ID]; t != nil && t.awaited {
+			t.awaited = false
+			s.ended(t)
+		}
+	}
+	b, err := s.format.Append(nil, r)
+	if err != nil {
+		panic(fmt.Sprintf("layered: a result cannot be encoded: %v", err)) // it is of the format
+	}
+	return b
+}
+
+// prepare votes. A no is the transaction's end, here and so everywhere.
+func (s *shard) prepare(m prepare) result {
+	t := s.txns[m.Txn.ID]
+	switch {
+	case t != nil:
+		return result{t.state, t.reason}
+	case m.Txn.ID.Time <= s.old:
+		return result{forgotten, store.Old}
+	}
+	t = &txn{id: m.Txn.ID, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes}
+	s.txns[t.id] = t
+	if why := s.refuses(t); why != store.NoReason {
+		return s.end(t, false, why)
+	}
+	if m.Only {
+		return s.end(t, true, store.NoReason)
+	}
+	s.lock(t)
+	return result{State: prepared}
+}
+
+// refuses returns why the shard does not vote for a transaction.
+func (s *shard) refuses(t *txn) store.Reason {
+	for _, r := range t.reads {
+		switch {
+		case s.values[r.Key].Version != r.Version:
+			return store.StaleRead
+		case !s.locks[r.Key].writer.IsZero():
+			return store.Locked
+		}
+	}
+	for _, w := range t.writes {
+		switch l := s.locks[w.Key]; {
+		case !t.id.After(s.values[w.Key].Version):
+			return store.StaleWrite
+		case !l.writer.IsZero() || l.readers > 0:
+			return store.Locked
+		}
+	}
+	return store.NoReason
+}
+
+// lock locks the keys of a transaction that is prepared.
+func (s *shard) lock(t *txn) {
+	s.count(t, 1)
+	t.locked = true
+}
+
+// count adds the locks of a transaction, or takes them away.
+func (s *shard) count(t *txn, n int) {
+	put := func(k store.Key, l lock) {
+		if l == (lock{}) {
+			delete(s.locks, k)
+		} else {
+			s.locks[k] = l
+		}
+	}
+	for _, r := range t.reads {
+		l := s.locks[r.Key]
+		l.readers += n
+		put(r.Key, l)
+	}
+	for _, w := range t.writes {
+		l := s.locks[w.Key]
+		if l.writer = (store.TxnID{}); n > 0 {
+			l.writer = t.id
+		}
+		put(w.Key, l)
+	}
+}
+
+// decide carries out a decision, or makes it. What was decided first stands.
+func (s *shard) decide(m decide) result {
+	t := s.txns[m.ID]
+	switch {
+	case t == nil && m.ID.Time <= s.old:
+		return result{forgotten, store.Old}
+	case t == nil:
+		// Nobody has the shard's vote, so nobody has decided to commit: from now on it says no.
+		t = &txn{id: m.ID, shards: m.Shards}
+		s.txns[m.ID] = t
+		return s.end(t, false, m.Reason)
+	case t.state != prepared:
+		return result{t.state, t.reason}
+	}
+	t.awaited = m.Anchor && m.Commit && len(t.shards) > 1
+	return s.end(t, m.Commit, m.Reason)
+}
+
+// end gives a transaction its end.
+func (s *shard) end(t *txn, commit bool, why store.Reason) result {
+	t.reason = why
+	if t.state = aborted; commit {
+		t.state = committed
+		for _, w := range t.writes {
+			v := store.Value{Version: t.id, Present: !w.Delete, Bytes: w.Bytes}
+			s.values[w.Key] = v
+			if s.applied != nil {
+				s.applied(w.Key, v)
+			}
+		}
+	}
+	if t.locked {
+		s.count(t, -1)
+		t.locked = false
+	}
+	if t.reads, t.writes = nil, nil; !t.awaited {
+		s.ended(t)
+	}
+	return result{t.state, t.reason}
+}
+
+// ended lets a transaction be forgotten when enough others were decided after it.
+func (s *shard) ended(t *txn) {
+	s.past = append(s.past, t.id)
+	if len(s.past) <= remembered {
+		return
+	}
+	s.old = max(s.old, s.past[0].Time)
+	delete(s.txns, s.past[0])
+	s.past = s.past[1:]
+}
+
+// open returns the transactions whose end is not known, or not known to be known everywhere, in
+// order.
+func (s *shard) open() []*txn {
+	var out []*txn
+	for _, t := range s.txns { //pure:ok they are sorted
+		if t.state == prepared || t.awaited {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b *txn) int { return a.id.Compare(b.id) })
+	return out
+}
+
+// Read implements smr.StateMachine. Nobody asks: servers look at the values themselves.
+func (s *shard) Read([]byte) []byte { return nil }
+
+// Snapshot implements smr.StateMachine.
+func (s *shard) Snapshot(w io.Writer) error {
+	var out wirefmt.Writer
+	s.fields(out.Coder())
+	_, err := w.Write(out.Buf)
+	return err
+}
+
+// Restore implements smr.StateMachine.
+func (s *shard) Restore(r io.Reader) error {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	fresh := newShard(s.applied)
+	in := wirefmt.NewReader(bytes.Clone(b))
+	fresh.fields(in.Coder())
+	if err := in.Close(); err != nil {
+		return fmt.Errorf("layered: a snapshot: %w", err)
+	}
+	*s = *fresh
+	return nil
+}
+
+// stored is a key with its value.
+type stored struct {
+	key   store.Key
+	value store.Value
+}
+
+// fields are those of a snapshot. What is locked follows from what is prepared.
+func (s *shard) fields(c *wirefmt.Coder) {
+	var values []stored
+	var txns []*txn
+	for _, k := range slices.Sorted(maps.Keys(s.values)) {
+		values = append(values, stored{k, s.values[k]})
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.TxnID.Compare) {
+		txns = append(txns, s.txns[id])
+	}
+	wirefmt.Uint(c, &s.old)
+	wirefmt.List(c, &values, store.MinAccessBytes, func(c *wirefmt.Coder, v *stored) {
+		wirefmt.String(c, &v.key)
+		store.ValueFields(c, &v.value)
+	})
+	wirefmt.List(c, &txns, store.MinAccessBytes, txnFields)
+	wirefmt.List(c, &s.past, 2, store.VersionFields)
+	if !c.Reading() {
+		return
+	}
+	for _, v := range values {
+		s.values[v.key] = v.value
+	}
+	for _, t := range txns {
+		s.txns[t.id] = t
+		if t.state == prepared {
+			s.lock(t)
+		}
+	}
+}
+
+func txnFields(c *wirefmt.Coder, at **txn) {
+	if *at == nil {
+		*at = &txn{}
+	}
+	t := *at
+	all := store.Txn{ID: t.id, Reads: t.reads, Writes: t.writes}
+	store.TxnFields(c, &all)
+	t.id, t.reads, t.writes = all.ID, all.Reads, all.Writes
+	wirefmt.Enum(c, &t.state, prepared, aborted, "state")
+	store.ReasonFields(c, &t.reason)
+	store.ShardsFields(c, &t.shards)
+	wirefmt.Bool(c, &t.awaited)
+}

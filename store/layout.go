@@ -1,0 +1,127 @@
+package store
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Site is a datacentre with a whole copy of the store.
+type Site struct {
+	Name string
+	// Coordinators share the site's transactions: each has those that its place in the list falls
+	// to.
+	Coordinators []protocol.ID
+	// Shards are the site's servers, as many as each site has.
+	Shards []protocol.ID
+	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is
+	// not known of its votes counts as no. All nodes of the other sites must be stopped before the
+	// first one starts with a layout that says so. What that can lose is for the protocol to say.
+	Fenced bool
+	// Since is the epoch in which the site took the place of a lost one, for good; 0: it has been
+	// there from the beginning. Its servers have IDs of their own and start with empty disks. They
+	// copy the store from the others, while it goes on, before they vote or answer reads. All nodes
+	// must be stopped before the first one starts with a layout that has a site more which says so.
+	Since uint64
+}
+
+// A Layout is which nodes there are. All nodes have the same one.
+type Layout struct{ Sites []Site }
+
+// Limits of a layout.
+const (
+	MaxSites  = 15
+	maxShards = 4096
+)
+
+// Validate returns an error that names what is wrong, or nil.
+func (l Layout) Validate() error {
+	if len(l.Sites) == 0 || len(l.Sites) > MaxSites {
+		return fmt.Errorf("store: a layout of %d sites (want 1 to %d)", len(l.Sites), MaxSites)
+	}
+	if n := len(l.Unfenced()); n < l.Majority() {
+		return fmt.Errorf("store: %d of %d sites are not fenced (want %d at least)", n, len(l.Sites), l.Majority())
+	}
+	used := map[protocol.ID]bool{protocol.App: true}
+	names := map[string]bool{}
+	for _, s := range l.Sites {
+		switch {
+		case names[s.Name]:
+			return fmt.Errorf("store: two sites are called %q", s.Name)
+		case len(s.Coordinators) == 0:
+			return fmt.Errorf("store: site %q: no coordinator", s.Name)
+		case len(s.Shards) == 0 || len(s.Shards) > maxShards || len(s.Shards) != len(l.Sites[0].Shards):
+			return fmt.Errorf("store: site %q: %d shards (want 1 to %d, as many as site %q has)", s.Name, len(s.Shards), maxShards, l.Sites[0].Name)
+		}
+		names[s.Name] = true
+		for _, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {
+			for _, id := range ids {
+				if used[id] {
+					return fmt.Errorf("store: site %q: the ID %d is 0 or used twice", s.Name, id)
+				}
+				used[id] = true
+			}
+		}
+	}
+	return nil
+}
+
+// ShardOf returns the shard that a key belongs to, at every site.
+func (l Layout) ShardOf(key Key) int {
+	h := fnv.New64a()
+	h.Write([]byte(key)) // which returns no error
+	return int(h.Sum64() % uint64(len(l.Sites[0].Shards)))
+}
+
+// Coordinator returns the node that has a transaction at a site.
+func (l Layout) Coordinator(site int, id TxnID) protocol.ID {
+	all := l.Sites[site].Coordinators
+	return all[(id.Time^uint64(id.Client))%uint64(len(all))]
+}
+
+// Majority returns how many sites are enough.
+func (l Layout) Majority() int { return len(l.Sites)/2 + 1 }
+
+// Unfenced returns the sites that take part.
+func (l Layout) Unfenced() []int {
+	var sites []int
+	for i, s := range l.Sites {
+		if !s.Fenced {
+			sites = append(sites, i)
+		}
+	}
+	return sites
+}
+
+// A Place is where a node belongs: at which site of a layout, and which of that its coordinators or
+// shards it is.
+type Place struct{ Site, Index int }
+
+// Places returns the nodes of each kind, without those of fenced sites: nobody listens to them.
+func (l Layout) Places() (shards, coordinators map[protocol.ID]Place) {
+	shards, coordinators = map[protocol.ID]Place{}, map[protocol.ID]Place{}
+	for _, i := range l.Unfenced() {
+		s := l.Sites[i]
+		for j, id := range s.Shards {
+			shards[id] = Place{i, j}
+		}
+		for j, id := range s.Coordinators {
+			coordinators[id] = Place{i, j}
+		}
+	}
+	return shards, coordinators
+}
+
+// ValidShards tells whether a list of participating shards makes sense.
+func (l Layout) ValidShards(shards []uint32) bool {
+	if len(shards) == 0 || len(shards) > len(l.Sites[0].Shards) {
+		return false
+	}
+	for i, s := range shards {
+		if int(s) >= len(l.Sites[0].Shards) || i > 0 && s <= shards[i-1] {
+			return false
+		}
+	}
+	return true
+}

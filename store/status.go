@@ -1,0 +1,59 @@
+package store
+
+// What servers and coordinators, and their applications, say.
+type (
+	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus
+	// answers it, also if the server takes no part.
+	StatusQuery struct{ Ref uint64 }
+
+	// ServerStatus is what a server knows of itself.
+	ServerStatus struct {
+		Ref   uint64
+		Site  int // its place in the layout
+		Shard int
+		Epoch uint64
+		// Admitted says that the others know the server's disk. Before that it says nothing to
+		// anybody.
+		Admitted bool
+		// Syncing says that the server takes the place of a lost one and copies what the others
+		// have. Until it has, it votes for nothing and answers no reads.
+		Syncing bool
+		Copied  int    // how many servers it has copied since
+		Needed  int    // how many it has to; 0 unless Syncing
+		Refused string // why it may not take part; empty: it may
+
+		Txns         int // transactions that it remembers
+		TxnBytes     int // what keys and values of those take that are in memory with them
+		Undecided    int // of these: it has voted and knows no decision
+		Blocked      int // of these: it has asked twice or more, and nobody could say
+		Wanting      int // committed, but what they write is not known here yet
+		Locks        int // keys that are locked
+		Waiting      int // reads that wait for them
+		Reservations int // keys that are reserved for transactions that are tried again
+		Held         int // requests for a vote that wait until other transactions leave their keys
+
+		OldestUndecided TxnID   // zero: none
+		OldestBlocked   []TxnID // a few, the oldest first
+		Counts          Counts
+		Retired         bool // see Retire
+		// if so: transactions that it may have voted for and that others may not have carried out
+		Unsettled int
+		Old       uint64 // the time up to which transactions are forgotten once they are carried out everywhere
+	}
+
+	// Retire has a server vote for no transaction that it has not voted for: its site is about to
+	// leave the store, and when all that rests on its votes is carried out elsewhere nothing is lost
+	// with it. It comes from the server's application, and holds until the server is started again.
+	// ServerStatus tells how much is left.
+	Retire struct{}
+
+	// Full tells the application of a server or a coordinator that it takes no new transactions at
+	// present, as it has as many as it may remember. It comes now and then while that is so.
+	Full struct{ Transactions int }
+
+	// Refused tells a server's application that its disk may not take part, and why.
+	Refused struct {
+		Reason string
+		Forgot bool // the disk is lost, or has forgotten what it had voted: its site has to be replaced
+	}
+)

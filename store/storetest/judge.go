@@ -1,0 +1,108 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Judge looks at what clients saw and at what the sites hold.
+func (w *World) Judge() error {
+	if w.Err != nil {
+		return w.Err
+	}
+	for key, all := range w.Versions {
+		var order []store.Version
+		for v := range all {
+			order = append(order, v)
+		}
+		slices.SortFunc(order, store.Version.Compare)
+		var values []string
+		for _, v := range order {
+			values = append(values, all[v])
+		}
+		w.rec.Versions(string(key), values)
+	}
+	h, err := w.rec.Transactions()
+	if err != nil {
+		return err
+	}
+	report, err := history.CheckTransactions(h, history.StrictSerializable)
+	if err != nil {
+		return err
+	}
+	if report.Verdict() != history.OK {
+		return fmt.Errorf("not strictly serializable: %v", report)
+	}
+	if err := w.LostAppends(); err != nil {
+		return err
+	}
+	return w.EqualSites()
+}
+
+// LostAppends returns an error unless what committed transactions have added to keys is there,
+// once.
+func (w *World) LostAppends() error {
+	for _, key := range slices.Sorted(maps.Keys(w.Appended)) {
+		id := w.Layout.Sites[w.Layout.Unfenced()[0]].Shards[w.Layout.ShardOf(key)]
+		values, err := w.values(id)
+		if err != nil {
+			return err
+		}
+		there := map[string]int{}
+		for k, v := range values {
+			if k != key {
+				continue
+			}
+			for _, word := range strings.Fields(string(v.Bytes)) {
+				there[word]++
+			}
+		}
+		for _, n := range w.Appended[key] {
+			if there[strconv.Itoa(n)] != 1 {
+				return fmt.Errorf("%q has what transaction %d added, whose client was told that it is committed, %d times", key, n, there[strconv.Itoa(n)])
+			}
+		}
+	}
+	return nil
+}
+
+// EqualSites returns an error unless all sites hold the same.
+func (w *World) EqualSites() error {
+	for j := range w.Layout.Sites[0].Shards {
+		var first []byte
+		for _, i := range w.Layout.Unfenced() {
+			site := w.Layout.Sites[i]
+			values, err := w.values(site.Shards[j])
+			if err != nil {
+				return err
+			}
+			var all []byte
+			for k, v := range values {
+				all = fmt.Appendf(all, "%s=%v %t %x\n", k, v.Version, v.Present, v.Bytes)
+			}
+			if i > 0 && !bytes.Equal(first, all) {
+				return fmt.Errorf("shard %d: site %s holds\n%sand site %s\n%s", j, w.Layout.Sites[0].Name, first, site.Name, all)
+			}
+			first = all
+		}
+	}
+	return nil
+}
+
+// values returns what a server holds.
+func (w *World) values(server protocol.ID) (iter.Seq2[store.Key, store.Value], error) {
+	_, keys, err := w.Sim.Disk(server)
+	if err != nil {
+		return nil, err
+	}
+	return w.Subject.Values(w.Sim.Get(server), keys), nil
+}

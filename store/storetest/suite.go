@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// FirstSeed is that of FORESAY_SEED, or 1.
+func FirstSeed(t *testing.T) uint64 {
+	text := os.Getenv("FORESAY_SEED")
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("FORESAY_SEED: %v", err)
+	}
+	return seed
+}
+
+// Swarm returns the scenario of a seed, with a random subset of the faults.
+func Swarm(seed uint64) Scenario {
+	sc := Scenario{Seed: seed, Clients: 6, Keys: 8, Faults: sim.Swarm(seed, sim.AllFaults), Lose: seed%3 == 0, Near: seed%2 == 0}
+	if seed%10 == 7 {
+		sc.Sites = 5
+	}
+	return sc
+}
+
+// PlayOnce plays a scenario. The world is nil if there is none.
+func PlayOnce(subject Subject, sc Scenario) (*World, error) {
+	w, err := New(subject, sc)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.Play(6 * time.Second)
+}
+
+// Conformance plays so many seeds under faults; twenty of them twice. No seed may show what is not
+// strictly serializable, sites that differ in the end, an append that is lost, work that never
+// ends, or a server that is refused though its disk has lost nothing.
+func Conformance(t *testing.T, subject Subject, seeds int) {
+	const shards = 4
+	first := FirstSeed(t)
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			var verdicts [store.Rejected + 1]int
+			for i := shard; i < seeds; i += shards {
+				sc := Swarm(first + uint64(i))
+				w, err := PlayOnce(subject, sc)
+				if err != nil {
+					t.Fatalf("seed %d, faults %v: %v", sc.Seed, sc.Faults, err)
+				}
+				if len(w.Refused) > 0 {
+					t.Fatalf("seed %d, faults %v: servers whose disks lost nothing are refused: %v", sc.Seed, sc.Faults, w.Refused)
+				}
+				for i, n := range w.Verdicts {
+					verdicts[i] += n
+				}
+				if i >= 20 {
+					continue
+				}
+				if again, err := PlayOnce(subject, sc); err != nil || again.Sim.Hash() != w.Sim.Hash() {
+					_, err := sim.Twice(func(trace io.Writer) sim.Run {
+						sc.Trace = trace
+						w, err := PlayOnce(subject, sc)
+						return w.Sim.Result(err)
+					})
+					t.Fatalf("seed %d went otherwise the second time: %v", sc.Seed, err)
+				}
+			}
+			t.Log("unknown, committed, aborted, blocked, rejected: ", fmt.Sprint(verdicts))
+			if want := seeds * 10 / shards; verdicts[store.Committed] < want {
+				t.Errorf("only %d transactions committed, want %d", verdicts[store.Committed], want)
+			}
+		})
+	}
+}

@@ -1,0 +1,311 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/wan"
+)
+
+// RoundTrip is that of worlds: between any two sites.
+const RoundTrip = 100 * time.Millisecond
+
+// A Subject is the store that is tested.
+type Subject struct {
+	Protocol store.Protocol
+	// Package is the directory of the tests, for the command that plays a seed again.
+	Package string
+	// Values returns what a server holds, from its node and what is on its disk: the newest version
+	// of each key, deletions included.
+	Values func(server protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value]
+	// Left says what a server has still to do once nobody asks it for anything, empty if nothing.
+	Left func(server protocol.Node[store.Message]) string
+	// Settle is how long sites may differ when no server has anything left to do: followers may
+	// learn of a decision later than its client.
+	Settle time.Duration
+}
+
+// Layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those
+// that follow.
+func Layout(sites, shards int) store.Layout {
+	var l store.Layout
+	for i := range sites {
+		base := protocol.ID(10 * (i + 1))
+		s := store.Site{Name: string(rune('a' + i)), Coordinators: []protocol.ID{base}}
+		for j := range shards {
+			s.Shards = append(s.Shards, base+1+protocol.ID(j))
+		}
+		l.Sites = append(l.Sites, s)
+	}
+	return l
+}
+
+// A Scenario is what a world is made from.
+type Scenario struct {
+	Seed         uint64
+	Sites        int // 0 is 3
+	Shards       int // 0 is 2
+	Coordinators int // how many each site has; 0 is 1
+	Clients      int // they are the nodes 200 and following
+	Keys         int
+	Faults       sim.Faults
+	Near         bool // clients read from the nearest site, which may hold votes back
+	Hot          bool // each transaction reads and writes one key
+	Lose         bool // a site goes down for a while
+	Appends      bool // each write adds to what is there
+	Ring         bool // client i reads key i and writes the next one
+	Trace        io.Writer
+	Test         string // whose seed it is; empty: TestConformance's
+	// Configure changes the configuration of a node. nil: nothing.
+	Configure func(*store.Config)
+	// App gets what nodes say to their applications in place of the world, which then has no
+	// clients that make transactions. nil: the world.
+	App func(protocol.ID, store.Message)
+}
+
+// A World is a simulated store with clients, and what they saw. It is a test's to change.
+type World struct {
+	Subject  Subject
+	Scenario Scenario
+	Layout   store.Layout
+	Epoch    uint64
+	Places   []wan.Site // by site
+	Sim      *sim.Sim[store.Message]
+	Rand     *rand.Rand
+	Clients  []*Driver
+
+	Stopped  bool                                   // clients begin nothing new
+	Versions map[store.Key]map[store.Version]string // that servers have applied
+	// transactions whose clients were told that they are committed, by the keys that they added to
+	Appended map[store.Key][]int
+	Refused  map[protocol.ID]string // servers that may not take part, and why
+	Txns     int                    // begun
+	Verdicts [store.Rejected + 1]int
+	Blocked  []time.Duration // when those that blocked were submitted
+	Attempts int             // the most that a transaction took
+	Err      error           // the first thing that is wrong
+
+	rec history.TxnRecorder
+}
+
+// New returns a world in which nothing has happened yet.
+func New(subject Subject, sc Scenario) (*World, error) {
+	if sc.Sites == 0 {
+		sc.Sites = 3
+	}
+	if sc.Shards == 0 {
+		sc.Shards = 2
+	}
+	w := &World{
+		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
+		Versions: map[store.Key]map[store.Version]string{}, Refused: map[protocol.ID]string{}, Appended: map[store.Key][]int{},
+	}
+	for i := range w.Layout.Sites {
+		w.MoreCoordinators(&w.Layout.Sites[i])
+	}
+	app := sc.App
+	if app == nil {
+		app = w.app
+	}
+	for _, s := range w.Layout.Sites {
+		w.Places = append(w.Places, wan.Site(s.Name))
+	}
+	names := w.Places
+	var err error
+	w.Sim, err = sim.New(sim.Config[store.Message]{
+		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3, CheckEvery: 3,
+		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.Trace, TraceKeep: 300,
+		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package, cmp.Or(sc.Test, "TestConformance")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range w.Layout.Sites {
+		for _, id := range append(slices.Clone(s.Coordinators), s.Shards...) {
+			w.Add(id, names[i])
+		}
+	}
+	for i := range sc.Clients {
+		d := &Driver{world: w, ID: protocol.ID(200 + i), n: i}
+		w.Clients = append(w.Clients, d)
+		w.Add(d.ID, names[i%len(names)])
+		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, d.Next)
+	}
+	return w, w.Err
+}
+
+// Config returns that of a node.
+func (w *World) Config(id protocol.ID) store.Config {
+	c := store.Config{ID: id, Layout: w.Layout, Epoch: w.Epoch, RoundTrip: RoundTrip, Retain: 3 * time.Second, Applied: w.applied}
+	if w.Scenario.Configure != nil {
+		w.Scenario.Configure(&c)
+	}
+	return c
+}
+
+// Add adds a node of the layout, or a client.
+func (w *World) Add(id protocol.ID, site wan.Site) {
+	shards, coordinators := w.Layout.Places()
+	build := func() (protocol.Node[store.Message], error) {
+		if _, ok := shards[id]; ok {
+			return w.Subject.Protocol.NewServer(w.Config(id))
+		}
+		if _, ok := coordinators[id]; ok {
+			return w.Subject.Protocol.NewCoordinator(w.Config(id))
+		}
+		return w.Subject.Protocol.NewClient(w.Config(id))
+	}
+	if _, err := build(); err != nil {
+		w.Err = err
+		return
+	}
+	err := w.Sim.Add(sim.Node[store.Message]{ID: id, Site: site, New: func() protocol.Node[store.Message] {
+		n, _ := build()
+		return n
+	}})
+	if err != nil {
+		w.Err = err
+	}
+}
+
+// applied is the store's word on the versions of a key.
+func (w *World) applied(key store.Key, v store.Value) {
+	all := w.Versions[key]
+	if all == nil {
+		all = map[store.Version]string{}
+		w.Versions[key] = all
+	}
+	text := shown(v)
+	if old, ok := all[v.Version]; ok && old != text && w.Err == nil {
+		w.Err = fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
+	}
+	all[v.Version] = text
+}
+
+// shown is a value as it is in histories.
+func shown(v store.Value) string {
+	switch {
+	case v.Present:
+		return string(v.Bytes)
+	case v.Version.IsZero():
+		return history.Initial
+	}
+	return "deleted by " + v.Version.String()
+}
+
+func (w *World) app(from protocol.ID, msg store.Message) {
+	if r, ok := msg.(store.Refused); ok {
+		w.Refused[from] = r.Reason
+		return
+	}
+	for _, d := range w.Clients {
+		if d.ID == from {
+			d.receive(msg)
+		}
+	}
+}
+
+// Nodes returns all servers and coordinators, but for those of fenced sites.
+func (w *World) Nodes() []protocol.ID {
+	var ids []protocol.ID
+	for _, i := range w.Layout.Unfenced() {
+		ids = append(ids, w.SiteNodes(i)...)
+	}
+	return ids
+}
+
+// SiteNodes returns the servers and coordinators of a site.
+func (w *World) SiteNodes(i int) []protocol.ID {
+	s := w.Layout.Sites[i]
+	return append(slices.Clone(s.Coordinators), s.Shards...)
+}
+
+// Play runs the clients under faults for a while, heals everything, waits until nothing is left to
+// do, and judges.
+func (w *World) Play(d time.Duration) error {
+	if w.Scenario.Faults != 0 {
+		if err := w.Inject(); err != nil {
+			return err
+		}
+		var ids []protocol.ID
+		for _, c := range w.Clients {
+			ids = append(ids, c.ID)
+		}
+		if err := w.Sim.Inject(sim.Profile{Faults: w.Scenario.Faults & (sim.Skew | sim.Jump), Nodes: ids, Every: time.Second}); err != nil {
+			return err
+		}
+	}
+	if w.Scenario.Lose {
+		site := w.SiteNodes(w.Rand.IntN(len(w.Layout.Sites)))
+		w.Sim.At(d/4, func() {
+			for _, id := range site {
+				w.Sim.Crash(id, sim.Keep(w.Rand.IntN(3)))
+			}
+		})
+		w.Sim.At(d*3/4, func() {
+			for _, id := range site {
+				w.Sim.Restart(id)
+			}
+		})
+	}
+	if err := w.Sim.Run(d); err != nil {
+		return err
+	}
+	w.Sim.Heal()
+	w.Stopped = true
+	for _, id := range w.Nodes() {
+		w.Sim.Restart(id)
+	}
+	if err := w.Sim.RunUntil(3*time.Minute, w.Quiet); err != nil {
+		return fmt.Errorf("%w\n%s", err, w.Unquiet())
+	}
+	if w.Subject.Settle > 0 {
+		if err := w.Sim.Run(w.Subject.Settle); err != nil {
+			return err
+		}
+	}
+	return w.Judge()
+}
+
+// Quiet tells whether nothing is left to do.
+func (w *World) Quiet() bool { return w.Unquiet() == "" }
+
+// Unquiet says what is left to do.
+func (w *World) Unquiet() string {
+	for _, d := range w.Clients {
+		if d.Busy {
+			return fmt.Sprintf("client %d waits", d.ID)
+		}
+	}
+	for _, i := range w.Layout.Unfenced() {
+		for _, id := range w.Layout.Sites[i].Shards {
+			n := w.Sim.Get(id)
+			if n == nil {
+				return fmt.Sprintf("server %d is down", id)
+			}
+			if w.Refused[id] != "" {
+				continue
+			}
+			if left := w.Subject.Left(n); left != "" {
+				return fmt.Sprintf("server %d %s", id, left)
+			}
+		}
+	}
+	return ""
+}
+
+// MoreCoordinators gives a site as many as the scenario says.
+func (w *World) MoreCoordinators(s *store.Site) {
+	for i := 1; i < w.Scenario.Coordinators; i++ {
+		s.Coordinators = append(s.Coordinators, s.Coordinators[0]+4+protocol.ID(i))
+	}
+}
