@@ -115,12 +115,12 @@ func New(cfg Config) (*Control, error) {
 	cfg.OnRequest = slices.Clone(cfg.OnRequest)
 	c := &Control{cfg: cfg, set: make(map[string]setting)}
 	c.recent.limit, c.recent.every = max(cfg.Recent, 0), max(cfg.RecentEvery, 0)
-	c.killed.Store(KilledFromOutside())
+	c.killed.Store(killedFromOutside())
 	return c, nil
 }
 
-// KilledFromOutside reports whether the environment says that nothing speculates.
-func KilledFromOutside() bool {
+// killedFromOutside reports whether the environment says that nothing speculates.
+func killedFromOutside() bool {
 	switch strings.ToLower(strings.TrimSpace(os.Getenv(KillVariable))) {
 	case "", "0", "f", "false", "n", "no", "off":
 		return false

@@ -10,10 +10,18 @@ import (
 // it tells them. These are methods of types without a name outside, so that the documentation shows
 // an operator what is an operator's.
 type (
+	engine        struct{}
 	engineSite    Site
 	engineControl Control
 	engineRequest Request
 )
+
+// Engine returns what the engine asks of no site, Control or request in particular. It is for the
+// engine alone.
+func Engine() engine { return engine{} }
+
+// KilledFromOutside reports whether the environment says that nothing speculates.
+func (engine) KilledFromOutside() bool { return killedFromOutside() }
 
 // Engine returns the site as the engine sees it. It is for the engine alone.
 func (s *Site) Engine() *engineSite { return (*engineSite)(s) }

@@ -148,12 +148,12 @@ func Of(ctx context.Context) (*Control, *Request) {
 }
 
 // Detach returns ctx as that of no Control and no request.
-func Detach(ctx context.Context) context.Context {
+func (engine) Detach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, scopeKey{}, (*scope)(nil))
 }
 
 // OwnKey reports whether a key of context values is this package's.
-func OwnKey(key any) bool { return key == (scopeKey{}) }
+func (engine) OwnKey(key any) bool { return key == (scopeKey{}) }
 
 // Begin begins a request: calls and tasks under the returned context belong to
 // it, and tasks are the Control's. The name is that of the kind of request, such

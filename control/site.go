@@ -208,7 +208,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		cfg.Mode = ModeObserve
 	}
 	s := newSite(cfg)
-	s.killed = KilledFromOutside()
+	s.killed = killedFromOutside()
 	return s, nil
 }
 
@@ -223,8 +223,8 @@ func newSite(cfg SiteConfig) *Site {
 // Config returns the site's configuration.
 func (s *Site) Config() SiteConfig { return s.cfg }
 
-// LocalSite returns a site of calls that are a part of the program. It is for the engine alone.
-func LocalSite(cfg SiteConfig) *Site {
+// LocalSite returns a site of calls that are a part of the program.
+func (engine) LocalSite(cfg SiteConfig) *Site {
 	s := newSite(cfg)
 	s.local = true
 	return s

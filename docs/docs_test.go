@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,8 +211,14 @@ func testSources(t *testing.T) map[string]string {
 	tests := make(map[string]string)
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`)
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
+		if err != nil || d.IsDir() {
 			return err
+		}
+		if scenario, ok := strings.CutSuffix(filepath.Base(name), ".txt"); ok && filepath.Base(filepath.Dir(name)) == "scenarios" {
+			tests["TestScenarios"] += strconv.Quote(scenario) // a subtest for each
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
 		}
 		b, err := os.ReadFile(name)
 		for _, m := range function.FindAllStringSubmatch(string(b), -1) {

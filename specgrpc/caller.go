@@ -108,7 +108,7 @@ func (k *call) SameContext(a, b context.Context) driver.Sameness {
 		same = driver.PerhapsSame
 	}
 	for _, key := range k.method.looks.all() {
-		if _, internal := key.(*int); !internal && !control.OwnKey(key) && !k.Told(key) {
+		if _, internal := key.(*int); !internal && !driver.OwnKey(key) && !k.Told(key) {
 			same = max(same, driver.CompareContextValues(a.Value(key), b.Value(key)))
 		}
 	}
@@ -203,7 +203,7 @@ func (c *siteTable) appendCaller(b []byte, ctx context.Context, m *method, opts 
 		}
 	}
 	for i, key := range m.looks.all() {
-		if _, internal := key.(*int); internal || key == c.outgoing || control.OwnKey(key) {
+		if _, internal := key.(*int); internal || key == c.outgoing || driver.OwnKey(key) {
 			continue
 		}
 		v := ctx.Value(key)

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -92,6 +93,11 @@ func (l Layout) Unfenced() []int {
 		}
 	}
 	return sites
+}
+
+// Original tells whether all sites have been there from the beginning, and still are.
+func (l Layout) Original() bool {
+	return !slices.ContainsFunc(l.Sites, func(s Site) bool { return s.Fenced || s.Since > 0 })
 }
 
 // A Place is where a node belongs: at which site of a layout, and which of that its coordinators or

@@ -109,7 +109,7 @@ func OwnKey(key any) bool {
 	case laneKey, defaultsKey, handlerKey, predictingKey:
 		return true
 	}
-	return control.OwnKey(key)
+	return control.Engine().OwnKey(key)
 }
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made

@@ -244,7 +244,7 @@ func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
 func actSite() *control.Site {
-	return control.LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff, Effect: control.EffectImmediate})
+	return control.Engine().LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff, Effect: control.EffectImmediate})
 }
 
 // memo is a recorded value, or one that is being computed.

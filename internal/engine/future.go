@@ -351,7 +351,7 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 }
 
 func futureSite() *control.Site {
-	return control.LocalSite(control.SiteConfig{Name: "future", Mode: control.ModeOn, Effect: control.EffectNone})
+	return control.Engine().LocalSite(control.SiteConfig{Name: "future", Mode: control.ModeOn, Effect: control.EffectNone})
 }
 
 // futureTransport carries a call to another task.

@@ -48,7 +48,7 @@ func (t *task) killed() bool {
 	if c := t.control; c != nil {
 		return c.Killed()
 	}
-	return control.KilledFromOutside()
+	return control.Engine().KilledFromOutside()
 }
 
 // clock returns the time if somebody counts, and no time otherwise.

@@ -45,7 +45,7 @@ func (t *task) cast(l *lane, c *call) {
 // castNow starts the shadow.
 func (t *task) castNow(c *call) {
 	// What the shadow is given has no handler to answer and no request to count for.
-	base := context.WithValue(control.Detach(context.WithoutCancel(t.ctx)), handlerKey{}, (*Handler)(nil))
+	base := context.WithValue(control.Engine().Detach(context.WithoutCancel(t.ctx)), handlerKey{}, (*Handler)(nil))
 	sh := &shadow{of: t, at: c, began: time.Now(), made: make(map[spot]int)}
 	if d, ok := t.ctx.Deadline(); ok {
 		sh.ctx, sh.cancel = context.WithDeadline(base, d)

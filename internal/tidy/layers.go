@@ -42,6 +42,7 @@ func rooms() []room {
 		{pattern: "history/...", layer: contract},
 		{pattern: "predict/...", layer: contract},
 		{pattern: "internal/wirefmt/...", layer: contract},
+		{pattern: "internal/diskid/...", layer: contract},
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
 		{pattern: "internal/plainerr/...", layer: contract},

@@ -82,7 +82,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestAnswersAreWaitedFor: an answer that nobody waits for, as there was one already, fails the run.
+// TestAnswersAreWaitedFor: an answer that nobody waits for, as there was one, fails the run.
 func TestAnswersAreWaitedFor(t *testing.T) {
 	d := deployed(t, 2, deploy.Config[question]{})
 	d.Call(2, func(n uint64) question { return question{n: n} }, func(deploy.Answer[question]) {})

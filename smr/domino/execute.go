@@ -229,12 +229,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			q.next = append(q.next, w)
 			return true
 		}
-		q.held.Answered(w.queries)
-		items := make([]kit.ReadReply, len(w.queries))
-		for i, query := range w.queries {
-			items[i] = kit.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
-		}
-		kit.SendReads(env, w.from, items)
+		q.held.Answer(env, r.state, w.from, w.queries)
 		return true
 	})
 	if len(q.next) > 0 && !q.asking {

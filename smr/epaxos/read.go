@@ -142,12 +142,7 @@ func (r *Replica) onPolled(from protocol.ID, m Polled) {
 // answer answers queries from the state as it is.
 func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
 	for _, q := range all {
-		var items []kit.ReadReply
-		for _, one := range q.queries {
-			items = append(items, kit.ReadReply{ID: one.ID, Result: r.state.Read(one.Body)})
-		}
-		r.reads.held.Answered(q.queries)
-		kit.SendReads(env, q.from, items)
+		r.reads.held.Answer(env, r.state, q.from, q.queries)
 	}
 }
 

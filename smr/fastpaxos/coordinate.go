@@ -35,7 +35,8 @@ type leading struct {
 	accepts  []Placed          // to be proposed at the end of the call
 	news     []Placed          // decided in this call
 	suggest  []kit.Entry
-	reads    reads
+	reads    kit.Rounds
+	looked   int // beats since something was asked for reads
 }
 
 // tally is how the members have voted in a slot.

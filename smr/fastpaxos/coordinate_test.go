@@ -93,7 +93,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		}
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
-			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top}})
+			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.Round(), c.top}})
 		}
 		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
 		if answered != c.answered {
@@ -107,13 +107,16 @@ func TestReadsAskAMajority(t *testing.T) {
 func TestPhaseOneComesFirst(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
-	r.lead.reads.waiting = []read{{from: 77}}
+	r.lead.reads.Take(env, r.cfg, 77, []kit.Query{{ID: 1}}, 0)
 	lead(t, r, env, disk, Vote{Slot: 5, Era: newEra(0, 2), Entry: work(1)})
 	if r.open != 6 || r.lead.tallies[5] == nil || !r.lead.tallies[5].classic {
 		t.Errorf("a vote in slot 5 was found, and slots from %d on are open", r.open)
 	}
-	if q := r.lead.reads.waiting; len(q) != 1 || q[0].slot != 5 {
-		t.Errorf("queries wait: %+v, want one for slot 5", q)
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head: r.head(r.promised), Round: r.lead.reads.Round()}})
+	}
+	if r.lead.reads.Round() == 0 || !r.lead.reads.Waiting() {
+		t.Errorf("queries were asked for %d times, and wait: %v; want them to wait for slot 5", r.lead.reads.Round(), r.lead.reads.Waiting())
 	}
 }
 

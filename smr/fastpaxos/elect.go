@@ -213,16 +213,16 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 		}
 	}
 	l.start = max(l.end, r.state.Applied())
-	for i := range l.reads.waiting {
-		// what was chosen by votes of earlier eras is not above
-		l.reads.waiting[i].slot = max(l.reads.waiting[i].slot, l.start)
-	}
+	l.reads.Again(l.start) // what was chosen by votes of earlier eras is not above
 	r.open = 0
 	if !l.classic {
 		r.open, r.openFor = l.start+1, r.state.Generation()
 	}
 	r.silent = 0
 	r.beat(env)
+	if l.reads.Next() {
+		r.look(env)
+	}
 	r.propose(env, 0)
 	r.execute(env)
 }

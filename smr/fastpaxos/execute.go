@@ -154,15 +154,15 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if r.state.Applied() <= m.Applied {
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
-		return
-	}
 	if m.Applied >= r.base && m.Generation != 0 {
 		var items []Placed
 		for s := m.Applied + 1; s <= r.state.Applied(); s++ {
 			items = append(items, Placed{s, r.cell(s).value})
 		}
 		r.tellParts(env, from, items)
+		return
+	}
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
 		return
 	}
 	r.progress.SendState(env, from, r.state, nil, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))

@@ -53,8 +53,8 @@ func plants() []plant.Bug {
 			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n\t}\n",
 		},
 		{
-			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/24",
-			Old: "|| !w.known ||", New: "|| !w.known && !MUTANT ||",
+			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
+			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n",
 		},
 		{
 			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 )
 
@@ -120,20 +122,6 @@ func NewAdmission(cfg smr.ReplicaConfig, state *State) *Admission {
 	}
 }
 
-// NeededWelcomes returns how many of the n-1 other members of a new group must say that they know
-// no other disk of a replica's.
-//
-// With f = (n-1)/2 lost disks at once, the replica's own is one, and f-1 others may have forgotten:
-// the k that said yes to the earlier disk, less f-1, and the k that say yes now must share a
-// member, so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
-func NeededWelcomes(n int) int {
-	if n <= 1 {
-		return 0
-	}
-	f := (n - 1) / 2
-	return (n-1+max(f-1, 0))/2 + 1
-}
-
 // Start reads what is on the disk, which is blank if the log is empty, and begins to ask if there
 // is need. It is called before the replica does anything else.
 func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
@@ -142,21 +130,17 @@ func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
 	}
 	a.readMarks(env)
 	a.began = DiskMark{env.NextIndex(), max(env.Rand.Uint64(), 1)}
-	if b, ok := env.Get([]byte(selfKey)); ok {
-		r := wirefmt.NewReader(b)
-		a.own, a.admitted, a.refused = Incarnation(r.Uint()), r.Bool(), r.String()
-		if err := r.Close(); err != nil {
-			a.refuse(env, fmt.Sprintf("the replica's identity on disk cannot be read: %v", err))
-			return
-		}
-	} else {
-		if !blankLog {
-			a.refuse(env, "the disk has a log but no identity: a part of it was lost. Add a replica with an empty disk and another ID instead")
-			return
-		}
-		for a.own == 0 {
-			a.own = Incarnation(env.Rand.Uint64())
-		}
+	id, found, err := diskid.Read(env, selfKey)
+	a.own, a.admitted, a.refused = Incarnation(id.Disk), id.Joined, id.Refused
+	switch {
+	case err != nil:
+		a.refuse(env, fmt.Sprintf("the replica's %v", err))
+		return
+	case !found && !blankLog:
+		a.refuse(env, "the disk has a log but no identity: a part of it was lost. Add a replica with an empty disk and another ID instead")
+		return
+	case !found:
+		a.own = Incarnation(diskid.New(env.Rand).Disk)
 		a.save(env)
 	}
 	if a.refused != "" {
@@ -289,11 +273,7 @@ func (a *Admission) readPeer(key, value []byte) {
 }
 
 func (a *Admission) save(env *protocol.Env[smr.Message]) {
-	var w wirefmt.Writer
-	w.Uint(uint64(a.own))
-	w.Bool(a.admitted)
-	w.String(a.refused)
-	env.Put([]byte(selfKey), w.Buf)
+	diskid.Identity{Disk: uint64(a.own), Joined: a.admitted, Refused: a.refused}.Write(env, selfKey)
 }
 
 func (a *Admission) bind(env *protocol.Env[smr.Message], id protocol.ID, b binding) {
@@ -374,7 +354,7 @@ func (a *Admission) maybeAdmit(env *protocol.Env[smr.Message]) {
 	case member && disk != 0 && disk != a.own:
 		a.refuse(env, fmt.Sprintf("replica %d was added with another disk. Add one with an empty disk and another ID instead", a.self))
 	case a.admitted:
-	case member && disk == a.own, member && !a.join && len(a.agreed) >= NeededWelcomes(len(a.members)):
+	case member && disk == a.own, member && !a.join && len(a.agreed) >= quorum.FirstDisk(len(a.members)):
 		a.admitted = true
 		a.save(env)
 		a.mark(env)

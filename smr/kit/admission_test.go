@@ -3,7 +3,6 @@ package kit
 import (
 	"fmt"
 	"iter"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,44 +12,6 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
-
-// TestNeededWelcomesIsExact tries all sets: those that said yes to the first disk, those of them
-// that lost their own disks since, and those that are asked by the second disk. For each size of a
-// group the number is the smallest with which somebody always knows.
-func TestNeededWelcomesIsExact(t *testing.T) {
-	for n := 2; n <= 7; n++ {
-		k := NeededWelcomes(n)
-		if k > n-1 {
-			t.Errorf("n = %d: %d are needed of %d others", n, k, n-1)
-		}
-		if !alwaysKnown(n, k) {
-			t.Errorf("n = %d: two disks can both hear yes from %d others", n, k)
-		}
-		if k > 1 && alwaysKnown(n, k-1) {
-			t.Errorf("n = %d: %d others are more than needed", n, k)
-		}
-	}
-	for n, want := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 3} {
-		if got := NeededWelcomes(n); got != want {
-			t.Errorf("n = %d: %d, want %d", n, got, want)
-		}
-	}
-}
-
-func alwaysKnown(n, k int) bool {
-	others := uint(1)<<(n-1) - 1
-	lost := max((n-1)/2-1, 0) // with the replica's own that is what the group tolerates
-	for yes := uint(0); yes <= others; yes++ {
-		for forgot := uint(0); forgot <= others; forgot++ {
-			for asked := uint(0); asked <= others; asked++ {
-				if bits.OnesCount(yes) == k && bits.OnesCount(forgot) <= lost && bits.OnesCount(asked) == k && yes&^forgot&asked == 0 {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
 
 // cluster is a group of nothing but admissions: what they send is delivered in any order, more than
 // once or never, and disks are lost.

@@ -63,9 +63,9 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 // MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:
 // what fills slots without commands takes room too. If a snapshot is whole, ok is true, and the
 // protocol forgets what was decided up to the slot that is returned: an eighth of what is new
-// stays, for replicas that lag a little, or what those need that are being sent a state, by out.
-// After an error of the state machine the log stays, and the next command tries again.
-func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, out Transfers, front func() []byte) (to smr.Slot, ok bool) {
+// stays, for replicas that lag a little, and what is behind the states that are being sent. After an
+// error of the state machine the log stays, and the next command tries again.
+func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent Transfers, front func() []byte) (to smr.Slot, ok bool) {
 	long := len(j.records) >= cfg.SnapshotEvery && j.written >= cfg.SnapshotEvery/4
 	if s.Saving() || j.executed < cfg.SnapshotEvery && !long && s.Fullness(cfg.LogBytes) < 1 || s.Applied() == j.snapshot {
 		return 0, false
@@ -76,16 +76,16 @@ func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfi
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.saved(cfg, s, out, done, err)
+	return j.saved(cfg, s, sent, done, err)
 }
 
 // ContinueSave goes on with a snapshot at a SaveTimer. What it returns is MaybeSave's.
-func (j *Journal) ContinueSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, out Transfers) (to smr.Slot, ok bool) {
+func (j *Journal) ContinueSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent Transfers) (to smr.Slot, ok bool) {
 	done, err := s.ContinueSave(env)
-	return j.saved(cfg, s, out, done, err)
+	return j.saved(cfg, s, sent, done, err)
 }
 
-func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, out Transfers, done bool, err error) (to smr.Slot, ok bool) {
+func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, sent Transfers, done bool, err error) (to smr.Slot, ok bool) {
 	if !done || err != nil {
 		return 0, false
 	}
@@ -95,7 +95,7 @@ func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, out Transfers, done boo
 	}
 	j.snapshot = s.Saved()
 	j.executed, j.written = j.executed-j.saving.executed, j.written-j.saving.written
-	return s.HeldCut(out, j.snapshot-stays, cfg.LogBytes), true
+	return s.HeldCut(sent, j.snapshot-stays, cfg.LogBytes), true
 }
 
 // Cut forgets the records that are not needed once all up to a slot is in a snapshot. What records

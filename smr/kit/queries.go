@@ -29,6 +29,16 @@ func (h *HeldQueries) Take(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig
 	return true
 }
 
+// Answer answers queries from the state as it is.
+func (h *HeldQueries) Answer(env *protocol.Env[smr.Message], s *State, to protocol.ID, queries []Query) {
+	h.Answered(queries)
+	items := make([]ReadReply, len(queries))
+	for i, q := range queries {
+		items[i] = ReadReply{ID: q.ID, Result: s.Read(q.Body)}
+	}
+	SendReads(env, to, items)
+}
+
 // Answered notes that queries were answered.
 func (h *HeldQueries) Answered(queries []Query) {
 	h.count -= len(queries)

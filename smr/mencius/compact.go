@@ -33,14 +33,14 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
-		return
-	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
 		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
 			r.admission.Send(env, from, Decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
 			return
 		}
+	}
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+		return
 	}
 	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }

@@ -121,7 +121,7 @@ func (r *Replica) enter(env *protocol.Env[smr.Message]) {
 		}
 	}
 	clear(r.mine)
-	r.reads.again()
+	r.reads.Again(0)
 	r.soon(env)
 }
 

@@ -79,9 +79,8 @@ func plants() []plant.Bug {
 			Old: "\treturn r.state.Applied() + window\n", New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
 		},
 		{
-			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/4",
-			Old: "\t\tslot, ok := q.answer(w.round, quorum.Majority(len(r.epoch.members)))\n",
-			New: "\t\tslot, ok := q.answer(w.round, quorum.Majority(len(r.epoch.members)))\n\t\tif MUTANT {\n\t\t\tslot, ok = 0, true\n\t\t}\n",
+			Name: "reads ask nobody", Dir: dir, Test: "TestReadsWaitForTheNextEpoch",
+			Old: "\tvoters := r.epoch.members\n", New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
 		},
 		{
 			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",

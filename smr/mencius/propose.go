@@ -45,7 +45,7 @@ func busy(m kit.Request) kit.Busy {
 
 // soon proposes when what has come up by now was taken, so that it travels and is written together.
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.waiting && (len(r.queue) > 0 || r.reads.asking()) {
+	if !r.waiting && (len(r.queue) > 0 || r.reads.Due()) {
 		r.waiting = true
 		env.After(kit.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
 	}

@@ -69,7 +69,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Look:
 		r.onLook(env, from, m)
 	case Seen:
-		r.onSeen(env, member, m)
+		r.onSeen(env, from, m)
 	}
 	about, ok := msg.(placed)
 	if !ok {

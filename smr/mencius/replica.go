@@ -33,7 +33,8 @@ type Replica struct {
 	mine     map[Pos]kit.Entry // what was proposed in the own lane and is not applied
 	waiting  bool              // for proposeTimer
 	proposed time.Duration     // when it ran out last
-	reads    reads
+	reads    kit.Rounds
+	looked   int // beats since something was asked for reads
 	early    map[wish]bool
 	changes  []change // of the members, that are applied and come into force with the next epoch
 

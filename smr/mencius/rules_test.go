@@ -84,3 +84,40 @@ func TestRevokerTakesTheHighestBallot(t *testing.T) {
 		}
 	}
 }
+
+// TestLogGoesBeforeAState: who has got a part of the state meanwhile, from somebody else, gets what
+// it lacks from the log, and not a state that is on its way to it and is older.
+func TestLogGoesBeforeAState(t *testing.T) {
+	r, env, _ := begun(t)
+	for _, l := range r.epoch.lanes {
+		votes := make([]Vote, 4)
+		for i := range votes {
+			votes[i].Entry.Kind = kit.NoOp
+		}
+		r.accept(l, 1, votes)
+		l.commit = 4
+	}
+	r.execute(env)
+	if r.state.Applied() != 12 {
+		t.Fatalf("applied up to %d", r.state.Applied())
+	}
+	answer := func(m Fetch) (log, state bool) {
+		env.Begin(0)
+		r.Receive(env, 4, kit.Letter{Disk: 4, Msg: m})
+		for _, e := range env.Out {
+			switch m := kit.Inside(e.Msg).(type) {
+			case Decided:
+				log = m.First == 4
+			case kit.SnapshotChunk:
+				state = true
+			}
+		}
+		return log, state
+	}
+	if log, _ := answer(Fetch{}); log {
+		t.Error("who knows no epoch gets a part of the log")
+	}
+	if log, state := answer(Fetch{Epoch: 1, Applied: 3}); !log || state {
+		t.Errorf("who has the slots up to 3 gets those behind them: %v; a state: %v", log, state)
+	}
+}

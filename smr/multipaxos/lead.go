@@ -22,7 +22,7 @@ type leadership struct {
 	own       smr.Slot
 	peers     []*peer // in the order of the members, without the leader
 	learners  []*peer // who are to be members and are brought up to date. Their votes do not count.
-	reads     reads
+	reads     kit.Rounds
 	transfers kit.Transfers // to peers and learners
 }
 
@@ -35,7 +35,6 @@ type peer struct {
 	since    time.Duration
 	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
 	underway kit.Underway
-	round    uint64          // it followed when it was asked for the so-manieth time
 	heard    bool            // since the last check of the majority
 	asked    time.Duration   // for a learner: when it last said that it waits to be added
 	disk     kit.Incarnation // of one that was a learner: whose progress this is; 0 of others
@@ -193,7 +192,7 @@ func (r *Replica) room(p *peer) bool {
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	r.admission.SendAhead(env, p.id, Accept{
-		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
+		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
 	if len(entries) == 0 {
 		return

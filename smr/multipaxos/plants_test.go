@@ -30,7 +30,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: seeds,
-			Old: "index: max(r.commit, r.lead.start)", New: "index: func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
+			Old: "m.Queries, max(r.commit, r.lead.start)", New: "m.Queries, func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
 		},
 		{
 			Name: "one follower's vote is not waited for", Dir: dir, Test: seeds,
@@ -71,7 +71,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
-			Old: "q.round > confirmed || ", New: "q.round > confirmed && !MUTANT || ",
+			Old: "\t\tr.lead.reads.Answer(env, r.state, voters)\n",
+			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.state, voters)\n",
 		},
 		{
 			Name: "a leader that reaches no majority goes on", Dir: dir, Test: "TestLeaderWithoutMajorityStops",

@@ -176,7 +176,7 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	answered := func() bool {
 		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(kit.ReadReplies); return ok })
 	}
-	round := s.r.lead.reads.round
+	round := s.r.lead.reads.Round()
 	if round == 0 || answered() {
 		t.Fatalf("round %d of questions", round)
 	}

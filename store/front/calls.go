@@ -98,7 +98,7 @@ func (c *callStream) begin(call *pb.Call) {
 	c.mu.Lock()
 	c.waiting[ref] = end
 	c.mu.Unlock()
-	if err := s.Deliver(c.stream.Context(), msg(ref)); err != nil && s.take(ref) != nil {
+	if err := s.Deliver(c.stream.Context(), msg(ref)); err != nil && s.waiting.Forget(ref) {
 		c.forget(ref)
 		c.answer(number, nil, noGate(err), end)
 	}
@@ -188,7 +188,7 @@ func (c *callStream) cancel() {
 	brief, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for ref, end := range waiting {
-		if c.server.take(ref) == nil {
+		if !c.server.waiting.Forget(ref) {
 			continue // the answer is on its way
 		}
 		end(nil, status.Error(codes.Canceled, "the client has ended the stream"))

@@ -3,7 +3,6 @@ package front
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/gate"
 )
@@ -42,9 +42,7 @@ type Server struct {
 	// answered. nil: it never is.
 	Stopping <-chan struct{}
 
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]func(store.Message)
+	waiting callers.Table[store.Message] // by what the gate is asked with
 }
 
 // Receive takes what the gate says to its application. It does not wait.
@@ -60,30 +58,14 @@ func (s *Server) Receive(msg store.Message) {
 	default:
 		return
 	}
-	if answer := s.take(ref); answer != nil {
-		answer(msg)
-	}
+	s.waiting.Answer(ref, msg)
 }
 
 // expect returns a number for what the gate is asked. answer is called once with what it says,
 // unless that is taken back before; it must not wait.
 func (s *Server) expect(answer func(store.Message)) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	if s.waiting == nil {
-		s.waiting = map[uint64]func(store.Message){}
-	}
-	s.waiting[s.last] = answer
-	return s.last
-}
-
-func (s *Server) take(ref uint64) (answer func(store.Message)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	answer = s.waiting[ref]
-	delete(s.waiting, ref)
-	return answer
+	ref, _ := s.waiting.Add(answer) // the table has no bound, and is never closed
+	return ref
 }
 
 func (s *Server) observe(method string) func(any, error) {
@@ -129,7 +111,7 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) store.Message) (p
 	answer := make(chan store.Message, 1)
 	ref := s.expect(func(m store.Message) { answer <- m })
 	if err := s.Deliver(ctx, msg(ref)); err != nil {
-		s.take(ref)
+		s.waiting.Forget(ref)
 		if ctx.Err() != nil {
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
@@ -140,7 +122,7 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) store.Message) (p
 		return response(m)
 	case <-ctx.Done():
 	}
-	if s.take(ref) != nil {
+	if s.waiting.Forget(ref) {
 		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = s.Deliver(brief, gate.Cancel{Ref: ref}) // else the gate has an entry for some time, and answers nobody

@@ -82,10 +82,8 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, s := range cfg.Layout.Sites {
-		if s.Fenced || s.Since > 0 {
-			return cfg, fmt.Errorf("layered: site %q is fenced, or in the place of another one, which this store does not do", s.Name)
-		}
+	if !cfg.Layout.Original() {
+		return cfg, fmt.Errorf("layered: a site is fenced, or in the place of another one, which this store does not do")
 	}
 	return cfg, nil
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/store"
 )
 
@@ -10,7 +11,7 @@ type shard struct {
 	node  *Node
 	index int
 	host  *host.Node[store.Message]
-	desk  statusDesk
+	desk  callers.Table[store.ServerStatus]
 }
 
 // heardFull takes what the machine's coordinator says to its application.
@@ -25,9 +26,7 @@ func (n *Node) heardFull(msg store.Message) {
 func (s *shard) receive(msg store.Message) {
 	switch m := msg.(type) {
 	case store.ServerStatus:
-		if answer := s.desk.take(m.Ref); answer != nil {
-			answer <- m // it has room for one
-		}
+		s.desk.Answer(m.Ref, m)
 	case store.Full:
 		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new ones; is a site away, or max_txns small?",
 			"shard", s.index, "transactions", m.Transactions)

@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -16,40 +15,14 @@ import (
 	"github.com/foresay/foresay/transport"
 )
 
-// statusDesk knows who waits for a server's status.
-type statusDesk struct {
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]chan store.ServerStatus
-}
-
-func (d *statusDesk) ask() (uint64, chan store.ServerStatus) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.waiting == nil {
-		d.waiting = map[uint64]chan store.ServerStatus{}
-	}
-	d.last++
-	answer := make(chan store.ServerStatus, 1)
-	d.waiting[d.last] = answer
-	return d.last, answer
-}
-
-func (d *statusDesk) take(ref uint64) chan store.ServerStatus {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	answer := d.waiting[ref]
-	delete(d.waiting, ref)
-	return answer
-}
-
 // status asks the server how it is.
 func (s *shard) status(ctx context.Context) (store.ServerStatus, error) {
 	if err := s.node.awaiting(); err != nil {
 		return store.ServerStatus{}, err
 	}
-	ref, answer := s.desk.ask()
-	defer s.desk.take(ref)
+	answer := make(chan store.ServerStatus, 1)
+	ref, _ := s.desk.Add(func(st store.ServerStatus) { answer <- st }) // the table has no bound, and is never closed
+	defer s.desk.Forget(ref)
 	if err := s.host.Deliver(ctx, store.StatusQuery{Ref: ref}); err != nil {
 		return store.ServerStatus{}, err
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/store"
 )
 
@@ -76,17 +77,6 @@ type admission struct {
 	heard map[protocol.ID]diskMark
 }
 
-// neededWelcomes returns how many servers of the n-1 other sites must know no other disk. With f =
-// (n-1)/2 disks lost at once, any so many include one that knows the earlier disk, if that ever
-// took part: its yeses, less f-1 that were lost too, and those of the new disk share a server.
-func neededWelcomes(n int) int {
-	if n <= 1 {
-		return 0
-	}
-	f := (n - 1) / 2
-	return (n-1+max(f-1, 0))/2 + 1
-}
-
 // startAdmission tells whether the disk is a new one.
 func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 	a := &s.admission
@@ -96,17 +86,13 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 			a.known[protocol.ID(binary.BigEndian.Uint32(k[len(peerPrefix):]))] = known
 		}
 	}
-	if b, ok := env.Get([]byte(selfKey)); ok {
-		r := wirefmt.NewReader(b)
-		a.own.disk, a.joined, a.refused = r.Uint(), r.Bool(), r.String()
-		if err := r.Close(); err != nil {
-			a.refused = fmt.Sprintf("the server's identity on disk cannot be read: %v", err)
-		}
-	} else {
-		newDisk = true
-		for a.own.disk == 0 {
-			a.own.disk = env.Rand.Uint64()
-		}
+	id, found, err := diskid.Read(env, selfKey)
+	a.own.disk, a.joined, a.refused = id.Disk, id.Joined, id.Refused
+	if err != nil {
+		a.refused = fmt.Sprintf("the server's %v", err)
+	}
+	if newDisk = !found; newDisk {
+		a.own.disk = diskid.New(env.Rand).Disk
 		s.saveAdmission(env)
 	}
 	if a.refused != "" {
@@ -123,11 +109,8 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 }
 
 func (s *Server) saveAdmission(env *protocol.Env[Message]) {
-	var w wirefmt.Writer
-	w.Uint(s.admission.own.disk)
-	w.Bool(s.admission.joined)
-	w.String(s.admission.refused)
-	env.Put([]byte(selfKey), w.Buf)
+	a := &s.admission
+	diskid.Identity{Disk: a.own.disk, Joined: a.joined, Refused: a.refused}.Write(env, selfKey)
 }
 
 // raiseMark has the disk's mark be above all that was written before, and tells the peers once it
@@ -229,7 +212,7 @@ func (s *Server) helloAgain(env *protocol.Env[Message]) {
 // others may know more, and are waited for a little.
 func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
 	a := &s.admission
-	enough := neededWelcomes(len(s.cfg.Layout.Sites))
+	enough := quorum.FirstDisk(len(s.cfg.Layout.Sites))
 	if a.joined {
 		enough = s.cfg.Layout.Majority() - 1
 		if len(a.agreed) < len(s.peers) && a.waited < hearAll {

@@ -49,13 +49,3 @@ func TestConfigErrors(t *testing.T) {
 		t.Error("a server's ID makes a client")
 	}
 }
-
-// TestNeededWelcomes: of three sites both others must know no other disk; alone there is nobody to
-// ask.
-func TestNeededWelcomes(t *testing.T) {
-	for n, want := range map[int]int{1: 0, 3: 2, 5: 3, 7: 5} {
-		if got := neededWelcomes(n); got != want {
-			t.Errorf("of %d sites %d are asked, want %d", n, got, want)
-		}
-	}
-}

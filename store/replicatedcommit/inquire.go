@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/store"
 )
 
 // An inquiry asks the others about a transaction that was carried out here before the server was
@@ -23,7 +22,7 @@ func (s *Server) inquire(env *protocol.Env[Message], r *record) bool {
 	_, asked := s.inquiries[r.id]
 	delete(s.inquiries, r.id)
 	old := uint64(max(env.Now-s.cfg.Retain, 0))
-	if asked || !r.found || !r.settled() || r.id.Time > old || s.retirement.retired || !original(s.cfg.Layout) {
+	if asked || !r.found || !r.settled() || r.id.Time > old || s.retirement.retired || !s.cfg.Layout.Original() {
 		return false
 	}
 	s.inquiries[r.id] = &inquiry{seen: map[protocol.ID]bool{}}
@@ -70,9 +69,4 @@ func (s *Server) finish(env *protocol.Env[Message], r *record) {
 	r.done = true
 	env.Stop(resolveTimer{r.id})
 	s.done = append(s.done, r.id)
-}
-
-// original tells whether all sites of a store have been there from the beginning, and still are.
-func original(l store.Layout) bool {
-	return !slices.ContainsFunc(l.Sites, func(s store.Site) bool { return s.Fenced || s.Since > 0 })
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
@@ -20,9 +21,9 @@ func newPaperScript(t *testing.T) *script {
 		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{}, Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
 	}}
 	var err error
-	s.Sim, err = sim.New(sim.Config[Message]{
+	s.Sim, err = deploy.New(deploy.Config[Message]{Sim: sim.Config[Message]{
 		WAN: wan.SpecRPC(), Codec: Codec(), App: s.hear,
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func absencePlants() []plant.Bug {
 		},
 		{
 			Name: "who never heard of a transaction is taken for one that has forgotten it", Test: "TestOneThatNeverHeardIsTold",
-			Old: "n > 0 && n < s.cfg.Layout.majority() {\n", New: "n > 0 && n < s.cfg.Layout.majority() && !MUTANT {\n",
+			Old: "n > 0 && n < s.cfg.Layout.Majority() {\n", New: "n > 0 && n < s.cfg.Layout.Majority() && !MUTANT {\n",
 		},
 		{
 			Name: "what begins late counts as done", Test: "TestLateTransactionIsNotDone",

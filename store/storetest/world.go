@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/wan"
 )
@@ -79,7 +80,7 @@ type World struct {
 	Layout   store.Layout
 	Epoch    uint64
 	Places   []wan.Site // by site
-	Sim      *sim.Sim[store.Message]
+	Sim      *deploy.Deployment[store.Message]
 	Rand     *rand.Rand
 	Clients  []*Driver
 
@@ -121,11 +122,11 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	}
 	names := w.Places
 	var err error
-	w.Sim, err = sim.New(sim.Config[store.Message]{
+	w.Sim, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3, CheckEvery: 3,
 		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.Trace, TraceKeep: 300,
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package, cmp.Or(sc.Test, "TestConformance")),
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +165,7 @@ func (w *World) Add(id protocol.ID, site wan.Site) {
 		}
 		return w.Subject.Protocol.NewClient(w.Config(id))
 	}
-	if _, err := build(); err != nil {
-		w.Err = err
-		return
-	}
-	err := w.Sim.Add(sim.Node[store.Message]{ID: id, Site: site, New: func() protocol.Node[store.Message] {
-		n, _ := build()
-		return n
-	}})
-	if err != nil {
+	if err := w.Sim.Add(id, site, build); err != nil {
 		w.Err = err
 	}
 }

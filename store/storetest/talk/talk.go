@@ -1,0 +1,333 @@
+package talk
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/msgtext"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/sim/transcript"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/wan"
+)
+
+// firstClient is the node of c1.
+const firstClient = protocol.ID(200)
+
+// Play plays a protocol's scenarios, those of testdata/scenarios. format writes values of the
+// protocol's own as text; nil: there are none.
+func Play(t *testing.T, p store.Protocol, format msgtext.Format) {
+	transcript.Play(t, "testdata/scenarios", func() transcript.Family[store.Message] { return New(p, format) })
+}
+
+// New returns a protocol's stores, for a scenario.
+func New(p store.Protocol, format msgtext.Format) transcript.Family[store.Message] {
+	return &talk{
+		protocol: p, own: format, held: map[protocol.ID]map[store.Key]store.Value{}, buffers: map[protocol.ID]*store.Buffer{},
+		names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
+	}
+}
+
+// talk is a store in a scenario.
+type talk struct {
+	protocol store.Protocol
+	own      msgtext.Format
+	script   *transcript.Script[store.Message]
+	*deploy.Deployment[store.Message]
+	layout  store.Layout
+	shards  int
+	held    map[protocol.ID]map[store.Key]store.Value // by servers, as they have applied it
+	buffers map[protocol.ID]*store.Buffer             // of clients' next transactions
+	names   map[store.Version]string                  // of transactions
+	status  map[protocol.ID]store.ServerStatus
+}
+
+// Begin is part of transcript.Family, as are Do, Expect, Format and Name.
+func (t *talk) Begin(script *transcript.Script[store.Message], args []string) (*deploy.Deployment[store.Message], error) {
+	n := map[string]int{"sites": 3, "shards": 1, "clients": 1}
+	trip := 20 * time.Millisecond
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		var err error
+		switch _, counts := n[name]; {
+		case counts:
+			n[name], err = strconv.Atoi(value)
+		case name == "rtt":
+			trip, err = time.ParseDuration(value)
+		default:
+			err = fmt.Errorf("begin knows no %s", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	t.script, t.shards, t.layout = script, n["shards"], storetest.Layout(n["sites"], n["shards"])
+	script.Hide("Hello", "Welcome")
+	var sites []wan.Site
+	for _, s := range t.layout.Sites {
+		sites = append(sites, wan.Site(s.Name))
+	}
+	var err error
+	t.Deployment, err = deploy.New(deploy.Config[store.Message]{
+		Sim: sim.Config[store.Message]{Seed: 1, WAN: wan.Uniform(trip, sites...), App: t.app}, Answers: answers, Wrap: script.Wrap,
+	})
+	if err != nil {
+		return nil, err
+	}
+	config := func(id protocol.ID) store.Config {
+		return store.Config{ID: id, Layout: t.layout, RoundTrip: 5 * trip, Applied: func(k store.Key, v store.Value) { t.applied(id, k, v) }}
+	}
+	for i, site := range t.layout.Sites {
+		for _, id := range site.Coordinators {
+			if t.protocol.NewCoordinator == nil {
+				break
+			}
+			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) { return t.protocol.NewCoordinator(config(id)) }); err != nil {
+				return nil, err
+			}
+		}
+		for _, id := range site.Shards {
+			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) { return t.protocol.NewServer(config(id)) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range n["clients"] {
+		id := firstClient + protocol.ID(i)
+		t.buffers[id] = &store.Buffer{}
+		if err := t.Add(id, sites[i%len(sites)], func() (protocol.Node[store.Message], error) { return t.protocol.NewClient(config(id)) }); err != nil {
+			return nil, err
+		}
+	}
+	return t.Deployment, t.Pass(2 * time.Second)
+}
+
+// answers tells which call a message to an application ends.
+func answers(msg store.Message) (uint64, bool) {
+	switch m := msg.(type) {
+	case store.Got:
+		return m.Ref, true
+	case store.Done:
+		return m.Ref, true
+	}
+	return 0, false
+}
+
+func (t *talk) app(from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case store.ServerStatus:
+		t.status[from] = m
+	case store.Refused:
+		t.Fail("server %s is refused: %s", t.Name(from), m.Reason)
+	}
+}
+
+func (t *talk) applied(id protocol.ID, k store.Key, v store.Value) {
+	if t.held[id] == nil {
+		t.held[id] = map[store.Key]store.Value{}
+	}
+	t.held[id][k] = v
+}
+
+// Do carries out a command.
+func (t *talk) Do(command string, args []string) (string, error) {
+	if command == "state" {
+		return t.state()
+	}
+	if len(args) < 2 {
+		return "", fmt.Errorf("want a client and keys, or there is no such command")
+	}
+	id, err := t.script.ID(args[0])
+	if err != nil {
+		return "", err
+	}
+	if t.buffers[id] == nil {
+		return "", fmt.Errorf("%s is no client", args[0])
+	}
+	switch command {
+	case "read":
+		for _, key := range args[1:] {
+			t.read(id, store.Key(key))
+		}
+		return "", nil
+	case "commit":
+		t.commit(id, args[1:])
+		return "", nil
+	}
+	return "", fmt.Errorf("there is no such command")
+}
+
+func (t *talk) read(client protocol.ID, key store.Key) {
+	t.Call(client, func(n uint64) store.Message { return store.Get{Ref: n, Key: key} }, func(a deploy.Answer[store.Message]) {
+		got := a.Msg.(store.Got)
+		if !got.OK {
+			t.script.Note(client, fmt.Sprintf("%s cannot be read", key))
+			return
+		}
+		t.buffers[client].Saw(key, got.Value)
+		t.script.Note(client, fmt.Sprintf("%s is read: %s", key, t.value(got.Value)))
+	})
+}
+
+func (t *talk) commit(client protocol.ID, writes []string) {
+	b := t.buffers[client]
+	t.buffers[client] = &store.Buffer{}
+	for _, w := range writes {
+		key, value, _ := strings.Cut(w, "=")
+		b.Put(store.Key(key), []byte(value))
+	}
+	reads, accesses := b.Accesses()
+	t.Call(client, func(n uint64) store.Message { return store.Submit{Ref: n, Reads: reads, Writes: accesses} }, func(a deploy.Answer[store.Message]) {
+		d := a.Msg.(store.Done)
+		text := fmt.Sprintf("%s (%s) is %v", t.name(d.Txn.ID), strings.Join(writes, " "), d.Outcome.Verdict)
+		if d.Outcome.Verdict == store.Aborted {
+			text += ": " + d.Outcome.Reason.String()
+		}
+		t.script.Note(client, text)
+	})
+}
+
+// servers returns the servers that are up, and asks them how they are.
+func (t *talk) servers() ([]protocol.ID, error) {
+	clear(t.status)
+	var up []protocol.ID
+	for _, s := range t.layout.Sites {
+		for _, id := range s.Shards {
+			if t.Up(id) {
+				up = append(up, id)
+				t.Deliver(id, store.StatusQuery{})
+			}
+		}
+	}
+	return up, t.Pass(0)
+}
+
+func (t *talk) state() (string, error) {
+	up, err := t.servers()
+	var b strings.Builder
+	for _, id := range up {
+		s := t.status[id]
+		fmt.Fprintf(&b, "%8s: holds %s", t.Name(id), t.holds(id))
+		for _, at := range []struct {
+			n    int
+			what string
+		}{{s.Undecided, "undecided"}, {s.Locks, "locked"}, {s.Wanting, "wanting"}, {s.Waiting, "reads waiting"}} {
+			if at.n > 0 {
+				fmt.Fprintf(&b, ", %d %s", at.n, at.what)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String(), err
+}
+
+func (t *talk) holds(id protocol.ID) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(t.held[id])) {
+		all = append(all, fmt.Sprintf("%s=%s of %s", k, t.held[id][k].Bytes, t.name(t.held[id][k].Version)))
+	}
+	return cmp.Or(strings.Join(all, ", "), "nothing")
+}
+
+// Expect returns what keeps words from holding.
+func (t *talk) Expect(args []string) error {
+	up, err := t.servers()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return fmt.Errorf("nothing is expected")
+	}
+	switch key, value, sets := strings.Cut(args[0], "="); {
+	case key == "answered":
+		if n := t.Unanswered(); n > 0 {
+			return fmt.Errorf("%d calls have no answer", n)
+		}
+	case key == "idle":
+		for _, id := range up {
+			if s := t.status[id]; s.Undecided > 0 || s.Locks > 0 || s.Wanting > 0 {
+				return fmt.Errorf("%s has %d undecided transactions, %d locks", t.Name(id), s.Undecided, s.Locks)
+			}
+		}
+	case sets:
+		shard := t.layout.ShardOf(store.Key(key))
+		for _, id := range up {
+			if t.status[id].Shard != shard {
+				continue
+			}
+			if got := string(t.held[id][store.Key(key)].Bytes); got != value {
+				return fmt.Errorf("at %s %s is %q", t.Name(id), key, got)
+			}
+		}
+	default:
+		return fmt.Errorf("expect knows no such words")
+	}
+	return nil
+}
+
+// Format writes what all stores have.
+func (t *talk) Format(v any) (string, bool) {
+	if t.own != nil {
+		if text, ok := t.own(v); ok {
+			return text, true
+		}
+	}
+	switch v := v.(type) {
+	case store.Version:
+		return t.name(v), true
+	case store.Key:
+		return string(v), true
+	case store.Value:
+		return t.value(v), true
+	case store.Read:
+		return fmt.Sprintf("%s of %s", v.Key, t.name(v.Version)), true
+	case store.Write:
+		return fmt.Sprintf("%s=%s", v.Key, v.Bytes), true
+	case protocol.ID:
+		return t.Name(v), true
+	}
+	return "", false
+}
+
+func (t *talk) value(v store.Value) string {
+	if !v.Present {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s of %s", v.Bytes, t.name(v.Version))
+}
+
+// name returns a transaction's name.
+func (t *talk) name(v store.Version) string {
+	if v.IsZero() {
+		return "nobody"
+	}
+	if t.names[v] == "" {
+		t.names[v] = fmt.Sprint("t", len(t.names)+1)
+	}
+	return t.names[v]
+}
+
+// Name returns a for a coordinator, a/0 for a server, and c1 for a client.
+func (t *talk) Name(id protocol.ID) string {
+	if id >= firstClient {
+		return fmt.Sprint("c", id-firstClient+1)
+	}
+	for _, s := range t.layout.Sites {
+		if i := slices.Index(s.Shards, id); i >= 0 {
+			return fmt.Sprintf("%s/%d", s.Name, i)
+		}
+		if slices.Contains(s.Coordinators, id) {
+			return s.Name
+		}
+	}
+	return fmt.Sprint(id)
+}
