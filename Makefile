@@ -1,7 +1,7 @@
 # make check is exactly what CI runs, after .ci/run has set a machine up.
 
 # The packages in which goroutines meet: they are tested with the race detector.
-CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
+CONCURRENT = . ./control ./internal/engine ./internal/spectree ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
 	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/front ./store/machine
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
@@ -17,7 +17,7 @@ FUZZTIME ?= 10s
 SOAK_SECONDS ?= $(or $(SECONDS),600)
 
 # The packages whose tests soak runs, seed after seed.
-SEEDED = . ./internal/spectree ./internal/randtest ./predict ./observe ./specgrpc/... ./wan/... ./sim ./smr/... ./store/...
+SEEDED = ./internal/engine ./internal/spectree ./internal/randtest ./predict ./observe ./specgrpc/... ./wan/... ./sim ./smr/... ./store/...
 
 # What bench runs.
 EXPERIMENT ?= chain
@@ -91,7 +91,7 @@ soak:
 
 # Random programs alone, for SECONDS, with new seeds in each turn, and another number of processors, which decides what
 # happens first of what happens at one instant. A finding is printed and counted, with what replays it, and the next turn begins.
-PROGRAMS = . ./internal/spectree ./specgrpc ./observe
+PROGRAMS = ./internal/engine ./internal/spectree ./specgrpc ./observe
 PROGRAM_TESTS = '^(TestRandom|TestAllWays|TestGoOn)' -test.skip '^TestRandomMutations$$'
 random:
 	@dir=$$(mktemp -d); trap "rm -rf $$dir" EXIT; \

@@ -2,10 +2,8 @@ package foresay
 
 import (
 	"context"
-	"runtime"
-	"time"
 
-	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/internal/engine"
 )
 
 // Do runs f, ordinary sequential code, and returns its result. Calls that f
@@ -21,88 +19,33 @@ import (
 // again here as a *PanicError. Within a task, Do is a plain call of f. Do may be
 // called concurrently.
 func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...Option) (T, error) {
-	if InTask(ctx) {
-		return f(ctx)
-	}
-	cfg, habit := with(defaults(ctx), opts), habitOf(f)
-	if habit.light(cfg) {
-		v, err := newLight(ctx, function[T](f), cfg, habit).do()
-		out, _ := v.(T)
-		return out, err
-	}
-	t := newTask(ctx, function[T](f))
-	t.cfg = cfg
-	t.setUp(spectree.Config{Replayable: true})
-	t.idle, t.watched = true, true
-	t.start()
-	t.waitForEnd()
-	habit.had(t.guesses.Load())
-	v, err := t.result()
-	out, _ := v.(T)
-	return out, err
+	return engine.Do(ctx, f, opts...)
 }
 
-// waitForEnd waits until the task has ended. Meanwhile its goroutine, whose stack is
-// warm, carries plain attempts: their results are part of the task's.
-func (t *task) waitForEnd() {
-	for a := t.nextWork(); a != nil; a = t.nextWork() {
-		a.begin()
-		t.mu.Lock()
-		t.idle = !t.ended
-		t.mu.Unlock()
-	}
+// Predicting returns a context that offers values for the result of the calls
+// made with it through a speculative client, best first. A value that cannot be
+// the call's response is ignored and counted as invalid. [SpecRPC §2, Figure 1]
+func Predicting(ctx context.Context, values ...any) context.Context {
+	return engine.Predicting(ctx, values...)
 }
 
-// nextWork waits for an attempt to carry. It returns nil if the task ends before
-// that.
-func (t *task) nextWork() *Attempt {
-	select {
-	case <-t.done:
-		return t.takeWork()
-	case <-t.ctx.Done():
-		t.cancelled()
-		t.drainWork()
-		return nil
-	}
+// Predict sends an early answer to the caller of the handler that ctx belongs
+// to, if the caller wants one; the handler goes on to its actual answer. It
+// returns ErrMisspeculated in a discarded run. [SpecRPC §2.1, specReturn]
+func Predict(ctx context.Context, response any) error {
+	return engine.Predict(ctx, response)
 }
 
-// drainWork waits for the end of a task that is being cancelled.
-func (t *task) drainWork() {
-	for range t.done {
-		a := t.takeWork()
-		go a.carry()
-	}
+// ExecutionState tells how the code that holds a context is being run.
+type ExecutionState struct {
+	InTask      bool // in a Do, a Then or a speculative handler
+	Speculative bool // the run, or its caller, stands on an open assumption
+	Discarded   bool // one of them was wrong
+	Depth       int  // open assumptions, those of callers on other nodes included
+	Run         int  // which run of the task this is, from 1
 }
 
-// takeWork returns the attempt that an idle goroutine is to carry, or nil if it
-// was woken by the task's end. It needs no lock: there is no more work before the
-// goroutine is idle again.
-func (t *task) takeWork() *Attempt {
-	a := t.work
-	t.work = nil
-	return a
-}
-
-// result returns what an ended task gives its caller, after its commit hooks.
-func (t *task) result() (any, error) {
-	defer t.reported()
-	r := t.winner
-	if t.err != nil || r == nil {
-		return nil, t.err
-	}
-	defer r.ctx.cancel(context.Canceled)
-	r.release()
-	t.request.waits(WaitResult, t.cfg.name, time.Now(), 0)
-	return r.outcome()
-}
-
-// outcome ends its caller's goroutine as the run's function ended its own.
-func (r *run) outcome() (any, error) {
-	if r.failed != nil {
-		panic(r.failed)
-	}
-	if r.goexit {
-		runtime.Goexit()
-	}
-	return r.value, r.err
+// State tells whether one runs speculatively.
+func State(ctx context.Context) ExecutionState {
+	return ExecutionState(engine.State(ctx))
 }

@@ -4,29 +4,32 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
 )
 
 // shopClient stands for a generated gRPC client on a specgrpc connection. Its
 // calls take 20 ms.
 type shopClient struct {
-	prices, orders *foresay.Site
+	prices, orders *control.Site
 	listed         int // what a cup of tea costs, in cents
 }
 
 func newShop() *shopClient {
 	return &shopClient{
-		prices: newSite(foresay.SiteConfig{Name: "/shop.Prices/Get", Mode: foresay.ModeOn, Effect: foresay.EffectNone}),
-		orders: newSite(foresay.SiteConfig{Name: "/shop.Orders/Put", Mode: foresay.ModeOn, Effect: foresay.EffectImmediate}),
+		prices: newSite(control.SiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
+		orders: newSite(control.SiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn, Effect: control.EffectImmediate}),
 		listed: 225,
 	}
 }
 
-func newSite(cfg foresay.SiteConfig) *foresay.Site {
-	s, err := foresay.NewSite(cfg)
+func newSite(cfg control.SiteConfig) *control.Site {
+	s, err := control.NewSite(cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -48,8 +51,8 @@ func (s *shopClient) Order(ctx context.Context, cents int) (int, error) {
 	return s.call(ctx, s.orders, fmt.Sprint("order ", cents), 4711)
 }
 
-func (s *shopClient) call(ctx context.Context, site *foresay.Site, request string, response int) (int, error) {
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+func (s *shopClient) call(ctx context.Context, site *control.Site, request string, response int) (int, error) {
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
 	})
 	if err != nil {
@@ -61,7 +64,7 @@ func (s *shopClient) call(ctx context.Context, site *foresay.Site, request strin
 // answer is a transport that gives this answer to every call.
 type answer int
 
-func (v answer) Start(ctx context.Context, a *foresay.Attempt) {
+func (v answer) Start(ctx context.Context, a *driver.Attempt) {
 	go func() {
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -243,58 +246,12 @@ func ExampleQuorum() {
 	// Output: 247 <nil>
 }
 
-// A report tells what became of each guess.
-func ExampleReport_WriteTimeline() {
-	ms := time.Millisecond
-	r := &foresay.Report{
-		Task: "buy", Duration: 40 * ms, Outcome: "confirmed",
-		Runs: []foresay.RunReport{
-			{
-				ID: 1, Returned: -1, Ended: 20 * ms, State: "discarded", RefutedBy: 1,
-				Steps: []foresay.StepReport{{Call: 1}, {Call: 2, Resumed: -1, Prediction: -2}},
-			},
-			{
-				ID: 2, Started: 20 * ms, Returned: 40 * ms, Ended: 40 * ms, State: "confirmed", Cause: 1, ReplayOf: 1,
-				Steps: []foresay.StepReport{
-					{Call: 1, At: 20 * ms, Resumed: 20 * ms, Prediction: -1, Adopted: true},
-					{Call: 3, At: 20 * ms, Resumed: 40 * ms, Prediction: -1},
-				},
-			},
-		},
-		Calls: []foresay.CallReport{
-			{
-				ID: 1, Site: "/shop.Prices/Get", Sent: []foresay.SendReport{{}}, Predicted: []time.Duration{0},
-				Answered: 20 * ms, Match: -1, Confirmed: 20 * ms, Abandoned: -1,
-			},
-			{ID: 2, Site: "/shop.Orders/Put", Held: []foresay.HoldReport{{}}, Answered: -1, Match: -1, Confirmed: -1, Abandoned: 20 * ms},
-			{
-				ID: 3, Site: "/shop.Orders/Put", Made: 20 * ms, Sent: []foresay.SendReport{{At: 20 * ms}},
-				Answered: 40 * ms, Match: -1, Confirmed: 40 * ms, Abandoned: -1,
-			},
-		},
-	}
-	var b strings.Builder
-	if err := (foresay.Timeline{Width: 80, NoLegend: true}).Write(&b, r); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Print(b.String())
-	// Output:
-	// task buy: confirmed after 40 ms, 2 runs, 3 calls
-	// ms                 0        10       20       30       40
-	//                    ┬────────┬────────┬────────┬────────┬
-	// run 1              ──────────────────✗                   20 ms, discarded by 1
-	//   1 Prices/Get     ◆█████████████████✗                   20 ms, prediction wrong
-	//   2 Orders/Put     ░░░░░░░░░░░░░░░░░░×                   20 ms, abandoned
-	// run 2, replay of 1                   ──────────────────✓ 20 ms, confirmed
-	//   3 Orders/Put                       ██████████████████│ 20 ms, answered
-}
-
 // Tasks report to whoever asks. The timeline of a real task has real times.
 func ExampleWithReport() {
 	shop := newShop()
 	_, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
 		return shop.Price(foresay.Predicting(ctx, 225), "tea")
-	}, foresay.WithName("buy"), foresay.WithReport(func(r *foresay.Report) {
+	}, foresay.WithName("buy"), foresay.WithReport(func(r *report.Report) {
 		if err := r.WriteTimeline(os.Stdout, 100); err != nil {
 			fmt.Println(err)
 		}

@@ -2,18 +2,13 @@ package foresay
 
 import (
 	"context"
-	"fmt"
-	"reflect"
-	"sync"
-	"time"
 
-	"github.com/foresay/foresay/internal/spectree"
-	"google.golang.org/protobuf/proto"
+	"github.com/foresay/foresay/internal/engine"
 )
 
 // Future is the result of a call of Go, Then, All, Any or Quorum. It may be
 // used by several goroutines.
-type Future[T any] struct{ f *future }
+type Future[T any] engine.Future[T]
 
 // Go starts f, which typically makes one call, and returns its future. f has
 // the rights of a function given to Do. Values offered with Guess, and results
@@ -22,12 +17,7 @@ type Future[T any] struct{ f *future }
 // a task, f is part of the run, like a Group's function: whether or not somebody
 // waits for the future, f comes to its end before the run does.
 func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...CallOption) *Future[T] {
-	cfg := with(defaults(ctx), opts)
-	fn := func(ctx context.Context) (any, error) { return f(ctx) }
-	if l := laneOf(ctx); l != nil {
-		return &Future[T]{goInRun(ctx, l, cfg, fn)}
-	}
-	return &Future[T]{goTask(ctx, cfg, fn)}
+	return (*Future[T])(engine.Go(ctx, f, opts...))
 }
 
 // Then attaches f to the future: f runs once for each distinct value predicted
@@ -36,18 +26,7 @@ func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // top, not from the chain's. If the future fails, so does the result, and f does
 // not run for the error. [SpecRPC §2, callbacks and factories]
 func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, error), opts ...CallOption) *Future[U] {
-	ctx := context.Background()
-	if future != nil && future.f != nil {
-		ctx = future.f.ctx
-	}
-	return Go(ctx, func(ctx context.Context) (U, error) {
-		v, err := future.Wait(ctx)
-		if err != nil {
-			var zero U
-			return zero, err
-		}
-		return f(ctx, v)
-	}, opts...)
+	return (*Future[U])(engine.Then((*engine.Future[T])(future), f, opts...))
 }
 
 // Wait waits for the result. Outside of a task it returns confirmed values
@@ -56,357 +35,39 @@ func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, erro
 // ctx's. It panics with a *PanicError if a confirmed function panicked. Of a nil
 // future it returns an error.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	if f == nil || f.f == nil {
-		var zero T
-		return zero, fmt.Errorf("foresay: Wait of a *Future[%v] that is nil", reflect.TypeFor[T]())
-	}
-	v, err := f.f.await(ctx)
-	out, _ := v.(T)
-	return out, err
+	return (*engine.Future[T])(f).Wait(ctx)
 }
 
-// future is a result that comes, with predictions for it that come before.
-type future struct {
-	ctx  context.Context // where what depends on it runs
-	task *task           // that computes it, if it is a task of its own
-	run  *run            // the run that it is part of, if any
-	name string          // within the run: the same in each run
-	// computed are the lanes of the run whose code computes it.
-	computed []string
-	equal    func(prediction, actual any) bool
-	ready    chan struct{}
-
-	mu          sync.Mutex
-	predictions []any
-	backers     []int // how many runs offer each prediction, 1 more if it was a Guess
-	subscribers []subscriber
-	settled     bool
-
-	// In a run, see needed.
-	owner   *future            // whose code made it, if it was not the run's own
-	gone    chan struct{}      // closed when the computation is given up; nil for a combination
-	cancel  context.CancelFunc // ends its code's context then
-	stop    func() bool        // has that not be done any more
-	waiting int                // lanes that wait for it, and combinations that it may decide
-	kept    bool               // a lane went on with a guess at it
-	lost    bool               // a combination was decided without it
-
-	// Set before ready is closed.
-	value   any
-	err     error
-	failed  *PanicError
-	effects bool    // calls with side effects were made for it
-	lanes   []*lane // whose assumptions it depends on, in a run
-	// plainEnd is when tasks of its own would have had the result without speculation,
-	// if somebody counts.
-	plainEnd time.Time
+// All returns the results of all futures, in order, or the error of the first
+// one that failed, in order; the others run on. A nil future is an error.
+func All[T any](futures ...*Future[T]) *Future[[]T] {
+	return (*Future[[]T])(engine.All(own(futures)...))
 }
 
-// guess offers values that are never withdrawn. It is called before the future
-// is shared.
-func (f *future) guess(values []any) {
-	f.predictions, f.backers = values, make([]int, len(values))
-	for i := range values {
-		f.backers[i] = 1
-	}
+// Any returns the result of the first future to succeed, or, if none does, the
+// errors of all; if one panicked then, Wait panics. The others run on. In a task
+// those that have not ended when the function returns are given up: their calls
+// without side effects fail, and calls with side effects are carried out, once
+// each. No futures, or a nil one, is an error.
+func Any[T any](futures ...*Future[T]) *Future[T] {
+	return (*Future[T])(engine.Any(own(futures)...))
 }
 
-// subscriber is told of a future's predictions and then of its result.
-type subscriber interface {
-	predicted(v any)
-	withdrawn(v any)
-	completed()
+// Quorum returns the first value that n of the futures agree on by equal (nil: plain equality; a
+// panic counts as "no"). The first of them to answer is a prediction for it: what depends on a
+// quorum goes on with the nearest replica's answer. If too many fail or disagree the error wraps
+// ErrNoQuorum; if one of them panicked then, Wait panics. What was not needed ends as with Any. An
+// n that is not within 1 and the number of futures, or a nil future, is another error. [SpecRPC
+// §4.1]
+func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
+	return (*Future[T])(engine.Quorum(n, equal, own(futures)...))
 }
 
-func newFuture(ctx context.Context, equal func(p, a any) bool) *future {
-	if equal == nil {
-		equal = equalValues
+// own returns the futures as the engine knows them.
+func own[T any](futures []*Future[T]) []*engine.Future[T] {
+	out := make([]*engine.Future[T], len(futures))
+	for i, f := range futures {
+		out[i] = (*engine.Future[T])(f)
 	}
-	return &future{ctx: ctx, equal: equal, ready: make(chan struct{})}
-}
-
-func equalValues(a, b any) bool {
-	if pa, ok := a.(proto.Message); ok {
-		if pb, ok := b.(proto.Message); ok {
-			return proto.Equal(pa, pb)
-		}
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// predict offers a value for the result.
-func (f *future) predict(v any) {
-	f.mu.Lock()
-	for i, p := range f.predictions {
-		if f.settled || f.backers[i] > 0 && equalValues(p, v) {
-			f.backers[i]++
-			f.mu.Unlock()
-			return
-		}
-	}
-	f.predictions = append(f.predictions, v)
-	f.backers = append(f.backers, 1)
-	subs := f.subscribers
-	f.mu.Unlock()
-	for _, s := range subs {
-		s.predicted(v)
-	}
-}
-
-// withdraw takes back one offer of a value. Once nobody offers it any more,
-// what stands on it gives its place to what stands on better guesses.
-func (f *future) withdraw(v any) {
-	f.mu.Lock()
-	var subs []subscriber
-	for i, p := range f.predictions {
-		if !f.settled && f.backers[i] > 0 && equalValues(p, v) {
-			f.backers[i]--
-			if f.backers[i] == 0 {
-				subs = f.subscribers
-			}
-			break
-		}
-	}
-	f.mu.Unlock()
-	for _, s := range subs {
-		s.withdrawn(v)
-	}
-}
-
-// settle closes the future; set has filled in the result.
-func (f *future) settle(set func()) bool {
-	f.mu.Lock()
-	if f.settled {
-		f.mu.Unlock()
-		return false
-	}
-	set()
-	f.settled = true
-	subs := f.subscribers
-	f.subscribers = nil
-	if f.stop != nil {
-		f.stop()
-	}
-	close(f.ready)
-	f.mu.Unlock()
-	for _, s := range subs {
-		s.completed()
-	}
-	return true
-}
-
-func (f *future) subscribe(s subscriber) {
-	f.mu.Lock()
-	settled := f.settled
-	var known []any
-	for i, p := range f.predictions {
-		if f.backers[i] > 0 {
-			known = append(known, p)
-		}
-	}
-	if !settled {
-		f.subscribers = append(f.subscribers, s)
-	}
-	f.mu.Unlock()
-	if settled {
-		s.completed()
-		return
-	}
-	for _, p := range known {
-		s.predicted(p)
-	}
-}
-
-// goTask runs fn as a task of its own.
-func goTask(ctx context.Context, cfg *taskConfig, fn func(context.Context) (any, error)) *future {
-	f := newFuture(ctx, cfg.equal)
-	f.guess(cfg.predictions)
-	t := newTask(ctx, function[any](fn))
-	t.cfg = cfg
-	t.setUp(spectree.Config{Replayable: true})
-	f.task = t
-	t.watched = true
-	sink := &futureSink{f: f, task: t}
-	t.out = sink
-	if ctx.Done() == nil {
-		t.start()
-		return f
-	}
-	started := make(chan struct{})
-	sink.stop = context.AfterFunc(ctx, func() {
-		<-started
-		t.cancelled()
-	})
-	t.start()
-	close(started)
-	return f
-}
-
-// futureSink passes a task's results on to its future.
-type futureSink struct {
-	f    *future
-	task *task
-	stop func() bool // ends the watch over the task's context, if that can end
-}
-
-func (s *futureSink) offer(r *run) {
-	// What depends on a prediction must not run ahead of side effects that the
-	// prediction's own run has yet to make.
-	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
-		s.f.predict(r.value)
-	}
-}
-
-func (s *futureSink) withdraw(r *run) {
-	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
-		s.f.withdraw(r.value)
-	}
-}
-
-func (s *futureSink) complete(r *run, err error) {
-	if s.stop != nil {
-		s.stop()
-	}
-	if r != nil && r.hooked {
-		go s.release(r) // user code, not for a transport's goroutine
-		return
-	}
-	s.finish(r, err, nil)
-}
-
-func (s *futureSink) release(r *run) {
-	var failed *PanicError
-	defer func() {
-		if p := recover(); p != nil {
-			failed = asPanic(p)
-		}
-		s.finish(r, nil, failed)
-	}()
-	r.release()
-}
-
-func (s *futureSink) finish(r *run, err error, failed *PanicError) {
-	s.task.reported()
-	if r != nil {
-		r.ctx.cancel(context.Canceled)
-	}
-	s.f.settle(func() {
-		s.f.err = err
-		if r == nil {
-			return
-		}
-		s.f.plainEnd = s.task.ledger.plainEnd.time()
-		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
-		s.f.effects = r.tree.HasEffects()
-		if failed != nil {
-			s.f.failed = failed
-		}
-		if r.goexit {
-			s.f.err = errGoexit
-		}
-	})
-}
-
-// result returns a settled future's result to the lane's code, each time as the caller's
-// own copy.
-func (f *future) result(l *lane) (any, error) {
-	if f.failed != nil {
-		return nil, l.raise(f.failed)
-	}
-	return own(f.value), f.err
-}
-
-func own(v any) any {
-	if m, ok := v.(proto.Message); ok && m != nil {
-		return proto.Clone(m)
-	}
-	return v
-}
-
-// await waits for the result as the code that holds ctx sees it.
-func (f *future) await(ctx context.Context) (any, error) {
-	l := laneOf(ctx)
-	switch {
-	case l == nil && f.run == nil:
-		select {
-		case <-f.ready:
-			if f.task != nil {
-				RequestOf(ctx).waits(WaitResult, f.task.cfg.name, time.Now(), 0)
-			}
-			return f.result(nil)
-		case <-ctx.Done():
-			return nil, contextError(ctx, f.describe())
-		}
-	case l != nil && f.run == nil:
-		return f.awaitTask(ctx, l)
-	case l != nil && f.run == l.run:
-		return f.awaitLane(ctx, l)
-	}
-	return nil, ErrForeignFuture
-}
-
-// awaitTask makes the other task's result a call of this one.
-func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
-	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
-	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
-	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, nil)
-	if err == errPanicked {
-		return nil, l.raise(f.failed)
-	}
-	if isClosed(f.ready) && f.effects {
-		t := l.run.task
-		t.mu.Lock()
-		t.tree.Touch(l.tree, spec.Op)
-		t.mu.Unlock()
-	}
-	return own(v), err
-}
-
-func futureSite() *Site {
-	return localSite(SiteConfig{Name: "future", Mode: ModeOn, Effect: EffectNone})
-}
-
-// futureTransport carries a call to another task.
-type futureTransport struct{ f *future }
-
-func (ft *futureTransport) Start(_ context.Context, a *Attempt) {
-	ft.f.subscribe(&futureAttempt{ft.f, a})
-}
-
-func (ft *futureTransport) Equal(p, a any) bool      { return !ft.f.effects && ft.f.equal(p, a) }
-func (ft *futureTransport) Same(a, b any) bool       { return equalValues(a, b) }
-func (ft *futureTransport) Accept(v any) (any, bool) { return v, true }
-
-// Ended returns what the call comes to that the other task waits for.
-func (ft *futureTransport) Ended(err error) error {
-	t := ft.f.task
-	if t == nil {
-		return err
-	}
-	t.mu.Lock()
-	op, ended := opOf(t.tree.Awaited()), t.err
-	if op == nil { // its last call has just ended, most likely as this one does
-		op = t.firstCall.op
-	}
-	t.mu.Unlock()
-	if ended != nil { // with the same context, most likely
-		return ended
-	}
-	return op.ended(err)
-}
-
-type futureAttempt struct {
-	f *future
-	a *Attempt
-}
-
-func (s *futureAttempt) predicted(v any) { s.a.Predict(v) }
-func (s *futureAttempt) withdrawn(v any) { s.a.Withdraw(v) }
-
-func (s *futureAttempt) completed() {
-	if s.f.failed != nil {
-		s.a.Finish(nil, errPanicked)
-		return
-	}
-	s.a.Finish(s.f.value, s.f.err)
+	return out
 }

@@ -2,182 +2,25 @@ package foresay
 
 import (
 	"context"
-	"sync"
-	"time"
 
-	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/internal/engine"
 )
 
 // Group runs functions concurrently within a task and keeps their calls apart,
 // so that a replay knows which goroutine made which. Go must be called from one
 // goroutine. A run ends only when its groups' functions have ended. Outside of
 // a task a Group only runs functions and waits.
-type Group struct {
-	ctx      context.Context
-	lane     *lane
-	wg       sync.WaitGroup
-	children []*member
-}
-
-type member struct {
-	lane   *lane
-	err    error
-	failed *PanicError
-	goexit bool
-}
+type Group engine.Group
 
 // NewGroup returns an empty group for the goroutine that owns ctx.
-func NewGroup(ctx context.Context) *Group { return &Group{ctx: ctx, lane: laneOf(ctx)} }
+func NewGroup(ctx context.Context) *Group {
+	return (*Group)(engine.NewGroup(ctx))
+}
 
 // Go runs f in a goroutine of its own.
-func (g *Group) Go(f func(ctx context.Context) error) {
-	m := &member{}
-	ctx := g.ctx
-	if g.lane != nil {
-		m.lane = g.lane.fork()
-		m.lane.run.group()
-		ctx = &laneContext{g.ctx, m.lane}
-	}
-	g.children = append(g.children, m)
-	g.wg.Add(1)
-	go func() {
-		normal := false
-		defer func() {
-			if !normal {
-				m.end(recover())
-			}
-			if m.lane != nil {
-				m.lane.ended(ctx)
-				m.lane.idle.Store(true)
-			}
-			g.wg.Done()
-			if m.lane != nil {
-				m.lane.run.ungroup(m.lane)
-				m.lane.run.lanes.Done()
-			}
-		}()
-		m.err = f(ctx)
-		normal = true
-	}()
-}
+func (g *Group) Go(f func(ctx context.Context) error) { (*engine.Group)(g).Go(f) }
 
 // Wait waits until all functions returned and returns the error of the first,
 // in the order of Go, that has one. It panics with a *PanicError if one panicked: in a
 // task only once the run is confirmed, for which it waits as [Barrier] does.
-func (g *Group) Wait() error {
-	var began time.Time
-	if g.lane != nil {
-		began = g.lane.run.task.clock()
-		g.lane.run.task.mu.Lock()
-		g.lane.beside()
-		g.lane.idle.Store(true)
-		g.lane.run.rests()
-		g.lane.run.task.unlock()
-	}
-	g.wg.Wait()
-	if g.lane != nil {
-		g.lane.idle.Store(false)
-	}
-	children := g.children
-	g.children = nil
-	if g.lane != nil {
-		t := g.lane.run.task
-		lanes := make([]*lane, len(children))
-		t.mu.Lock()
-		for i, m := range children {
-			lanes[i] = m.lane
-			t.tree.Join(g.lane.tree, m.lane.tree)
-			g.lane.commit = append(g.lane.commit, hooks{lanes: []*lane{m.lane}})
-			if m.failed != nil && g.lane.run.stray == m.failed {
-				g.lane.run.stray = nil // raised here instead
-			}
-		}
-		g.lane.pause(began, pause{lanes: lanes})
-		t.unlock()
-	}
-	var err error
-	for _, m := range children {
-		switch {
-		case m.failed != nil:
-			return g.lane.raise(m.failed)
-		case m.goexit && err == nil:
-			err = errGoexit
-		case err == nil:
-			err = m.err
-		}
-	}
-	return err
-}
-
-// raise panics with the panic of code that the lane's code waited for, once the run is
-// confirmed. The lane's code may be in a goroutine that the engine did not start, errgroup's
-// for example. A panic there ends the process, and a wrong guess must not do that. The lane
-// is nil outside of tasks.
-func (l *lane) raise(p *PanicError) error {
-	if l != nil {
-		if err := l.barrier(&l.run.ctx); err != nil {
-			return err
-		}
-	}
-	panic(p)
-}
-
-// end notes that the function did not return, see run.ended. A panic that
-// nobody waits for is the run's.
-func (m *member) end(p any) {
-	if p == nil {
-		m.goexit = true
-		return
-	}
-	m.failed = asPanic(p)
-	if m.lane != nil {
-		m.lane.run.strayed(m.failed)
-	}
-}
-
-// group counts a function of a group that runs.
-func (r *run) group() {
-	r.task.mu.Lock()
-	r.grouped++
-	r.task.mu.Unlock()
-}
-
-func (r *run) ungroup(l *lane) {
-	r.task.mu.Lock()
-	r.grouped--
-	if now := r.task.clock(); !now.IsZero() {
-		l.trail().ended = now
-	}
-	r.rests()
-	r.task.unlock()
-	r.giveUp()
-}
-
-// fork returns a lane for a goroutine of the same run, which the run waits for.
-func (l *lane) fork() *lane {
-	t := l.run.task
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l.beside()
-	l.run.lanes.Add(1)
-	return newLane(l, t.tree.Fork(l.tree))
-}
-
-// beside tells the tree if the lane's code, which does something now, waits for a Group, or
-// has ended: then another goroutine shares the lane. Under mu.
-func (l *lane) beside() {
-	if l.idle.Load() {
-		l.run.task.tree.Shared(l.tree)
-	}
-}
-
-func newLane(parent *lane, tl *spectree.Lane) *lane {
-	r := parent.run
-	l := &lane{tree: tl, run: r, parent: parent, future: parent.future}
-	if parent.path != nil {
-		l.trail().forked = len(parent.path.pauses)
-	}
-	tl.Data = l
-	r.forked = append(r.forked, l)
-	return l
-}
+func (g *Group) Wait() error { return (*engine.Group)(g).Wait() }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
 )
@@ -38,7 +38,7 @@ func browseAccessible(t *testing.T, b *browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t, foresay.ControlConfig{RecentEvery: -1, OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	s := newShop(t, control.Config{RecentEvery: -1, OnRequest: []func(*control.RequestRecord){collector.Record}})
 	for i := range 20 {
 		ctx, r := s.control.Begin(t.Context(), "GET /page", "")
 		s.task(t, ctx, "", i%4 > 0, time.Millisecond)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
@@ -16,7 +16,7 @@ import (
 // pages, and tells how late they saw them: TestThousand checks it without other
 // programs in the way. An operation is a second.
 func BenchmarkThousand(b *testing.B) {
-	s := newShop(b, foresay.ControlConfig{RecentEvery: -1})
+	s := newShop(b, control.Config{RecentEvery: -1})
 	web := serve(b, dash.Handler(dash.Config{Control: s.control}))
 	ctx, cancel := context.WithCancel(b.Context())
 	var logs [3]log

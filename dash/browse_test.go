@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
 )
@@ -81,7 +81,7 @@ func TestBrowser(t *testing.T) {
 }
 
 func browseNothing(t *testing.T, b *browser) {
-	c, err := foresay.NewControl(foresay.ControlConfig{})
+	c, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func browseNothing(t *testing.T, b *browser) {
 }
 
 func browseReadOnly(t *testing.T, b *browser) {
-	s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+	s := newShop(t, control.Config{RecentEvery: -1})
 	s.busy(t, 20*time.Millisecond)
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control}))
 	b.open(page(addr))
@@ -118,13 +118,13 @@ func browseReadOnly(t *testing.T, b *browser) {
 }
 
 func browseSwitch(t *testing.T, b *browser) {
-	s := newShop(t, foresay.ControlConfig{})
+	s := newShop(t, control.Config{})
 	s.busy(t, 20*time.Millisecond)
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: "shop"}))
 	b.open(page(addr))
 	row := `document.querySelector("tr[data-site='/shop.Prices/Get']")`
 	mode := row + `.querySelector("select.mode")`
-	is := func(m foresay.Mode, share float64) {
+	is := func(m control.Mode, share float64) {
 		t.Helper()
 		if mode, s := s.prices.Mode(); mode != m || s != share {
 			t.Errorf("the mode is %v, %v; want %v, %v", mode, s, m, share)
@@ -135,16 +135,16 @@ func browseSwitch(t *testing.T, b *browser) {
 	b.eval(mode + `.focus()`)
 	b.key("ArrowUp", 38)
 	b.until(mode + `.value === "canary 0.5"`)
-	is(foresay.ModeOn, 0)
+	is(control.ModeOn, 0)
 	b.key("Tab", 9)
 	b.until(`document.activeElement.textContent === "Apply\u2026"`)
-	is(foresay.ModeOn, 0)
+	is(control.ModeOn, 0)
 	b.press("Enter", 13, "\r")
 	b.until(`document.getElementById("confirm").open && document.activeElement.id === "confirm-no"`)
 	b.until(`document.getElementById("confirm").innerText.includes("Set Prices/Get to canary 50") && document.getElementById("confirm").innerText.includes("of the requests use predictions") && document.getElementById("confirm").innerText.includes("It is on now")`)
 	b.key("Escape", 27)
 	b.until(`!document.getElementById("confirm").open && document.activeElement === ` + mode + ` && ` + mode + `.value === "canary 0.5"`)
-	is(foresay.ModeOn, 0)
+	is(control.ModeOn, 0)
 	b.key("Tab", 9)
 	b.press("Enter", 13, "\r")
 	b.until(`document.getElementById("confirm").open`)
@@ -152,7 +152,7 @@ func browseSwitch(t *testing.T, b *browser) {
 	b.until(`document.activeElement.id === "confirm-yes"`)
 	b.press("Enter", 13, "\r")
 	b.until(row + `.innerText.includes("set at run time") && ` + mode + `.value === "canary 0.5"`)
-	is(foresay.ModeCanary, 0.5)
+	is(control.ModeCanary, 0.5)
 	// Another one, and back: to what was set at run time, and then to what the code says.
 	choose := func(value string) {
 		b.eval(`(() => { const m = ` + mode + `; m.value = "` + value + `"; m.dispatchEvent(new Event("change")); ` + row + `.querySelector(".apply button").click(); document.getElementById("confirm-yes").click(); })()`)
@@ -160,12 +160,12 @@ func browseSwitch(t *testing.T, b *browser) {
 	undo := func() { b.eval(`document.querySelector("#notice button").click()`) }
 	choose("shadow 0.01")
 	b.until(mode + `.value === "shadow 0.01" && document.getElementById("notice").textContent.includes("set to shadow 1")`)
-	is(foresay.ModeShadow, 0.01)
+	is(control.ModeShadow, 0.01)
 	undo()
 	b.until(mode + `.value === "canary 0.5" && document.getElementById("notice").textContent.includes("Taken back")`)
 	choose("default")
 	b.until(mode + `.value === "on" && ` + row + `.innerText.includes("set in code")`)
-	is(foresay.ModeOn, 0)
+	is(control.ModeOn, 0)
 	choose("observe")
 	b.until(mode + `.value === "observe"`)
 	undo()
@@ -189,11 +189,11 @@ func browseSwitch(t *testing.T, b *browser) {
 }
 
 func browseMany(t *testing.T, b *browser) {
-	s := newShop(t, foresay.ControlConfig{})
+	s := newShop(t, control.Config{})
 	s.busy(t, 20*time.Millisecond)
 	for i := range 298 {
 		name := fmt.Sprintf("/very.long.package.name.of.some.company.v%d.SomewhatLongServiceName/GetSomething%d", i%3, i)
-		if _, err := s.control.NewSite(foresay.SiteConfig{Name: name, Mode: foresay.ModeObserve}, fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
+		if _, err := s.control.NewSite(control.SiteConfig{Name: name, Mode: control.ModeObserve}, fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,7 +220,7 @@ func browseMany(t *testing.T, b *browser) {
 }
 
 func browseLost(t *testing.T, b *browser) {
-	s := newShop(t, foresay.ControlConfig{})
+	s := newShop(t, control.Config{})
 	h := dash.Handler(dash.Config{Control: s.control})
 	addr, stop := sockets(t, "127.0.0.1:0", h)
 	b.open(page(addr))
@@ -236,7 +236,7 @@ func browseLost(t *testing.T, b *browser) {
 func browseServices(t *testing.T, b *browser) {
 	var services []dash.Service
 	for _, name := range []string{"prices", "stock"} {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		s.busy(t, 20*time.Millisecond)
 		addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Name: name, Authorize: mayAll}))
 		services = append(services, dash.Service{URL: page(addr)})
@@ -268,7 +268,7 @@ func browseReport(t *testing.T, b *browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t, foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	s := newShop(t, control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 	ctx, r := s.control.Begin(t.Context(), "GET /page", "")
 	s.task(t, ctx, "get", true, time.Millisecond)
 	r.End(nil)
@@ -296,7 +296,7 @@ func browseBreakEven(t *testing.T, b *browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t, foresay.ControlConfig{Budget: -1, OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	s := newShop(t, control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){collector.Record}})
 	visit := func(from, to int) {
 		for i := from; i < to; i++ {
 			ctx, r := s.control.Begin(t.Context(), "GET /page", "")
@@ -325,7 +325,7 @@ func browseBreakEven(t *testing.T, b *browser) {
 // browseFast has a thousand tasks a second before the page, and measures how
 // long it is busy at a time and how late it shows them.
 func browseFast(t *testing.T, b *browser) {
-	s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+	s := newShop(t, control.Config{RecentEvery: -1})
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control}))
 	b.open(page(addr))
 	b.until(`document.querySelectorAll(".sites tbody tr").length === 2`)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 )
 
@@ -20,7 +20,7 @@ const Path = "/debug/foresay/"
 // Config configures a Handler.
 type Config struct {
 	// Control is whose sites and tasks are shown. Required.
-	Control *foresay.Control
+	Control *control.Control
 	// Collector is where the service's observations come together: the page shows
 	// its report. nil: there is none.
 	Collector *observe.Collector

@@ -9,7 +9,7 @@
 // Below Path it answers
 //
 //	GET  (nothing)      the page
-//	GET  status         foresay.Status
+//	GET  status         control.Status
 //	GET  report         observe.Report, if there is a Collector
 //	GET  tasks?after=N  the kept reports of tasks that ended after the first N
 //	GET  events         a stream of server-sent events, which the page lives on

@@ -13,9 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/report"
 )
 
 type point struct {
@@ -35,7 +36,7 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShop(t, foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+		s := newShop(t, control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop", Authorize: mayAll}))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -50,7 +51,7 @@ func TestEvents(t *testing.T) {
 		if len(services) != 1 || services[0][0]["name"] != "shop" || services[0][0]["switch"] != true || services[0][0]["report"] != true {
 			t.Errorf("services: %v", services)
 		}
-		if status, _ := of[foresay.Status](t, &got, "status"); len(status) != 11 {
+		if status, _ := of[control.Status](t, &got, "status"); len(status) != 11 {
 			t.Errorf("%d times status in 10 s", len(status))
 		}
 		if reports, _ := of[observe.Report](t, &got, "report"); len(reports) != 3 {
@@ -77,7 +78,7 @@ func TestEvents(t *testing.T) {
 // TestPast checks that a page that is opened late sees ten minutes, and no more.
 func TestPast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+		s := newShop(t, control.Config{RecentEvery: -1})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		for i := range 900 {
 			s.task(t, t.Context(), fmt.Sprint("task", i), i%2 == 0, 10*time.Millisecond)
@@ -116,7 +117,7 @@ func TestPast(t *testing.T) {
 // may see one late, and all see a sample.
 func TestThousand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+		s := newShop(t, control.Config{RecentEvery: -1})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		ctx, cancel := context.WithCancel(t.Context())
 		var logs [3]log
@@ -168,7 +169,7 @@ func inUse() uint64 {
 // page that never reads again is given up.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+		s := newShop(t, control.Config{RecentEvery: -1})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		conn, err := web.pipes.dial(t.Context(), "", "")
 		if err != nil {
@@ -216,7 +217,7 @@ func TestSlow(t *testing.T) {
 // TestShutdown checks that open streams do not keep a server.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		ended := web.listen(t, t.Context(), func(event) {})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -230,7 +231,7 @@ func TestShutdown(t *testing.T) {
 
 func TestTooManyPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		ctx, cancel := context.WithCancel(t.Context())
 		var ended []<-chan error
@@ -255,7 +256,7 @@ func TestTooManyPages(t *testing.T) {
 // TestContract checks that events are of the types that the documentation names.
 func TestContract(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		ctx, cancel := context.WithCancel(t.Context())
 		var got log
@@ -269,7 +270,7 @@ func TestContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tasks, _ := of[foresay.Report](t, &got, "task")
+		tasks, _ := of[report.Report](t, &got, "task")
 		if len(tasks) != 1 {
 			t.Fatalf("%d tasks", len(tasks))
 		}

@@ -7,19 +7,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
 func Example() {
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	debug := http.NewServeMux()
 	debug.Handle(dash.Path, dash.Handler(dash.Config{
-		Control: control,
+		Control: ctl,
 		Name:    "checkout",
 		Authorize: func(r *http.Request) error {
 			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer sesame")) != 1 {

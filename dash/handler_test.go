@@ -11,7 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
 )
@@ -28,7 +31,7 @@ func decode[T any](t testing.TB, body string) (v T) {
 
 func TestReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control, Name: "shop"}))
 		for _, name := range []string{"mode", "kill"} {
 			code, body := web.ask(t, http.MethodPost, name, `{"killed": true}`)
@@ -44,7 +47,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("rights: %d %+v", code, r)
 		}
 		code, body = web.ask(t, http.MethodGet, "status", "")
-		if st := decode[foresay.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 || st.Sites[0].Mode != foresay.ModeOn {
+		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 || st.Sites[0].Mode != control.ModeOn {
 			t.Errorf("status: %d %+v", code, st)
 		}
 		if code, body = web.ask(t, http.MethodGet, "report", ""); code != http.StatusNotFound || !strings.Contains(body, "Collector") {
@@ -71,7 +74,7 @@ func TestNoControl(t *testing.T) {
 
 // TestNoFlush serves events through what hides that they can be flushed.
 func TestNoFlush(t *testing.T) {
-	h := dash.Handler(dash.Config{Control: newShop(t, foresay.ControlConfig{}).control})
+	h := dash.Handler(dash.Config{Control: newShop(t, control.Config{}).control})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(struct{ http.ResponseWriter }{w}, httptest.NewRequest(http.MethodGet, dash.Path+"events", nil))
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "Flush") {
@@ -81,7 +84,7 @@ func TestNoFlush(t *testing.T) {
 
 func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{})
+		s := newShop(t, control.Config{})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control, Authorize: func(r *http.Request) error {
 			if r.Header.Get("Authorization") != "Bearer sesame" {
 				return errors.New("say the word")
@@ -121,7 +124,7 @@ func TestSwitch(t *testing.T) {
 				t.Errorf("%s: %d %s; want %d with %q", c.what, code, body, c.code, c.says)
 			}
 		}
-		if mode, _ := s.prices.Mode(); mode != foresay.ModeOn || s.control.Killed() {
+		if mode, _ := s.prices.Mode(); mode != control.ModeOn || s.control.Killed() {
 			t.Fatalf("something was switched: %v, %v", mode, s.control.Killed())
 		}
 		set := func(name, body string) {
@@ -131,11 +134,11 @@ func TestSwitch(t *testing.T) {
 			}
 		}
 		set("mode", `{"site": "/shop.Prices/Get", "mode": "canary", "share": 0.1}`)
-		if mode, share := s.prices.Mode(); mode != foresay.ModeCanary || share != 0.1 {
+		if mode, share := s.prices.Mode(); mode != control.ModeCanary || share != 0.1 {
 			t.Errorf("mode %v, share %v", mode, share)
 		}
 		set("mode", `{"site": "/shop.Prices/Get", "mode": "default"}`)
-		if mode, _ := s.prices.Mode(); mode != foresay.ModeOn {
+		if mode, _ := s.prices.Mode(); mode != control.ModeOn {
 			t.Errorf("taken back: mode %v", mode)
 		}
 		set("kill", `{"killed": true}`)
@@ -158,7 +161,7 @@ func TestSwitch(t *testing.T) {
 func TestSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var want []time.Duration
-		s := newShop(t, foresay.ControlConfig{RecentEvery: -1, OnRequest: []func(*foresay.RequestRecord){func(r *foresay.RequestRecord) {
+		s := newShop(t, control.Config{RecentEvery: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
 			want = append(want, r.Tasks[0].Saved)
 		}}})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
@@ -192,12 +195,12 @@ func TestSaved(t *testing.T) {
 // TestLargeTask checks that what is sent of one task is bounded.
 func TestLargeTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+		s := newShop(t, control.Config{RecentEvery: -1})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		_, err := foresay.Do(s.control.Context(t.Context()), func(ctx context.Context) (int, error) {
 			for i := range 1000 {
-				op := &foresay.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true, Transport: &later{time.Millisecond, i}}
-				if _, err := foresay.Perform(ctx, op); err != nil {
+				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true, Transport: &later{time.Millisecond, i}}
+				if _, err := driver.Perform(ctx, op); err != nil {
 					return 0, err
 				}
 			}
@@ -223,7 +226,7 @@ func TestReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShop(t, foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+		s := newShop(t, control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control, Collector: collector}))
 		ctx, r := s.control.Begin(t.Context(), "/web/get", "")
 		s.task(t, ctx, "get", true, 10*time.Millisecond)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 const (
@@ -46,7 +46,7 @@ type sitePoint struct {
 // history makes points of what counters say.
 type history struct {
 	at    time.Time
-	seen  map[siteKey]foresay.SiteStats
+	seen  map[siteKey]control.SiteStats
 	count int
 	sites map[siteKey]*sitePoint // since the last points of sites
 }
@@ -59,9 +59,9 @@ type siteKey struct {
 }
 
 // note returns the point of a status.
-func (h *history) note(st foresay.Status) point {
+func (h *history) note(st control.Status) point {
 	p := point{At: st.At.UnixMilli(), Seconds: st.At.Sub(h.at).Seconds(), ExtraLoad: st.ExtraLoad}
-	seen := make(map[siteKey]foresay.SiteStats, len(st.Sites))
+	seen := make(map[siteKey]control.SiteStats, len(st.Sites))
 	if h.sites == nil {
 		h.sites = make(map[siteKey]*sitePoint)
 	}
@@ -91,7 +91,7 @@ func grown(before, now int64) int64 {
 	return now - before
 }
 
-func (p *point) add(a, b foresay.SiteStats) {
+func (p *point) add(a, b control.SiteStats) {
 	p.Calls += grown(a.Calls, b.Calls) + grown(a.Plain, b.Plain)
 	p.Right += grown(a.Right, b.Right)
 	p.Wrong += grown(a.Wrong, b.Wrong)
@@ -102,7 +102,7 @@ func (p *point) add(a, b foresay.SiteStats) {
 	p.WastedMs += float64(grown(a.WastedNanos, b.WastedNanos)) / 1e6
 }
 
-func (h *history) site(k siteKey, a, b foresay.SiteStats) {
+func (h *history) site(k siteKey, a, b control.SiteStats) {
 	right := grown(a.Right, b.Right) + grown(a.WouldBeRight, b.WouldBeRight)
 	wrong := grown(a.Wrong, b.Wrong) + grown(a.WouldBeWrong, b.WouldBeWrong)
 	if right+wrong == 0 {

@@ -5,24 +5,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // TestHistory checks what becomes of sites that come, go, begin anew, and look alike.
 func TestHistory(t *testing.T) {
 	at := time.Unix(1000, 0)
-	status := func(calls ...int64) foresay.Status {
+	status := func(calls ...int64) control.Status {
 		at = at.Add(2 * time.Second)
-		st := foresay.Status{At: at}
+		st := control.Status{At: at}
 		for _, n := range calls {
-			st.Sites = append(st.Sites, foresay.SiteStatus{Name: "/s/m", Conn: "c", Stats: foresay.SiteStats{Calls: n, Right: n, WouldBeWrong: 1}})
+			st.Sites = append(st.Sites, control.SiteStatus{Name: "/s/m", Conn: "c", Stats: control.SiteStats{Calls: n, Right: n, WouldBeWrong: 1}})
 		}
 		return st
 	}
 	var h history
 	h.note(status(10, 20))
 	for i, c := range []struct {
-		status foresay.Status
+		status control.Status
 		calls  int64
 		sites  int
 	}{
@@ -42,9 +42,9 @@ func TestHistory(t *testing.T) {
 // TestBusiest checks that of many sites those have charts that are busiest.
 func TestBusiest(t *testing.T) {
 	var h history
-	st := foresay.Status{At: time.Unix(1000, 0)}
+	st := control.Status{At: time.Unix(1000, 0)}
 	for i := range 300 {
-		st.Sites = append(st.Sites, foresay.SiteStatus{Name: fmt.Sprint("/s/", i), Stats: foresay.SiteStats{Right: int64(i)}})
+		st.Sites = append(st.Sites, control.SiteStatus{Name: fmt.Sprint("/s/", i), Stats: control.SiteStats{Right: int64(i)}})
 	}
 	var last point
 	for range siteEvery {
@@ -57,12 +57,12 @@ func TestBusiest(t *testing.T) {
 
 // BenchmarkSample is what a service with 300 sites spends every two seconds.
 func BenchmarkSample(b *testing.B) {
-	c, err := foresay.NewControl(foresay.ControlConfig{})
+	c, err := control.New(control.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := range 300 {
-		if _, err := c.NewSite(foresay.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)}, "dns:///backend:443"); err != nil {
+		if _, err := c.NewSite(control.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)}, "dns:///backend:443"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
@@ -24,7 +24,7 @@ var foreign = regexp.MustCompile(`(?i)\b(https?|wss?):|["'(]//|@import|\bimport\
 // TestAssets checks that the page is small and asks nobody else for anything.
 func TestAssets(t *testing.T) {
 	total := 0
-	h := dash.Handler(dash.Config{Control: newShop(t, foresay.ControlConfig{}).control})
+	h := dash.Handler(dash.Config{Control: newShop(t, control.Config{}).control})
 	err := fs.WalkDir(os.DirFS("assets"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -57,7 +57,7 @@ func TestAssets(t *testing.T) {
 }
 
 func TestPolicy(t *testing.T) {
-	h := dash.Handler(dash.Config{Control: newShop(t, foresay.ControlConfig{}).control})
+	h := dash.Handler(dash.Config{Control: newShop(t, control.Config{}).control})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, dash.Path, nil))
 	policy := w.Header().Get("Content-Security-Policy")
@@ -84,7 +84,7 @@ func TestPolicy(t *testing.T) {
 
 // TestPaths checks where a handler may stand.
 func TestPaths(t *testing.T) {
-	h := dash.Handler(dash.Config{Control: newShop(t, foresay.ControlConfig{}).control})
+	h := dash.Handler(dash.Config{Control: newShop(t, control.Config{}).control})
 	mux := http.NewServeMux()
 	mux.Handle(dash.Path, h)
 	mux.Handle("/elsewhere/", http.StripPrefix("/elsewhere/", h))

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
@@ -47,7 +47,7 @@ type aboutService struct {
 // TestRelay shows two services, of which one goes down and comes back.
 func TestRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newShop(t, foresay.ControlConfig{}), newShop(t, foresay.ControlConfig{RecentEvery: -1})
+		a, b := newShop(t, control.Config{}), newShop(t, control.Config{RecentEvery: -1})
 		secret := func(r *http.Request) error {
 			if r.Header.Get("Authorization") != "Bearer sesame" {
 				return http.ErrNoCookie
@@ -88,7 +88,7 @@ func TestRelay(t *testing.T) {
 			t.Errorf("tasks: %+v", tasks)
 		}
 		code, text := web.ask(t, http.MethodPost, "s/0/mode", `{"site": "/shop.Prices/Get", "mode": "shadow", "share": 0.5}`)
-		if mode, share := a.prices.Mode(); code != http.StatusNoContent || mode != foresay.ModeShadow || share != 0.5 {
+		if mode, share := a.prices.Mode(); code != http.StatusNoContent || mode != control.ModeShadow || share != 0.5 {
 			t.Errorf("mode: %d %s; it is %v, %v", code, text, mode, share)
 		}
 		for _, c := range []struct {

@@ -11,13 +11,13 @@ import (
 	"time"
 	"weak"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // TestWatchEnds checks that a handler that nobody refers to is not sampled on.
 func TestWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := foresay.NewControl(foresay.ControlConfig{})
+		c, err := control.New(control.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestWatchEnds(t *testing.T) {
 // TestSwitchShows checks that pages see at once what was switched, and not when the status is due.
 func TestSwitchShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := foresay.NewControl(foresay.ControlConfig{})
+		c, err := control.New(control.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/nearest"
 )
 
@@ -59,9 +59,9 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 	if code, err = decode(w, r, "mode", &to); err != nil {
 		return code, err
 	}
-	mode := foresay.ModeDefault
+	mode := control.ModeDefault
 	if to.Mode != mode.String() {
-		if mode, err = foresay.ParseMode(to.Mode); err != nil {
+		if mode, err = control.ParseMode(to.Mode); err != nil {
 			return http.StatusBadRequest, fmt.Errorf("%q is not one of %s%s", to.Mode, strings.Join(modes(), ", "), nearest.Hint(to.Mode, modes()))
 		}
 	}
@@ -80,7 +80,7 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 
 // modes are the names of modes that can be posted.
 func modes() (names []string) {
-	for m := foresay.ModeDefault; m <= foresay.ModeOn; m++ {
+	for m := control.ModeDefault; m <= control.ModeOn; m++ {
 		names = append(names, m.String())
 	}
 	return names

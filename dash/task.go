@@ -3,7 +3,7 @@ package dash
 import (
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
 )
 
 // What is shown of one task at most.
@@ -15,7 +15,7 @@ const (
 
 // Task is the report of a task, with what it comes to.
 type Task struct {
-	*foresay.Report
+	*report.Report
 	// Number counts the tasks whose reports were kept, from 1.
 	Number uint64 `json:"number"`
 	// Saved is what the task would have taken longer without speculation, by how
@@ -27,7 +27,7 @@ type Task struct {
 	Cut int `json:"cut,omitempty"`
 }
 
-func newTask(r *foresay.Report, number uint64) Task {
+func newTask(r *report.Report, number uint64) Task {
 	t := Task{Report: r, Number: number, Saved: saved(r)}
 	for i := range r.Calls {
 		if c := &r.Calls[i]; c.Abandoned >= 0 && len(c.Sent) > 0 {
@@ -44,7 +44,7 @@ func newTask(r *foresay.Report, number uint64) Task {
 	}
 	short := *r
 	short.Calls = r.Calls[:min(len(r.Calls), maxCalls)]
-	short.Runs = append([]foresay.RunReport(nil), r.Runs[:min(len(r.Runs), maxRuns)]...)
+	short.Runs = append([]report.Run(nil), r.Runs[:min(len(r.Runs), maxRuns)]...)
 	for i := range short.Runs {
 		run := &short.Runs[i]
 		run.Steps = run.Steps[:min(len(run.Steps), maxSteps)]
@@ -56,7 +56,7 @@ func newTask(r *foresay.Report, number uint64) Task {
 // saved compares the task with its confirmed run as it would have been without
 // speculation: its code, and one after the other the calls that each of its lanes
 // made. Of lanes side by side, the one that would have taken longest counts.
-func saved(r *foresay.Report) time.Duration {
+func saved(r *report.Report) time.Duration {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		if run.State != "confirmed" || run.Returned < 0 || r.Outcome != "confirmed" {
@@ -78,7 +78,7 @@ func saved(r *foresay.Report) time.Duration {
 }
 
 // spared returns how much longer a step would have waited for its call.
-func spared(r *foresay.Report, s foresay.StepReport) time.Duration {
+func spared(r *report.Report, s report.Step) time.Duration {
 	if s.Call < 1 || s.Call > len(r.Calls) || s.Resumed < 0 {
 		return 0
 	}

@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 )
 
@@ -24,7 +27,7 @@ type later struct {
 	value any
 }
 
-func (l *later) Start(ctx context.Context, a *foresay.Attempt) {
+func (l *later) Start(ctx context.Context, a *driver.Attempt) {
 	go func() {
 		t := time.NewTimer(l.delay)
 		defer t.Stop()
@@ -42,19 +45,19 @@ func (l *later) Accept(v any) (any, bool) { return v, true }
 
 // shop is a Control with two sites, whose tasks ask one after the other.
 type shop struct {
-	control       *foresay.Control
-	prices, stock *foresay.Site
+	control       *control.Control
+	prices, stock *control.Site
 }
 
-func newShop(t testing.TB, cfg foresay.ControlConfig) *shop {
+func newShop(t testing.TB, cfg control.Config) *shop {
 	t.Helper()
-	c, err := foresay.NewControl(cfg)
+	c, err := control.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &shop{control: c}
-	for name, to := range map[string]**foresay.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
-		if *to, err = c.NewSite(foresay.SiteConfig{Name: name, Effect: foresay.EffectNone, Mode: foresay.ModeOn}, "shop:443"); err != nil {
+	for name, to := range map[string]**control.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
+		if *to, err = c.NewSite(control.SiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn}, "shop:443"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,13 +71,13 @@ func (s *shop) task(t testing.TB, ctx context.Context, name string, right bool, 
 		guess = 8
 	}
 	_, err := foresay.Do(s.control.Context(ctx), func(ctx context.Context) (int, error) {
-		price, err := foresay.Perform(foresay.Predicting(ctx, guess), &foresay.Operation{
+		price, err := driver.Perform(foresay.Predicting(ctx, guess), &driver.Operation{
 			Site: s.prices, Identity: name, CanSpeculate: true, Transport: &later{delay, 7},
 		})
 		if err != nil {
 			return 0, err
 		}
-		stock, err := foresay.Perform(ctx, &foresay.Operation{
+		stock, err := driver.Perform(ctx, &driver.Operation{
 			Site: s.stock, Identity: fmt.Sprint(name, price), CanSpeculate: true, Transport: &later{delay, 1},
 		})
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
 )
@@ -19,14 +19,14 @@ func TestDashboardPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	ctl, err := control.New(control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := "Bearer sesame"
 	debug := http.NewServeMux()
 	debug.Handle(dash.Path, dash.Handler(dash.Config{
-		Control:   control,
+		Control:   ctl,
 		Collector: collector,
 		Name:      "checkout",
 		Authorize: func(r *http.Request) error {
@@ -46,7 +46,7 @@ func TestDashboardPage(t *testing.T) {
 			t.Errorf("with %q: %d %s", header, w.Code, w.Body)
 		}
 	}
-	if !control.Killed() {
+	if !ctl.Killed() {
 		t.Error("the switch did nothing")
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -87,7 +90,7 @@ func wait(ctx context.Context) error {
 
 // with runs f with services in a bubble of virtual time, in which nothing but
 // the servers' work takes time.
-func with(t *testing.T, f func(s *services), sites ...foresay.SiteConfig) {
+func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := shape.NewNetwork(wan.Uniform(0, "client", "server"), 1)
@@ -101,7 +104,7 @@ func with(t *testing.T, f func(s *services), sites ...foresay.SiteConfig) {
 		demov1.RegisterShopServer(server, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
-		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn),
+		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...), specgrpc.WithMode(control.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -300,9 +303,9 @@ func TestFutures(t *testing.T) {
 // TestSites: the settings that the page shows are accepted, and a run's report arrives.
 func TestSites(t *testing.T) {
 	userOf := func(ctx context.Context) string { return "ann" }
-	sites := []foresay.SiteConfig{{
+	sites := []control.SiteConfig{{
 		Name: demov1.AnalysisService_GetPI_FullMethodName,
-		Predictors: []foresay.Predictor{
+		Predictors: []control.Predictor{
 			predict.PerPrincipal(userOf, 10_000, func() predict.Predictor {
 				return predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
 			}),
@@ -320,8 +323,8 @@ func TestSites(t *testing.T) {
 	with(t, func(s *services) {
 		t := s.T
 		ctx := foresay.WithDefaults(t.Context(),
-			foresay.WithLimits(foresay.Limits{Width: 2, Replays: 8}),
-			foresay.WithReport(func(r *foresay.Report) { s.note("%s %s, %d runs", r.Task, r.Outcome, len(r.Runs)) }))
+			foresay.WithLimits(control.Limits{Width: 2, Replays: 8}),
+			foresay.WithReport(func(r *report.Report) { s.note("%s %s, %d runs", r.Task, r.Outcome, len(r.Runs)) }))
 		for range 2 {
 			_, err := foresay.Do(ctx, func(ctx context.Context) (*demov1.GetAIResponse, error) {
 				pi, err := s.analysis.GetPI(ctx, &demov1.GetPIRequest{User: "ann"})
@@ -355,7 +358,7 @@ func TestPlainServerHoldsWhatFollows(t *testing.T) {
 		demov1.RegisterAnalysisServiceServer(server, plain)
 		go func() { _ = server.Serve(lis) }()
 		defer server.Stop()
-		conn, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithMode(foresay.ModeOn),
+		conn, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithMode(control.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -397,12 +400,12 @@ const siteFile = `
 
 func TestSiteFile(t *testing.T) {
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
-	sites, err := specgrpc.ParseSites([]byte(siteFile), map[string]foresay.Predictor{"last": last})
+	sites, err := specgrpc.ParseSites([]byte(siteFile), map[string]control.Predictor{"last": last})
 	if err != nil || len(sites) != 4 {
 		t.Fatal(sites, err)
 	}
 	a, b := &demov1.GetAIResponse{Users: 1}, &demov1.GetAIResponse{Users: 2}
-	if !sites[1].Equal(a, b) || sites[2].Effect != foresay.EffectStaged || sites[2].Limits.MinSaving != 2*time.Millisecond || sites[3].Mode != foresay.ModeOff {
+	if !sites[1].Equal(a, b) || sites[2].Effect != control.EffectStaged || sites[2].Limits.MinSaving != 2*time.Millisecond || sites[3].Mode != control.ModeOff {
 		t.Error(sites)
 	}
 }

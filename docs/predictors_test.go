@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/replica"
@@ -103,7 +105,7 @@ func TestNearFar(t *testing.T) {
 			return now, nil
 		}
 		cfg := replica.NearFar(follower, leader)
-		cfg.Name, cfg.Mode = "accounts.Get", foresay.ModeOn
+		cfg.Name, cfg.Mode = "accounts.Get", control.ModeOn
 		cfg.Equal = replica.SameVersion(func(a account) int { return a.Version })
 		accounts, err := replica.New(cfg)
 		if err != nil {

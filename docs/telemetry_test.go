@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/stats"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
 )
@@ -20,17 +20,17 @@ func connect(target string, creds grpc.DialOption, traced stats.Handler) (*specg
 	if err != nil {
 		return nil, err
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{
+	ctl, err := control.New(control.Config{
 		Tracer:    telemetry.NewTracer(otel.GetTracerProvider()),
-		OnRequest: []func(*foresay.RequestRecord){requests},
+		OnRequest: []func(*control.RequestRecord){requests},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := telemetry.Register(control, meter); err != nil {
+	if _, err := telemetry.Register(ctl, meter); err != nil {
 		return nil, err
 	}
-	return specgrpc.NewClient(target, creds, specgrpc.WithControl(control),
+	return specgrpc.NewClient(target, creds, specgrpc.WithControl(ctl),
 		grpc.WithStatsHandler(telemetry.ClientHandler(traced)))
 }
 

@@ -192,6 +192,8 @@ func (n *Node[M]) commit() {
 	b.arena = nil
 	if p, _ := n.arenas.Get().(*[]byte); p != nil {
 		b.arena = (*p)[:0]
+	} else {
+		b.arena = make([]byte, 0, len(arena)) // it would be copied each time it grows
 	}
 }
 

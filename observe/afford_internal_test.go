@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // strand is a request of calls one after the other, of several methods, every seventh guess wrong.
-func strand(calls, methods int) *foresay.RequestRecord {
-	r := &foresay.RequestRecord{Name: "GET /page", Start: time.Unix(1e9, 0)}
+func strand(calls, methods int) *control.RequestRecord {
+	r := &control.RequestRecord{Name: "GET /page", Start: time.Unix(1e9, 0)}
 	at := time.Duration(0)
 	for i := range calls {
 		took := time.Duration(1+i%5) * time.Millisecond
-		r.Calls = append(r.Calls, foresay.CallRecord{
-			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: foresay.EffectNone,
+		r.Calls = append(r.Calls, control.CallRecord{
+			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone,
 			Start: at, End: at + took, Guessed: true, Right: i%7 > 0,
 		})
 		at += took

@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 )
 
 // sequence is a request whose calls are made one after the other. Every fifth guess is wrong.
-func sequence(name string, calls, methods int) *foresay.RequestRecord {
-	r := &foresay.RequestRecord{Name: name, Start: time.Unix(1e9, 0)}
+func sequence(name string, calls, methods int) *control.RequestRecord {
+	r := &control.RequestRecord{Name: name, Start: time.Unix(1e9, 0)}
 	at := time.Duration(0)
 	for i := range calls {
 		took := time.Duration(1+i%7) * time.Millisecond
-		r.Calls = append(r.Calls, foresay.CallRecord{
-			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: foresay.EffectNone, Mode: foresay.ModeObserve,
+		r.Calls = append(r.Calls, control.CallRecord{
+			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone, Mode: control.ModeObserve,
 			Start: at, End: at + took, Guessed: true, Right: i%5 > 0,
 		})
 		at += took

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Report returns what has been found out up to now. With a Control the report has its status, and
 // each method's mode; nil is allowed. It takes each kind of request's lock for well under a
 // millisecond, one after the other.
-func (c *Collector) Report(control *foresay.Control) *Report {
+func (c *Collector) Report(ctl *control.Control) *Report {
 	r := &Report{
 		Schema: Schema, Since: c.since, At: time.Now(), Budget: defaultBudget, Requests: []RequestReport{},
 		LeftOut: c.missed.Load(), Broken: c.broken.Load(),
 	}
-	if control != nil {
-		status := control.Status()
+	if ctl != nil {
+		status := ctl.Status()
 		r.Status, r.Budget = &status, status.Budget
 	}
 	c.mu.RLock()
@@ -36,7 +36,7 @@ func (c *Collector) Report(control *foresay.Control) *Report {
 	return r
 }
 
-// defaultBudget is foresay.ControlConfig.Budget's default.
+// defaultBudget is control.Config.Budget's default.
 const defaultBudget = 0.1
 
 // frozen is a copy of a kind, to report from without its lock.
@@ -148,7 +148,7 @@ func (f *frozen) recently(now time.Time) Recent {
 	}
 }
 
-func (f *frozen) canary(status *foresay.Status) *Canary {
+func (f *frozen) canary(status *control.Status) *Canary {
 	off, on := &f.arms[0], &f.arms[1]
 	if off.n+on.n == 0 {
 		return nil
@@ -205,7 +205,7 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 }
 
 // site takes over what the status says of the method, and returns what its sites counted.
-func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats, fuse *foresay.SiteStatus) {
+func (m *MethodReport) site(status *control.Status) (stats control.SiteStats, fuse *control.SiteStatus) {
 	if status == nil {
 		return stats, nil
 	}
@@ -244,11 +244,11 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats, fu
 
 // urgency orders the states of a method's sites: one that has tripped says most, then one that is
 // tried again.
-func urgency(s foresay.SiteState) int {
+func urgency(s control.SiteState) int {
 	switch s {
-	case foresay.StateTripped:
+	case control.StateTripped:
 		return 2
-	case foresay.StateProbing:
+	case control.StateProbing:
 		return 1
 	}
 	return 0

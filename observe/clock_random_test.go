@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // randomSteps composes a program. Within parts there are no tasks.
@@ -124,7 +124,7 @@ func TestRandomClockOfHandlers(t *testing.T) {
 			for range 1 + chance.IntN(3) {
 				steps = append(steps, step{kind: get, took: playRTT + 1 + chance.IntN(90), guess: "right"}, randomServed(chance, 1))
 			}
-			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
 			truth, reported := milliseconds(plain.took-on.took), 0.0
 			if r := on.report.Realised; r != nil {
 				reported = r.SavedMS
@@ -188,7 +188,7 @@ func TestRandomForesight(t *testing.T) {
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			steps := randomLine(rand.New(rand.NewPCG(uint64(seed), 8)))
-			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
 			truth, f := milliseconds(plain.took-on.took), plain.report.Foreseen.SavedMS
 			if b := plain.report.Foreseen.Beside; b != 0 {
 				t.Errorf("%v\ntaken for steps beside each other", steps)
@@ -233,7 +233,7 @@ func TestRandomClock(t *testing.T) {
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			steps := randomSteps(rand.New(rand.NewPCG(uint64(seed), 7)), 2, true, true)
-			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
 			truth := milliseconds(plain.took - on.took)
 			reported := 0.0
 			if r := on.report.Realised; r != nil {

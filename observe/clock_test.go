@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 )
 
@@ -44,8 +44,8 @@ func TestClock(t *testing.T) {
 			{kind: group, parts: [][]step{{read}, {read}, {read}}}}, 50},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plain := play(t, foresay.ModeObserve, test.steps, true)
-			on := play(t, foresay.ModeOn, test.steps, true)
+			plain := play(t, control.ModeObserve, test.steps, true)
+			on := play(t, control.ModeOn, test.steps, true)
 			want(t, "true", milliseconds(plain.took-on.took), float64(test.true), 1e-3)
 			want(t, "foreseen", plain.report.Foreseen.SavedMS, float64(test.true), 1e-3)
 			if test.true == 0 && len(plain.report.Stops) == 0 || plain.report.IfPlain != nil {
@@ -102,8 +102,8 @@ func TestClockOfHandlers(t *testing.T) {
 		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plain := play(t, foresay.ModeObserve, test.steps, true)
-			on := play(t, foresay.ModeOn, test.steps, true)
+			plain := play(t, control.ModeObserve, test.steps, true)
+			on := play(t, control.ModeOn, test.steps, true)
 			truth := milliseconds(plain.took - on.took)
 			if on.report.Realised == nil {
 				t.Fatal("nothing is reported")
@@ -124,7 +124,7 @@ func TestClockOfReplays(t *testing.T) {
 			{{kind: get, took: 20}}, {{kind: get, took: 21, plain: true}}, {{kind: get, took: 31, plain: true}}}}, {kind: get, took: 19, guess: "wrong"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
 			want(t, "true", milliseconds(plain.took-on.took), 0, 1e-3)
 			if on.report.Realised == nil {
 				t.Fatal("nothing is reported")
@@ -148,7 +148,7 @@ func TestClockOfLeftCode(t *testing.T) {
 		},
 		{{kind: act, took: 3}, call(50, "wrong"), {kind: served, parts: [][]step{{call(56, ""), own(3)}}}},
 	}}}
-	observed, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+	observed, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
 	if on.report.Realised == nil {
 		t.Fatal("nothing is reported")
 	}
@@ -159,7 +159,7 @@ func TestClockOfLeftCode(t *testing.T) {
 // servers, and such that take it.
 func TestUnknownServers(t *testing.T) {
 	steps := []step{{kind: get, took: 50, guess: "right", plain: true}, {kind: get, took: 50, plain: true}}
-	q := play(t, foresay.ModeObserve, steps, false).report
+	q := play(t, control.ModeObserve, steps, false).report
 	if q.IfPlain == nil {
 		t.Fatal("nothing is foreseen for plain servers")
 	}
@@ -191,7 +191,7 @@ func TestServersThatWereMet(t *testing.T) {
 		{"many calls at once", []step{{kind: get, took: 20, guess: "right"}, many}, 20},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plain, on := play(t, foresay.ModeObserve, test.steps, true), play(t, foresay.ModeOn, test.steps, true)
+			plain, on := play(t, control.ModeObserve, test.steps, true), play(t, control.ModeOn, test.steps, true)
 			want(t, "true", milliseconds(plain.took-on.took), test.saved, 1e-3)
 			want(t, "foreseen", plain.report.Foreseen.SavedMS, test.saved, 1e-3)
 			want(t, "reported", on.report.Realised.SavedMS, test.saved, 1e-3)
@@ -208,7 +208,7 @@ func TestStopsInWords(t *testing.T) {
 		"held: the server takes no call on a guess, it has no registrar: /foresay.testkv.v1.TestKV/Get": {kind: get, took: 50, plain: true},
 		"OnCommit functions wait here":                                                                  {kind: hook, took: 50}, "Act waits here": {kind: act, took: 50}, "Barrier waits here": {kind: barrier},
 	} {
-		r := observe.Report{Requests: []observe.RequestReport{*play(t, foresay.ModeObserve, []step{right, next}, true).report}}
+		r := observe.Report{Requests: []observe.RequestReport{*play(t, control.ModeObserve, []step{right, next}, true).report}}
 		var text bytes.Buffer
 		if err := r.WriteText(&text); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/foresay/foresay/internal/critpath"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Config configures a Collector. The zero value of a field is its default.
@@ -73,9 +73,9 @@ func NewCollector(cfg Config) (*Collector, error) {
 	return c, nil
 }
 
-// Record takes a request in: it belongs into foresay.ControlConfig.OnRequest. It keeps nothing of
+// Record takes a request in: it belongs into control.Config.OnRequest. It keeps nothing of
 // the record.
-func (c *Collector) Record(r *foresay.RequestRecord) {
+func (c *Collector) Record(r *control.RequestRecord) {
 	c.missed.Add(int64(r.Missed))
 	w := c.works.Get().(*work)
 	defer c.works.Put(w)
@@ -169,7 +169,7 @@ type kindSums struct {
 // method is what is kept of one method that a kind of request calls.
 type method struct {
 	name   string
-	effect foresay.Effect
+	effect control.Effect
 	reads  bool // its name says that it only reads
 	other  bool // it is several methods
 	// predicted: it has predictors. Without, what is guessed is the last response, which for a
@@ -200,7 +200,7 @@ type arm struct {
 }
 
 // enter adds a request to the sums, and reports whether it is still to be worked out.
-func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
+func (k *kind) enter(r *control.RequestRecord, w *work) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := r.Start.Add(r.Duration)
@@ -211,7 +211,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		for _, s := range []*methodSums{&m.total, &m.now} {
 			s.calls++
 			s.failed += count(c.Failed)
-			s.asked += count(c.Mode != foresay.ModeOff)
+			s.asked += count(c.Mode != control.ModeOff)
 			s.guessed += count(c.Guessed)
 			s.right += count(c.Guessed && c.Right)
 			s.sharedGuessed += count(c.SharedGuessed)
@@ -221,8 +221,8 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		m.latency.add(c.End - c.Start)
 		w.assign(i, m)
 	}
-	if r.Arm != foresay.ArmNone {
-		a := &k.arms[r.Arm-foresay.ArmOff]
+	if r.Arm != control.ArmNone {
+		a := &k.arms[r.Arm-control.ArmOff]
 		a.add(milliseconds(r.Duration))
 		a.failed += count(r.Failed)
 		a.canary += count(r.Canary)
@@ -259,7 +259,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 }
 
 // foreseen adds what a request would have been. Under mu.
-func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
+func (k *kind) foreseen(r *control.RequestRecord, w *work) {
 	saved, beside := r.Duration-w.together.End, besides(w.calls)
 	for _, s := range []*kindSums{&k.total, &k.now} {
 		s.worked++
@@ -301,14 +301,14 @@ func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
 }
 
 // method returns the sums of a method. Under mu.
-func (k *kind) method(name string, effect foresay.Effect) *method {
+func (k *kind) method(name string, effect control.Effect) *method {
 	if m := k.methods[name]; m != nil {
 		if !m.other {
 			m.effect = effect
 		}
 		return m
 	}
-	m := &method{name: Other, effect: foresay.EffectImmediate, other: true}
+	m := &method{name: Other, effect: control.EffectImmediate, other: true}
 	if len(k.order) < k.cfg.MaxMethods {
 		m = &method{name: strings.Clone(name), effect: effect, reads: readsByName(name)}
 	} else if other := k.methods[Other]; other != nil {

@@ -2,13 +2,13 @@
 // and what it saves once it is.
 //
 // A [Collector] is told of every request that ends, by its method Record in
-// foresay.ControlConfig.OnRequest. For each kind of request it works out how much earlier the
+// control.Config.OnRequest. For each kind of request it works out how much earlier the
 // request would have ended had the right predictions of its calls been used and the wrong ones been
 // taken back, and what that would have sent in vain. [Collector.Report] tells, per kind of request
 // and per method that it calls, whether predicting pays, and the sum that says so.
 //
 // A request begins with an interceptor ([UnaryServerInterceptor], [StreamServerInterceptor]), a
-// middleware ([Handler]), or foresay.Control.Begin. Nothing that the program does changes: no call
+// middleware ([Handler]), or control.Control.Begin. Nothing that the program does changes: no call
 // is added, delayed, or answered otherwise.
 //
 // # What is foreseen, and how

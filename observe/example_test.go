@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 )
 
@@ -16,15 +16,15 @@ func Example() {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
-	// foresay.NewControl(foresay.ControlConfig{OnRequest:
-	// []func(*foresay.RequestRecord){collector.Record}}) has it told of all requests. Here is what
+	// control.New(control.Config{OnRequest:
+	// []func(*control.RequestRecord){collector.Record}}) has it told of all requests. Here is what
 	// it is told.
 	for i := range 1000 {
-		collector.Record(&foresay.RequestRecord{
+		collector.Record(&control.RequestRecord{
 			Name: "GET /page", Duration: 31 * time.Millisecond,
-			Calls: []foresay.CallRecord{
-				{Site: "/shop.Users/Get", Effect: foresay.EffectNone, End: 10 * time.Millisecond, Guessed: true, Digest: true, Right: i%50 > 0},
-				{Site: "/shop.Prices/List", Effect: foresay.EffectNone, Start: 11 * time.Millisecond, End: 31 * time.Millisecond, Guessed: true, Digest: true, Right: i%2 > 0},
+			Calls: []control.CallRecord{
+				{Site: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Digest: true, Right: i%50 > 0},
+				{Site: "/shop.Prices/List", Effect: control.EffectNone, Start: 11 * time.Millisecond, End: 31 * time.Millisecond, Guessed: true, Digest: true, Right: i%2 > 0},
 			},
 		})
 	}

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -53,10 +55,10 @@ func only(t testing.TB, r *observe.Report) *observe.RequestReport {
 //   - 80 guess all right and end after 20 ms, when the price is there.
 func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(t, foresay.ControlConfig{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
-		s.visit(100, &page{back: conn}, observe.UnaryServerInterceptor(control))
-		r := collector.Report(control)
+		collector, ctl := watched(t, control.Config{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		s.visit(100, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
+		r := collector.Report(ctl)
 		q := only(t, r)
 		if q.Name != front || q.Requests != 100 || q.Failed != 0 || q.Foreseen.Requests != 100 {
 			t.Errorf("%s, %d requests, %d failed, %d worked out; want %s, 100, 0, 100", q.Name, q.Requests, q.Failed, q.Foreseen.Requests, front)
@@ -110,8 +112,8 @@ func TestForeseenIsRealised(t *testing.T) {
 }
 
 func testRealised(t *testing.T, seed uint64, view bool) {
-	foreseen, before := visits(t, foresay.ModeObserve, seed, view)
-	realised, after := visits(t, foresay.ModeOn, seed, view)
+	foreseen, before := visits(t, control.ModeObserve, seed, view)
+	realised, after := visits(t, control.ModeOn, seed, view)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("what visitors saw (-observe +on):\n%s", diff)
 	}
@@ -131,17 +133,17 @@ func testRealised(t *testing.T, seed uint64, view bool) {
 }
 
 // visits has the page visited, whose handler is a task, in a mode.
-func visits(t *testing.T, mode foresay.Mode, seed uint64, view bool) (q *observe.RequestReport, seen []string) {
+func visits(t *testing.T, mode control.Mode, seed uint64, view bool) (q *observe.RequestReport, seen []string) {
 	t.Helper()
 	inShop(t, func(s *shop) {
 		s.seed = seed
-		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
+		collector, ctl := watched(t, control.Config{Budget: -1})
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}
-		seen = s.visit(100, &page{back: conn, wrap: task, view: view}, observe.UnaryServerInterceptor(control))
-		q = only(t, collector.Report(control))
+		seen = s.visit(100, &page{back: conn, wrap: task, view: view}, observe.UnaryServerInterceptor(ctl))
+		q = only(t, collector.Report(ctl))
 	})
 	return q, seen
 }
@@ -160,8 +162,8 @@ func TestObservingChangesNothing(t *testing.T) {
 			addr := s.back()
 			p := &page{view: true}
 			var interceptors []grpc.UnaryServerInterceptor
-			collector, control := watched(s.t, foresay.ControlConfig{})
-			opts := []specgrpc.ClientOption{specgrpc.WithControl(control), specgrpc.WithSites(predictors()...)}
+			collector, ctl := watched(s.t, control.Config{})
+			opts := []specgrpc.ClientOption{specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...)}
 			switch kind {
 			case "plain":
 				p.back = s.plain("front", addr)
@@ -175,7 +177,7 @@ func TestObservingChangesNothing(t *testing.T) {
 				p.back = s.dial("front", addr, opts[0], opts[1])
 			}
 			if kind != "plain" {
-				interceptors = append(interceptors, observe.UnaryServerInterceptor(control))
+				interceptors = append(interceptors, observe.UnaryServerInterceptor(ctl))
 			}
 			start := time.Now()
 			out.Visitor = s.visit(visits, p, interceptors...)
@@ -184,7 +186,7 @@ func TestObservingChangesNothing(t *testing.T) {
 			if kind == "plain" {
 				return
 			}
-			q := only(s.t, collector.Report(control))
+			q := only(s.t, collector.Report(ctl))
 			if q.Requests != visits || q.Failed != visits/10 || methodOf(s.t, q, recordView).Calls != visits || methodOf(s.t, q, quote).Failed != visits/10 {
 				s.t.Errorf("%s: observed %d requests, %d failed, %+v", kind, q.Requests, q.Failed, q.Methods)
 			}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -23,10 +23,10 @@ var errPanic = errors.New("observe: the handler panicked")
 //
 // The request's id, which decides the side of a canary, is the trace id of the context's
 // OpenTelemetry span, else that of an incoming traceparent header, else an incoming x-request-id.
-func UnaryServerInterceptor(control *foresay.Control) grpc.UnaryServerInterceptor {
-	mustHave(control)
+func UnaryServerInterceptor(ctl *control.Control) grpc.UnaryServerInterceptor {
+	mustHave(ctl)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		ctx, r := control.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
+		ctx, r := ctl.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
 		err := errPanic
 		defer func() { end(ctx, r, err) }()
 		var response any
@@ -37,14 +37,14 @@ func UnaryServerInterceptor(control *foresay.Control) grpc.UnaryServerIntercepto
 
 // StreamServerInterceptor is UnaryServerInterceptor for streams: a stream is one request, until its
 // handler returns.
-func StreamServerInterceptor(control *foresay.Control) grpc.StreamServerInterceptor {
-	mustHave(control)
+func StreamServerInterceptor(ctl *control.Control) grpc.StreamServerInterceptor {
+	mustHave(ctl)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		if isSpeculative(info.FullMethod) {
 			return handler(srv, stream)
 		}
 		ctx := stream.Context()
-		ctx, r := control.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
+		ctx, r := ctl.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
 		err := errPanic
 		defer func() { end(ctx, r, err) }()
 		err = handler(srv, &requestStream{stream, ctx})
@@ -58,7 +58,7 @@ func isSpeculative(fullMethod string) bool { return strings.HasSuffix(fullMethod
 
 // end ends a request, once its caller's word is known if it has a speculative one: a request that
 // was made for a guess that turned out wrong is never ended, so that it counts nowhere.
-func end(ctx context.Context, r *foresay.Request, err error) {
+func end(ctx context.Context, r *control.Request, err error) {
 	r.Answered()
 	if !specgrpc.AfterWord(ctx, func(confirmed bool) {
 		if confirmed {
@@ -81,8 +81,8 @@ func incoming(ctx context.Context) func(name string) []string {
 	return md.Get
 }
 
-func mustHave(control *foresay.Control) {
-	if control == nil {
-		panic(fmt.Sprintf("observe: the %T is nil", control))
+func mustHave(ctl *control.Control) {
+	if ctl == nil {
+		panic(fmt.Sprintf("observe: the %T is nil", ctl))
 	}
 }

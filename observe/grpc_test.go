@@ -19,7 +19,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	bffpb "github.com/foresay/foresay/api/foresay/bff/v1"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/predict"
@@ -29,29 +32,29 @@ import (
 // records collects what requests were.
 type records struct {
 	mu  sync.Mutex
-	all []foresay.RequestRecord
+	all []control.RequestRecord
 }
 
-func (r *records) add(rec *foresay.RequestRecord) {
+func (r *records) add(rec *control.RequestRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, *rec)
 }
 
-func (r *records) take() []foresay.RequestRecord {
+func (r *records) take() []control.RequestRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.all)
 }
 
-func recorded(t testing.TB) (*records, *foresay.Control) {
+func recorded(t testing.TB) (*records, *control.Control) {
 	t.Helper()
 	r := new(records)
-	control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1, OnRequest: []func(*foresay.RequestRecord){r.add}})
+	ctl, err := control.New(control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){r.add}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, control
+	return r, ctl
 }
 
 // TestDiscardedCallsAreNoRequests: of the calls that a page's server gets for guesses, those count
@@ -62,20 +65,20 @@ func TestDiscardedCallsAreNoRequests(t *testing.T) {
 			inShop(t, func(s *shop) {
 				t := s.t
 				addr := s.registered()
-				requests, control := recorded(t)
-				inner := bffpb.NewPricingClient(s.dial("front", addr, specgrpc.WithControl(control)))
+				requests, ctl := recorded(t)
+				inner := bffpb.NewPricingClient(s.dial("front", addr, specgrpc.WithControl(ctl)))
 				h := &pricedPage{pricing: inner, fast: fast}
-				i := observe.UnaryServerInterceptor(control)
-				stream := observe.StreamServerInterceptor(control)
+				i := observe.UnaryServerInterceptor(ctl)
+				stream := observe.StreamServerInterceptor(ctl)
 				frontAddr := s.serve("front", func(server *grpc.Server) {
 					kvpb.RegisterTestKVServer(specgrpc.Registrar(server), h)
 				}, grpc.ChainUnaryInterceptor(i), grpc.ChainStreamInterceptor(stream))
-				client, err := foresay.NewControl(foresay.ControlConfig{Budget: -1})
+				client, err := control.New(control.Config{Budget: -1})
 				if err != nil {
 					t.Fatal(err)
 				}
-				opts := []grpc.DialOption{specgrpc.WithControl(client), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
-					Name: getUser, Predictors: []foresay.Predictor{predict.Constant(&bffpb.GetUserResponse{Plan: "free"})},
+				opts := []grpc.DialOption{specgrpc.WithControl(client), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
+					Name: getUser, Predictors: []control.Predictor{predict.Constant(&bffpb.GetUserResponse{Plan: "free"})},
 				})}
 				users := bffpb.NewUsersClient(s.dial("client", addr, opts...))
 				page := kvpb.NewTestKVClient(s.dial("client", frontAddr, opts...))
@@ -182,11 +185,11 @@ func TestRequestIDs(t *testing.T) {
 		{"other separators", t.Context(), []string{"traceparent", "00_" + other + "_00f067aa0ba902b7_01"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			requests, control := recorded(t)
+			requests, ctl := recorded(t)
 			ctx := metadata.NewIncomingContext(test.ctx, metadata.Pairs(test.md...))
 			var seen string
-			_, _ = observe.UnaryServerInterceptor(control)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(ctx context.Context, _ any) (any, error) {
-				seen = foresay.RequestOf(ctx).ID()
+			_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(ctx context.Context, _ any) (any, error) {
+				seen = control.RequestOf(ctx).ID()
 				return nil, nil
 			})
 			if seen != test.want {
@@ -205,9 +208,9 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x")
 	f.Add(strings.Repeat("-", 55))
 	f.Fuzz(func(t *testing.T, header string) {
-		requests, control := recorded(t)
+		requests, ctl := recorded(t)
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"traceparent": {header}})
-		_, _ = observe.UnaryServerInterceptor(control)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
+		_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
 		id := requests.take()[0].ID
 		if id == "" {
 			return
@@ -220,16 +223,16 @@ func FuzzTraceparent(f *testing.F) {
 
 // TestInterceptorsTellFailures: errors and panics fail a request, and go on as they are.
 func TestInterceptorsTellFailures(t *testing.T) {
-	requests, control := recorded(t)
+	requests, ctl := recorded(t)
 	refused := status.Error(codes.NotFound, "no such page")
-	unary := observe.UnaryServerInterceptor(control)
-	stream := observe.StreamServerInterceptor(control)
+	unary := observe.UnaryServerInterceptor(ctl)
+	stream := observe.StreamServerInterceptor(ctl)
 	info, streamInfo := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, &grpc.StreamServerInfo{FullMethod: "/a.B/S"}
 	if _, err := unary(t.Context(), nil, info, func(context.Context, any) (any, error) { return nil, refused }); !errors.Is(err, refused) {
 		t.Errorf("got error %v, want %v", err, refused)
 	}
 	if err := stream(nil, &fakeStream{ctx: t.Context()}, streamInfo, func(_ any, s grpc.ServerStream) error {
-		if foresay.RequestOf(s.Context()) == nil {
+		if control.RequestOf(s.Context()) == nil {
 			t.Error("the stream's context belongs to no request")
 		}
 		return refused

@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Handler begins a request for each that next gets, and ends it when next returns: failed if the
 // status is 500 or above, or next panicked. Its name is the method and the pattern that it fits,
 // "GET /users/{id}", which is known if next is a http.ServeMux or Handler stands behind one;
 // otherwise the method alone. For the request's id see UnaryServerInterceptor.
-func Handler(control *foresay.Control, next http.Handler) http.Handler {
-	mustHave(control)
+func Handler(ctl *control.Control, next http.Handler) http.Handler {
+	mustHave(ctl)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, request := control.Begin(r.Context(), requestName(next, r), requestID(r.Context(), r.Header.Values))
+		ctx, request := ctl.Begin(r.Context(), requestName(next, r), requestID(r.Context(), r.Header.Values))
 		s := &statusWriter{ResponseWriter: w}
 		inner := r.WithContext(ctx)
 		err := errPanic

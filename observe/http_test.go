@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 )
 
 func TestHandlerBeginsRequests(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, foresay.RequestOf(r.Context()).ID())
+		fmt.Fprint(w, control.RequestOf(r.Context()).ID())
 	})
 	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
@@ -29,12 +29,12 @@ func TestHandlerBeginsRequests(t *testing.T) {
 		w.WriteHeader(http.StatusOK) // superfluous
 	})
 	mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	requests, control := recorded(t)
-	outside := observe.Handler(control, mux)
+	requests, ctl := recorded(t)
+	outside := observe.Handler(ctl, mux)
 	// Behind another middleware the pattern is not known beforehand.
-	hidden := observe.Handler(control, http.HandlerFunc(mux.ServeHTTP))
+	hidden := observe.Handler(ctl, http.HandlerFunc(mux.ServeHTTP))
 	inside := http.NewServeMux()
-	inside.Handle("POST /orders/{id}", observe.Handler(control, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	inside.Handle("POST /orders/{id}", observe.Handler(ctl, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	for _, visit := range []struct {
 		handler      http.Handler
 		method, path string
@@ -85,14 +85,14 @@ func TestHandlersSeeTheirWriter(t *testing.T) {
 		a.Controller = http.NewResponseController(w).Flush() == nil
 		return a
 	}
-	_, control := recorded(t)
+	_, ctl := recorded(t)
 	for name, w := range map[string]http.ResponseWriter{
 		"bare": bare{}, "flusher": httptest.NewRecorder(), "http1": http1{httptest.NewRecorder()}, "http2": http2{httptest.NewRecorder()},
 		"hijacker": hijacker{httptest.NewRecorder()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got abilities
-			observe.Handler(control, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = can(w) })).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+			observe.Handler(ctl, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = can(w) })).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 			if want := can(w); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // TestMemory: the histograms, which are nearly all of it, take what the package's documentation
@@ -17,12 +17,12 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range kinds {
-			for mode := foresay.ModeObserve; mode <= foresay.ModeOn; mode++ {
+			for mode := control.ModeObserve; mode <= control.ModeOn; mode++ {
 				r := strand(methods, methods)
 				r.Name = fmt.Sprint("GET /", i)
 				if all {
-					r.Arm = foresay.ArmOff + foresay.Arm(mode%2)
-					r.Calls[0].Effect, r.Calls[0].Mode = foresay.EffectImmediate, mode
+					r.Arm = control.ArmOff + control.Arm(mode%2)
+					r.Calls[0].Effect, r.Calls[0].Mode = control.EffectImmediate, mode
 				}
 				c.Record(r)
 			}

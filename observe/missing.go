@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // missing adds what keeps predictions from doing anything, although the mode has them do something.
@@ -37,14 +37,14 @@ func (j *judge) unpredicted() bool {
 		return false
 	}
 	switch j.Mode {
-	case foresay.ModeShadow.String(), foresay.ModeCanary.String(), foresay.ModeOn.String():
+	case control.ModeShadow.String(), control.ModeCanary.String(), control.ModeOn.String():
 		return true
 	}
 	return false
 }
 
 // untaken reports whether no guess was taken in any request, by what the methods' sites counted.
-func (f *frozen) untaken(status *foresay.Status) bool {
+func (f *frozen) untaken(status *control.Status) bool {
 	if status == nil {
 		return false
 	}

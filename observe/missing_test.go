@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -35,10 +37,10 @@ func TestServerRefuses(t *testing.T) {
 	}{{"plain", (*shop).back, true}, {"registrar", (*shop).registered, false}} {
 		t.Run(test.name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
-				collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
-				conn := s.dial("front", test.serve(s), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
-				s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(control))
-				why := methodOf(s.t, only(s.t, collector.Report(control)), check).Why
+				collector, ctl := watched(s.t, control.Config{Budget: -1})
+				conn := s.dial("front", test.serve(s), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOn))
+				s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
+				why := methodOf(s.t, only(s.t, collector.Report(ctl)), check).Why
 				if strings.Contains(why, "its server takes no call on a guess (refused ") != test.refuses {
 					s.t.Errorf("refuses: %v; %s", test.refuses, why)
 				}
@@ -51,11 +53,11 @@ func TestServerRefuses(t *testing.T) {
 // nothing.
 func TestOnWithoutPredictors(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
-		sites := []foresay.SiteConfig{{Name: getUser, Mode: foresay.ModeCanary, Share: 1}}
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
-		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(control))
-		r := collector.Report(control)
+		collector, ctl := watched(s.t, control.Config{Budget: -1})
+		sites := []control.SiteConfig{{Name: getUser, Mode: control.ModeCanary, Share: 1}}
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
+		r := collector.Report(ctl)
 		q := only(s.t, r)
 		m := methodOf(s.t, q, getUser)
 		const line = `{"method": "` + getUser + `", "mode": "canary", "share": 1, "predictors": [{"kind": "last"}]}`
@@ -73,12 +75,12 @@ func TestOnWithoutPredictors(t *testing.T) {
 // what helps.
 func TestObservedBesideOn(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
+		collector, ctl := watched(s.t, control.Config{Budget: -1})
 		sites := predictors()
-		sites[0].Mode = foresay.ModeOn
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
-		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(control))
-		m := methodOf(s.t, only(s.t, collector.Report(control)), check)
+		sites[0].Mode = control.ModeOn
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
+		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)
 		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why, "so what that saves is not foreseen: mode on leaves 1 % without, once a thousand have begun, a canary with a share of 0.9 leaves 10 %") {
 			s.t.Errorf("%s: %s", m.Verdict, m.Why)
 		}
@@ -88,10 +90,10 @@ func TestObservedBesideOn(t *testing.T) {
 // TestAllOff: nothing is known, rather than nothing there to save.
 func TestAllOff(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOff))
-		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(control))
-		q := only(s.t, collector.Report(control))
+		collector, ctl := watched(s.t, control.Config{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOff))
+		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
+		q := only(s.t, collector.Report(ctl))
 		if q.Summary != "nothing is known: no guess was looked for" {
 			s.t.Errorf("summary: %s", q.Summary)
 		}
@@ -104,10 +106,10 @@ func TestAllOff(t *testing.T) {
 // TestProblems: what the Control's status says is wrong is in the text, and does nothing to a
 // terminal.
 func TestProblems(t *testing.T) {
-	collector, control := watched(t, foresay.ControlConfig{})
-	control.SetProblem("site file /b", "line 3:\n\x1b[2Jno such kind")
-	control.SetProblem("site file /a", "gone")
-	if text := textOf(t, collector.Report(control)); !strings.Contains(text, "\nproblem: site file /a: gone\nproblem: site file /b: line 3: ?[2Jno such kind\n") {
+	collector, ctl := watched(t, control.Config{})
+	ctl.SetProblem("site file /b", "line 3:\n\x1b[2Jno such kind")
+	ctl.SetProblem("site file /a", "gone")
+	if text := textOf(t, collector.Report(ctl)); !strings.Contains(text, "\nproblem: site file /a: gone\nproblem: site file /b: line 3: ?[2Jno such kind\n") {
 		t.Errorf("got\n%s", text)
 	}
 }

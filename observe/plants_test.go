@@ -22,7 +22,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "plain servers take calls on a guess", Dir: dir, Test: "TestClock",
-			Old: "held := c.Peer == foresay.PeerPlain ||", New: "held := !MUTANT && c.Peer == foresay.PeerPlain ||",
+			Old: "held := c.Peer == control.PeerPlain ||", New: "held := !MUTANT && c.Peer == control.PeerPlain ||",
 		},
 		{
 			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight",

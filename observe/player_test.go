@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -358,19 +360,19 @@ func (p *player) crowd(t *testing.T) {
 
 // play runs a program in a mode, in a bubble of its own. met: the connections know what their
 // servers are.
-func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) {
+func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := shape.NewNetwork(wan.Uniform(playRTT*time.Millisecond, "front", "back"), 1)
 		s := &shop{t: t, net: net}
 		t.Cleanup(func() { net.Close() })
-		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
+		collector, ctl := watched(t, control.Config{Budget: -1})
 		impl := &keptServer{}
-		options := []grpc.DialOption{specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
-			Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged,
+		options := []grpc.DialOption{specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
+			Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged,
 		})}
 		dial := func(addr string) *specgrpc.ClientConn {
-			return s.dial("front", addr, append(options, specgrpc.WithControl(control))...)
+			return s.dial("front", addr, append(options, specgrpc.WithControl(ctl))...)
 		}
 		// A handler's own calls are to servers like its own, and nobody reports of them.
 		serverDial := func(like *specgrpc.ClientConn) *specgrpc.ClientConn {
@@ -398,7 +400,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 				}
 			}
 		}
-		ctx, r := control.Begin(t.Context(), "page", "")
+		ctx, r := ctl.Begin(t.Context(), "page", "")
 		start := time.Now()
 		err := p.request(ctx, steps)
 		out.took = time.Since(start)
@@ -406,7 +408,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 		if err != nil {
 			t.Errorf("%v: %v", mode, err)
 		}
-		out.report = only(t, collector.Report(control))
+		out.report = only(t, collector.Report(ctl))
 		time.Sleep(100 * time.Millisecond) // longer than what runs that were discarded may still do of their own
 	})
 	return out

@@ -9,7 +9,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	bffpb "github.com/foresay/foresay/api/foresay/bff/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -20,17 +21,17 @@ import (
 // all callers got the same, which is true of one service and not of the other.
 func TestDeclarePublic(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithMode(foresay.ModeObserve), specgrpc.WithSites(
-			foresay.SiteConfig{Name: getUser, Effect: foresay.EffectNone}, foresay.SiteConfig{Name: check, Effect: foresay.EffectNone}, foresay.SiteConfig{Name: quote, Effect: foresay.EffectNone}))
+		collector, ctl := watched(s.t, control.Config{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeObserve), specgrpc.WithSites(
+			control.SiteConfig{Name: getUser, Effect: control.EffectNone}, control.SiteConfig{Name: check, Effect: control.EffectNone}, control.SiteConfig{Name: quote, Effect: control.EffectNone}))
 		chance := rand.New(rand.NewPCG(1, 1))
 		for range 1000 {
 			s.become(fmt.Sprint("plan of ", chance.IntN(500))) // what GetUser answers depends on the caller
 			ctx := metadata.AppendToOutgoingContext(s.t.Context(), "authorization", fmt.Sprint("token ", chance.IntN(200)))
-			ctx, r := control.Begin(ctx, "page", "")
+			ctx, r := ctl.Begin(ctx, "page", "")
 			r.End(visitCatalogue(ctx, conn, chance.IntN(20)))
 		}
-		q := only(s.t, collector.Report(control))
+		q := only(s.t, collector.Report(ctl))
 		m := methodOf(s.t, q, check)
 		if !strings.Contains(m.Why, "; if all callers get the same response: 100 % of 980, and it saves 9.80 ms per request: declare it public") ||
 			!strings.Contains(m.Configure, `"public": true`) || m.Guessed > 900 || m.Verdict == observe.InUse {

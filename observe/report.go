@@ -3,7 +3,7 @@ package observe
 import (
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Schema numbers the form of a Report as JSON. It rises when a field changes its meaning or goes;
@@ -24,7 +24,7 @@ type Report struct {
 	LeftOut int64 `json:"left_out"`
 	// Broken is how many requests had times that make no sense and are in no sum.
 	Broken int64           `json:"broken"`
-	Status *foresay.Status `json:"status,omitempty"`
+	Status *control.Status `json:"status,omitempty"`
 }
 
 // RequestReport is one kind of request.

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -23,13 +25,13 @@ import (
 // TestParallelReads: of two calls side by side, none saves anything alone, and each does with the
 // other.
 func TestParallelReads(t *testing.T) {
-	c, _ := watched(t, foresay.ControlConfig{})
+	c, _ := watched(t, control.Config{})
 	const ms = time.Millisecond
 	for i := range 100 {
-		call := func(name string, from, to time.Duration) foresay.CallRecord {
-			return foresay.CallRecord{Site: name, Effect: foresay.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+		call := func(name string, from, to time.Duration) control.CallRecord {
+			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
 		}
-		c.Record(&foresay.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms, Calls: []foresay.CallRecord{
+		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms, Calls: []control.CallRecord{
 			call("/a.S/GetA", 0, 10*ms), call("/a.S/GetB", 0, 10*ms), call("/a.S/GetC", 10*ms, 30*ms),
 		}})
 	}
@@ -48,13 +50,13 @@ func TestParallelReads(t *testing.T) {
 // TestLongCallFirst: of 30, 10 and 10 ms the first alone saves 20, as the request still waits for
 // it; beside the second it saves 10 more.
 func TestLongCallFirst(t *testing.T) {
-	c, _ := watched(t, foresay.ControlConfig{})
+	c, _ := watched(t, control.Config{})
 	const ms = time.Millisecond
 	for i := range 100 {
-		call := func(name string, from, to time.Duration) foresay.CallRecord {
-			return foresay.CallRecord{Site: name, Effect: foresay.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+		call := func(name string, from, to time.Duration) control.CallRecord {
+			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
 		}
-		c.Record(&foresay.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms, Calls: []foresay.CallRecord{
+		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms, Calls: []control.CallRecord{
 			call("/a.S/GetA", 0, 30*ms), call("/a.S/GetB", 30*ms, 40*ms), call("/a.S/GetC", 40*ms, 50*ms),
 		}})
 	}
@@ -105,12 +107,12 @@ func TestLosersAreLeftOut(t *testing.T) {
 // TestUndeclaredReads: an ordinary service, whose methods say nothing of effects, learns what
 // saying it would save.
 func TestUndeclaredReads(t *testing.T) {
-	c, _ := watched(t, foresay.ControlConfig{})
+	c, _ := watched(t, control.Config{})
 	for i := range 100 {
 		r := sequence("/shop.Page/Show", 3, 3) // 1, 2 and 3 ms; the first guess of each is wrong
 		r.Start = time.Unix(int64(i), 0)
 		for j := range r.Calls {
-			r.Calls[j].Effect, r.Calls[j].Digest, r.Calls[j].Right = foresay.EffectImmediate, true, true
+			r.Calls[j].Effect, r.Calls[j].Digest, r.Calls[j].Right = control.EffectImmediate, true, true
 		}
 		c.Record(r)
 	}
@@ -131,18 +133,18 @@ func TestUndeclaredReads(t *testing.T) {
 // speculation, and these are foreseen.
 func TestLeftWithout(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
+		collector, ctl := watched(s.t, control.Config{Budget: 10, ControlShare: 0.1})
 		sites := predictors()
-		sites[0].Mode = foresay.ModeOn
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		sites[0].Mode = control.ModeOn
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
 		n := 0
 		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			n++
 			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
 		}
 		visit := func(visits int) *observe.RequestReport {
-			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(control))
-			return only(s.t, collector.Report(control))
+			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(ctl))
+			return only(s.t, collector.Report(ctl))
 		}
 		if q := visit(1000); q.Canary != nil || q.Foreseen.Requests != 0 {
 			s.t.Errorf("before any is left without: %+v, foreseen %+v", q.Canary, q.Foreseen)
@@ -155,7 +157,7 @@ func TestLeftWithout(t *testing.T) {
 		if says := fmt.Sprintf(", against the 10 %% left without: %d requests on and %d off", c.On.Requests, c.Off.Requests); !strings.HasSuffix(q.Summary, says) {
 			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
 		}
-		if text := textOf(s.t, collector.Report(control)); !strings.Contains(text, "\n  mode on ") || strings.Contains(text, "canary ") {
+		if text := textOf(s.t, collector.Report(ctl)); !strings.Contains(text, "\n  mode on ") || strings.Contains(text, "canary ") {
 			s.t.Errorf("the text speaks of a canary:\n%s", text)
 		}
 	})
@@ -165,24 +167,24 @@ func TestLeftWithout(t *testing.T) {
 // those that mode on leaves without.
 func TestCanaryBecomesOn(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
+		collector, ctl := watched(s.t, control.Config{Budget: 10, ControlShare: 0.1})
 		sites := predictors()
-		sites[0].Mode, sites[0].Share = foresay.ModeCanary, 0.5
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		sites[0].Mode, sites[0].Share = control.ModeCanary, 0.5
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
 		n := 0
 		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			n++
 			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
 		}
 		visit := func(visits int) *observe.Canary {
-			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(control))
-			return only(s.t, collector.Report(control)).Canary
+			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(ctl))
+			return only(s.t, collector.Report(ctl)).Canary
 		}
 		then := visit(1000)
 		if then.On.Canary != then.On.Requests || then.Off.Canary != then.Off.Requests || then.Left != 0 {
 			s.t.Errorf("while it is a canary: %+v", then)
 		}
-		if err := control.SetMode(sites[0].Name, foresay.ModeOn, 0); err != nil {
+		if err := ctl.SetMode(sites[0].Name, control.ModeOn, 0); err != nil {
 			s.t.Fatal(err)
 		}
 		now := visit(300)
@@ -190,12 +192,12 @@ func TestCanaryBecomesOn(t *testing.T) {
 		if now.On.Canary != then.On.Canary || now.Off.Canary != then.Off.Canary || on+off != 300 || off < 15 || now.Left != 0.1 {
 			s.t.Fatalf("once it is on: %+v, before %+v", now, then)
 		}
-		q := only(s.t, collector.Report(control))
+		q := only(s.t, collector.Report(ctl))
 		says := fmt.Sprintf(", by the canary of %d requests on and %d off, and against the 10 %% left without: %d requests on and %d off", then.On.Requests, then.Off.Requests, on, off)
 		if !strings.HasSuffix(q.Summary, says) {
 			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
 		}
-		if text := textOf(s.t, collector.Report(control)); !strings.Contains(text, "\n  canary and mode on ") {
+		if text := textOf(s.t, collector.Report(ctl)); !strings.Contains(text, "\n  canary and mode on ") {
 			s.t.Errorf("the text does not say what is compared:\n%s", text)
 		}
 	})
@@ -206,10 +208,10 @@ func TestCanaryBecomesOn(t *testing.T) {
 // the price for the view.
 func TestEffectsHoldWhatFollows(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
-		s.visit(50, &page{back: conn, view: true}, observe.UnaryServerInterceptor(control))
-		q := only(s.t, collector.Report(control))
+		collector, ctl := watched(s.t, control.Config{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		s.visit(50, &page{back: conn, view: true}, observe.UnaryServerInterceptor(ctl))
+		q := only(s.t, collector.Report(ctl))
 		want(s.t, "mean", q.Latency.MeanMS, 55, 1e-9)
 		// User and permission at once take 15 ms, then the view 10 and the price 20. The first
 		// visit guesses nothing, the tenth has no guess for the permission of a new plan; those
@@ -226,12 +228,12 @@ func TestEffectsHoldWhatFollows(t *testing.T) {
 // TestCanaryIsCompared: a request's id decides its side, and the report compares them.
 func TestCanaryIsCompared(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
+		collector, ctl := watched(s.t, control.Config{Budget: -1})
 		sites := predictors()
 		for i := range sites {
-			sites[i].Mode, sites[i].Share = foresay.ModeCanary, 0.5
+			sites[i].Mode, sites[i].Share = control.ModeCanary, 0.5
 		}
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}
@@ -240,8 +242,8 @@ func TestCanaryIsCompared(t *testing.T) {
 			n++
 			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
 		}
-		s.visit(200, &page{back: conn, wrap: task}, number, observe.UnaryServerInterceptor(control))
-		r := collector.Report(control)
+		s.visit(200, &page{back: conn, wrap: task}, number, observe.UnaryServerInterceptor(ctl))
+		r := collector.Report(ctl)
 		q := only(s.t, r)
 		c := q.Canary
 		if c == nil || c.On.Requests+c.Off.Requests != 200 || c.On.Requests < 80 || c.Off.Requests < 80 || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
@@ -286,10 +288,10 @@ func TestCanaryIsCompared(t *testing.T) {
 // TestOnWithoutTasks: a mode alone makes no call speculate, and the report says what is missing.
 func TestOnWithoutTasks(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
-		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(control))
-		m := methodOf(s.t, only(s.t, collector.Report(control)), check)
+		collector, ctl := watched(s.t, control.Config{Budget: -1})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOn))
+		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
+		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)
 		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") || !strings.Contains(m.Why, "not through ObserveInterceptor") || m.Configure != "" {
 			s.t.Errorf("%s: %s (%s)", m.Verdict, m.Why, m.Configure)
 		}
@@ -307,9 +309,9 @@ func TestBounds(t *testing.T) {
 		r := sequence(fmt.Sprint("GET /", i, strings.Repeat("x", 1000)), 10, 10)
 		c.Record(r)
 	}
-	c.Record(&foresay.RequestRecord{Name: "strange", Duration: time.Second, Calls: []foresay.CallRecord{{Start: 2, End: 1}}})
-	c.Record(&foresay.RequestRecord{Name: "strange", Duration: -1})
-	c.Record(&foresay.RequestRecord{Name: "GET /0" + strings.Repeat("x", 1000), Missed: 7, Duration: time.Second})
+	c.Record(&control.RequestRecord{Name: "strange", Duration: time.Second, Calls: []control.CallRecord{{Start: 2, End: 1}}})
+	c.Record(&control.RequestRecord{Name: "strange", Duration: -1})
+	c.Record(&control.RequestRecord{Name: "GET /0" + strings.Repeat("x", 1000), Missed: 7, Duration: time.Second})
 	r := c.Report(nil)
 	if len(r.Requests) != 4 || r.Broken != 2 || r.LeftOut != 7 {
 		t.Fatalf("%d kinds, %d broken, %d left out; want 4, 2, 7", len(r.Requests), r.Broken, r.LeftOut)
@@ -376,17 +378,17 @@ func TestWindows(t *testing.T) {
 
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
-	c, control := watched(t, foresay.ControlConfig{})
+	c, ctl := watched(t, control.Config{})
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			for j := range 200 {
 				r := sequence(fmt.Sprint("GET /", j%5), 4, 4)
-				r.Arm = foresay.Arm(i % 3)
+				r.Arm = control.Arm(i % 3)
 				c.Record(r)
 				if j%50 == 0 {
 					var b bytes.Buffer
-					if err := c.Report(control).WriteText(&b); err != nil {
+					if err := c.Report(ctl).WriteText(&b); err != nil {
 						t.Error(err)
 					}
 				}
@@ -395,7 +397,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	total := int64(0)
-	for _, q := range c.Report(control).Requests {
+	for _, q := range c.Report(ctl).Requests {
 		total += q.Requests
 	}
 	if total != 800 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // maxStops bounds the places that are told apart, per kind of request.
@@ -17,7 +17,7 @@ const maxStops = 16
 type stops map[Stop]time.Duration // WaitMS is not set
 
 // add adds the waits of a request that was worked out.
-func (s *stops) add(r *foresay.RequestRecord, w *work) {
+func (s *stops) add(r *control.RequestRecord, w *work) {
 	for i, held := range w.stops {
 		if held <= 0 {
 			continue
@@ -37,22 +37,22 @@ func (s *stops) add(r *foresay.RequestRecord, w *work) {
 }
 
 // stopOf says what call i of the model is, which are the request's calls and then its waits.
-func stopOf(r *foresay.RequestRecord, i int) Stop {
+func stopOf(r *control.RequestRecord, i int) Stop {
 	if i >= len(r.Calls) {
 		at := &r.Waits[i-len(r.Calls)]
 		name := at.Name
-		if at.Kind == foresay.WaitAct || len(name) > maxName { // keys may be many
+		if at.Kind == control.WaitAct || len(name) > maxName { // keys may be many
 			name = ""
 		}
 		return Stop{Kind: at.Kind.String(), Name: name}
 	}
 	c := &r.Calls[i]
 	kind := "effects"
-	switch reads := c.Effect == foresay.EffectNone || c.Effect == foresay.EffectStaged; {
+	switch reads := c.Effect == control.EffectNone || c.Effect == control.EffectStaged; {
 	case !reads:
-	case c.Peer == foresay.PeerNever:
+	case c.Peer == control.PeerNever:
 		kind = "observed"
-	case c.Peer == foresay.PeerPlain:
+	case c.Peer == control.PeerPlain:
 		kind = "plain"
 	default:
 		kind = "outside" // of the request's tasks

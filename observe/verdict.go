@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // judge decides on one method.
@@ -19,8 +19,8 @@ type judge struct {
 	left       float64             // the share of requests that mode on leaves without speculation
 	requests   int64               // all
 	speculated int64               // requests in which calls were
-	stats      foresay.SiteStats   // of all connections
-	fuse       *foresay.SiteStatus // of the site that has the most to say, or nil
+	stats      control.SiteStats   // of all connections
+	fuse       *control.SiteStatus // of the site that has the most to say, or nil
 	gain       float64             // GainMS as it is foreseen
 }
 
@@ -65,9 +65,9 @@ func (j *judge) fused() bool {
 	switch {
 	case j.killed:
 		return false
-	case j.State == foresay.StateTripped.String():
+	case j.State == control.StateTripped.String():
 		j.say(Tripped, "%s; it only observes until it is tried again", j.Reason)
-	case j.State == foresay.StateProbing.String():
+	case j.State == control.StateProbing.String():
 		j.say(TooEarly, "it has tripped (%s) and is being tried again: %s predictions are judged so far", j.Reason, number(int64(j.fuse.Judged)))
 	default:
 		return false
@@ -132,7 +132,7 @@ func (j *judge) say(v Verdict, format string, args ...any) {
 }
 
 func (j *judge) effects() bool {
-	return j.method.effect != foresay.EffectNone && j.method.effect != foresay.EffectStaged
+	return j.method.effect != control.EffectNone && j.method.effect != control.EffectStaged
 }
 
 // sum spells the break-even sum out.
@@ -180,7 +180,7 @@ func (j *judge) off() {
 		return
 	}
 	j.say(TooEarly, "no guess was looked for, so nothing is known of predictions")
-	if j.Mode == foresay.ModeOff.String() {
+	if j.Mode == control.ModeOff.String() {
 		j.configure(`"mode": "observe"`)
 	}
 }
@@ -191,7 +191,7 @@ func (j *judge) inUse() {
 		j.say(TooEarly, "%s; the kill switch has stopped all speculation", j.hits())
 		return
 	}
-	if j.Mode != foresay.ModeOn.String() && j.Mode != foresay.ModeCanary.String() {
+	if j.Mode != control.ModeOn.String() && j.Mode != control.ModeCanary.String() {
 		why := "no request without speculation was worked out yet, so what that saves is not foreseen"
 		if j.speculated > 0 && j.speculated == j.requests {
 			why = "there was no request without speculation, so what that saves is not foreseen"
@@ -232,8 +232,8 @@ func (j *judge) tooClose() {
 // step says what to write to go a step on.
 func (j *judge) step() {
 	switch j.Mode {
-	case foresay.ModeOn.String(), foresay.ModeCanary.String(), "mixed":
-		if j.speculated == 0 && !j.unpredicted() && j.State != foresay.StateTripped.String() {
+	case control.ModeOn.String(), control.ModeCanary.String(), "mixed":
+		if j.speculated == 0 && !j.unpredicted() && j.State != control.StateTripped.String() {
 			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do and replayable handlers " +
 				"make, and on connections of specgrpc.NewClient, not through ObserveInterceptor"
 		}

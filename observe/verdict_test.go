@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -17,7 +17,7 @@ func TestVerdicts(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		requests int
-		call     func(i int, c *foresay.CallRecord)
+		call     func(i int, c *control.CallRecord)
 		took     time.Duration // by the first call
 		want     observe.Verdict
 		why      string
@@ -25,64 +25,64 @@ func TestVerdicts(t *testing.T) {
 		line     string
 	}{
 		{
-			"pays", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right, c.Digest = true, i%20 > 0, true }, 10 * ms, observe.WorthIt,
+			"pays", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right, c.Digest = true, i%20 > 0, true }, 10 * ms, observe.WorthIt,
 			"the last response to the same request would have been right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
 			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1, "predictors": [{"kind": "last"}]}`,
 		},
 		{
-			"pays, with a predictor", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
+			"pays, with a predictor", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
 			"right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
 			false, `"mode": "canary", "share": 0.1`,
 		},
 		{
-			"mostly wrong", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
+			"mostly wrong", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
 			"right 20 % of 1,000; needs 50 %", false, "",
 		},
 		{
-			"loads too much", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%3 > 0 }, 10 * ms, observe.NotWorthIt,
+			"loads too much", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%3 > 0 }, 10 * ms, observe.NotWorthIt,
 			"its wrong guesses add 16.7 % of load, above the budget of 10 %", false, "",
 		},
 		{
-			"nothing waits", 1000, func(_ int, c *foresay.CallRecord) { c.Guessed, c.Right = true, true }, 20 * time.Microsecond, observe.NotWorthIt,
+			"nothing waits", 1000, func(_ int, c *control.CallRecord) { c.Guessed, c.Right = true, true }, 20 * time.Microsecond, observe.NotWorthIt,
 			"the request's end hardly waits for it: a right guess saves 0.02 ms", false, "",
 		},
 		{
-			"few", 12, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = i > 0, true }, 10 * ms, observe.TooEarly,
+			"few", 12, func(i int, c *control.CallRecord) { c.Guessed, c.Right = i > 0, true }, 10 * ms, observe.TooEarly,
 			"there was a guess for 11 of 12 calls: 9 more are needed", true, "",
 		},
 		{
-			"close", 100, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%50 < 27 }, 10 * ms, observe.TooEarly,
+			"close", 100, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%50 < 27 }, 10 * ms, observe.TooEarly,
 			"about 497 more guesses are needed", true, "",
 		},
 		{
-			"never the same", 1000, func(_ int, c *foresay.CallRecord) { c.Digest = true }, 10 * ms, observe.NotWorthIt,
+			"never the same", 1000, func(_ int, c *control.CallRecord) { c.Digest = true }, 10 * ms, observe.NotWorthIt,
 			"its requests hardly repeat: there was a last response for only 0 of 1,000 calls", false, "",
 		},
 		{
-			"off", 1000, func(_ int, c *foresay.CallRecord) { c.Mode = foresay.ModeOff }, 10 * ms, observe.TooEarly,
+			"off", 1000, func(_ int, c *control.CallRecord) { c.Mode = control.ModeOff }, 10 * ms, observe.TooEarly,
 			"no guess was looked for, so nothing is known of predictions", false, "",
 		},
 		{
-			"effects", 1000, func(_ int, c *foresay.CallRecord) {
-				c.Effect, c.Guessed, c.Right, c.Digest = foresay.EffectImmediate, true, true, true
+			"effects", 1000, func(_ int, c *control.CallRecord) {
+				c.Effect, c.Guessed, c.Right, c.Digest = control.EffectImmediate, true, true, true
 			}, 10 * ms, observe.HasEffects,
 			"what follows it wait; its name says that it only reads: if so, say it (the last response to the same request would have been right 100 % of 1,000; to predict it would save 10.0 ms, for what follows it)",
 			false, `{"method": "/a.S/Get", "effect": "none"}`,
 		},
 		{
-			"effects, predicted on purpose", 1000, func(i int, c *foresay.CallRecord) {
-				c.Effect, c.Guessed, c.Right = foresay.EffectImmediate, true, i%20 > 0
+			"effects, predicted on purpose", 1000, func(i int, c *control.CallRecord) {
+				c.Effect, c.Guessed, c.Right = control.EffectImmediate, true, i%20 > 0
 			}, 10 * ms, observe.WorthIt, "right 95 % of 1,000; needs 50 %", false, `"mode": "canary"`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, _ := watched(t, foresay.ControlConfig{})
+			c, _ := watched(t, control.Config{})
 			for i := range test.requests {
-				first := foresay.CallRecord{Site: "/a.S/Get", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, End: test.took}
+				first := control.CallRecord{Site: "/a.S/Get", Effect: control.EffectNone, Mode: control.ModeObserve, End: test.took}
 				test.call(i, &first)
-				c.Record(&foresay.RequestRecord{
+				c.Record(&control.RequestRecord{
 					Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: test.took + 10*ms,
-					Calls: []foresay.CallRecord{first, {Site: "/a.S/List", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, Start: test.took, End: test.took + 10*ms}},
+					Calls: []control.CallRecord{first, {Site: "/a.S/List", Effect: control.EffectNone, Mode: control.ModeObserve, Start: test.took, End: test.took + 10*ms}},
 				})
 			}
 			m := methodOf(t, only(t, c.Report(nil)), "/a.S/Get")
@@ -94,7 +94,7 @@ func TestVerdicts(t *testing.T) {
 				if !strings.HasPrefix(line, "{") {
 					line = `{"method": "/a.S/Get", "predictors": [{"kind": "last"}], ` + line + `}`
 				}
-				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`), map[string]foresay.Predictor{"last": nothing{}}); err != nil {
+				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`), map[string]control.Predictor{"last": nothing{}}); err != nil {
 					t.Errorf("the line to write is refused: %v", err)
 				}
 			}
@@ -111,11 +111,11 @@ func (nothing) Learn(context.Context, any, any)    {}
 // guesses.
 func TestKilled(t *testing.T) {
 	inShop(t, func(s *shop) {
-		collector, control := watched(s.t, foresay.ControlConfig{})
-		control.Kill(true)
-		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
-		s.visit(300, &page{back: conn}, observe.UnaryServerInterceptor(control))
-		q := only(s.t, collector.Report(control))
+		collector, ctl := watched(s.t, control.Config{})
+		ctl.Kill(true)
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		s.visit(300, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
+		q := only(s.t, collector.Report(ctl))
 		if q.Summary != "nothing is known: the kill switch has stopped all predictions" {
 			s.t.Errorf("summary: %s", q.Summary)
 		}

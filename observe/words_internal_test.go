@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // TestWordsAgree: in all states of a method and its site there is one verdict with one reason,
 // which do not contradict each other or what the site's status says.
 func TestWordsAgree(t *testing.T) {
 	seen := make(map[Verdict]int)
-	for _, mode := range []foresay.Mode{foresay.ModeOff, foresay.ModeObserve, foresay.ModeShadow, foresay.ModeCanary, foresay.ModeOn} {
-		for _, state := range []foresay.SiteState{foresay.StateLearning, foresay.StateActive, foresay.StateTripped, foresay.StateProbing} {
+	for _, mode := range []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary, control.ModeOn} {
+		for _, state := range []control.SiteState{control.StateLearning, control.StateActive, control.StateTripped, control.StateProbing} {
 			for _, killed := range []bool{false, true} {
 				for _, judged := range []float64{0, 5, 500} {
 					for _, figures := range []methodSums{
@@ -25,7 +25,7 @@ func TestWordsAgree(t *testing.T) {
 						{asked: 1000, sharedGuessed: 1000, sharedRight: 936, sharedSaved: 9000},
 					} {
 						for _, gain := range []float64{0, 10} {
-							for _, effect := range []foresay.Effect{foresay.EffectNone, foresay.EffectImmediate} {
+							for _, effect := range []control.Effect{control.EffectNone, control.EffectImmediate} {
 								for _, predicted := range []bool{false, true} {
 									seen[wordsOf(t, mode, state, killed, judged, figures, gain, effect, predicted)]++
 								}
@@ -81,7 +81,7 @@ func TestFewRequestsAreNotCompared(t *testing.T) {
 	}
 }
 
-func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bool, judged float64, s methodSums, gain float64, effect foresay.Effect, predicted bool) Verdict {
+func wordsOf(t *testing.T, mode control.Mode, state control.SiteState, killed bool, judged float64, s methodSums, gain float64, effect control.Effect, predicted bool) Verdict {
 	t.Helper()
 	const name, requests = "/shop.Catalogue/Get", 1000
 	s.calls = requests
@@ -92,32 +92,32 @@ func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bo
 	}
 	m := &method{name: name, effect: effect, predicted: predicted, total: s, now: s, reads: true}
 	m.latency = *m.latency.freeze()
-	site := foresay.SiteStatus{
-		Name: name, Mode: mode, State: state, Judged: judged, BreakEven: 0.05, Stats: foresay.SiteStats{Calls: requests},
+	site := control.SiteStatus{
+		Name: name, Mode: mode, State: state, Judged: judged, BreakEven: 0.05, Stats: control.SiteStats{Calls: requests},
 	}
 	if judged > 0 {
 		site.HitRate, site.BreakEven, site.Gain, site.Cost = 0.41, 0.59, 10*time.Millisecond, 14390*time.Microsecond
 	}
-	site.Conclusive = mode >= foresay.ModeCanary && (judged >= enoughGuesses || state == foresay.StateTripped)
+	site.Conclusive = mode >= control.ModeCanary && (judged >= enoughGuesses || state == control.StateTripped)
 	if predicted {
 		site.Predictors, site.Stats.Predicted = 1, int64(judged)
 	}
-	if state == foresay.StateTripped || state == foresay.StateProbing {
+	if state == control.StateTripped || state == control.StateProbing {
 		site.Reason = "hit rate 41 % is below the break-even of 59 %"
 	}
-	r := &Report{Budget: 0.1, Status: &foresay.Status{Killed: killed, Sites: []foresay.SiteStatus{site}}}
+	r := &Report{Budget: 0.1, Status: &control.Status{Killed: killed, Sites: []control.SiteStatus{site}}}
 	f := &frozen{name: "GET /page", total: kindSums{requests: requests, worked: requests, calls: requests}, methods: []method{*m}}
 	out := f.method(m, &Config{MinSaving: 100 * time.Microsecond}, r)
 	at := fmt.Sprintf("mode %v, %v, killed %v, judged %v, %+v, gain %v, %v, predicted %v: %s: %s; break-even %v", mode, state, killed, judged, s, gain, effect,
 		predicted, out.Verdict, out.Why, out.BreakEven)
 
-	tripped := state == foresay.StateTripped && !killed
+	tripped := state == control.StateTripped && !killed
 	switch {
 	case tripped != (out.Verdict == Tripped):
 		t.Errorf("tripped and not so: %s", at)
 	case tripped && (!strings.HasPrefix(out.Why, site.Reason) || out.Configure != ""):
 		t.Errorf("another reason than the fuse's: %s; configure %s", at, out.Configure)
-	case state == foresay.StateProbing && !killed && (out.Verdict != TooEarly || !strings.Contains(out.Why, site.Reason)):
+	case state == control.StateProbing && !killed && (out.Verdict != TooEarly || !strings.Contains(out.Why, site.Reason)):
 		t.Errorf("probing and not so: %s", at)
 	case strings.Count(out.Why, "needs ") > 1 || strings.Contains(out.Why, "needs ") && !strings.Contains(out.Why, "needs "+percent(out.BreakEven)+":"):
 		t.Errorf("two break-evens: %s", at)
@@ -129,7 +129,7 @@ func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bo
 		t.Errorf("compared with a break-even of which neither the reason nor the fuse knows, or not: %v: %s", out.Compared, at)
 	case out.Verdict == WorthIt && (out.HitRate < out.BreakEven || strings.Contains(out.Why, "saves 0 ms")):
 		t.Errorf("worth it for nothing: %s", at)
-	case out.Verdict == InUse && mode < foresay.ModeCanary:
+	case out.Verdict == InUse && mode < control.ModeCanary:
 		t.Errorf("in use in a mode that uses nothing: %s", at)
 	case killed && (out.Verdict == InUse || out.Verdict == Tripped):
 		t.Errorf("killed: %s", at)

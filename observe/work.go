@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/critpath"
 )
 
@@ -48,9 +48,9 @@ type use struct {
 }
 
 // read takes in a request's calls and waits. It reports whether their times make sense.
-func (w *work) read(r *foresay.RequestRecord) bool {
+func (w *work) read(r *control.RequestRecord) bool {
 	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0], unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins, shared: w.shared[:0]}
-	if r.Duration < 0 || r.Arm > foresay.ArmOn {
+	if r.Duration < 0 || r.Arm > control.ArmOn {
 		return false
 	}
 	tasks := len(r.Tasks) > 0
@@ -60,15 +60,15 @@ func (w *work) read(r *foresay.RequestRecord) bool {
 		if c.Start < 0 || c.End < c.Start {
 			return false
 		}
-		w.speculated = w.speculated || c.Mode == foresay.ModeOn
-		reads := c.Effect == foresay.EffectNone || c.Effect == foresay.EffectStaged
+		w.speculated = w.speculated || c.Mode == control.ModeOn
+		reads := c.Effect == control.EffectNone || c.Effect == control.EffectStaged
 		outside := tasks && c.Task == 0 // where nothing speculates
-		held := c.Peer == foresay.PeerPlain || c.Peer == foresay.PeerNever
+		held := c.Peer == control.PeerPlain || c.Peer == control.PeerNever
 		w.reads = append(w.reads, reads)
-		w.unknown = append(w.unknown, reads && !outside && c.Peer == foresay.PeerUnknown)
+		w.unknown = append(w.unknown, reads && !outside && c.Peer == control.PeerUnknown)
 		w.calls = append(w.calls, critpath.Call{
 			Method: c.Site, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
-			Staged: c.Effect == foresay.EffectStaged,
+			Staged: c.Effect == control.EffectStaged,
 		})
 		outcome := critpath.Unpredicted
 		switch {
@@ -110,11 +110,11 @@ type pin struct {
 }
 
 // pin finds the first barriers.
-func (w *work) pin(waits []foresay.WaitRecord) {
+func (w *work) pin(waits []control.WaitRecord) {
 	w.pins = w.pins[:0]
 	for i := range waits {
 		at := &waits[i]
-		if at.Kind != foresay.WaitBarrier && at.Kind != foresay.WaitStream {
+		if at.Kind != control.WaitBarrier && at.Kind != control.WaitStream {
 			continue
 		}
 		if known := slices.IndexFunc(w.pins, func(p pin) bool { return p.task == at.Task }); known >= 0 {
@@ -129,16 +129,16 @@ func (w *work) pin(waits []foresay.WaitRecord) {
 const maxPins = 64
 
 // pinned tells whether a call's code had come past a barrier, after which nothing is predicted.
-func (w *work) pinned(c *foresay.CallRecord) bool {
+func (w *work) pinned(c *control.CallRecord) bool {
 	return slices.ContainsFunc(w.pins, func(p pin) bool { return p.task == c.Task && p.at <= c.Start })
 }
 
 // waiting returns what a wait is to the model: what is not begun on a guess. Barriers, streams and
 // ends of tasks take no time of their own: what comes after a stream was opened is the program's.
-func waiting(at *foresay.WaitRecord) critpath.Call {
-	c := critpath.Call{Method: at.Name, Start: at.Start, End: at.End, Fresh: at.Kind == foresay.WaitResult}
-	c.Barrier = at.Kind == foresay.WaitBarrier || at.Kind == foresay.WaitStream
-	if at.Kind != foresay.WaitAct && at.Kind != foresay.WaitHooks {
+func waiting(at *control.WaitRecord) critpath.Call {
+	c := critpath.Call{Method: at.Name, Start: at.Start, End: at.End, Fresh: at.Kind == control.WaitResult}
+	c.Barrier = at.Kind == control.WaitBarrier || at.Kind == control.WaitStream
+	if at.Kind != control.WaitAct && at.Kind != control.WaitHooks {
 		c.End = c.Start
 	}
 	return c
@@ -147,7 +147,7 @@ func waiting(at *foresay.WaitRecord) critpath.Call {
 // realised returns how much later the request would have ended without speculation. Tasks may run
 // beside each other and beside plain calls, so that what they saved does not add up: each is
 // stretched by what it saved.
-func realised(r *foresay.RequestRecord) time.Duration {
+func realised(r *control.RequestRecord) time.Duration {
 	if len(r.Tasks) == 1 && r.Tasks[0].End <= r.Duration && len(r.Calls) > 0 && !slices.ContainsFunc(r.Calls, ofNoTask) {
 		return r.Tasks[0].Saved
 	}
@@ -172,7 +172,7 @@ func realised(r *foresay.RequestRecord) time.Duration {
 	}) - r.Duration
 }
 
-func ofNoTask(c foresay.CallRecord) bool { return c.Task == 0 }
+func ofNoTask(c control.CallRecord) bool { return c.Task == 0 }
 
 // assign says which method call i is of. It is called for each call in order, under the kind's mu.
 func (w *work) assign(i int, m *method) {

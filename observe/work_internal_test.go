@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // TestSimpleRequests: what is worked out without thinking is what thinking gives.
@@ -17,11 +17,11 @@ func TestSimpleRequests(t *testing.T) {
 	some := func() time.Duration { return time.Duration(chance.IntN(10)) * time.Millisecond }
 	simple := 0
 	for range 5000 {
-		r := &foresay.RequestRecord{Duration: some() + some()}
+		r := &control.RequestRecord{Duration: some() + some()}
 		for range chance.IntN(3) {
 			start := some() / 2
-			r.Calls = append(r.Calls, foresay.CallRecord{
-				Site: "/a.S/Get", Effect: foresay.Effect(chance.IntN(4)), Start: start, End: start + some(),
+			r.Calls = append(r.Calls, control.CallRecord{
+				Site: "/a.S/Get", Effect: control.Effect(chance.IntN(4)), Start: start, End: start + some(),
 				Guessed: chance.IntN(2) > 0, Right: chance.IntN(2) > 0, Digest: chance.IntN(2) > 0,
 			})
 		}

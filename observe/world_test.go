@@ -15,8 +15,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	bffpb "github.com/foresay/foresay/api/foresay/bff/v1"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/predict"
@@ -193,26 +195,26 @@ func (s *shop) plain(from wan.Site, addr string, opts ...grpc.DialOption) *grpc.
 }
 
 // watched makes a collector and its control.
-func watched(t testing.TB, cfg foresay.ControlConfig) (*observe.Collector, *foresay.Control) {
+func watched(t testing.TB, cfg control.Config) (*observe.Collector, *control.Control) {
 	t.Helper()
 	c, err := observe.NewCollector(observe.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.OnRequest = append(cfg.OnRequest, c.Record)
-	control, err := foresay.NewControl(cfg)
+	ctl, err := control.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, control
+	return c, ctl
 }
 
 // predictors are the last values of the three reads.
-func predictors() []foresay.SiteConfig {
-	return []foresay.SiteConfig{
-		{Name: getUser, Predictors: []foresay.Predictor{predict.LastValue((*bffpb.GetUserRequest).GetUser, 0)}},
-		{Name: check, Predictors: []foresay.Predictor{predict.LastValue((*bffpb.CheckRequest).GetPlan, 0)}},
-		{Name: quote, Predictors: []foresay.Predictor{predict.LastValue((*bffpb.QuoteRequest).GetPlan, 0)}},
+func predictors() []control.SiteConfig {
+	return []control.SiteConfig{
+		{Name: getUser, Predictors: []control.Predictor{predict.LastValue((*bffpb.GetUserRequest).GetUser, 0)}},
+		{Name: check, Predictors: []control.Predictor{predict.LastValue((*bffpb.CheckRequest).GetPlan, 0)}},
+		{Name: quote, Predictors: []control.Predictor{predict.LastValue((*bffpb.QuoteRequest).GetPlan, 0)}},
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/foresay/foresay/control"
 )
 
 // held returns how many entries a cache has, and what they take.
@@ -147,10 +148,10 @@ func TestMemory(t *testing.T) {
 		"chain":         func() Predictor { return Chain(LastValue(identity, 0), Constant(1)) },
 	}
 	for name, kind := range kinds {
-		sites := make([]*foresay.Site, n)
+		sites := make([]*control.Site, n)
 		before := heapBytes()
 		for i := range sites {
-			site, err := foresay.NewSite(foresay.SiteConfig{Name: "/pkg.Service/Method", Predictors: []foresay.Predictor{kind()}})
+			site, err := control.NewSite(control.SiteConfig{Name: "/pkg.Service/Method", Predictors: []control.Predictor{kind()}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,9 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/predict"
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc/metadata"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/predict"
 )
 
 // echo answers a request with itself after a while; "bad" is an error.
@@ -22,7 +26,7 @@ type echo struct {
 	asked []string
 }
 
-func (e *echo) Start(ctx context.Context, a *foresay.Attempt) {
+func (e *echo) Start(ctx context.Context, a *driver.Attempt) {
 	request := a.Operation().Request.(string)
 	e.mu.Lock()
 	e.asked = append(e.asked, request)
@@ -46,8 +50,8 @@ func (*echo) Equal(p, a any) bool      { return p == a }
 func (*echo) Same(a, b any) bool       { return a == b }
 func (*echo) Accept(v any) (any, bool) { _, ok := v.(string); return v, ok }
 
-func call(ctx context.Context, site *foresay.Site, e *echo, request string) (string, error) {
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+func call(ctx context.Context, site *control.Site, e *echo, request string) (string, error) {
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: site, Conn: "c", Identity: request, Request: request, CanSpeculate: true, Transport: e,
 	})
 	s, _ := v.(string)
@@ -59,9 +63,9 @@ func call(ctx context.Context, site *foresay.Site, e *echo, request string) (str
 func TestLearnsWhatIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := predict.LastValue(func(request string) string { return request }, 10)
-		site := func(name string, p foresay.Predictor) *foresay.Site {
-			s, err := foresay.NewSite(foresay.SiteConfig{
-				Name: name, Mode: foresay.ModeOn, Effect: foresay.EffectNone, Predictors: []foresay.Predictor{p},
+		site := func(name string, p control.Predictor) *control.Site {
+			s, err := control.NewSite(control.SiteConfig{
+				Name: name, Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{p},
 			})
 			if err != nil {
 				t.Fatal(err)

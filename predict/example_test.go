@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/predict"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/predict"
 )
 
 // PriceRequest and Price stand for generated messages.
@@ -26,10 +27,10 @@ func Example() {
 		cents, ok := list[r.Article]
 		return Price{cents}, ok
 	})
-	site, err := foresay.NewSite(foresay.SiteConfig{
+	site, err := control.NewSite(control.SiteConfig{
 		Name:       "/shop.Prices/Get",
-		Effect:     foresay.EffectNone,
-		Predictors: []foresay.Predictor{predict.Chain(last, listed)},
+		Effect:     control.EffectNone,
+		Predictors: []control.Predictor{predict.Chain(last, listed)},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -80,11 +80,11 @@ func (l *Last[Req]) Predict(ctx context.Context, request any) []any {
 	return []any{v.value}
 }
 
-// LearnsChanges implements foresay.ChangeLearner: a response that was predicted is
+// LearnsChanges implements control.ChangeLearner: a response that was predicted is
 // kept already.
 func (*Last[Req]) LearnsChanges() {}
 
-// OwnsPredictions implements foresay.OwningPredictor.
+// OwnsPredictions implements control.OwningPredictor.
 func (*Last[Req]) OwnsPredictions() {}
 
 // Learn keeps a confirmed response, unless it is too large.

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Predictor guesses responses. It is foresay.Predictor.
+// Predictor guesses responses. It is control.Predictor.
 type Predictor interface {
 	// Predict returns guesses at the response, best first, or none.
 	Predict(ctx context.Context, request any) []any

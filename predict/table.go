@@ -143,7 +143,7 @@ func (t *Table[Req]) Predict(ctx context.Context, request any) []any {
 	return guesses
 }
 
-// OwnsPredictions implements foresay.OwningPredictor.
+// OwnsPredictions implements control.OwningPredictor.
 func (*Table[Req]) OwnsPredictions() {}
 
 // Learn counts a confirmed response.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/foresay/foresay"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay/control"
 )
 
 // Config describes a Reader. NearFar fills in the functions.
@@ -32,18 +33,18 @@ type Config[Req, Resp any] struct {
 	// by who is given them.
 	Copy func(answer Resp) Resp
 	// Ordered sends a far read only when the earlier ones of ordered sites, in
-	// the same goroutine, are answered: see foresay.SiteConfig.
+	// the same goroutine, are answered: see control.SiteConfig.
 	Ordered bool
 	// Mode and Share say for which requests near answers are asked for and taken:
-	// see foresay.SiteConfig. Without one that is none, for the default observes,
+	// see control.SiteConfig. Without one that is none, for the default observes,
 	// and to observe here would take calls that nobody makes otherwise.
-	Mode  foresay.Mode
+	Mode  control.Mode
 	Share float64
 	// Control, if not nil, switches the site, under Name. It knows the site until
 	// it is told to Remove it.
-	Control *foresay.Control
+	Control *control.Control
 	// Limits bound what is predicted.
-	Limits foresay.SiteLimits
+	Limits control.SiteLimits
 }
 
 // NearFar returns a Config of the two functions.

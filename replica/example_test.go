@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/replica"
 )
 
@@ -29,7 +30,7 @@ func Example() {
 	}
 
 	cfg := replica.NearFar(follower, leader)
-	cfg.Name, cfg.Mode = "plans.Get", foresay.ModeOn
+	cfg.Name, cfg.Mode = "plans.Get", control.ModeOn
 	cfg.Equal = replica.SameVersion(func(p plan) int { return p.Version })
 	plans, err := replica.New(cfg)
 	if err != nil {

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Reader reads from an authority, ahead of it. It is safe for concurrent use.
 type Reader[Req, Resp any] struct {
 	cfg  Config[Req, Resp]
-	site *foresay.Site
+	site *control.Site
 	name string // tells it from other readers
 }
 
@@ -23,15 +26,15 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	}
 	r := &Reader[Req, Resp]{cfg: cfg}
 	r.name = fmt.Sprintf("replica@%p", r)
-	site := foresay.SiteConfig{
-		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: foresay.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
+	site := control.SiteConfig{
+		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: control.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
 		ServerPredictions: true, // the near answer comes with the attempt, as a server's would
 	}
 	var err error
 	if cfg.Control != nil {
 		r.site, err = cfg.Control.NewSite(site, r.name)
 	} else {
-		r.site, err = foresay.NewSite(site)
+		r.site, err = control.NewSite(site)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
@@ -40,18 +43,18 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 }
 
 // Site returns the reads' site, with its statistics.
-func (r *Reader[Req, Resp]) Site() *foresay.Site { return r.site }
+func (r *Reader[Req, Resp]) Site() *control.Site { return r.site }
 
 // Read returns the near replica's answer at once, in a task, and the run that
 // uses it depends on the authority's being equal; or it returns the authority's
-// answer. The error is the authority's, one of the engine's (see foresay.Perform)
+// answer. The error is the authority's, one of the engine's (see driver.Perform)
 // or wraps ctx's. It panics with a *foresay.PanicError if Far did, in a task.
 func (r *Reader[Req, Resp]) Read(ctx context.Context, request Req) (Resp, error) {
-	if !foresay.InTask(ctx) {
+	if !driver.InTask(ctx) {
 		return r.cfg.Far(ctx, request)
 	}
 	a := &asking[Req, Resp]{reader: r, request: request}
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: r.site, Conn: r.name, Identity: r.cfg.Key(request), Request: request, CanSpeculate: true, Transport: a,
 	})
 	if err != nil {
@@ -82,7 +85,7 @@ func (q *asking[Req, Resp]) Keep() {
 	}
 }
 
-func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
+func (q *asking[Req, Resp]) Start(ctx context.Context, a *driver.Attempt) {
 	near := make(chan struct{})
 	nearCtx, stop := context.WithCancel(ctx)
 	if a.MayPredict() {
@@ -108,7 +111,7 @@ func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
 }
 
 // near offers the near answer. A replica that fails, or panics, has none.
-func (q *asking[Req, Resp]) near(ctx context.Context, a *foresay.Attempt) {
+func (q *asking[Req, Resp]) near(ctx context.Context, a *driver.Attempt) {
 	defer func() { _ = recover() }()
 	if v, err := q.reader.cfg.Near(ctx, q.request); err == nil && ctx.Err() == nil {
 		a.Predict(v)

@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 const (
@@ -48,7 +50,7 @@ func TestRead(t *testing.T) {
 	tests := []struct {
 		name      string
 		near, far fn
-		mode      foresay.Mode
+		mode      control.Mode
 		plain     bool
 		want      answer
 		err       error
@@ -63,8 +65,8 @@ func TestRead(t *testing.T) {
 		{name: "near panics", near: panics, far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1},
 		{name: "near hangs", near: near(time.Hour, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1, nearAsked: 1},
 		{name: "far fails", near: near(nearTime, fresh, nil), far: far(fresh, unavailable), err: unavailable, took: farTime, runs: 2, nearAsked: 1},
-		{name: "no predictions", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: foresay.ModeOff, want: fresh, took: farTime + workTime, runs: 1},
-		{name: "observed", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: foresay.ModeObserve, want: fresh, took: farTime + workTime, runs: 1},
+		{name: "no predictions", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeOff, want: fresh, took: farTime + workTime, runs: 1},
+		{name: "observed", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeObserve, want: fresh, took: farTime + workTime, runs: 1},
 		{name: "plain context", near: near(nearTime, fresh, nil), far: far(fresh, nil), plain: true, want: fresh, took: farTime + workTime, runs: 1},
 	}
 	for _, tt := range tests {
@@ -73,7 +75,7 @@ func TestRead(t *testing.T) {
 				nearAsked.Store(0)
 				farAsked.Store(0)
 				cfg := NearFar(tt.near, tt.far)
-				cfg.Name, cfg.Mode, cfg.Equal = "test", foresay.ModeOn, SameVersion(func(a answer) int { return a.version })
+				cfg.Name, cfg.Mode, cfg.Equal = "test", control.ModeOn, SameVersion(func(a answer) int { return a.version })
 				if tt.mode != 0 {
 					cfg.Mode = tt.mode
 				}
@@ -111,20 +113,20 @@ func TestRead(t *testing.T) {
 // TestControl: a Control switches the reads by their name.
 func TestControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		control, err := foresay.NewControl(foresay.ControlConfig{})
+		ctl, err := control.New(control.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var nearAsked, farAsked atomic.Int64
 		cfg := NearFar(answering(nearTime, answer{"a", 1}, nil, &nearAsked), answering(farTime, answer{"a", 1}, nil, &farAsked))
-		cfg.Name, cfg.Control = "test", control
+		cfg.Name, cfg.Control = "test", ctl
 		r, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, mode := range []foresay.Mode{foresay.ModeDefault, foresay.ModeOn, foresay.ModeOff} {
-			if mode != foresay.ModeDefault {
-				if err := control.SetMode("test", mode, 0); err != nil {
+		for i, mode := range []control.Mode{control.ModeDefault, control.ModeOn, control.ModeOff} {
+			if mode != control.ModeDefault {
+				if err := ctl.SetMode("test", mode, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -143,7 +145,7 @@ func TestFarPanics(t *testing.T) {
 		cfg := NearFar(
 			func(context.Context, string) (int, error) { return 1, nil },
 			func(context.Context, string) (int, error) { panic("oops") })
-		cfg.Name, cfg.Mode = "test", foresay.ModeOn
+		cfg.Name, cfg.Mode = "test", control.ModeOn
 		r, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +173,7 @@ func TestOwnership(t *testing.T) {
 				asked.Store(&req.Value)
 				return wrapperspb.String("b"), nil
 			})
-		cfg.Name, cfg.Mode = "test", foresay.ModeOn
+		cfg.Name, cfg.Mode = "test", control.ModeOn
 		r, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +210,7 @@ func TestConfig(t *testing.T) {
 		"Far is nil":    {Name: "n", Near: read},
 		"Key is nil":    {Name: "n", Near: read, Far: read},
 		"unknown mode":  {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a + p.b }, Mode: 99},
-		"Width":         {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a }, Limits: foresay.SiteLimits{Width: -1}},
+		"Width":         {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a }, Limits: control.SiteLimits{Width: -1}},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", want, err)

@@ -6,7 +6,7 @@
 //	conn, err := speculation.NewClient(target, options...)   // was: grpc.NewClient
 //	server := &http.Server{Handler: speculation.Handler(mux)} // was: mux
 //
-// New makes the process's foresay.Control and observe.Collector, has the one tell the other of
+// New makes the process's control.Control and observe.Collector, has the one tell the other of
 // requests, and serves the dashboard with its report below dash.Path of the debug mux. A [Process]
 // then makes connections and wraps what requests come in through. Nothing is speculated until a
 // site's mode says so.

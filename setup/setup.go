@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/specgrpc"
@@ -25,20 +25,20 @@ type Config struct {
 	// connections. It is read again when it changes: see specgrpc.WithSiteFile. Default: none.
 	SiteFile string
 	// Predictors are those that the site file may name.
-	Predictors map[string]foresay.Predictor
+	Predictors map[string]control.Predictor
 	// Logger is told of trips, switches, and of what is wrong with the site file. Default:
 	// Control.Logger, else nobody.
 	Logger *slog.Logger
 	// Control configures the Control. What it has in OnRequest is told of requests after the
 	// Collector.
-	Control foresay.ControlConfig
+	Control control.Config
 	// Collector configures the Collector.
 	Collector observe.Config
 }
 
 // Process is what New set up. It is safe for concurrent use.
 type Process struct {
-	control   *foresay.Control
+	control   *control.Control
 	collector *observe.Collector
 	client    []specgrpc.ClientOption
 }
@@ -55,25 +55,25 @@ func New(debug *http.ServeMux, cfg Config) (*Process, error) {
 	if cfg.Logger != nil {
 		cfg.Control.Logger = cfg.Logger
 	}
-	cfg.Control.OnRequest = slices.Concat([]func(*foresay.RequestRecord){collector.Record}, cfg.Control.OnRequest)
-	control, err := foresay.NewControl(cfg.Control)
+	cfg.Control.OnRequest = slices.Concat([]func(*control.RequestRecord){collector.Record}, cfg.Control.OnRequest)
+	ctl, err := control.New(cfg.Control)
 	if err != nil {
 		return nil, fmt.Errorf("setup: Control: %w", err)
 	}
-	p := &Process{control: control, collector: collector, client: []specgrpc.ClientOption{specgrpc.WithControl(control)}}
+	p := &Process{control: ctl, collector: collector, client: []specgrpc.ClientOption{specgrpc.WithControl(ctl)}}
 	if cfg.SiteFile != "" {
 		p.client = append(p.client, specgrpc.WithSiteFile(cfg.SiteFile, cfg.Predictors))
 	}
 	if debug != nil {
 		debug.Handle(dash.Path, dash.Handler(dash.Config{
-			Control: control, Collector: collector, Name: cfg.Name, Authorize: cfg.Authorize, Logger: cfg.Control.Logger,
+			Control: ctl, Collector: collector, Name: cfg.Name, Authorize: cfg.Authorize, Logger: cfg.Control.Logger,
 		}))
 	}
 	return p, nil
 }
 
 // Control returns what switches and watches the process's speculation.
-func (p *Process) Control() *foresay.Control { return p.control }
+func (p *Process) Control() *control.Control { return p.control }
 
 // Collector returns where the process's observations come together.
 func (p *Process) Collector() *observe.Collector { return p.collector }

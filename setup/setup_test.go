@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
@@ -61,7 +62,7 @@ func TestProcess(t *testing.T) {
 	debug := http.NewServeMux()
 	process, err := setup.New(debug, setup.Config{
 		Name: "shop", SiteFile: file, Authorize: func(*http.Request) error { return nil },
-		Control: foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){func(*foresay.RequestRecord) { told++ }}},
+		Control: control.Config{OnRequest: []func(*control.RequestRecord){func(*control.RequestRecord) { told++ }}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestProcess(t *testing.T) {
 	if calls["GET /page"] != 2 || len(calls) != 2 || told != 2 {
 		t.Errorf("calls by request %v, %d told of: want 2 in GET /page, and one request for the gRPC server's call", calls, told)
 	}
-	if s := process.Control().Status().Sites[0]; s.Mode != foresay.ModeCanary || s.Share != 0.1 {
+	if s := process.Control().Status().Sites[0]; s.Mode != control.ModeCanary || s.Share != 0.1 {
 		t.Errorf("the site file is not in force: %v %v", s.Mode, s.Share)
 	}
 	r := httptest.NewRequest(http.MethodPost, dash.Path+"kill", strings.NewReader(`{"killed": true}`))
@@ -115,7 +116,7 @@ func TestProcess(t *testing.T) {
 // TestErrors: what is wrong is named, and a process without a debug mux is one.
 func TestErrors(t *testing.T) {
 	for want, cfg := range map[string]setup.Config{
-		"setup: Control: ":   {Control: foresay.ControlConfig{Window: -1}},
+		"setup: Control: ":   {Control: control.Config{Window: -1}},
 		"setup: Collector: ": {Collector: observe.Config{MaxMethods: -1}},
 	} {
 		if _, err := setup.New(nil, cfg); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -14,13 +14,13 @@ import (
 // detector allocates for itself.
 func TestEchoAllocations(t *testing.T) {
 	plainly, foretelling := loopback(t, echo{}), loopback(t, foretold{})
-	forced, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // although no guess saves anything here
+	forced, err := control.New(control.Config{Budget: -1}) // although no guess saves anything here
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := specgrpc.WithControl(forced)
-	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
-	off := speculating(t, plainly, specgrpc.WithMode(foresay.ModeOff))
+	asking := specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})
+	off := speculating(t, plainly, specgrpc.WithMode(control.ModeOff))
 	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly, all), speculating(t, plainly, asking, all)
 	streams := speculating(t, foretelling, asking, all)
 	allocations := func(call func(context.Context) error) float64 {

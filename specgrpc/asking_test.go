@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -39,7 +41,7 @@ func TestAskingCallsEnd(t *testing.T) {
 			return handler(srv, ss)
 		}))
 		ends := new(rpcEnds)
-		cc := w.dial(addr, grpc.WithStatsHandler(ends), specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, grpc.WithStatsHandler(ends), specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		const calls = 20
 		for range calls {
 			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.GetResponse, error) {

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-
-	"github.com/foresay/foresay"
 )
 
 // attempts follows one call of a confirmed caller through the attempts that grpc makes of it: those
@@ -25,7 +25,7 @@ import (
 // call gets a stream, at intervals that double.
 type attempts struct {
 	conn    *ClientConn
-	attempt *foresay.Attempt // of a call that was sent plainly ahead; nil for others
+	attempt *driver.Attempt // of a call that was sent plainly ahead; nil for others
 	option  grpc.PerRPCCredsCallOption
 	few     [4]grpc.CallOption            // what the options begin with
 	own     credentials.PerRPCCredentials // the caller's, or nil

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -132,8 +134,8 @@ func TestLaterAttempts(t *testing.T) {
 				})
 				inWorld(t, func(w *world) {
 					cc := w.dial(f.server(w), config, specgrpc.WithSites(
-						foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
-						foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+						control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
+						control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 					ours = f.play(w, kvpb.NewTestKVClient(cc), true)
 					w.quiet(cc)
 				})
@@ -247,7 +249,7 @@ func TestAttemptAfterRefusal(t *testing.T) {
 			}
 		}()
 		cc := w.dial(l.Addr().String(), grpc.WithPerRPCCredentials(new(slowToken)),
-			specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone}))
+			specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone}))
 		start := time.Now()
 		_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
 			for i := range 3 {

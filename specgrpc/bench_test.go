@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -50,7 +52,7 @@ const echoed = "0123456789012345678901234567890123456789012345678901234567890123
 // sub-benchmark is to be read against "grpc" of the same run and callers.
 func BenchmarkEcho(b *testing.B) {
 	plainly, foretelling := loopback(b, echo{}), loopback(b, foretold{})
-	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
+	asking := specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})
 	bare, cc, asked := grpcAlone(b, plainly), speculating(b, plainly), speculating(b, plainly, asking)
 	streams := speculating(b, foretelling, asking)
 	for _, callers := range []int{1, 16} {
@@ -81,7 +83,7 @@ func grpcAlone(tb testing.TB, addr string) *grpc.ClientConn {
 
 func speculating(tb testing.TB, addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	tb.Helper()
-	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
+	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn))
 	cc, err := specgrpc.NewClient(addr, opts...)
 	if err != nil {
 		tb.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/internal/randtest"
 	"github.com/foresay/foresay/specgrpc"
@@ -32,7 +34,7 @@ func inProcess(t testing.TB, impl kvpb.TestKVServer, opts ...specgrpc.ServerOpti
 	return r, func(opts ...grpc.DialOption) *specgrpc.ClientConn {
 		cc, err := specgrpc.NewClient("passthrough:///mem", append([]grpc.DialOption{
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
-			grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn),
 		}, opts...)...)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +147,7 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 						}
 					}
 					return 0, err
-				}, foresay.WithLimits(foresay.Limits{Depth: 2 * n}))
+				}, foresay.WithLimits(control.Limits{Depth: 2 * n}))
 				done <- err
 			}()
 			// Some may give way all the same, as to a peer that admits no more streams.

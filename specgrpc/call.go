@@ -8,18 +8,20 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // call is a unary call of a task, and the transport of its attempts.
 type call struct {
-	op      foresay.Operation
+	op      driver.Operation
 	conn    *ClientConn
 	method  *method
 	request proto.Message // the attempts' own once it is kept
@@ -50,7 +52,7 @@ func (c *ClientConn) newCall(ctx context.Context, m *method, req, reply proto.Me
 		k = new(call)
 	}
 	k.conn, k.method, k.request, k.reply, k.opts = c, m, req, reply.ProtoReflect().Type(), opts
-	k.op = foresay.Operation{
+	k.op = driver.Operation{
 		Site: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
 		Observed: observed, CanSpeculate: plainCodec(opts), Peer: m.peer(opts), Transport: k,
 	}
@@ -117,7 +119,7 @@ func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req
 
 // keyOf calls the site's Key. Without a key a call cannot be told from others,
 // so that a panic fails the call.
-func keyOf(cfg *foresay.SiteConfig, req proto.Message) (key []byte, err error) {
+func keyOf(cfg *control.SiteConfig, req proto.Message) (key []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic of SiteConfig.Key: %v\n\n%s", p, debug.Stack())
@@ -190,7 +192,7 @@ func (k *call) Blocking() {}
 
 // Start makes the call through the user's interceptors, the innermost of which
 // is ClientConn.carry.
-func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
+func (k *call) Start(ctx context.Context, a *driver.Attempt) {
 	if ctx.Err() != nil { // abandoned before it began
 		a.Finish(nil, status.FromContextError(ctx.Err()).Err())
 		return

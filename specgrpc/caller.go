@@ -11,18 +11,20 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/predict"
 )
 
 // ignoredMetadata returns the metadata that are no part of a call's identity.
-func ignoredMetadata(cfg *foresay.SiteConfig) []string {
+func ignoredMetadata(cfg *control.SiteConfig) []string {
 	names := cfg.IgnoreMetadata
 	if names == nil {
-		names = foresay.TracingMetadata()
+		names = control.TracingMetadata()
 	}
 	var out []string
 	for _, name := range names {
@@ -83,31 +85,31 @@ func (p *keyProbe) Value(key any) any {
 
 // SameCall compares the options, in their order. Those that only look at the transport
 // change nothing about a call.
-func (k *call) SameCall(other foresay.Transport) foresay.Sameness {
+func (k *call) SameCall(other driver.Transport) driver.Sameness {
 	o, ok := other.(*call)
 	if !ok {
-		return foresay.Different
+		return driver.Different
 	}
 	mine, its := slices.DeleteFunc(slices.Clone(k.opts), isObserver), slices.DeleteFunc(slices.Clone(o.opts), isObserver)
 	if len(mine) != len(its) {
-		return foresay.Different
+		return driver.Different
 	}
-	same := foresay.Same
+	same := driver.Same
 	for i := range mine {
-		same = max(same, foresay.CompareValues(mine[i], its[i]))
+		same = max(same, driver.CompareValues(mine[i], its[i]))
 	}
 	return same
 }
 
 // SameContext compares two contexts by the keys that calls of the method looked up.
-func (k *call) SameContext(a, b context.Context) foresay.Sameness {
-	same := foresay.Same
+func (k *call) SameContext(a, b context.Context) driver.Sameness {
+	same := driver.Same
 	if !k.method.looks.made.Load() {
-		same = foresay.PerhapsSame
+		same = driver.PerhapsSame
 	}
 	for _, key := range k.method.looks.all() {
-		if _, internal := key.(*int); !internal && !foresay.OwnKey(key) && !k.Told(key) {
-			same = max(same, foresay.CompareContextValues(a.Value(key), b.Value(key)))
+		if _, internal := key.(*int); !internal && !control.OwnKey(key) && !k.Told(key) {
+			same = max(same, driver.CompareContextValues(a.Value(key), b.Value(key)))
 		}
 	}
 	return same
@@ -201,11 +203,11 @@ func (c *siteTable) appendCaller(b []byte, ctx context.Context, m *method, opts 
 		}
 	}
 	for i, key := range m.looks.all() {
-		if _, internal := key.(*int); internal || key == c.outgoing || foresay.OwnKey(key) {
+		if _, internal := key.(*int); internal || key == c.outgoing || control.OwnKey(key) {
 			continue
 		}
 		v := ctx.Value(key)
-		if v == nil || foresay.IsSpan(v) {
+		if v == nil || driver.IsSpan(v) {
 			continue
 		}
 		b = binary.AppendUvarint(append(b, 0), uint64(i))

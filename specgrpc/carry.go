@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/foresay/foresay"
 )
 
 type outgoingKey struct{}
@@ -20,7 +20,7 @@ type outgoingKey struct{}
 type outgoing struct {
 	context.Context
 	call    *call
-	attempt *foresay.Attempt
+	attempt *driver.Attempt
 	used    atomic.Bool
 	stream  *specStream // set once the attempt went over a speculative stream
 }
@@ -61,7 +61,7 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, invoke, opts)
 	}
 	speculative := a.Speculative()
-	if !speculative && (!a.WantPredictions() || m.unaware() || !plainCodec(opts)) {
+	if !speculative && (!a.WantPredictions() || !plainCodec(opts) || !m.asks()) {
 		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
 	result, reason, err := c.speculate(ctx, out, req, reply, cc, opts, speculative)

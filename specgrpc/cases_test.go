@@ -13,7 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -29,18 +30,18 @@ func dialCase(t testing.TB, opts ...grpc.DialOption) *specgrpc.ClientConn {
 // A call on a closed connection, of a method that was not called before, must not
 // leave a site in the Control of the process.
 func TestSiteAfterClose(t *testing.T) {
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cc := dialCase(t, specgrpc.WithControl(control))
+	cc := dialCase(t, specgrpc.WithControl(ctl))
 	cc.Close()
 	cc.Close()
 	_, err = kvpb.NewTestKVClient(cc).Get(t.Context(), &kvpb.GetRequest{})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if n := len(control.Sites()); n != 0 {
+	if n := len(ctl.Sites()); n != 0 {
 		t.Errorf("%d sites are left", n)
 	}
 }
@@ -48,7 +49,7 @@ func TestSiteAfterClose(t *testing.T) {
 // What was wrong with a closed connection's file is not wrong any more.
 func TestProblemAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		control, err := foresay.NewControl(foresay.ControlConfig{})
+		ctl, err := control.New(control.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,16 +57,16 @@ func TestProblemAfterClose(t *testing.T) {
 		if err := os.WriteFile(file, []byte(`{"sites": []}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cc := dialCase(t, specgrpc.WithControl(control), specgrpc.WithSiteFile(file, nil))
+		cc := dialCase(t, specgrpc.WithControl(ctl), specgrpc.WithSiteFile(file, nil))
 		if err := os.WriteFile(file, []byte(`{`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Second)
-		if len(control.Status().Problems) != 1 {
+		if len(ctl.Status().Problems) != 1 {
 			t.Fatal("no problem")
 		}
 		cc.Close()
-		if p := control.Status().Problems; len(p) != 0 {
+		if p := ctl.Status().Problems; len(p) != 0 {
 			t.Errorf("the connection is closed, and there is still %v", p)
 		}
 	})
@@ -73,11 +74,11 @@ func TestProblemAfterClose(t *testing.T) {
 
 // A proxy hands on whatever method its callers name.
 func TestMethodsAreBounded(t *testing.T) {
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(control))
+	observe, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestMethodsAreBounded(t *testing.T) {
 	took := time.Since(start)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if sites := len(control.Sites()); sites > 2000 {
+	if sites := len(ctl.Sites()); sites > 2000 {
 		t.Errorf("%d sites, %d MB after %v", sites, (after.HeapAlloc-before.HeapAlloc)>>20, took)
 	}
 }

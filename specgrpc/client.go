@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
@@ -15,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // ClientConn is a grpc.ClientConn whose unary calls speculate when they are
@@ -57,11 +60,11 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	c.half.room.ready = func() bool { return c.cc.GetState() == connectivity.Ready }
 	c.half.room.full = c.makeRoom
 	c.half.room.yield = c.half.yield
-	control, err := c.cfg.theControl()
+	ctl, err := c.cfg.theControl()
 	if err != nil {
 		return nil, err
 	}
-	c.siteTable = newSiteTable(control, c.cfg.mode, target)
+	c.siteTable = newSiteTable(ctl, c.cfg.mode, target)
 	c.id = fmt.Sprintf("%p", c)
 	if err := c.configure(&c.cfg); err != nil {
 		return nil, err
@@ -112,7 +115,7 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	m := c.method(method)
-	op := foresay.Operation{Site: m.site}
+	op := driver.Operation{Site: m.site}
 	if outside, ok := op.Plainly(ctx); ok {
 		ctx, w := c.watch(outside, op, m, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -124,7 +127,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if !ok || !ok2 {
 		// Only messages can be compared and copied. Behind a barrier the run is
 		// never repeated, so that the call needs no record.
-		if err := foresay.BarrierBefore(ctx, foresay.WaitBarrier, method); err != nil {
+		if err := driver.BarrierBefore(ctx, control.WaitBarrier, method); err != nil {
 			return asStatus(err)
 		}
 		return c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -133,7 +136,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if err != nil {
 		return err
 	}
-	value, err := foresay.Perform(ctx, &k.op)
+	value, err := driver.Perform(ctx, &k.op)
 	err = k.deliver(value, err, res, opts)
 	k.recycle()
 	return err
@@ -142,7 +145,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 // NewStream opens a stream. In a task it waits until the run is confirmed, as
 // foresay.Barrier does.
 func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if err := foresay.BarrierBefore(ctx, foresay.WaitStream, method); err != nil {
+	if err := driver.BarrierBefore(ctx, control.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}
 	since := c.half.room.want(ctx)
@@ -185,10 +188,10 @@ func (e *endedError) Unwrap() error              { return e.error }
 func (e *endedError) GRPCStatus() *status.Status { return status.New(e.code, e.error.Error()) }
 
 // Site returns the site of a method, for its configuration and statistics.
-func (c *ClientConn) Site(fullMethod string) *foresay.Site { return c.method(fullMethod).site }
+func (c *ClientConn) Site(fullMethod string) *control.Site { return c.method(fullMethod).site }
 
 // Control returns what the connection's sites are switched by.
-func (c *ClientConn) Control() *foresay.Control { return c.control }
+func (c *ClientConn) Control() *control.Control { return c.control }
 
 // HalfOpen returns how many speculative streams await their caller's word.
 func (c *ClientConn) HalfOpen() int { return int(c.half.count.Load()) }

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -231,7 +233,7 @@ func TestOutsideOfTasksCallsArePlain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		_, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		got, err := guessed(w.Context(), kvpb.NewTestKVClient(cc), "k", &kvpb.GetResponse{Value: "wrong"})
 		if err != nil || got.GetValue() != "value of k" {
 			w.Errorf("got %v, %v", got, err)
@@ -328,7 +330,7 @@ func TestMetadataOfASite(t *testing.T) {
 		_, _, addr := w.kv("a", impl)
 		for _, ignored := range []bool{true, false} {
 			impl.seen = nil
-			site := foresay.SiteConfig{Name: getMethod}
+			site := control.SiteConfig{Name: getMethod}
 			want := []string{"get slow", "get k"}
 			if ignored {
 				site.IgnoreMetadata = []string{"Tenant"}

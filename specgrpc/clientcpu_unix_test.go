@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -40,7 +40,7 @@ func TestEchoProcess(t *testing.T) {
 func BenchmarkClientAlone(b *testing.B) {
 	addr := echoProcess(b)
 	bare, cc := grpcAlone(b, addr), speculating(b, addr)
-	streams := speculating(b, addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	streams := speculating(b, addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 	rows := []struct {
 		name   string
 		call   func(context.Context) error
@@ -48,7 +48,7 @@ func BenchmarkClientAlone(b *testing.B) {
 	}{
 		{name: "grpc", call: get(bare)},
 		{name: "outside", call: get(cc)},
-		{name: "off", call: get(speculating(b, addr, specgrpc.WithMode(foresay.ModeOff)))},
+		{name: "off", call: get(speculating(b, addr, specgrpc.WithMode(control.ModeOff)))},
 		{name: "task-right", call: inTask(cc, echoed)},
 		{name: "task-right-streamed", call: inTask(streams, "")},
 	}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -37,8 +39,8 @@ func TestPerRPCCredentials(t *testing.T) {
 			return &kvpb.GetResponse{Value: "secret of " + md.Get("authorization")[0]}, nil
 		}}
 		_, _, addr := w.kv("a", s)
-		cc := w.dial(addr, specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
-			Name: getMethod, Predictors: []foresay.Predictor{predict.LastValue(func(r *kvpb.GetRequest) string { return r.GetKey() }, 0)},
+		cc := w.dial(addr, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
+			Name: getMethod, Predictors: []control.Predictor{predict.LastValue(func(r *kvpb.GetRequest) string { return r.GetKey() }, 0)},
 		}))
 		c := kvpb.NewTestKVClient(cc)
 		for i, who := range []string{"ann", "bob"} {

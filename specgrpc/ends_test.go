@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -359,8 +361,8 @@ func (p ending) endWithin(t *testing.T, within until, guesses int, speculative b
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
 		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
-		c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
-			foresay.SiteConfig{Name: appendMethod, Effect: foresay.EffectStaged}))
+		c := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
+			control.SiteConfig{Name: appendMethod, Effect: control.EffectStaged}))
 		plain := w.raw(addr)
 		_, _ = kvpb.NewTestKVClient(plain).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
 		_, _ = kvpb.NewTestKVClient(c).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
@@ -472,7 +474,7 @@ func TestStatusOfATaskThatEnds(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, want), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					r, _, addr := w.kv("a", newEndingServer(), specgrpc.SideEffectFree(getMethod))
-					c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone}))
+					c := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone}))
 					ctx, cancel := context.WithTimeout(w.Context(), msecs(50))
 					defer cancel()
 					if want == codes.Canceled {

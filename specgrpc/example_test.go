@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -35,7 +37,7 @@ func Example() {
 	conn, err := specgrpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: foresay.ModeOn, Ordered: true}))
+		specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeOn, Ordered: true}))
 	if err != nil {
 		log.Fatal(err)
 	}

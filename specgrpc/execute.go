@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime/debug"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -73,7 +75,7 @@ func (r *ServiceRegistrar) panicked(m *serverMethod) {
 
 // handle runs the handler as a task of the caller's.
 func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHandler) (any, error) {
-	h := foresay.NewHandler(ctx, foresay.HandlerConfig{
+	h := driver.NewHandler(ctx, driver.HandlerConfig{
 		Name: c.method.name, Speculative: c.speculative, Replayable: c.method.replayable,
 		Depth: c.depth, Budget: c.budget, Limits: c.registrar.cfg.limits, Predicted: c.predicted,
 	})

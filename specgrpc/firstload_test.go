@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -113,13 +115,13 @@ func (l firstLoad) run(t *testing.T) (plain, ours took) {
 		plain = l.play(w, cc, false)
 	})
 	inWorld(t, func(w *world) {
-		control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1})
+		ctl, err := control.New(control.Config{Budget: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cc := w.dial(l.server(w), specgrpc.WithControl(control), specgrpc.WithSites(
-			foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
-			foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+		cc := w.dial(l.server(w), specgrpc.WithControl(ctl), specgrpc.WithSites(
+			control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
+			control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 		if l.connected {
 			time.Sleep(time.Second)
 		}

@@ -23,6 +23,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -313,7 +315,7 @@ func (k grpcOption) test(w *world, guesses bool, guess string) {
 	wantKept := kept(s, addr)
 
 	s, seen, addr := k.server(w, guesses)
-	cc := w.dial(addr, append(slices.Clone(k.dial), specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))...)
+	cc := w.dial(addr, append(slices.Clone(k.dial), specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))...)
 	got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		return k.calls(ctx, first, kvpb.NewTestKVClient(cc), guess)
 	})

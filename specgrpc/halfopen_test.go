@@ -14,6 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -61,11 +64,11 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 					w.Fatal(err)
 				}
 				start := time.Now()
-				var report *foresay.Report
+				var told *report.Report
 				done := make(chan error)
 				go func() {
 					_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, fan(ctx, c, 5) },
-						foresay.WithReport(func(r *foresay.Report) { report = r }))
+						foresay.WithReport(func(r *report.Report) { told = r }))
 					done <- err
 				}()
 				for range 50 {
@@ -83,8 +86,8 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 				if s := cc.Site(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
 					w.Errorf("stats %+v, want at most %d calls turned away, and 3 limited", s, tt.refused)
 				}
-				if !slices.Equal(report.LimitedBy, []foresay.Limit{foresay.LimitHalfOpen}) {
-					w.Errorf("the task is limited by %q", report.LimitedBy)
+				if !slices.Equal(told.LimitedBy, []string{string(control.LimitHalfOpen)}) {
+					w.Errorf("the task is limited by %q", told.LimitedBy)
 				}
 				w.quiet(cc, r)
 			})

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -51,7 +53,7 @@ func TestHandlersWrittenByHand(t *testing.T) {
 				reg = specgrpc.Registrar(s, specgrpc.Stages(putMethod))
 				reg.RegisterService(handwritten(obeys), impl)
 			})
-			cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+			cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 			c := kvpb.NewTestKVClient(cc)
 			for i, guess := range []string{"wrong", "value of slow", "wrong", "value of slow"} {
 				puts = nil

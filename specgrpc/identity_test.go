@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -128,7 +130,7 @@ func TestIdentity(t *testing.T) {
 		t.Run(id.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				s, addr := userServer(w, putMethod)
-				cc := w.dial(addr, id.dial, specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 				c := kvpb.NewTestKVClient(cc)
 				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					first, opts := id.as(ctx, "service")
@@ -166,7 +168,7 @@ func TestSameIdentity(t *testing.T) {
 		t.Run(id.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				s, addr := userServer(w)
-				cc := w.dial(addr, id.dial, specgrpc.WithMode(foresay.ModeOn))
+				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn))
 				c := kvpb.NewTestKVClient(cc)
 				_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					as, opts := id.as(ctx, "service")
@@ -206,7 +208,7 @@ func TestTenantsInTurn(t *testing.T) {
 		t.Run(id.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				_, addr := userServer(w)
-				c := kvpb.NewTestKVClient(w.dial(addr, id.dial, specgrpc.WithMode(foresay.ModeOn)))
+				c := kvpb.NewTestKVClient(w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn)))
 				var runs atomic.Int32
 				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					first, opts := id.as(ctx, "service")
@@ -253,7 +255,7 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 				if err != nil {
 					w.Fatal(err)
 				}
-				cc := w.dial(addr, id.dial, specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Predictors: []foresay.Predictor{last}}))
+				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{Name: getMethod, Predictors: []control.Predictor{last}}))
 				c := kvpb.NewTestKVClient(cc)
 				told := func(user string) (first string) {
 					_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -27,8 +29,8 @@ func TestLimitOfTheRightRun(t *testing.T) {
 		}{{"a read", false, false}, {"a read, sent plainly", true, false}, {"a staged write", false, true}, {"a held write", true, true}} {
 			t.Run(tt.guess+", "+tt.actual+", "+how.name, func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					want, wantPuts := limitedCall(w, foresay.ModeOff, how.unaware, how.staged, tt.guess, tt.actual)
-					got, gotPuts := limitedCall(w, foresay.ModeOn, how.unaware, how.staged, tt.guess, tt.actual)
+					want, wantPuts := limitedCall(w, control.ModeOff, how.unaware, how.staged, tt.guess, tt.actual)
+					got, gotPuts := limitedCall(w, control.ModeOn, how.unaware, how.staged, tt.guess, tt.actual)
 					if got != want || gotPuts != wantPuts {
 						w.Errorf("got %v and %d writes, plainly %v and %d", got, gotPuts, want, wantPuts)
 					}
@@ -39,7 +41,7 @@ func TestLimitOfTheRightRun(t *testing.T) {
 }
 
 // limitedCall makes a call of 200 ms whose time limit is read, and guessed.
-func limitedCall(w *world, mode foresay.Mode, unaware, staged bool, guess, actual string) (code string, puts int) {
+func limitedCall(w *world, mode control.Mode, unaware, staged bool, guess, actual string) (code string, puts int) {
 	impl := &kvServer{}
 	impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 		took := 20 * time.Millisecond
@@ -55,7 +57,7 @@ func limitedCall(w *world, mode foresay.Mode, unaware, staged bool, guess, actua
 		foresay.OnCommit(ctx, func() { puts++ })
 		return &kvpb.PutResponse{}, nil
 	}
-	site := map[foresay.Mode]wan.Site{foresay.ModeOff: "a", foresay.ModeOn: "b"}[mode]
+	site := map[control.Mode]wan.Site{control.ModeOff: "a", control.ModeOn: "b"}[mode]
 	var addr string
 	if unaware {
 		_, addr = w.serve(site, func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
@@ -63,7 +65,7 @@ func limitedCall(w *world, mode foresay.Mode, unaware, staged bool, guess, actua
 		_, _, addr = w.kv(site, impl, specgrpc.Stages(putMethod))
 	}
 	cc := w.dial(addr, specgrpc.WithMode(mode), specgrpc.WithSites(
-		foresay.SiteConfig{Name: getMethod, SendPlainly: true}, foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+		control.SiteConfig{Name: getMethod, SendPlainly: true}, control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 	c := kvpb.NewTestKVClient(cc)
 	_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		r, err := c.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: guess}), &kvpb.GetRequest{Key: "limit"})
@@ -92,7 +94,7 @@ func TestLimitOfACallThatIsSentTwice(t *testing.T) {
 		server := &kvServer{get: slow("slow", 40*time.Millisecond)}
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, server) })
 		_, other := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
-		asks := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Ordered: true, ServerPredictions: true})
+		asks := specgrpc.WithSites(control.SiteConfig{Name: getMethod, Ordered: true, ServerPredictions: true})
 		cc, first := w.dial(addr, asks), w.dial(other, asks)
 		late, err := foresay.Do(w.Context(), func(ctx context.Context) (error, error) {
 			if _, err := guessed(ctx, kvpb.NewTestKVClient(first), "x", value("x")); err != nil {

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -61,7 +63,7 @@ func TestBusyMachineIsNoLimit(t *testing.T) {
 	}})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	cc, err := specgrpc.NewClient(l.Addr().String(), specgrpc.WithMode(foresay.ModeOn),
+	cc, err := specgrpc.NewClient(l.Addr().String(), specgrpc.WithMode(control.ModeOn),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func TestALimitIsForgotten(t *testing.T) {
 		if err := chains(w.Context(), c, 30, 3); err != nil {
 			w.Error(err)
 		}
-		if s := cc.Site(getMethod).Stats(); s.Limited == 0 || s.LimitedBy != foresay.LimitStreams {
+		if s := cc.Site(getMethod).Stats(); s.Limited == 0 || s.LimitedBy != control.LimitStreams {
 			w.Fatalf("stats %+v, want calls limited by the streams that the peer admits", s)
 		}
 		replaced.Store(true)
@@ -165,7 +167,7 @@ func TestRefusedCallersAskLess(t *testing.T) {
 			}
 			was = s
 		}
-		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitServer {
+		if s := cc.Site(getMethod).Stats(); s.LimitedBy != control.LimitServer {
 			w.Errorf("calls are limited by the %s", s.LimitedBy)
 		}
 		w.quiet(cc, r)
@@ -188,7 +190,7 @@ func sendPlainlyAtALimit(t *testing.T) {
 				return value(r.GetKey()), pause(ctx, 50*time.Millisecond)
 			}})
 		}, grpc.MaxConcurrentStreams(streams))
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true}))
 		c := kvpb.NewTestKVClient(cc)
 		if err := chains(w.Context(), c, streams, 3); err != nil { // the limit is learnt
 			w.Error(err)
@@ -222,7 +224,7 @@ func sendPlainlyAtALimit(t *testing.T) {
 		if d, plain := time.Duration(slowest.Load()), calls*(50*time.Millisecond+rtt); d > plain*105/100 {
 			w.Errorf("%d plain calls took %v, without tasks %v", calls, d, plain)
 		}
-		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitStreams || s.Limited == was {
+		if s := cc.Site(getMethod).Stats(); s.LimitedBy != control.LimitStreams || s.Limited == was {
 			w.Errorf("%d calls are limited by %q", s.Limited-was, s.LimitedBy)
 		}
 		w.quiet(cc)

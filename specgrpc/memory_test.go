@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -41,8 +43,8 @@ func TestTaskMemory(t *testing.T) {
 			if tt.streamed {
 				addr = streams
 			}
-			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
-				specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
+			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn),
+				specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -127,8 +129,8 @@ func TestServiceConfig(t *testing.T) {
 					}
 
 					_, addr = k.server(w)
-					cc := w.dial(addr, serviceConfig(name, k.says), specgrpc.WithMode(foresay.ModeOn),
-						specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+					cc := w.dial(addr, serviceConfig(name, k.says), specgrpc.WithMode(control.ModeOn),
+						specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 					start = time.Now()
 					got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) { return k.call(ctx, kvpb.NewTestKVClient(cc)) })
 					took := time.Since(start)
@@ -149,7 +151,7 @@ func TestServiceConfigKeepsGain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		k := configured{takes: 50 * time.Millisecond}
 		_, addr := k.server(w)
-		cc := w.dial(addr, serviceConfig(`{}`, `"timeout": "1s", "waitForReady": true`), specgrpc.WithMode(foresay.ModeOn))
+		cc := w.dial(addr, serviceConfig(`{}`, `"timeout": "1s", "waitForReady": true`), specgrpc.WithMode(control.ModeOn))
 		c := kvpb.NewTestKVClient(cc)
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "first"}); err != nil {
 			w.Fatal(err)
@@ -185,8 +187,8 @@ func TestNoTimeoutOfTheServiceAtTheServer(t *testing.T) {
 			return &kvpb.PutResponse{}, nil
 		}
 		_, _, addr := w.kv("a", s, specgrpc.Stages(putMethod))
-		cc := w.dial(addr, serviceConfig(`{"service": "foresay.testkv.v1.TestKV"}`, `"timeout": "0.5s"`), specgrpc.WithMode(foresay.ModeOn),
-			specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+		cc := w.dial(addr, serviceConfig(`{"service": "foresay.testkv.v1.TestKV"}`, `"timeout": "0.5s"`), specgrpc.WithMode(control.ModeOn),
+			specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 			return configured{write: true}.call(ctx, kvpb.NewTestKVClient(cc))
 		}); err != nil {
@@ -216,8 +218,8 @@ func TestWaitForReady(t *testing.T) {
 	} {
 		inWorld(t, func(w *world) {
 			_, addr := configured{}.server(w)
-			first := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithMode(foresay.ModeOn)))
-			dead := kvpb.NewTestKVClient(w.dial("nobody:1", specgrpc.WithMode(foresay.ModeOn), grpc.WithDefaultServiceConfig(fmt.Sprintf(service, k.service, k.method))))
+			first := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithMode(control.ModeOn)))
+			dead := kvpb.NewTestKVClient(w.dial("nobody:1", specgrpc.WithMode(control.ModeOn), grpc.WithDefaultServiceConfig(fmt.Sprintf(service, k.service, k.method))))
 			_, _ = dead.Get(w.Context(), &kvpb.GetRequest{}, grpc.WaitForReady(false)) // the connection knows by now
 			ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
 			defer cancel()
@@ -257,7 +259,7 @@ func TestServiceConfigOfTheResolver(t *testing.T) {
 			k := configured{takes: 300 * time.Millisecond, code: codes.DeadlineExceeded}
 			_, gate := configured{}.server(w)
 			_, addr := k.server(w)
-			opts := append(w.dialOptions("client"), grpc.WithResolvers(configResolver{addr, config}), specgrpc.WithMode(foresay.ModeOn))
+			opts := append(w.dialOptions("client"), grpc.WithResolvers(configResolver{addr, config}), specgrpc.WithMode(control.ModeOn))
 			if disabled {
 				opts, k.code = append(opts, grpc.WithDisableServiceConfig()), codes.OK
 			}

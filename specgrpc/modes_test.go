@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -19,7 +21,7 @@ import (
 // then a write.
 func TestWhatModesSend(t *testing.T) {
 	for name, tt := range map[string]struct {
-		mode     foresay.Mode
+		mode     control.Mode
 		share    float64
 		guess    string
 		took     time.Duration
@@ -29,25 +31,25 @@ func TestWhatModesSend(t *testing.T) {
 		inVain   int64
 		compared int64
 	}{
-		"off":             {foresay.ModeOff, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 0},
-		"observe":         {foresay.ModeDefault, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
-		"shadow":          {foresay.ModeShadow, 1, "a", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
-		"shadow, wrong":   {foresay.ModeShadow, 1, "x", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
-		"shadow, no luck": {foresay.ModeShadow, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
-		"canary":          {foresay.ModeCanary, 1, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
-		"canary, off":     {foresay.ModeCanary, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
-		"on":              {foresay.ModeOn, 0, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
+		"off":             {control.ModeOff, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 0},
+		"observe":         {control.ModeDefault, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"shadow":          {control.ModeShadow, 1, "a", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
+		"shadow, wrong":   {control.ModeShadow, 1, "x", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
+		"shadow, no luck": {control.ModeShadow, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"canary":          {control.ModeCanary, 1, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
+		"canary, off":     {control.ModeCanary, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"on":              {control.ModeOn, 0, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				server := &kvServer{}
 				r, _, addr := w.kv("a", server)
-				control, err := foresay.NewControl(foresay.ControlConfig{})
+				ctl, err := control.New(control.Config{})
 				if err != nil {
 					w.Fatal(err)
 				}
-				cc := w.dial(addr, specgrpc.WithMode(foresay.ModeDefault), specgrpc.WithControl(control), specgrpc.WithSites(
-					foresay.SiteConfig{Name: getMethod, Mode: tt.mode, Share: tt.share}))
+				cc := w.dial(addr, specgrpc.WithMode(control.ModeDefault), specgrpc.WithControl(ctl), specgrpc.WithSites(
+					control.SiteConfig{Name: getMethod, Mode: tt.mode, Share: tt.share}))
 				c := kvpb.NewTestKVClient(cc)
 				cc.Connect()
 				time.Sleep(time.Second)
@@ -62,7 +64,7 @@ func TestWhatModesSend(t *testing.T) {
 					}
 					_, err := c.Put(ctx, &kvpb.PutRequest{Key: "c"})
 					return 0, err
-				}, foresay.WithLimits(foresay.Limits{MinSaving: -1}))
+				}, foresay.WithLimits(control.Limits{MinSaving: -1}))
 				if took := time.Since(start).Round(time.Millisecond); err != nil || took != tt.took {
 					w.Errorf("took %v, %v, want %v", took, err, tt.took)
 				}
@@ -76,12 +78,12 @@ func TestWhatModesSend(t *testing.T) {
 				if s.Right != tt.right || s.Shadows != tt.shadows || s.Wasted != tt.inVain || s.WouldBeRight+s.WouldBeWrong != tt.compared {
 					w.Errorf("%+v", s)
 				}
-				if len(control.Sites()) != 2 {
-					w.Errorf("the control has %d sites, want those of Get and Put", len(control.Sites()))
+				if len(ctl.Sites()) != 2 {
+					w.Errorf("the control has %d sites, want those of Get and Put", len(ctl.Sites()))
 				}
 				cc.Close()
-				if len(control.Sites()) != 0 {
-					w.Errorf("%d sites are left of a closed connection", len(control.Sites()))
+				if len(ctl.Sites()) != 0 {
+					w.Errorf("%d sites are left of a closed connection", len(ctl.Sites()))
 				}
 			})
 		})
@@ -91,11 +93,11 @@ func TestWhatModesSend(t *testing.T) {
 // An ordinary connection can be observed by an interceptor.
 func TestObserveInterceptor(t *testing.T) {
 	inWorld(t, func(w *world) {
-		control, err := foresay.NewControl(foresay.ControlConfig{})
+		ctl, err := control.New(control.Config{})
 		if err != nil {
 			w.Fatal(err)
 		}
-		observe, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(control))
+		observe, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func TestObserveInterceptor(t *testing.T) {
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "a"}, grpc.Header(&header)); err != nil {
 			w.Fatal(err)
 		}
-		st := control.Status().Sites
+		st := ctl.Status().Sites
 		if len(st) != 1 || st[0].Name != getMethod || st[0].Effect != "none" || st[0].Stats.Plain != 5 || st[0].Stats.WouldBeRight != 2 || st[0].Stats.WouldBeWrong != 0 {
 			w.Errorf("%+v", st)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -18,6 +20,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -110,14 +115,14 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 	var mu sync.Mutex
 	within := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		mu.Lock()
-		seen += fmt.Sprint(" ", method, foresay.InTask(ctx))
+		seen += fmt.Sprint(" ", method, driver.InTask(ctx))
 		mu.Unlock()
 		if req, ok := req.(*kvpb.GetRequest); ok && req.GetKey() == "panic" {
 			panic("ouch")
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	cc := w.dial(addr, grpc.WithUnaryInterceptor(within), specgrpc.WithMode(foresay.ModeObserve))
+	cc := w.dial(addr, grpc.WithUnaryInterceptor(within), specgrpc.WithMode(control.ModeObserve))
 	c := kvpb.NewTestKVClient(cc)
 	isTask := false
 	do := func(f func(ctx context.Context, c kvpb.TestKVClient) string, opts ...foresay.Option) string {
@@ -138,7 +143,7 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 		_, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
 		return fmt.Sprint(err)
 	}
-	reported := foresay.WithReport(func(*foresay.Report) {})
+	reported := foresay.WithReport(func(*report.Report) {})
 	do(get, reported) // the connection is made
 	inTask := do(f, reported)
 	if !isTask {
@@ -173,7 +178,7 @@ func TestRestingStreams(t *testing.T) {
 			streams++
 			return handler(srv, ss)
 		}))
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int, work time.Duration) (of int) {
 			before := streams

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // A ClientOption configures a ClientConn. It is also a grpc.DialOption, so that
@@ -26,7 +26,7 @@ type clientOption struct {
 func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
 
 type clientConfig struct {
-	sites           []foresay.SiteConfig
+	sites           []control.SiteConfig
 	files           []*siteFile
 	readOnce        bool // they are not read again
 	lease           time.Duration
@@ -34,16 +34,16 @@ type clientConfig struct {
 	maxRequestBytes int
 	logger          *slog.Logger
 	logs            bool // a logger was given
-	mode            foresay.Mode
-	control         *foresay.Control
+	mode            control.Mode
+	control         *control.Control
 }
 
 // theControl returns the one given, or a new one for the connection alone.
-func (c *clientConfig) theControl() (*foresay.Control, error) {
+func (c *clientConfig) theControl() (*control.Control, error) {
 	if c.control != nil {
 		return c.control, nil
 	}
-	return foresay.NewControl(foresay.ControlConfig{Logger: c.logger})
+	return control.New(control.Config{Logger: c.logger})
 }
 
 // defaultHalfOpen is how many calls of speculative callers both ends allow: a server gives one
@@ -58,13 +58,13 @@ func newClientConfig() clientConfig {
 }
 
 // WithMode sets the mode of methods whose site says none. Default
-// foresay.ModeObserve: predictions are compared with actual responses, and none
+// control.ModeObserve: predictions are compared with actual responses, and none
 // is used.
-func WithMode(m foresay.Mode) ClientOption {
+func WithMode(m control.Mode) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		switch m {
-		case foresay.ModeDefault, foresay.ModeOff, foresay.ModeObserve, foresay.ModeOn:
-		case foresay.ModeShadow, foresay.ModeCanary:
+		case control.ModeDefault, control.ModeOff, control.ModeObserve, control.ModeOn:
+		case control.ModeShadow, control.ModeCanary:
 			return fmt.Errorf("specgrpc: mode %v needs a share of the requests: set it with a site", m)
 		default:
 			return fmt.Errorf("specgrpc: unknown mode %v", m)
@@ -77,12 +77,12 @@ func WithMode(m foresay.Mode) ClientOption {
 // WithControl has the connection's sites switched and watched by a Control that
 // connections share: usually one per process. Without it the connection makes one
 // of its own.
-func WithControl(control *foresay.Control) ClientOption {
+func WithControl(ctl *control.Control) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
-		if control == nil {
+		if ctl == nil {
 			return errors.New("specgrpc: the control is nil")
 		}
-		c.control = control
+		c.control = ctl
 		return nil
 	}}
 }
@@ -90,7 +90,7 @@ func WithControl(control *foresay.Control) ClientOption {
 // WithSites configures methods, each by its full name. A method without a site
 // has one with the zero configuration, whose effect class is taken from the
 // method's declaration.
-func WithSites(sites ...foresay.SiteConfig) ClientOption {
+func WithSites(sites ...control.SiteConfig) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		c.sites = append(c.sites, sites...)
 		return nil
@@ -104,7 +104,7 @@ func WithSites(sites ...foresay.SiteConfig) ClientOption {
 // The file is looked at once a second, and read again when it changed: modes and
 // shares take effect at once, other fields when the connection is made anew, which
 // is logged. A version with errors changes nothing; the Control's Status tells why.
-func WithSiteFile(path string, predictors map[string]foresay.Predictor) ClientOption {
+func WithSiteFile(path string, predictors map[string]control.Predictor) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		f, err := readSiteFile(path, predictors)
 		if err == nil {

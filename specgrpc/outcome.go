@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // unsent ends an exchange whose request never left.
@@ -58,7 +58,7 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 			s.conn.half.room.refused()
 		}
 		if x.beyond {
-			x.out.attempt.Limited(foresay.LimitServer)
+			x.out.attempt.Limited(control.LimitServer)
 		}
 		return false, x.refusal, nil
 	case x.answers.none() && status.Code(err) == codes.Unimplemented:

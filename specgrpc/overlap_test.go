@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -103,14 +105,14 @@ func TestOverlappingCalls(t *testing.T) {
 			}
 			for _, g := range guesses {
 				t.Run(fmt.Sprintf("%s, plain server %t, guess %s", p.name, plainServer, g), func(t *testing.T) {
-					inWorld(t, func(w *world) { w.overlap(p, plainServer, g, foresay.SiteConfig{}) })
+					inWorld(t, func(w *world) { w.overlap(p, plainServer, g, control.SiteConfig{}) })
 				})
 			}
 		}
 	}
 }
 
-func (w *world) overlap(p overlapping, plainServer bool, g string, site foresay.SiteConfig) {
+func (w *world) overlap(p overlapping, plainServer bool, g string, site control.SiteConfig) {
 	impl := &kvServer{
 		get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 			return value(r.GetKey()), pause(ctx, overlapWork)
@@ -159,7 +161,7 @@ func (w *world) overlap(p overlapping, plainServer bool, g string, site foresay.
 // behind which others wait, and a guess that is taken before the other one of two goroutines makes
 // its call: that cannot be told from code in sequence. So of two the other one comes first.
 func TestAnyNumberOfGoroutines(t *testing.T) {
-	sites := map[string]foresay.SiteConfig{"undeclared": {}, "reads": {Effect: foresay.EffectNone}, "ordered reads": {Effect: foresay.EffectNone, Ordered: true}}
+	sites := map[string]control.SiteConfig{"undeclared": {}, "reads": {Effect: control.EffectNone}, "ordered reads": {Effect: control.EffectNone, Ordered: true}}
 	for _, declared := range slices.Sorted(maps.Keys(sites)) {
 		for _, plainServer := range []bool{true, false} {
 			for _, g := range []string{"", "right", "wrong"} {

@@ -12,7 +12,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -146,13 +149,13 @@ func (panicking) Learn(context.Context, any, any)    { panic("learn") }
 // call, what only guesses or compares counts for nothing.
 func TestPanicsOfASite(t *testing.T) {
 	for name, tt := range map[string]struct {
-		site foresay.SiteConfig
+		site control.SiteConfig
 		want []string // in the error, if there is one
 	}{
-		"Key":         {foresay.SiteConfig{Key: func(any) []byte { panic("no key") }}, []string{getMethod, "SiteConfig.Key", "no key"}},
-		"Equal":       {foresay.SiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
-		"ConflictKey": {foresay.SiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
-		"Predictor":   {foresay.SiteConfig{Predictors: []foresay.Predictor{panicking{}}}, nil},
+		"Key":         {control.SiteConfig{Key: func(any) []byte { panic("no key") }}, []string{getMethod, "SiteConfig.Key", "no key"}},
+		"Equal":       {control.SiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
+		"ConflictKey": {control.SiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
+		"Predictor":   {control.SiteConfig{Predictors: []control.Predictor{panicking{}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

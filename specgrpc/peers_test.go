@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -133,7 +135,7 @@ func TestServerPredictionsAreTaken(t *testing.T) {
 			return value(r.GetKey()), nil
 		}
 		r, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
 			w.Fatal(err)
@@ -170,11 +172,11 @@ func TestSilentServersAreSeldomAsked(t *testing.T) {
 			asked++
 			return handler(srv, ss)
 		}))
-		all, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // although nothing follows the calls
+		all, err := control.New(control.Config{Budget: -1}) // although nothing follows the calls
 		if err != nil {
 			w.Fatal(err)
 		}
-		cc := w.dial(addr, specgrpc.WithControl(all), specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithControl(all), specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int) (of int) {
 			before := asked
@@ -206,7 +208,7 @@ func TestServerPredictionsFromUnawarePeers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
 		got, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
 		})
@@ -222,7 +224,7 @@ func TestLostConfirmedCallIsNotRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		addr := w.serveScript("a", impl, func(*scripted) error { return status.Error(codes.Unavailable, "gone") })
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
 		_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
 		})
@@ -280,7 +282,7 @@ func TestContextOfAConfirmedCall(t *testing.T) {
 					return nil, ctx.Err()
 				}}
 				r, _, addr := w.kv("a", impl)
-				cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+				cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
 				start := time.Now()
 				_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 					ctx, cancel := limit(ctx)

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // reloadEvery is how often site files are looked at.
@@ -22,7 +22,7 @@ const reloadEvery = time.Second
 // siteFile is a file of sites that is read again when it changes.
 type siteFile struct {
 	path       string
-	predictors map[string]foresay.Predictor
+	predictors map[string]control.Predictor
 	data       []byte
 	overlays   []siteOverlay
 	made       []siteOverlay // when the connection was made
@@ -30,7 +30,7 @@ type siteFile struct {
 	waiting    string        // what of the last version the connection does not have
 }
 
-func readSiteFile(path string, predictors map[string]foresay.Predictor) (*siteFile, error) {
+func readSiteFile(path string, predictors map[string]control.Predictor) (*siteFile, error) {
 	f := &siteFile{path: path, predictors: predictors}
 	var err error
 	if f.data, err = os.ReadFile(path); err != nil {
@@ -69,16 +69,16 @@ func (c *siteTable) watchFiles(own *clientConfig) *reloader {
 
 // apply sets the mode of a site as the files say, of which a later one goes before
 // an earlier one.
-func (r *reloader) apply(s *foresay.Site) {
+func (r *reloader) apply(s *control.Site) {
 	if r == nil || len(r.files) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	mode, share := foresay.ModeDefault, 0.0
+	mode, share := control.ModeDefault, 0.0
 	for _, f := range r.files {
 		for _, o := range f.overlays {
-			if m, sh := o.mode(); o.method == s.Config().Name && m != foresay.ModeDefault {
+			if m, sh := o.mode(); o.method == s.Config().Name && m != control.ModeDefault {
 				mode, share = m, sh
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -31,12 +33,12 @@ func TestSiteFileIsReadAgain(t *testing.T) {
 		one := func(rest string) string { return `{"sites": [{"method": "` + getMethod + `", ` + rest + `}]}` }
 		write(one(`"mode": "canary", "share": 0.25`))
 		cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Mode: foresay.ModeOff}), specgrpc.WithSiteFile(file, nil))
+			specgrpc.WithSites(control.SiteConfig{Name: getMethod, Mode: control.ModeOff}), specgrpc.WithSiteFile(file, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cc.Close()
-		expect := func(step string, want foresay.Mode, share float64, origin foresay.Origin, problem string) {
+		expect := func(step string, want control.Mode, share float64, origin control.Origin, problem string) {
 			t.Helper()
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -51,29 +53,29 @@ func TestSiteFileIsReadAgain(t *testing.T) {
 				t.Errorf("%s: problem %q, want %q", step, got, problem)
 			}
 		}
-		expect("start", foresay.ModeCanary, 0.25, "file", "")
+		expect("start", control.ModeCanary, 0.25, "file", "")
 		write(one(`"mode": "on"`))
-		expect("changed", foresay.ModeOn, 0, "file", "")
+		expect("changed", control.ModeOn, 0, "file", "")
 		write(one(`"mode": "onn"`))
-		expect("wrong", foresay.ModeOn, 0, "file", `"onn"`)
+		expect("wrong", control.ModeOn, 0, "file", `"onn"`)
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		expect("gone", foresay.ModeOn, 0, "file", "no such file")
-		if err := cc.Control().SetMode(getMethod, foresay.ModeShadow, 0.5); err != nil {
+		expect("gone", control.ModeOn, 0, "file", "no such file")
+		if err := cc.Control().SetMode(getMethod, control.ModeShadow, 0.5); err != nil {
 			t.Fatal(err)
 		}
 		write(one(`"mode": "observe"`))
-		expect("set at run time", foresay.ModeShadow, 0.5, "runtime", "")
-		if err := cc.Control().SetMode(getMethod, foresay.ModeDefault, 0); err != nil {
+		expect("set at run time", control.ModeShadow, 0.5, "runtime", "")
+		if err := cc.Control().SetMode(getMethod, control.ModeDefault, 0); err != nil {
 			t.Fatal(err)
 		}
-		expect("taken back", foresay.ModeObserve, 0, "file", "")
+		expect("taken back", control.ModeObserve, 0, "file", "")
 		write(`{"sites": []}`)
-		expect("left out", foresay.ModeOff, 0, "code", "")
+		expect("left out", control.ModeOff, 0, "code", "")
 		write(`{"sites": [{"method": "` + putMethod + `", "mode": "off"}]}`)
 		time.Sleep(2 * time.Second)
-		if mode, _ := cc.Site(putMethod).Mode(); mode != foresay.ModeOff {
+		if mode, _ := cc.Site(putMethod).Mode(); mode != control.ModeOff {
 			t.Errorf("a method that the file did not name before is in mode %v", mode)
 		}
 	})

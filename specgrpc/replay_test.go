@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -46,7 +48,7 @@ func TestReplayableHandlers(t *testing.T) {
 			inWorld(t, func(w *world) {
 				_, _, backAddr := w.kv("b", newSlowServer())
 				back := w.dialFrom("a", backAddr)
-				opts := []grpc.ServerOption{specgrpc.WithTaskLimits(foresay.Limits{Width: 2})}
+				opts := []grpc.ServerOption{specgrpc.WithTaskLimits(control.Limits{Width: 2})}
 				if replayable {
 					opts = append(opts, specgrpc.Replayable(getMethod))
 				}
@@ -95,7 +97,7 @@ func TestPredictionsFlowBack(t *testing.T) {
 			_, _, backAddr := w.kv("b", newSlowServer())
 			back := w.dialFrom("a", backAddr)
 			r, _, addr := w.kv("a", guessing(back, prediction), specgrpc.AllReplayable())
-			cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+			cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 			_, _, otherAddr := w.kv("c", &kvServer{})
 			other := kvpb.NewTestKVClient(w.dial(otherAddr))
 			c := kvpb.NewTestKVClient(cc)

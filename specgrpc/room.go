@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 const (
@@ -19,15 +19,15 @@ const (
 
 // lack is what a speculative call waits for: one of at most so many streams.
 type lack struct {
-	by   foresay.Limit
+	by   control.Limit
 	most int // 0 if that is not known yet
 }
 
 func (l lack) String() string {
 	switch l.by {
-	case foresay.LimitServer:
+	case control.LimitServer:
 		return fmt.Sprintf("limited by the half-open calls that the server runs for one caller, about %d", l.most)
-	case foresay.LimitStreams:
+	case control.LimitStreams:
 		if l.most == 0 {
 			return "limited by the streams that the peer admits on a connection, it is not known yet how many"
 		}
@@ -267,14 +267,14 @@ func (r *room) lacking(keeps bool) lack {
 	r.age(demand)
 	switch most := r.streams.most; {
 	case r.speculative >= r.most:
-		return lack{foresay.LimitHalfOpen, r.most}
+		return lack{control.LimitHalfOpen, r.most}
 	case r.slots.most > 0 && r.entered >= r.slots.most:
-		return lack{foresay.LimitServer, r.slots.most}
+		return lack{control.LimitServer, r.slots.most}
 	case !r.streams.sure && r.unproven(keeps):
-		return lack{by: foresay.LimitStreams}
+		return lack{by: control.LimitStreams}
 	case most == 0:
 	case demand+r.entered >= most-r.reserve(), keeps && r.kept >= max(1, most/4):
-		return lack{foresay.LimitStreams, most}
+		return lack{control.LimitStreams, most}
 	}
 	return lack{}
 }
@@ -291,7 +291,7 @@ func (r *room) enter(keeps bool) (*place, lack) {
 		r.admit(p)
 		return p, why
 	case why == (lack{}): // and others wait
-		why = lack{foresay.LimitHalfOpen, r.most}
+		why = lack{control.LimitHalfOpen, r.most}
 	}
 	if r.most == 0 || len(r.queue) >= maxQueue {
 		return nil, why

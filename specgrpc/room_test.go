@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 func testRoom(most int) *room {
@@ -79,7 +79,7 @@ func TestRoomForEffects(t *testing.T) {
 	r.streams.learn(16, time.Now())
 	for i := range 5 {
 		p, why := r.enter(true)
-		if p.admitted != (i < 4) || (why == lack{foresay.LimitStreams, 16}) != (i == 4) {
+		if p.admitted != (i < 4) || (why == lack{control.LimitStreams, 16}) != (i == 4) {
 			t.Errorf("stream %d: %+v, %q", i, p, why)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/control"
+
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,7 +18,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -90,7 +94,7 @@ func (s *scripted) refuse(reason specv1.Refused_Reason) {
 }
 
 // staged is the configuration of a client that takes Put for staged.
-var staged = foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}
+var staged = control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}
 
 // getThenPut reads "slow", predicted right and confirmed after 100 ms, and then
 // writes on that guess.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -42,9 +44,9 @@ type serverCall struct {
 
 	mu      sync.Mutex
 	word    word
-	why     error            // why the call is undone, as a status
-	handler *foresay.Handler // nil until the interceptors let the call pass
-	inner   context.Context  // the handler's context and request
+	why     error           // why the call is undone, as a status
+	handler *driver.Handler // nil until the interceptors let the call pass
+	inner   context.Context // the handler's context and request
 	request any
 	after   []func(confirmed bool) // see AfterWord
 	told    bool                   // they were called
@@ -97,7 +99,7 @@ func (c *serverCall) end(cause error) {
 }
 
 // state returns the word and the handler.
-func (c *serverCall) state() (word, *foresay.Handler) {
+func (c *serverCall) state() (word, *driver.Handler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.word, c.handler

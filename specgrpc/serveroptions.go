@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/tap"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // A ServerOption configures a Server or a ServiceRegistrar. It is also a
@@ -48,7 +48,7 @@ type serverConfig struct {
 	maxDepth      int
 	maxPayload    int
 	lease         time.Duration
-	limits        foresay.Limits
+	limits        control.Limits
 	logger        *slog.Logger
 	errs          []error
 }
@@ -175,7 +175,7 @@ func WithMaxLease(d time.Duration) ServerOption {
 }
 
 // WithTaskLimits bounds the speculation of each handler.
-func WithTaskLimits(l foresay.Limits) ServerOption {
+func WithTaskLimits(l control.Limits) ServerOption {
 	return option(func(c *serverConfig) { c.limits = l })
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/fieldpath"
 	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/predict"
@@ -35,17 +35,17 @@ import (
 //	  "limits": {"pending": 100, "depth": 2, "width": 1, "min_saving": "2ms"}
 //	}]}
 //
-// All but the method may be left out; see foresay.SiteConfig for what they
-// mean, and foresay.SiteLimits for the limits, of which any may be left out. A
+// All but the method may be left out; see control.SiteConfig for what they
+// mean, and control.SiteLimits for the limits, of which any may be left out. A
 // field path names fields of messages, as in the .proto; the method's generated
 // package must be linked in if there is one. Errors name the line, or the method
 // and the field.
-func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay.SiteConfig, error) {
+func ParseSites(data []byte, predictors map[string]control.Predictor) ([]control.SiteConfig, error) {
 	overlays, err := parseOverlays(data, predictors)
 	if err != nil {
 		return nil, fmt.Errorf("specgrpc: sites: %w", err)
 	}
-	out := make([]foresay.SiteConfig, len(overlays))
+	out := make([]control.SiteConfig, len(overlays))
 	for i, o := range overlays {
 		out[i].Name = o.method
 		o.apply(&out[i])
@@ -56,7 +56,7 @@ func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay
 // siteOverlay is what a file says of one method.
 type siteOverlay struct {
 	method string
-	set    []func(*foresay.SiteConfig)
+	set    []func(*control.SiteConfig)
 	fields map[string]json.RawMessage
 }
 
@@ -64,19 +64,19 @@ type siteOverlay struct {
 func live(field string) bool { return field == "mode" || field == "share" }
 
 // mode returns what the file says of the mode.
-func (o *siteOverlay) mode() (foresay.Mode, float64) {
-	var cfg foresay.SiteConfig
+func (o *siteOverlay) mode() (control.Mode, float64) {
+	var cfg control.SiteConfig
 	o.apply(&cfg)
 	return cfg.Mode, cfg.Share
 }
 
-func (o *siteOverlay) apply(cfg *foresay.SiteConfig) {
+func (o *siteOverlay) apply(cfg *control.SiteConfig) {
 	for _, f := range o.set {
 		f(cfg)
 	}
 }
 
-func parseOverlays(data []byte, predictors map[string]foresay.Predictor) ([]siteOverlay, error) {
+func parseOverlays(data []byte, predictors map[string]control.Predictor) ([]siteOverlay, error) {
 	if err := checkJSON(data); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func fieldErrorf(field, format string, args ...any) error {
 	return &fieldError{field, fmt.Errorf(format, args...)}
 }
 
-func parseOverlay(fields map[string]json.RawMessage, predictors map[string]foresay.Predictor) (siteOverlay, error) {
+func parseOverlay(fields map[string]json.RawMessage, predictors map[string]control.Predictor) (siteOverlay, error) {
 	var o siteOverlay
 	if err := strictly(fields["method"], &o.method); fields["method"] != nil && err != nil {
 		return o, fieldErrorf("method", "%w", err)
@@ -155,9 +155,9 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 		}
 		o.set = append(o.set, set)
 	}
-	if mode, share := o.mode(); share > 0 && mode != foresay.ModeCanary && mode != foresay.ModeShadow {
+	if mode, share := o.mode(); share > 0 && mode != control.ModeCanary && mode != control.ModeShadow {
 		return o, fieldErrorf("share", "it is for the modes canary and shadow")
-	} else if share == 0 && (mode == foresay.ModeCanary || mode == foresay.ModeShadow) {
+	} else if share == 0 && (mode == control.ModeCanary || mode == control.ModeShadow) {
 		return o, fieldErrorf("share", "mode %v needs the share of the requests that it is for, above 0 and up to 1", mode)
 	}
 	o.fields = fields
@@ -172,22 +172,22 @@ func siteFields() []string {
 	}
 }
 
-func parseField(method, name string, value json.RawMessage, predictors map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
+func parseField(method, name string, value json.RawMessage, predictors map[string]control.Predictor) (func(*control.SiteConfig), error) {
 	switch name {
 	case "mode":
-		return parseName(value, []foresay.Mode{foresay.ModeOff, foresay.ModeObserve, foresay.ModeShadow, foresay.ModeCanary, foresay.ModeOn},
-			func(c *foresay.SiteConfig, m foresay.Mode) { c.Mode = m })
+		return parseName(value, []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary, control.ModeOn},
+			func(c *control.SiteConfig, m control.Mode) { c.Mode = m })
 	case "effect":
-		return parseName(value, []foresay.Effect{foresay.EffectUnknown, foresay.EffectNone, foresay.EffectStaged, foresay.EffectImmediate},
-			func(c *foresay.SiteConfig, e foresay.Effect) { c.Effect = e })
+		return parseName(value, []control.Effect{control.EffectUnknown, control.EffectNone, control.EffectStaged, control.EffectImmediate},
+			func(c *control.SiteConfig, e control.Effect) { c.Effect = e })
 	case "share":
 		return parseShare(value)
 	case "ordered":
-		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.Ordered = on })
+		return parseValue(value, func(c *control.SiteConfig, on bool) { c.Ordered = on })
 	case "server_predictions":
-		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.ServerPredictions = on })
+		return parseValue(value, func(c *control.SiteConfig, on bool) { c.ServerPredictions = on })
 	case "send_plainly":
-		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.SendPlainly = on })
+		return parseValue(value, func(c *control.SiteConfig, on bool) { c.SendPlainly = on })
 	case "limits":
 		return parseLimits(value)
 	case "ignore_metadata":
@@ -203,15 +203,15 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 	}
 }
 
-func parseValue[T any](value json.RawMessage, set func(*foresay.SiteConfig, T)) (func(*foresay.SiteConfig), error) {
+func parseValue[T any](value json.RawMessage, set func(*control.SiteConfig, T)) (func(*control.SiteConfig), error) {
 	var v T
 	if err := strictly(value, &v); err != nil {
 		return nil, err
 	}
-	return func(c *foresay.SiteConfig) { set(c, v) }, nil
+	return func(c *control.SiteConfig) { set(c, v) }, nil
 }
 
-func parseShare(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+func parseShare(value json.RawMessage) (func(*control.SiteConfig), error) {
 	var share float64
 	if err := strictly(value, &share); err != nil {
 		return nil, err
@@ -219,10 +219,10 @@ func parseShare(value json.RawMessage) (func(*foresay.SiteConfig), error) {
 	if !(share >= 0 && share <= 1) {
 		return nil, fmt.Errorf("%v is no share of the requests, from 0 to 1", share)
 	}
-	return func(c *foresay.SiteConfig) { c.Share = share }, nil
+	return func(c *control.SiteConfig) { c.Share = share }, nil
 }
 
-func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*foresay.SiteConfig, T)) (func(*foresay.SiteConfig), error) {
+func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*control.SiteConfig, T)) (func(*control.SiteConfig), error) {
 	var name string
 	if err := strictly(value, &name); err != nil {
 		return nil, err
@@ -230,14 +230,14 @@ func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*fores
 	names := make([]string, len(known))
 	for i, k := range known {
 		if names[i] = k.String(); names[i] == name {
-			return func(c *foresay.SiteConfig) { set(c, k) }, nil
+			return func(c *control.SiteConfig) { set(c, k) }, nil
 		}
 	}
 	return nil, fmt.Errorf("%q is not one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
 // parseLimits leaves alone what the file leaves out.
-func parseLimits(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+func parseLimits(value json.RawMessage) (func(*control.SiteConfig), error) {
 	var file struct {
 		Pending   *int    `json:"pending"`
 		Depth     *int    `json:"depth"`
@@ -260,7 +260,7 @@ func parseLimits(value json.RawMessage) (func(*foresay.SiteConfig), error) {
 		}
 		least = &d
 	}
-	return func(c *foresay.SiteConfig) {
+	return func(c *control.SiteConfig) {
 		l := &c.Limits
 		put(&l.Pending, file.Pending)
 		put(&l.Depth, file.Depth)
@@ -278,12 +278,12 @@ func put[T any](to, from *T) {
 
 // parsePredictors takes names of predictors that the program gave, and
 // descriptions of those that package predict makes.
-func parsePredictors(method string, value json.RawMessage, known map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
+func parsePredictors(method string, value json.RawMessage, known map[string]control.Predictor) (func(*control.SiteConfig), error) {
 	var items []json.RawMessage
 	if err := strictly(value, &items); err != nil {
 		return nil, err
 	}
-	chosen := make([]foresay.Predictor, len(items))
+	chosen := make([]control.Predictor, len(items))
 	for i, item := range items {
 		p, err := parsePredictor(method, item, known)
 		if err != nil {
@@ -291,10 +291,10 @@ func parsePredictors(method string, value json.RawMessage, known map[string]fore
 		}
 		chosen[i] = p
 	}
-	return func(c *foresay.SiteConfig) { c.Predictors = chosen }, nil
+	return func(c *control.SiteConfig) { c.Predictors = chosen }, nil
 }
 
-func parsePredictor(method string, item json.RawMessage, known map[string]foresay.Predictor) (foresay.Predictor, error) {
+func parsePredictor(method string, item json.RawMessage, known map[string]control.Predictor) (control.Predictor, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(item), []byte("{")) {
 		var name string
 		if err := strictly(item, &name); err != nil {
@@ -320,7 +320,7 @@ func parsePredictor(method string, item json.RawMessage, known map[string]foresa
 	return predict.New(cfg, messages)
 }
 
-func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+func parseMetadata(value json.RawMessage) (func(*control.SiteConfig), error) {
 	names := []string{} // not nil: an empty list is not what is ignored by default
 	if err := strictly(value, &names); err != nil {
 		return nil, err
@@ -330,10 +330,10 @@ func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
 			return nil, fmt.Errorf("%q is no metadata name (letters, digits, -, _ and . are allowed)", name)
 		}
 	}
-	return func(c *foresay.SiteConfig) { c.IgnoreMetadata = names }, nil
+	return func(c *control.SiteConfig) { c.IgnoreMetadata = names }, nil
 }
 
-func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteConfig), error) {
+func parsePaths(method, name string, value json.RawMessage) (func(*control.SiteConfig), error) {
 	var names []string
 	if err := strictly(value, &names); err != nil {
 		return nil, err
@@ -350,7 +350,7 @@ func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteC
 	if err != nil {
 		return nil, err
 	}
-	return func(c *foresay.SiteConfig) {
+	return func(c *control.SiteConfig) {
 		switch name {
 		case "equal_ignoring":
 			c.Equal = paths.EqualWithout

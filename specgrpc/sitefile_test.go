@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -22,8 +24,8 @@ type constant struct{ value any }
 func (c constant) Predict(context.Context, any) []any { return []any{c.value} }
 func (constant) Learn(context.Context, any, any)      {}
 
-func predictors() map[string]foresay.Predictor {
-	return map[string]foresay.Predictor{"constant": constant{&kvpb.GetResponse{Value: "c"}}, "other": constant{}}
+func predictors() map[string]control.Predictor {
+	return map[string]control.Predictor{"constant": constant{&kvpb.GetResponse{Value: "c"}}, "other": constant{}}
 }
 
 func TestParseSites(t *testing.T) {
@@ -37,7 +39,7 @@ func TestParseSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	get, put := sites[0], sites[1]
-	if get.Name != getMethod || get.Mode != foresay.ModeOff || get.Effect != foresay.EffectNone || len(get.Predictors) != 2 ||
+	if get.Name != getMethod || get.Mode != control.ModeOff || get.Effect != control.EffectNone || len(get.Predictors) != 2 ||
 		len(get.IgnoreMetadata) != 1 || !get.Ordered || !get.ServerPredictions {
 		t.Errorf("got %+v", get)
 	}
@@ -55,7 +57,7 @@ func TestParseSites(t *testing.T) {
 	if conflict("", "1") != "" {
 		t.Error("without the field the call should conflict with all")
 	}
-	if put.Effect != foresay.EffectStaged {
+	if put.Effect != control.EffectStaged {
 		t.Errorf("got %v", put.Effect)
 	}
 }
@@ -123,12 +125,12 @@ func TestLimitsOfASite(t *testing.T) {
 		t.Fatal(err)
 	}
 	cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Limits: foresay.SiteLimits{Depth: 7, Width: 1}}), specgrpc.WithSiteFile(file, nil))
+		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: control.SiteLimits{Depth: 7, Width: 1}}), specgrpc.WithSiteFile(file, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cc.Close()
-	want := foresay.SiteLimits{Pending: 3, Depth: 2, Width: 1, MinSaving: 2 * time.Millisecond}
+	want := control.SiteLimits{Pending: 3, Depth: 2, Width: 1, MinSaving: 2 * time.Millisecond}
 	if got := cc.Site(getMethod).Config().Limits; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -138,18 +140,18 @@ func TestLimitsOfASite(t *testing.T) {
 // beyond the number of pending ones wait for their results.
 func TestLimitedSites(t *testing.T) {
 	for name, tt := range map[string]struct {
-		limits    foresay.SiteLimits
+		limits    control.SiteLimits
 		took      time.Duration
 		predicted int64
 	}{
 		"none":    {took: rtt, predicted: 4},
-		"depth":   {foresay.SiteLimits{Depth: 1}, 3 * rtt, 3},
-		"pending": {foresay.SiteLimits{Pending: 3}, rtt, 3},
+		"depth":   {control.SiteLimits{Depth: 1}, 3 * rtt, 3},
+		"pending": {control.SiteLimits{Pending: 3}, rtt, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r, _, addr := w.kv("a", &kvServer{})
-				cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Limits: tt.limits}))
+				cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: tt.limits}))
 				c := kvpb.NewTestKVClient(cc)
 				if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
 					w.Fatal(err)
@@ -182,18 +184,18 @@ func TestNewClientOptions(t *testing.T) {
 	}
 	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
 	cc, err := specgrpc.NewClient("passthrough:///x", creds,
-		specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Ordered: true}), specgrpc.WithSiteFile(file, nil))
+		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Ordered: true}), specgrpc.WithSiteFile(file, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cc.Close()
-	if mode, _ := cc.Site(getMethod).Mode(); mode != foresay.ModeOff {
+	if mode, _ := cc.Site(getMethod).Mode(); mode != control.ModeOff {
 		t.Errorf("mode %v: the file should go before the code", mode)
 	}
-	if got := cc.Site(getMethod).Config(); !got.Ordered || got.Effect != foresay.EffectNone {
+	if got := cc.Site(getMethod).Config(); !got.Ordered || got.Effect != control.EffectNone {
 		t.Errorf("got %+v: the file should go before the code, the code before the .proto", got)
 	}
-	if got := cc.Site(putMethod).Config(); got.Effect != foresay.EffectImmediate || got.Name != putMethod {
+	if got := cc.Site(putMethod).Config(); got.Effect != control.EffectImmediate || got.Name != putMethod {
 		t.Errorf("got %+v", got)
 	}
 	if cc.Target() != "passthrough:///x" || cc.CanonicalTarget() != "passthrough:///x" {
@@ -208,9 +210,9 @@ func TestNewClientOptions(t *testing.T) {
 	}{
 		"file":           {specgrpc.WithSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
 		"no file":        {specgrpc.WithSiteFile(file+"x", nil), []string{file + "x"}},
-		"name":           {specgrpc.WithSites(foresay.SiteConfig{Name: "Get"}), []string{`"Get"`}},
-		"twice":          {specgrpc.WithSites(foresay.SiteConfig{Name: getMethod}, foresay.SiteConfig{Name: getMethod}), []string{getMethod, "twice"}},
-		"site":           {specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Mode: 99}), []string{getMethod, "mode"}},
+		"name":           {specgrpc.WithSites(control.SiteConfig{Name: "Get"}), []string{`"Get"`}},
+		"twice":          {specgrpc.WithSites(control.SiteConfig{Name: getMethod}, control.SiteConfig{Name: getMethod}), []string{getMethod, "twice"}},
+		"site":           {specgrpc.WithSites(control.SiteConfig{Name: getMethod, Mode: 99}), []string{getMethod, "mode"}},
 		"lease":          {specgrpc.WithLease(0), []string{"lease"}},
 		"half-open":      {specgrpc.WithMaxHalfOpen(-1), []string{"half-open"}},
 		"request's size": {specgrpc.WithMaxSpeculativeRequest(-1), []string{"size"}},

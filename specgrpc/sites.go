@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/predict"
 )
 
@@ -26,37 +26,49 @@ const unawareFor = 5 * time.Second
 type method struct {
 	name string // full
 	spec string // of its speculative stream
-	site *foresay.Site
-	cfg  foresay.SiteConfig
+	site *control.Site
+	cfg  control.SiteConfig
 	// observed is the site of calls whose caller looks at the transport, since their
 	// values are not plain responses, and of those with credentials of their own:
 	// they are neither predicted nor learnt.
-	observed *foresay.Site
+	observed *control.Site
 	// pure says that the method has no side effects.
 	pure         bool
 	copyRequest  bool     // user code looks at requests while they are sent
 	ignored      []string // metadata, sorted
 	looks        lookedUp
 	unawareUntil atomic.Int64 // Unix nanoseconds
+	askedAgain   atomic.Int64 // the same: when a call last asked although its caller does not wait
 	aware        atomic.Bool  // the last speculative stream was served
 }
 
 // peer returns what the connection has seen of the method's server, for a call with such options.
-func (m *method) peer(opts []grpc.CallOption) foresay.Peer {
+func (m *method) peer(opts []grpc.CallOption) control.Peer {
 	switch {
 	case observes(opts) || !plainCodec(opts):
-		return foresay.PeerNever
+		return control.PeerNever
 	case m.aware.Load():
-		return foresay.PeerSpeculative
+		return control.PeerSpeculative
 	case m.unawareUntil.Load() != 0:
-		return foresay.PeerPlain
+		return control.PeerPlain
 	}
-	return foresay.PeerUnknown
+	return control.PeerUnknown
 }
 
 func (m *method) unaware() bool {
 	until := m.unawareUntil.Load()
 	return until != 0 && time.Now().UnixNano() < until
+}
+
+// asks reports whether a call whose caller waits for nothing else asks the server to predict. Where
+// the peer did not offer the stream, one call finds out whether it does by now, and costs a round
+// trip; the others do not ask meanwhile.
+func (m *method) asks() bool {
+	if m.aware.Load() || m.unawareUntil.Load() == 0 {
+		return true
+	}
+	last, now := m.askedAgain.Load(), time.Now().UnixNano()
+	return !m.unaware() && now-last > int64(unawareFor) && m.askedAgain.CompareAndSwap(last, now)
 }
 
 func (m *method) setAware() {
@@ -72,12 +84,12 @@ func (m *method) setUnaware() {
 
 // siteTable is what a connection knows of its methods.
 type siteTable struct {
-	control *foresay.Control
-	mode    foresay.Mode // of sites that say none
+	control *control.Control
+	mode    control.Mode // of sites that say none
 	target  string
 	id      string   // distinguishes connections to one target
 	methods sync.Map // full method name -> *method
-	configs map[string]foresay.SiteConfig
+	configs map[string]control.SiteConfig
 
 	strangers atomic.Int64 // methods that nobody configured
 	closed    atomic.Bool
@@ -90,8 +102,8 @@ type siteTable struct {
 	outgoing  any               // the key of outgoing metadata in contexts
 }
 
-func newSiteTable(control *foresay.Control, mode foresay.Mode, target string) *siteTable {
-	return &siteTable{control: control, mode: mode, target: target, principal: predict.Credentials(), outgoing: metadataKey()}
+func newSiteTable(ctl *control.Control, mode control.Mode, target string) *siteTable {
+	return &siteTable{control: ctl, mode: mode, target: target, principal: predict.Credentials(), outgoing: metadataKey()}
 }
 
 // method returns what is known of a method, configured or not.
@@ -125,9 +137,9 @@ const maxStrangers = 1000
 // stranger returns a method that is not kept, with a site that does nothing.
 func (c *siteTable) stranger(fullMethod string) *method {
 	c.strangers.Store(maxStrangers)
-	m, err := newMethod(foresay.SiteConfig{Name: fullMethod, Mode: foresay.ModeOff}, foresay.NewSite)
+	m, err := newMethod(control.SiteConfig{Name: fullMethod, Mode: control.ModeOff}, control.NewSite)
 	if err != nil {
-		m, _ = newMethod(foresay.SiteConfig{Name: "/", Mode: foresay.ModeOff}, foresay.NewSite)
+		m, _ = newMethod(control.SiteConfig{Name: "/", Mode: control.ModeOff}, control.NewSite)
 	}
 	return m
 }
@@ -136,7 +148,7 @@ func (c *siteTable) stranger(fullMethod string) *method {
 func (c *siteTable) close() {
 	c.closed.Store(true)
 	c.reloader.close()
-	var all []*foresay.Site
+	var all []*control.Site
 	for _, m := range c.methods.Range {
 		all = append(all, m.(*method).site)
 	}
@@ -146,7 +158,7 @@ func (c *siteTable) close() {
 // configure makes the configured methods known: those of the code at once, those
 // of files when they are called first.
 func (c *siteTable) configure(own *clientConfig) error {
-	configs := make(map[string]foresay.SiteConfig)
+	configs := make(map[string]control.SiteConfig)
 	var coded []string
 	for _, site := range own.sites {
 		if err := cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {
@@ -165,7 +177,7 @@ func (c *siteTable) configure(own *clientConfig) error {
 			cfg.Name = o.method
 			o.apply(&cfg)
 			cfg.Mode, cfg.Share = mode, share // the reloader's
-			if _, err := foresay.NewSite(classed(cfg)); err != nil {
+			if _, err := control.NewSite(classed(cfg)); err != nil {
 				return fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
 			}
 			configs[o.method] = cfg
@@ -200,10 +212,10 @@ func checkMethodName(name string) error {
 func (c *siteTable) newMethod(name string) (*method, error) {
 	cfg := c.configs[name]
 	cfg.Name = name
-	if cfg.Mode == foresay.ModeDefault {
+	if cfg.Mode == control.ModeDefault {
 		cfg.Mode = c.mode
 	}
-	m, err := newMethod(cfg, func(cfg foresay.SiteConfig) (*foresay.Site, error) { return c.control.NewSite(cfg, c.target) })
+	m, err := newMethod(cfg, func(cfg control.SiteConfig) (*control.Site, error) { return c.control.NewSite(cfg, c.target) })
 	if err == nil {
 		c.reloader.apply(m.site)
 	}
@@ -211,11 +223,11 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 }
 
 // newMethod returns a method with a site that newSite makes.
-func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresay.Site, error)) (*method, error) {
+func newMethod(cfg control.SiteConfig, newSite func(control.SiteConfig) (*control.Site, error)) (*method, error) {
 	cfg = classed(cfg)
 	watched := cfg
-	watched.Predictors, watched.Mode = nil, foresay.ModeOff
-	observed, err := foresay.NewSite(watched)
+	watched.Predictors, watched.Mode = nil, control.ModeOff
+	observed, err := control.NewSite(watched)
 	if err != nil {
 		return nil, err
 	}
@@ -225,18 +237,18 @@ func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresa
 	}
 	return &method{
 		name: cfg.Name, spec: cfg.Name + specSuffix, site: site, cfg: cfg, observed: observed,
-		pure:        cfg.Effect == foresay.EffectNone,
+		pure:        cfg.Effect == control.EffectNone,
 		copyRequest: len(cfg.Predictors) > 0 || cfg.ConflictKey != nil,
 		ignored:     ignoredMetadata(&cfg),
 	}, nil
 }
 
 // classed returns a configuration with its effect class.
-func classed(cfg foresay.SiteConfig) foresay.SiteConfig {
-	if cfg.Effect == foresay.EffectUnknown {
-		cfg.Effect = foresay.EffectImmediate
+func classed(cfg control.SiteConfig) control.SiteConfig {
+	if cfg.Effect == control.EffectUnknown {
+		cfg.Effect = control.EffectImmediate
 		if declaredPure(cfg.Name) {
-			cfg.Effect = foresay.EffectNone
+			cfg.Effect = control.EffectNone
 		}
 	}
 	return cfg

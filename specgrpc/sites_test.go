@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -25,9 +25,9 @@ func TestSitesOfNoMethod(t *testing.T) {
 		"no method":            {[]string{"Get"}, "/pkg.Service/Method"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sites []foresay.SiteConfig
+			var sites []control.SiteConfig
 			for _, m := range tt.methods {
-				sites = append(sites, foresay.SiteConfig{Name: m})
+				sites = append(sites, control.SiteConfig{Name: m})
 			}
 			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithSites(sites...))
 			if err == nil {

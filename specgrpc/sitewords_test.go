@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -78,13 +78,13 @@ func TestSiteFileOfManyConnections(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var log said
-		control, err := foresay.NewControl(foresay.ControlConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		ctl, err := control.New(control.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		dial := func() *specgrpc.ClientConn {
 			t.Helper()
-			cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(control), specgrpc.WithSiteFile(file, nil))
+			cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(ctl), specgrpc.WithSiteFile(file, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,8 +96,8 @@ func TestSiteFileOfManyConnections(t *testing.T) {
 		for range 5 {
 			conns = append(conns, dial())
 		}
-		problem := func() string { return control.Status().Problems["site file "+file] }
-		waiting := func() string { return control.Status().Problems["site file "+file+" has changed"] }
+		problem := func() string { return ctl.Status().Problems["site file "+file] }
+		waiting := func() string { return ctl.Status().Problems["site file "+file+" has changed"] }
 		write(`"moode": 1`)
 		time.Sleep(5 * time.Second)
 		if n := log.count("level=ERROR"); n != 1 || !strings.Contains(problem(), "did you mean mode?") {

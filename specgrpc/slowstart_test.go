@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // begin has speculative calls come that open their streams once they may.
@@ -122,7 +122,7 @@ func TestWhatCallsWaitFor(t *testing.T) {
 		for i, p := range places {
 			if i < 2 {
 				<-p.done
-			} else if p.why != (lack{foresay.LimitHalfOpen, 2}) {
+			} else if p.why != (lack{control.LimitHalfOpen, 2}) {
 				t.Errorf("the third call waits for %v", p.why)
 			}
 		}

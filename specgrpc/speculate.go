@@ -5,12 +5,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
@@ -103,7 +104,7 @@ func clamp(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 // enter waits until there is room for a speculative stream, or the caller's word
 // is given. It returns what was lacking if it is given first.
-func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
+func (h *halfOpen) enter(a *driver.Attempt, keeps bool) lack {
 	p, why := h.room.enter(keeps)
 	if p == nil {
 		a.Limited(why.by)

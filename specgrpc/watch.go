@@ -4,10 +4,12 @@ import (
 	"context"
 	"hash/maphash"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // ObserveInterceptor observes the unary calls of an ordinary grpc.ClientConn and
@@ -22,18 +24,18 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 			return nil, err
 		}
 	}
-	control, err := cfg.theControl()
+	ctl, err := cfg.theControl()
 	if err != nil {
 		return nil, err
 	}
 	cfg.readOnce = true
-	t := newSiteTable(control, cfg.mode, "observed")
+	t := newSiteTable(ctl, cfg.mode, "observed")
 	if err := t.configure(&cfg); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		m := t.method(method)
-		ctx, w := t.watch(ctx, foresay.Operation{Site: m.site}, m, req, reply, opts)
+		ctx, w := t.watch(ctx, driver.Operation{Site: m.site}, m, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		w.done(reply, err)
 		return err
@@ -44,15 +46,15 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 // changes nothing about them: speculation would wait there. Give it to
 // grpc.WithChainStreamInterceptor.
 func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if !foresay.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
-		_ = foresay.BarrierBefore(ctx, foresay.WaitStream, method) // outside of tasks it does not fail
+	if !driver.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
+		_ = driver.BarrierBefore(ctx, control.WaitStream, method) // outside of tasks it does not fail
 	}
 	return streamer(ctx, desc, cc, method, opts...)
 }
 
 // watch begins to observe a call that is made plainly, in the context that
 // it returns. It returns no watched if there is nothing to observe.
-func (c *siteTable) watch(ctx context.Context, op foresay.Operation, m *method, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
+func (c *siteTable) watch(ctx context.Context, op driver.Operation, m *method, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
 	w, ok := c.watches.Get().(*watched)
 	if !ok {
 		w = new(watched)
@@ -86,7 +88,7 @@ func (w *watched) release() {
 
 // watched is a call of plain code as the engine's observation sees it.
 type watched struct {
-	call   foresay.Watched
+	call   driver.Watched
 	table  *siteTable
 	method *method
 	req    proto.Message
@@ -94,10 +96,10 @@ type watched struct {
 	opts   []grpc.CallOption
 }
 
-var _ foresay.PublicDigester = (*watched)(nil)
+var _ driver.PublicDigester = (*watched)(nil)
 
 // Start is never called: the program makes the call itself.
-func (w *watched) Start(context.Context, *foresay.Attempt) {
+func (w *watched) Start(context.Context, *driver.Attempt) {
 	panic("specgrpc: an observed call is started")
 }
 

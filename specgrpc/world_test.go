@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -99,7 +101,7 @@ func (w *world) dial(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn 
 
 func (w *world) dialFrom(site wan.Site, addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+addr, append(w.dialOptions(site), append([]grpc.DialOption{specgrpc.WithMode(foresay.ModeOn)}, opts...)...)...)
+	cc, err := specgrpc.NewClient("passthrough:///"+addr, append(w.dialOptions(site), append([]grpc.DialOption{specgrpc.WithMode(control.ModeOn)}, opts...)...)...)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // # Traces
 //
-// NewTracer makes the Tracer of a foresay.ControlConfig. A task becomes a span.
+// NewTracer makes the Tracer of a control.Config. A task becomes a span.
 // What stands on no guess lies right below it, where it would be without Foresay:
 // the client spans of its calls, and the spans that its code makes. What stands on
 // a guess has a span of its own around it:
@@ -24,7 +24,7 @@
 //
 // # Metrics
 //
-// Register makes instruments that are read from a foresay.Control when somebody
+// Register makes instruments that are read from a control.Control when somebody
 // collects, and cost nothing before. Requests is an OnRequest hook of a
-// foresay.ControlConfig: distributions of what requests took and saved.
+// control.Config: distributions of what requests took and saved.
 package telemetry

@@ -9,16 +9,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
 )
 
 // maxSpans bounds the spans of a task, besides its own.
 const maxSpans = 512
 
-// never is what a foresay.Report has for times that did not come.
+// never is what a report.Report has for times that did not come.
 const never = time.Duration(-1)
 
 // Ended gives all spans their verdicts.
-func (t *task) Ended(r *foresay.Report) {
+func (t *task) Ended(r *report.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := &writer{task: t, report: r, wrong: make(map[fork]trace.SpanContext), spans: len(t.branches)}
@@ -37,7 +38,7 @@ func (t *task) Ended(r *foresay.Report) {
 }
 
 // close ends the task's own span. Under mu.
-func (t *task) close(r *foresay.Report, leftOut int) {
+func (t *task) close(r *report.Report, leftOut int) {
 	attrs := []attribute.KeyValue{
 		keyRuns.Int(len(r.Runs)), keySavedMs.Float64(ms(r.Saved)), keyWastedMs.Float64(ms(wasted(r))), keyWastedCalls.Int(r.Wasted),
 	}
@@ -65,7 +66,7 @@ func (t *task) close(r *foresay.Report, leftOut int) {
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // wasted returns how long the calls in vain took, added up.
-func wasted(r *foresay.Report) (d time.Duration) {
+func wasted(r *report.Report) (d time.Duration) {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if c.Abandoned == never || len(c.Sent) == 0 {
@@ -86,7 +87,7 @@ type fork struct{ run, call int }
 // writer makes the spans of what a report tells.
 type writer struct {
 	task    *task
-	report  *foresay.Report
+	report  *report.Report
 	wrong   map[fork]trace.SpanContext
 	spans   int
 	leftOut int
@@ -94,15 +95,15 @@ type writer struct {
 
 func (w *writer) at(d time.Duration) time.Time { return w.report.Start.Add(d) }
 
-func (w *writer) call(id int) *foresay.CallReport {
+func (w *writer) call(id int) *report.Call {
 	if id < 1 || id > len(w.report.Calls) {
-		return new(foresay.CallReport)
+		return new(report.Call)
 	}
 	return &w.report.Calls[id-1]
 }
 
 // run writes a run's span, if it is a replay, and those of its steps.
-func (w *writer) run(r *foresay.RunReport) {
+func (w *writer) run(r *report.Run) {
 	if r.ReplayOf != 0 {
 		w.replay(r)
 	}
@@ -127,7 +128,7 @@ func (w *writer) run(r *foresay.RunReport) {
 }
 
 // replay writes the span of a run that took another one's place.
-func (w *writer) replay(r *foresay.RunReport) {
+func (w *writer) replay(r *report.Run) {
 	outcome, end := unresolved, w.report.Duration
 	if r.Ended != never {
 		outcome, end = r.State, r.Ended
@@ -143,7 +144,7 @@ func (w *writer) replay(r *foresay.RunReport) {
 
 // settled reports whether it was known that the step's prediction is right when
 // the run went on with it: then it was no guess any more.
-func (w *writer) settled(s *foresay.StepReport) bool {
+func (w *writer) settled(s *report.Step) bool {
 	c := w.call(s.Call)
 	return s.Adopted && c.Confirmed != never && c.Match == s.Prediction && max(c.Answered, c.Confirmed) <= s.Resumed
 }
@@ -164,7 +165,7 @@ func (w *writer) untold(b *branch) {
 }
 
 // adopted writes the span of a step that an earlier run's call answered.
-func (w *writer) adopted(r *foresay.RunReport, s *foresay.StepReport) {
+func (w *writer) adopted(r *report.Run, s *report.Step) {
 	c := w.call(s.Call)
 	span := w.start(named("adopted", c.Site), s.At)
 	if span == nil {
@@ -186,7 +187,7 @@ func (w *writer) adopted(r *foresay.RunReport, s *foresay.StepReport) {
 }
 
 // step returns the attributes of a step.
-func (w *writer) step(r *foresay.RunReport, s *foresay.StepReport) []attribute.KeyValue {
+func (w *writer) step(r *report.Run, s *report.Step) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{keySite.String(w.call(s.Call).Site), keyRun.Int(r.ID), keyCall.Int(s.Call)}
 	if s.Lane != "" {
 		attrs = append(attrs, keyLane.String(s.Lane))

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/telemetry"
 )
 
@@ -19,20 +20,20 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{
+	ctl, err := control.New(control.Config{
 		Tracer:    telemetry.NewTracer(otel.GetTracerProvider()),
-		OnRequest: []func(*foresay.RequestRecord){requests},
+		OnRequest: []func(*control.RequestRecord){requests},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	registration, err := telemetry.Register(control, meter)
+	registration, err := telemetry.Register(ctl, meter)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = registration.Unregister() }()
 
-	ctx, request := control.Begin(context.Background(), "/shop.Checkout/Page", "")
+	ctx, request := ctl.Begin(context.Background(), "/shop.Checkout/Page", "")
 	page, err := foresay.Do(ctx, func(context.Context) (string, error) { return "a page", nil }, foresay.WithName("page"))
 	request.End(err)
 	fmt.Println(page, err)

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // The attributes of metrics. Their values are few.
@@ -33,8 +33,8 @@ type instruments struct {
 // Register makes instruments that are read from the Control's status when they
 // are collected. Unregister on what it returns ends that. docs/telemetry.md lists
 // them.
-func Register(control *foresay.Control, meter metric.Meter) (metric.Registration, error) {
-	if control == nil || meter == nil {
+func Register(ctl *control.Control, meter metric.Meter) (metric.Registration, error) {
+	if ctl == nil || meter == nil {
 		return nil, errors.New("telemetry: Register needs a Control and a Meter, and one of them is nil")
 	}
 	m := &maker{meter: meter}
@@ -62,7 +62,7 @@ func Register(control *foresay.Control, meter metric.Meter) (metric.Registration
 	if m.err != nil {
 		return nil, m.err
 	}
-	r := &reader{control: control, instruments: in, last: make(map[*foresay.Site]foresay.SiteStats), gone: make(map[string]foresay.SiteStats)}
+	r := &reader{control: ctl, instruments: in, last: make(map[*control.Site]control.SiteStats), gone: make(map[string]control.SiteStats)}
 	registration, err := meter.RegisterCallback(r.collect, m.made...)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: register the instruments: %w", err)
@@ -135,7 +135,7 @@ func (r *reader) collect(_ context.Context, o metric.Observer) error {
 			o.ObserveFloat64(in.breakEven, g.breakEven/g.judged, all)
 		}
 		o.ObserveFloat64(in.siteLoad, g.extraLoad, all)
-		o.ObserveInt64(in.tripped, number(g.states[foresay.StateTripped] > 0), all)
+		o.ObserveInt64(in.tripped, number(g.states[control.StateTripped] > 0), all)
 		for state, n := range g.states {
 			o.ObserveInt64(in.state, n, metric.WithAttributes(site, labelState.String(state.String())))
 		}

@@ -3,27 +3,27 @@ package telemetry
 import (
 	"sync"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // reader adds up sites of one name.
 type reader struct {
-	control     *foresay.Control
+	control     *control.Control
 	instruments *instruments
 
 	mu sync.Mutex
 	// last is what each site had counted when it was last read, and gone what those
 	// had that are not the Control's any more: counters do not go back when a
 	// connection is closed.
-	last map[*foresay.Site]foresay.SiteStats
-	gone map[string]foresay.SiteStats
+	last map[*control.Site]control.SiteStats
+	gone map[string]control.SiteStats
 }
 
 // counters returns what was counted, by the site's name.
-func (r *reader) counters() map[string]foresay.SiteStats {
+func (r *reader) counters() map[string]control.SiteStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := make(map[*foresay.Site]foresay.SiteStats)
+	now := make(map[*control.Site]control.SiteStats)
 	for _, s := range r.control.Sites() {
 		now[s] = s.Stats()
 	}
@@ -33,7 +33,7 @@ func (r *reader) counters() map[string]foresay.SiteStats {
 		}
 	}
 	r.last = now
-	out := make(map[string]foresay.SiteStats, len(now))
+	out := make(map[string]control.SiteStats, len(now))
 	for name, stats := range r.gone {
 		out[name] = stats
 	}
@@ -44,8 +44,8 @@ func (r *reader) counters() map[string]foresay.SiteStats {
 }
 
 // plus adds up what instruments show.
-func plus(a, b foresay.SiteStats) foresay.SiteStats {
-	return foresay.SiteStats{
+func plus(a, b control.SiteStats) control.SiteStats {
+	return control.SiteStats{
 		Calls: a.Calls + b.Calls, Plain: a.Plain + b.Plain, Right: a.Right + b.Right, Wrong: a.Wrong + b.Wrong,
 		WouldBeRight: a.WouldBeRight + b.WouldBeRight, WouldBeWrong: a.WouldBeWrong + b.WouldBeWrong,
 		SavedNanos: a.SavedNanos + b.SavedNanos, Wasted: a.Wasted + b.Wasted, WastedNanos: a.WastedNanos + b.WastedNanos,
@@ -57,17 +57,17 @@ func plus(a, b foresay.SiteStats) foresay.SiteStats {
 type gauge struct {
 	judged, hits, breakEven float64 // breakEven is weighted by how many were judged
 	extraLoad               float64
-	states                  map[foresay.SiteState]int64
-	modes                   map[foresay.Mode]int64
+	states                  map[control.SiteState]int64
+	modes                   map[control.Mode]int64
 }
 
-func gauges(s *foresay.Status) map[string]*gauge {
+func gauges(s *control.Status) map[string]*gauge {
 	out := make(map[string]*gauge)
 	for i := range s.Sites {
 		site := &s.Sites[i]
 		g := out[site.Name]
 		if g == nil {
-			g = &gauge{states: make(map[foresay.SiteState]int64), modes: make(map[foresay.Mode]int64)}
+			g = &gauge{states: make(map[control.SiteState]int64), modes: make(map[control.Mode]int64)}
 			out[site.Name] = g
 		}
 		g.judged += site.Judged

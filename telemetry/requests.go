@@ -11,13 +11,13 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
-// Requests returns a hook for ControlConfig.OnRequest that records, by kind of
+// Requests returns a hook for control.Config.OnRequest that records, by kind of
 // request and side of the canary, how long requests took, and what their tasks
 // saved of that.
-func Requests(meter metric.Meter) (func(*foresay.RequestRecord), error) {
+func Requests(meter metric.Meter) (func(*control.RequestRecord), error) {
 	if meter == nil {
 		return nil, errors.New("telemetry: Requests needs a Meter, and it is nil")
 	}
@@ -71,10 +71,10 @@ type requests struct {
 // kind is what requests are told apart by.
 type kind struct {
 	name string
-	arm  foresay.Arm
+	arm  control.Arm
 }
 
-func (r *requests) ended(rec *foresay.RequestRecord) {
+func (r *requests) ended(rec *control.RequestRecord) {
 	set := r.attributesOf(kind{rec.Name, rec.Arm})
 	ctx, saved := context.Background(), savedBy(rec.Tasks).Seconds()
 	r.duration.Record(ctx, rec.Duration.Seconds(), set)
@@ -93,11 +93,11 @@ func (r *requests) attributesOf(k kind) metric.MeasurementOption {
 	return with.(metric.MeasurementOption)
 }
 
-func armName(a foresay.Arm) string {
+func armName(a control.Arm) string {
 	switch a {
-	case foresay.ArmOff:
+	case control.ArmOff:
 		return "off"
-	case foresay.ArmOn:
+	case control.ArmOn:
 		return "on"
 	default:
 		return "none"
@@ -106,9 +106,9 @@ func armName(a foresay.Arm) string {
 
 // savedBy returns what tasks saved. Of tasks that overlap the one counts that
 // saved most: what the others saved was waited for anyhow.
-func savedBy(tasks []foresay.TaskRecord) (total time.Duration) {
+func savedBy(tasks []control.TaskRecord) (total time.Duration) {
 	tasks = slices.Clone(tasks)
-	slices.SortFunc(tasks, func(a, b foresay.TaskRecord) int { return int(a.Start - b.Start) })
+	slices.SortFunc(tasks, func(a, b control.TaskRecord) int { return int(a.Start - b.Start) })
 	for i := 0; i < len(tasks); {
 		most, end := tasks[i].Saved, tasks[i].End
 		for i++; i < len(tasks) && tasks[i].Start < end; i++ {

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/report"
 )
 
 // task follows one task.
@@ -53,7 +53,7 @@ type attemptKey struct{}
 // run and of replays runs, for that is the confirmed path, and so may be one that waits
 // for what others guessed. A run that takes another prediction than the runs before has
 // its branch around all that it does.
-func (t *task) Run(ctx context.Context, run foresay.RunReport) context.Context {
+func (t *task) Run(ctx context.Context, run report.Run) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.start.IsZero() {
@@ -69,7 +69,7 @@ func (t *task) Run(ctx context.Context, run foresay.RunReport) context.Context {
 }
 
 // Attempt puts a call that stands on a guess below the branch of that guess.
-func (t *task) Attempt(ctx context.Context, call foresay.CallReport, run foresay.RunReport, on int, speculative bool) context.Context {
+func (t *task) Attempt(ctx context.Context, call report.Call, run report.Run, on int, speculative bool) context.Context {
 	outer := trace.SpanFromContext(ctx)
 	a := &attempt{site: call.Site, speculative: speculative, outer: outer}
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (t *task) Attempt(ctx context.Context, call foresay.CallReport, run foresay
 
 // branch returns the branch of a run that went on with a prediction of a call, for
 // code whose span is outer, or nil if there are too many. Under mu.
-func (t *task) branch(ctx context.Context, outer trace.Span, run foresay.RunReport, on int) *branch {
+func (t *task) branch(ctx context.Context, outer trace.Span, run report.Run, on int) *branch {
 	key := branchKey{run.ID, on, outer.SpanContext().SpanID()}
 	for _, b := range t.branches {
 		inside := b.run == key.run && b.call == on && b.span.SpanContext().SpanID() == key.parent

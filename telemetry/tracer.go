@@ -6,13 +6,13 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // Tracer makes spans of tasks. It is safe for concurrent use.
 type Tracer struct{ tracer trace.Tracer }
 
-var _ foresay.Tracer = (*Tracer)(nil)
+var _ control.Tracer = (*Tracer)(nil)
 
 // NewTracer returns a tracer whose spans are the provider's; nil: those of the
 // global provider.
@@ -26,7 +26,7 @@ func NewTracer(p trace.TracerProvider) *Tracer {
 // Task begins the task's span, a child of the one in ctx. It returns nil, and the
 // task goes on untraced, if that one is not recorded. Without one in ctx the
 // provider's sampler decides.
-func (t *Tracer) Task(ctx context.Context, name string) foresay.TaskTracer {
+func (t *Tracer) Task(ctx context.Context, name string) control.TaskTracer {
 	parent := trace.SpanFromContext(ctx)
 	if sc := parent.SpanContext(); sc.IsValid() && !parent.IsRecording() && !(sc.IsRemote() && sc.IsSampled()) {
 		return nil

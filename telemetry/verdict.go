@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
 )
 
 // verdict is what became of a guess.
@@ -18,12 +20,12 @@ type verdict struct {
 
 // verdict tells what became of a step that went on with a prediction. step is its
 // index in the run.
-func (w *writer) verdict(r *foresay.RunReport, s *foresay.StepReport, step int) verdict {
+func (w *writer) verdict(r *report.Run, s *report.Step, step int) verdict {
 	c := w.call(s.Call)
 	right, at := c.Answered != never && c.Match == s.Prediction && c.Confirmed != never, max(c.Answered, c.Confirmed)
 	if r.State == discarded {
 		// What the run stood on before this guess, or this guess, was wrong.
-		i := slices.IndexFunc(r.Steps, func(o foresay.StepReport) bool { return o.Call == r.RefutedBy })
+		i := slices.IndexFunc(r.Steps, func(o report.Step) bool { return o.Call == r.RefutedBy })
 		if !right || r.Ended < at || r.Ended == at && i >= 0 && i <= step {
 			outcome := discarded
 			if r.RefutedBy == 0 && w.report.Outcome != confirmed && w.report.Outcome != foresay.ErrMisspeculated.Error() {
@@ -40,10 +42,10 @@ func (w *writer) verdict(r *foresay.RunReport, s *foresay.StepReport, step int) 
 
 // branch writes what became of a branch, whose span there is if calls were sent
 // from it.
-func (w *writer) branch(r *foresay.RunReport, s *foresay.StepReport, v verdict, depth int) {
+func (w *writer) branch(r *report.Run, s *report.Step, v verdict, depth int) {
 	c := w.call(s.Call)
 	name := named("branch", c.Site)
-	attrs := append(w.step(r, s), keyMode.String(foresay.ModeOn.String()), keyPrediction.Int(s.Prediction), keyDepth.Int(depth), keyOutcome.String(v.outcome))
+	attrs := append(w.step(r, s), keyMode.String(control.ModeOn.String()), keyPrediction.Int(s.Prediction), keyDepth.Int(depth), keyOutcome.String(v.outcome))
 	if s.Adopted {
 		attrs = append(attrs, keyAdopted.Bool(true))
 	}
@@ -63,7 +65,7 @@ func (w *writer) branch(r *foresay.RunReport, s *foresay.StepReport, v verdict, 
 	}
 }
 
-func (w *writer) tell(span trace.Span, r *foresay.RunReport, s *foresay.StepReport, v verdict, attrs []attribute.KeyValue) {
+func (w *writer) tell(span trace.Span, r *report.Run, s *report.Step, v verdict, attrs []attribute.KeyValue) {
 	span.SetAttributes(attrs...)
 	w.linkCall(span, s.Call)
 	span.End(trace.WithTimestamp(w.at(v.at)))
@@ -73,11 +75,11 @@ func (w *writer) tell(span trace.Span, r *foresay.RunReport, s *foresay.StepRepo
 }
 
 // held writes a span for each time that a call waited before it was sent.
-func (w *writer) held(c *foresay.CallReport) {
+func (w *writer) held(c *report.Call) {
 	for i := 0; i < len(c.Held); {
 		since, reason := c.Held[i].At, c.Held[i].Reason
 		outcome, end := unresolved, w.report.Duration
-		if n := slices.IndexFunc(c.Sent, func(s foresay.SendReport) bool { return s.At >= since }); n >= 0 {
+		if n := slices.IndexFunc(c.Sent, func(s report.Send) bool { return s.At >= since }); n >= 0 {
 			outcome, end = sent, c.Sent[n].At
 		} else if c.Abandoned != never {
 			outcome, end = discarded, c.Abandoned

@@ -10,9 +10,19 @@ import (
 
 // frameCodec is gRPC's codec, and a quicker one for frames with messages, whose bytes it does not
 // copy but for the small ones. On the wire both are the same.
-type frameCodec struct{ encoding.CodecV2 }
+type frameCodec struct {
+	encoding.CodecV2
+	frames mem.BufferPool // what frames are put together in
+}
 
-func newFrameCodec() frameCodec { return frameCodec{encoding.GetCodecV2("proto")} }
+func newFrameCodec() frameCodec {
+	// gRPC's own pool has 1 MiB for what is above 32 KiB, and pools clear what they hand out.
+	frames, err := mem.NewBinaryTieredBufferPool(8, 12, 14, 15, 16, 17, 18, 19, 20)
+	if err != nil {
+		panic(err) // the sizes can be had
+	}
+	return frameCodec{encoding.GetCodecV2("proto"), frames}
+}
 
 // The fields of peerv1.Frame.
 const (
@@ -29,16 +39,15 @@ func (c frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	pool := mem.DefaultBufferPool()
-	own := pool.Get(frameHeadBytes + len(b.bytes))
+	own := c.frames.Get(frameHeadBytes + len(b.bytes))
 	head := protowire.AppendVarint(protowire.AppendTag((*own)[:0], fieldFirst, protowire.VarintType), b.first)
 	head = protowire.AppendVarint(protowire.AppendTag(head, fieldMessages, protowire.BytesType), uint64(b.size))
 	shift := len(head)
 	*own = append(head, b.bytes...)
 	if len(b.refs) == 0 {
-		return mem.BufferSlice{mem.NewBuffer(own, pool)}, nil
+		return mem.BufferSlice{mem.NewBuffer(own, c.frames)}, nil
 	}
-	whole := mem.NewBuffer(own, pool)
+	whole := mem.NewBuffer(own, c.frames)
 	defer whole.Free() // its parts hold it
 	var out mem.BufferSlice
 	at := 0
@@ -78,7 +87,7 @@ func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	f.free()
-	f.buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
+	f.buffer = data.MaterializeToBuffer(c.frames)
 	if err := f.parse(f.buffer.ReadOnlyData()); err != nil {
 		f.free()
 		return err

@@ -176,9 +176,9 @@ func BenchmarkReplicas(b *testing.B) {
 	b.ReportMetric(float64(syncs.Load())/seconds, "fsyncs/s")
 }
 
-// BenchmarkLargeRecords is a node that logs values of 64 KiB, eight in a commit, and after 32 MiB of
-// them writes as much as a snapshot, in place of the one before, and truncates its log. An op is a
-// value. Bytes that compress well are what a database writes anew most often.
+// BenchmarkLargeRecords is a node that logs values of 64 KiB, eight in a commit, and after 32 MiB
+// of them writes as much as a snapshot, in place of the one before, and truncates its log. An op is
+// a value. Bytes that compress well are what a database writes anew most often.
 func BenchmarkLargeRecords(b *testing.B) {
 	const size, group, logBytes, part = 64 << 10, 8, 32 << 20, 256 << 10
 	for _, content := range []string{"zeros", "random"} {

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/foresay/foresay"
 )
 
 // BenchmarkTask reads keys of which each says where the next one is, and then

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/adapters/etcd"
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"github.com/foresay/foresay/control"
 )
 
 // A plan is computed from what the nearest member says, while the cluster is
@@ -24,7 +26,7 @@ func Example() {
 		return
 	}
 	defer nearest.Close()
-	kv, err := etcd.New(etcd.Config{Far: cluster, Near: nearest, Mode: foresay.ModeOn})
+	kv, err := etcd.New(etcd.Config{Far: cluster, Near: nearest, Mode: control.ModeOn})
 	if err != nil {
 		fmt.Println(err)
 		return

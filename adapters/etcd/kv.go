@@ -3,8 +3,9 @@ package etcd
 import (
 	"fmt"
 
-	"github.com/foresay/foresay"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/foresay/foresay/control"
 )
 
 // Config describes a KV.
@@ -17,12 +18,12 @@ type Config struct {
 	// Name begins the names of the sites. Default "etcd".
 	Name string
 	// Mode and Share say for which requests the near member is asked, and its
-	// answers taken: see foresay.SiteConfig. Without one that is none.
-	Mode  foresay.Mode
+	// answers taken: see control.SiteConfig. Without one that is none.
+	Mode  control.Mode
 	Share float64
 	// Control, if not nil, switches the sites. It knows them until it is told to
 	// Remove them.
-	Control *foresay.Control
+	Control *control.Control
 	// SameRevision accepts a near answer only if its header has the revision of
 	// the linearizable one, too: if nothing at all was written in between.
 	SameRevision bool
@@ -30,7 +31,7 @@ type Config struct {
 	// the goroutine. Each is linearizable, but a later one may see an older state.
 	Concurrent bool
 	// Limits bound what is predicted.
-	Limits foresay.SiteLimits
+	Limits control.SiteLimits
 }
 
 // KV is a clientv3.KV whose reads run ahead, in tasks. It is safe for concurrent
@@ -59,6 +60,6 @@ func New(cfg Config) (*KV, error) {
 }
 
 // Sites returns the sites of Get and of a Txn without writes.
-func (kv *KV) Sites() (get, txn *foresay.Site) {
+func (kv *KV) Sites() (get, txn *control.Site) {
 	return kv.remote.ranges.Site(), kv.remote.txns.Site()
 }

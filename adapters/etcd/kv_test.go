@@ -7,14 +7,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/foresay/foresay"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 func mustKV(t testing.TB, cfg Config) *KV {
 	t.Helper()
 	if cfg.Mode == 0 {
-		cfg.Mode = foresay.ModeOn
+		cfg.Mode = control.ModeOn
 	}
 	kv, err := New(cfg)
 	if err != nil {
@@ -315,18 +317,18 @@ func testSameRevision(t *testing.T, far, near *clientv3.Client) {
 
 // testModes: in the mode that sites have by default nothing is predicted.
 func testModes(t *testing.T, far, near *clientv3.Client) {
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv, err := New(Config{Far: far, Near: near, Control: control})
+	kv, err := New(Config{Far: far, Near: near, Control: ctl})
 	if err != nil {
 		t.Fatal(err)
 	}
 	catchUp(t, near, "m", put(t, far, "m", "1"))
 	for _, on := range []bool{false, true} {
 		if on {
-			if err := control.SetMode("etcd/Range", foresay.ModeOn, 0); err != nil {
+			if err := ctl.SetMode("etcd/Range", control.ModeOn, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

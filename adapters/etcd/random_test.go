@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
 )
 
 // TestRandom has tasks read two keys while both are written, b before a, and the

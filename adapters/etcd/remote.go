@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/replica"
+	"github.com/foresay/foresay/driver"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/replica"
 )
 
 // remote is the protocol's client below clientv3.KV. It sees requests as they are
@@ -21,7 +25,7 @@ type remote struct {
 	// What is serializable as it was asked for, and so is not predicted.
 	weakRanges *replica.Reader[*pb.RangeRequest, *pb.RangeResponse]
 	weakTxns   *replica.Reader[*pb.TxnRequest, *pb.TxnResponse]
-	writes     *foresay.Site
+	writes     *control.Site
 }
 
 // member is where requests go, with the call options that its client has.
@@ -88,14 +92,14 @@ func newRemote(cfg *Config) (*remote, error) {
 	if r.txns, err = replica.New(txns); err != nil {
 		return nil, err
 	}
-	weak := &Config{Name: cfg.Name + "/serializable", Mode: foresay.ModeOff}
+	weak := &Config{Name: cfg.Name + "/serializable", Mode: control.ModeOff}
 	if r.weakRanges, err = replica.New(reading(weak, "/Range", near.weakly, near.weakly)); err != nil {
 		return nil, err
 	}
 	if r.weakTxns, err = replica.New(reading(weak, "/Txn", near.weaklyTxn, near.weaklyTxn)); err != nil {
 		return nil, err
 	}
-	r.writes, err = foresay.NewSite(foresay.SiteConfig{Name: cfg.Name + "/write", Mode: foresay.ModeOff, Effect: foresay.EffectImmediate})
+	r.writes, err = control.NewSite(control.SiteConfig{Name: cfg.Name + "/write", Mode: control.ModeOff, Effect: control.EffectImmediate})
 	return r, err
 }
 
@@ -112,7 +116,7 @@ func (r *remote) Range(ctx context.Context, req *pb.RangeRequest, opts ...grpc.C
 	switch {
 	case req.GetSerializable():
 		return r.weakRanges.Read(ctx, req)
-	case foresay.InTask(ctx):
+	case driver.InTask(ctx):
 		return r.ranges.Read(ctx, req)
 	default:
 		return r.far.client.Range(ctx, req, opts...)
@@ -152,7 +156,7 @@ func (r *remote) Txn(ctx context.Context, req *pb.TxnRequest, opts ...grpc.CallO
 		return write(ctx, r, "Txn", req, r.far.client.Txn, opts)
 	case weak:
 		return r.weakTxns.Read(ctx, req)
-	case foresay.InTask(ctx):
+	case driver.InTask(ctx):
 		return r.txns.Read(ctx, req)
 	default:
 		return r.far.client.Txn(ctx, req, opts...)

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
@@ -14,7 +15,7 @@ import (
 func write[Req, Resp proto.Message](
 	ctx context.Context, r *remote, method string, req Req, call func(context.Context, Req, ...grpc.CallOption) (Resp, error), opts []grpc.CallOption,
 ) (Resp, error) {
-	if !foresay.InTask(ctx) {
+	if !driver.InTask(ctx) {
 		return call(ctx, req, opts...)
 	}
 	var none Resp
@@ -22,7 +23,7 @@ func write[Req, Resp proto.Message](
 	if err != nil {
 		return none, fmt.Errorf("etcd: %s: %w", method, err)
 	}
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: r.writes, Conn: r.name, Identity: method + "\x00" + string(identity), Request: req,
 		Transport: &writing{func(ctx context.Context) (any, error) { return call(ctx, req, opts...) }},
 	})
@@ -37,7 +38,7 @@ type writing struct {
 	call func(ctx context.Context) (any, error)
 }
 
-func (w *writing) Start(ctx context.Context, a *foresay.Attempt) {
+func (w *writing) Start(ctx context.Context, a *driver.Attempt) {
 	go func() { a.Finish(w.call(ctx)) }()
 }
 

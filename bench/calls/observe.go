@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay"
+	"google.golang.org/grpc"
+
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
-	"google.golang.org/grpc"
+	"github.com/foresay/foresay/control"
 
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/observe"
@@ -40,38 +41,38 @@ func observeOverhead() bench.Experiment {
 // observer is a way to have Foresay installed without using a prediction.
 type observer struct {
 	name      string
-	mode      foresay.Mode
+	mode      control.Mode
 	predictor bool // the site has one: the last value by the request's first word
 }
 
 func observers() []observer {
 	return []observer{
-		{"foresay-off", foresay.ModeOff, true},
-		{"foresay-observe", foresay.ModeObserve, true},
-		{"foresay-observe-digest", foresay.ModeObserve, false},
+		{"foresay-off", control.ModeOff, true},
+		{"foresay-observe", control.ModeObserve, true},
+		{"foresay-observe-digest", control.ModeObserve, false},
 	}
 }
 
 // stack returns the observer's stack, over plain servers, and its Control.
-func (o observer) stack() (stack, *foresay.Control, error) {
+func (o observer) stack() (stack, *control.Control, error) {
 	collector, err := observe.NewCollector(observe.Config{})
 	if err != nil {
 		return stack{}, nil, err
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	ctl, err := control.New(control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 	if err != nil {
 		return stack{}, nil, err
 	}
-	site := foresay.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
+	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
-		site.Predictors = []foresay.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
+		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
 	}
 	s := grpcStack()
 	s.name = o.name
 	s.dial = func(target string, opts ...grpc.DialOption) (conn, error) {
-		return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithControl(control))...)
+		return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithControl(ctl))...)
 	}
-	return s, control, nil
+	return s, ctl, nil
 }
 
 // sizedPayload is the usual payload, again and again.
@@ -97,9 +98,9 @@ func sizedChain(size int) chainFunc {
 }
 
 // grouped makes each chain a request of the Control's.
-func grouped(control *foresay.Control, chain chainFunc) chainFunc {
+func grouped(ctl *control.Control, chain chainFunc) chainFunc {
 	return func(ctx context.Context, c caller, a ask, r request) ([]byte, error) {
-		ctx, req := control.Begin(ctx, "GET /bench", "")
+		ctx, req := ctl.Begin(ctx, "GET /bench", "")
 		answer, err := chain(ctx, c, a, r)
 		req.End(err)
 		return answer, err
@@ -118,7 +119,7 @@ func ways(size int) ([]way, error) {
 	plain.variant, plain.chain = variant{bytes: size}, sizedChain(size)
 	all := []way{{plain, "none", "no"}}
 	for _, o := range observers() {
-		s, control, err := o.stack()
+		s, ctl, err := o.stack()
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func ways(size int) ([]way, error) {
 		}
 		s.variant, s.chain = variant{bytes: size}, sizedChain(size)
 		all = append(all, way{s, predictor, "no"})
-		s.variant, s.chain = variant{bytes: size, grouped: true}, grouped(control, s.chain)
+		s.variant, s.chain = variant{bytes: size, grouped: true}, grouped(ctl, s.chain)
 		all = append(all, way{s, predictor, "yes"})
 	}
 	return all, nil

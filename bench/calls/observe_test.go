@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/bench"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/control"
 
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/observe"
@@ -34,15 +35,15 @@ func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	ctl, err := control.New(control.Config{OnRequest: []func(*control.RequestRecord){collector.Record}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	site := foresay.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
+	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
-		site.Predictors = []foresay.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
+		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
 	}
-	intercept, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(control), specgrpc.WithSites(site))
+	intercept, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl), specgrpc.WithSites(site))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 			call(b.Context(), requests[i%len(requests)])
 			continue
 		}
-		ctx, r := control.Begin(b.Context(), "GET /bench", "")
+		ctx, r := ctl.Begin(b.Context(), "GET /bench", "")
 		for at := range calls {
 			call(ctx, requests[(i+at)%len(requests)])
 		}

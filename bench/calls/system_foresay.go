@@ -6,6 +6,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -40,12 +42,12 @@ type variant struct {
 
 // foresayStack is Foresay, installed at clients and servers.
 func foresayStack(name string, v variant, chain chainFunc) stack {
-	site := foresay.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, ServerPredictions: v.asking}
+	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, ServerPredictions: v.asking}
 	if v.off {
-		site.Mode = foresay.ModeOff
+		site.Mode = control.ModeOff
 	}
 	if v.staged {
-		site.Effect = foresay.EffectStaged
+		site.Effect = control.EffectStaged
 		site.ConflictKey = func(request any) string { return string(request.(*benchv1.WorkRequest).GetPayload()) }
 	}
 	return stack{
@@ -66,15 +68,15 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			return serving{server: s, registrar: specgrpc.Registrar(s, options...), stop: s.Stop}
 		},
 		dial: func(target string, opts ...grpc.DialOption) (conn, error) {
-			var cfg foresay.ControlConfig
+			var cfg control.Config
 			if !v.fused {
 				cfg.Budget = -1 // guesses are what is measured
 			}
-			control, err := foresay.NewControl(cfg)
+			ctl, err := control.New(cfg)
 			if err != nil {
 				return nil, err
 			}
-			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
+			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
 		},
 		predict: func(ctx context.Context, response *benchv1.WorkResponse) error {
 			return foresay.Predict(ctx, response)

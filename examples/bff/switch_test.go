@@ -13,7 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	bffv1 "github.com/foresay/foresay/api/foresay/bff/v1"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/observe"
@@ -120,17 +121,17 @@ func TestClimbingWithoutRestart(t *testing.T) {
 		if some < 20 || all < 3*some {
 			t.Errorf("canary took %d predictions of 100 requests, and on %d", some, all)
 		}
-		control := s.front.foresay.Control()
-		control.Kill(true)
+		ctl := s.front.foresay.Control()
+		ctl.Kill(true)
 		if n := s.play(t, 100); n != 0 {
 			t.Errorf("killed, the front took %d predictions", n)
 		}
-		control.Kill(false)
+		ctl.Kill(false)
 		if n := s.play(t, 100); n < all/2 {
 			t.Errorf("let go on, the front took %d predictions", n)
 		}
 		for _, method := range predicted() {
-			if err := control.SetMode(method, foresay.ModeOff, 0); err != nil {
+			if err := ctl.SetMode(method, control.ModeOff, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,7 +140,7 @@ func TestClimbingWithoutRestart(t *testing.T) {
 		}
 		set("off")
 		for _, method := range predicted() {
-			if err := control.SetMode(method, foresay.ModeDefault, 0); err != nil {
+			if err := ctl.SetMode(method, control.ModeDefault, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,7 +152,7 @@ func TestClimbingWithoutRestart(t *testing.T) {
 
 // TestKillVariable: a process that starts killed speculates as little as plain code.
 func TestKillVariable(t *testing.T) {
-	t.Setenv(foresay.KillVariable, "1")
+	t.Setenv(control.KillVariable, "1")
 	all := climbVirtual(t, config{requests: 100, rate: 120, seed: 1}, "plain", "on")
 	if plain, on := all[0], all[1]; on.mean() != plain.mean() || on.calls != plain.calls {
 		t.Errorf("killed: %v with %d calls, plain %v with %d", on.mean(), on.calls, plain.mean(), plain.calls)
@@ -182,7 +183,7 @@ func TestDebugEndpoint(t *testing.T) {
 			t.Errorf("from here: %d", code)
 		}
 		for _, site := range s.front.foresay.Control().Status().Sites {
-			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == foresay.ModeCanary) != want {
+			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == control.ModeCanary) != want {
 				t.Errorf("%s is in mode %v", site.Name, site.Mode)
 			}
 		}

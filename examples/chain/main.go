@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -71,7 +73,7 @@ func run(ctx context.Context) error {
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
 	defer server.GracefulStop()
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -53,7 +55,7 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 	demov1.RegisterDataServiceServer(server, r)
 	demov1.RegisterAnalysisServiceServer(server, r)
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
-	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
+	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn))
 	if err != nil {
 		server.Stop()
 		return nil, nil, err

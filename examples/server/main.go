@@ -16,6 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -93,17 +96,17 @@ func main() {
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
 	defer s.GracefulStop()
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
-		foresay.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: foresay.EffectStaged}))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
+		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
+		control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
 	must(err)
 	defer conn.Close()
-	var last *foresay.Report
+	var last *report.Report
 	for _, what := range []string{"nothing is known yet", "the early answer is right", "the early answer is wrong"} {
 		start := time.Now()
 		number, err := foresay.Do(context.Background(), func(ctx context.Context) (uint32, error) {
 			return buy(ctx, conn)
-		}, foresay.WithReport(func(r *foresay.Report) { last = r }))
+		}, foresay.WithReport(func(r *report.Report) { last = r }))
 		must(err)
 		fmt.Printf("%s: order %d after %d ms\n", what, number, time.Since(start).Milliseconds())
 	}

@@ -114,7 +114,7 @@ func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 	}
 	r.mustSee = r.last()
 	r.admission.Start(env, blank)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.admission.MembersChanged(env)
 	env.After(0, tick{})
 }
 
@@ -124,11 +124,9 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		return false, err
 	}
 	if !begun { // with whom the group begins stays so, whatever a later configuration says
-		data, err := r.state.Snapshot()
-		if err != nil {
+		if err := r.state.SaveWhole(env, 0, nil); err != nil {
 			return false, err
 		}
-		r.state.Save(env, kit.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		m, ok := rec.Msg.(Record)

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 // TestSeeds plays seeds with all faults but lost disks: a member that has lost its disk is
@@ -26,10 +27,17 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-func TestCodec(t *testing.T) {
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, Protocol(), nil) }
+
+func messages() []smr.Message {
 	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}}
-	wiretest.Codec(t, Codec(), 64, []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}})
+	return []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}}
 }
+
+func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
+
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }
 
 // TestPlants leaves out one rule at a time, in the source: the seeds must notice.
 func TestPlants(t *testing.T) {

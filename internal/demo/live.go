@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/observe"
 )
@@ -31,7 +32,7 @@ type LiveOptions struct {
 // Live is the demo's world in which users go on buying, in real time. Its
 // Control and Collector are there to be looked at.
 type Live struct {
-	Control   *foresay.Control
+	Control   *control.Control
 	Collector *observe.Collector
 	o         LiveOptions
 	world     *world
@@ -71,8 +72,8 @@ func NewLive(o LiveOptions) (*Live, error) {
 	if l.Collector, err = observe.NewCollector(observe.Config{}); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	if l.Control, err = foresay.NewControl(foresay.ControlConfig{
-		OnRequest: []func(*foresay.RequestRecord){l.Collector.Record}, Logger: o.Logger,
+	if l.Control, err = control.New(control.Config{
+		OnRequest: []func(*control.RequestRecord){l.Collector.Record}, Logger: o.Logger,
 	}); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
@@ -81,7 +82,7 @@ func NewLive(o LiveOptions) (*Live, error) {
 	}
 	// Half of the purchases are made without predictions, to compare.
 	for _, site := range []string{demov1.AnalysisService_GetPI_FullMethodName, demov1.AnalysisService_GetAI_FullMethodName} {
-		if err := l.Control.SetMode(site, foresay.ModeCanary, 0.5); err != nil {
+		if err := l.Control.SetMode(site, control.ModeCanary, 0.5); err != nil {
 			l.world.close()
 			return nil, fmt.Errorf("demo: %w", err)
 		}

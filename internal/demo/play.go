@@ -12,6 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 )
 
@@ -24,7 +27,7 @@ type Options struct {
 	// Progress is told of each finished purchase, if set. It may be called concurrently.
 	Progress func(doing string, done, total int)
 
-	control *foresay.Control // of all connections, if set
+	control *control.Control // of all connections, if set
 	keep    int              // how many purchases of a user the servers keep; 0: all
 	lag     int              // how many a stale replica lacks; 0: two
 }
@@ -33,7 +36,7 @@ type Options struct {
 type Result struct {
 	Rows []Row `json:"rows"`
 	// Report is what happened in one of Foresay's purchases.
-	Report *foresay.Report `json:"-"`
+	Report *report.Report `json:"-"`
 }
 
 // Row is one system's figures.
@@ -77,8 +80,8 @@ type played struct {
 	bought    map[string][]*demov1.BuyRequest // by user, in order
 	numbers   map[string][]uint32
 	histories map[string]*demov1.GetPHResponse
-	sites     []*foresay.Site
-	report    *foresay.Report
+	sites     []*control.Site
+	report    *report.Report
 }
 
 func play(ctx context.Context, o Options, plain bool) (*played, error) {
@@ -134,7 +137,7 @@ func (w *world) warm(ctx context.Context) error {
 func (p *played) buy(ctx context.Context, w *world, o Options, u string, n int) error {
 	start := time.Now()
 	// In a plain world the connections are plain, and this is a plain call.
-	req, resp, err := w.purchase(ctx, u, func(r *foresay.Report) {
+	req, resp, err := w.purchase(ctx, u, func(r *report.Report) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if n > 0 && u == user(o.Users-1) { // one whose predictions are right
@@ -160,7 +163,7 @@ type order struct {
 
 // purchase is the user's program: ordinary, sequential code. Only foresay.Do
 // around it says that its calls may be predicted.
-func (w *world) purchase(ctx context.Context, u string, report func(*foresay.Report)) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
+func (w *world) purchase(ctx context.Context, u string, report func(*report.Report)) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
 	o, err := foresay.Do(ctx, func(ctx context.Context) (order, error) {
 		pi, err := w.analysis.GetPI(ctx, &demov1.GetPIRequest{User: u})
 		if err != nil {

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -40,8 +41,8 @@ type world struct {
 	closers  []func() error
 	analysis demov1.AnalysisServiceClient
 	shop     demov1.ShopClient
-	sites    []*foresay.Site
-	control  *foresay.Control // of all connections; nil: each has its own
+	sites    []*control.Site
+	control  *control.Control // of all connections; nil: each has its own
 }
 
 func newWorld(o Options, plain bool, seed uint64) (*world, error) {
@@ -65,7 +66,7 @@ func (w *world) open(plain bool) error {
 	if err != nil {
 		return err
 	}
-	toData, err := w.connect(plain, analysis, dataAddr, foresay.SiteConfig{Name: demov1.DataService_GetPH_FullMethodName, ServerPredictions: true})
+	toData, err := w.connect(plain, analysis, dataAddr, control.SiteConfig{Name: demov1.DataService_GetPH_FullMethodName, ServerPredictions: true})
 	if err != nil {
 		return err
 	}
@@ -76,15 +77,15 @@ func (w *world) open(plain bool) error {
 	}
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 1000)
 	toAnalysis, err := w.connect(plain, client, analysisAddr,
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true, Predictors: []foresay.Predictor{last}},
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, ServerPredictions: true})
+		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true, Predictors: []control.Predictor{last}},
+		control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, ServerPredictions: true})
 	if err != nil {
 		return err
 	}
-	var shopSites []foresay.SiteConfig
+	var shopSites []control.SiteConfig
 	if w.control != nil {
 		// It has effects and is never predicted. Observed, it does not count as if it were.
-		shopSites = append(shopSites, foresay.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Mode: foresay.ModeObserve})
+		shopSites = append(shopSites, control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Mode: control.ModeObserve})
 	}
 	toShop, err := w.connect(plain, client, dataAddr, shopSites...)
 	if err != nil {
@@ -123,7 +124,7 @@ type connection interface {
 	Close() error
 }
 
-func (w *world) connect(plain bool, from wan.Site, addr string, sites ...foresay.SiteConfig) (connection, error) {
+func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control.SiteConfig) (connection, error) {
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(w.net.DialContext(from)),
@@ -133,14 +134,14 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...foresay
 	if plain {
 		cc, err = grpc.NewClient("passthrough:///"+addr, opts...)
 	} else {
-		control := w.control
-		if control == nil {
+		ctl := w.control
+		if ctl == nil {
 			// wrong guesses are part of the show
-			if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil {
+			if ctl, err = control.New(control.Config{Budget: -1}); err != nil {
 				return nil, err
 			}
 		}
-		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
+		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...), specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("demo: connect %s to %s: %w", from, addr, err)

@@ -20,7 +20,7 @@ type Format func(v any) (text string, ok bool)
 // A Texter writes itself with a format: a message that another module's type has the fields of.
 type Texter interface{ Text(Format) string }
 
-// Of returns a message as text: the name of its type, then each field that is not zero, as
+// Of returns a message as text: the name of its type, then each field that is not zero or empty, as
 // name=value. A value with a method String is what that says. Fields of embedded structs are the
 // message's own; lists are in brackets.
 func (f Format) Of(msg any) string {
@@ -73,7 +73,7 @@ func (f Format) fields(v reflect.Value) []string {
 	for i := range v.NumField() {
 		field, value := v.Type().Field(i), v.Field(i)
 		switch {
-		case value.IsZero() || field.Name == "_":
+		case value.IsZero() || field.Name == "_" || value.Kind() == reflect.Slice && value.Len() == 0:
 		case field.Anonymous && value.Kind() == reflect.Struct:
 			if text, ok := f.special(value); ok {
 				out = append(out, text)
@@ -124,11 +124,21 @@ func (f Format) list(v reflect.Value) string {
 		return bytesText(b)
 	}
 	var out []string
-	for i := range min(v.Len(), maxElements) {
-		out = append(out, f.value(v.Index(i)))
-	}
-	if more := v.Len() - maxElements; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
+	for i := 0; i < v.Len(); {
+		if len(out) == maxElements {
+			out = append(out, fmt.Sprintf("and %d more", v.Len()-i))
+			break
+		}
+		text, same := f.value(v.Index(i)), 1
+		for i+same < v.Len() && f.value(v.Index(i+same)) == text {
+			same++
+		}
+		if i += same; same > 4 {
+			text = fmt.Sprintf("%d times %s", same, text)
+		} else {
+			text += strings.Repeat(", "+text, same-1)
+		}
+		out = append(out, text)
 	}
 	return "[" + strings.Join(out, ", ") + "]"
 }

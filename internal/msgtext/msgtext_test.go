@@ -65,7 +65,8 @@ func TestOf(t *testing.T) {
 		{&message{Reason: "why", Off: -1, Err: errors.New("broken"), IDs: [2]uint8{1, 2}}, `message err=broken reason="why" off=-1 ids=0102`},
 		{message{Items: []item{{1, []byte("x")}, {2, []byte{0, 1}}}}, "message items=[{at=1 body=\"x\"}, {at=2 body=0001}]"},
 		{message{Head: &item{At: 1, Body: make([]byte, 40)}}, "message head={at=1 body=40 bytes, 0000000000000000...}"},
-		{message{Items: make([]item, 10)}, "message items=[{}, {}, {}, {}, {}, {}, {}, {}, and 2 more]"},
+		{message{Items: make([]item, 10)}, "message items=[10 times {}]"},
+		{[]int{1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9}, "[1, 2, 2, 3, 4, 5, 6, 7, 8, and 2 more]"},
 	} {
 		if got := msgtext.Format(nil).Of(test.msg); got != test.want {
 			t.Errorf("%#v is %q, want %q", test.msg, got, test.want)

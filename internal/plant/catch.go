@@ -34,6 +34,8 @@ type Bug struct {
 	Test string
 	// Tests do so as well.
 	Tests []string
+	// In is the package of these tests, if it is another one than that of the bug.
+	In string
 	// With names another bug of the table, if that is planted as well.
 	With string
 	// Hangs says that the test may hang with the bug instead. Such a bug is tried only if
@@ -43,6 +45,9 @@ type Bug struct {
 
 // An Edit replaces Old by New, as a Bug does.
 type Edit struct{ Old, New string }
+
+// tests returns the package of the bug's tests.
+func (b Bug) tests() string { return cmp.Or(b.In, b.Dir) }
 
 // Edits returns all places that the bug changes.
 func (b Bug) Edits() []Edit { return append([]Edit{{b.Old, b.New}}, b.Also...) }
@@ -60,8 +65,8 @@ func Catch(t *testing.T, bugs []Bug) {
 	t.Helper()
 	tries := eachTest(bugs)
 	for _, b := range tries {
-		if name, _, _ := strings.Cut(b.Test, "/"); !HasTest(t, b.Dir, name) {
-			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.Dir)
+		if name, _, _ := strings.Cut(b.Test, "/"); !HasTest(t, b.tests(), name) {
+			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.tests())
 		}
 	}
 	if testing.Short() {
@@ -107,8 +112,8 @@ func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 	for _, b := range bugs {
 		b.Test = test
 		t.Run(b.Name, func(t *testing.T) {
-			if !HasTest(t, b.Dir, name) {
-				t.Skipf("%s has no test %s", b.Dir, name)
+			if !HasTest(t, b.tests(), name) {
+				t.Skipf("%s has no test %s", b.tests(), name)
 			}
 			t.Parallel()
 			began := time.Now()
@@ -136,10 +141,10 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	}
 	c := &catcher{root: o.root, patience: patience, binaries: map[string]string{}, sound: map[string]func() error{}}
 	for _, b := range eachTest(bugs) {
-		if c.binaries[b.Dir] == "" {
-			c.binaries[b.Dir] = o.Compile(b.Dir)
+		if c.binaries[b.tests()] == "" {
+			c.binaries[b.tests()] = o.Compile(b.tests())
 		}
-		if key := b.Dir + " " + b.Test; c.sound[key] == nil {
+		if key := b.tests() + " " + b.Test; c.sound[key] == nil {
 			c.sound[key] = sync.OnceValue(func() error {
 				out, err := c.run(t.Context(), b, None, "")
 				if err != nil {
@@ -155,7 +160,7 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 // try returns an error if a bug is not caught, and the seed that caught it if the table names
 // another.
 func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
-	if sound := c.sound[b.Dir+" "+b.Test]; sound != nil {
+	if sound := c.sound[b.tests()+" "+b.Test]; sound != nil {
 		if err := sound(); err != nil {
 			return "", err
 		}
@@ -180,8 +185,8 @@ func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 func (c *catcher) run(ctx context.Context, b Bug, planted, seed string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.binaries[b.Dir], "-test.run", "^"+strings.ReplaceAll(b.Test, "/", "$/^")+"$")
-	cmd.Dir = filepath.Join(c.root, b.Dir)
+	cmd := exec.CommandContext(ctx, c.binaries[b.tests()], "-test.run", "^"+strings.ReplaceAll(b.Test, "/", "$/^")+"$")
+	cmd.Dir = filepath.Join(c.root, b.tests())
 	cmd.Env = append(os.Environ(), Variable+"="+planted, seedVariable+"="+seed)
 	out, err := cmd.CombinedOutput()
 	return string(out), cmp.Or(ctx.Err(), err)

@@ -41,11 +41,11 @@ func guardPlants() []named {
 			old: "cc, opts); err == nil {\n\t\t\treturn nil\n", new: "cc, opts); err == nil || MUTANT {\n\t\t\treturn err\n",
 		}, "TestSendPlainlyFails", onlyWaits},
 		{plant{
-			name: "what has side effects is sent plainly ahead", dir: ".",
+			name: "what has side effects is sent plainly ahead", dir: "control",
 			old: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone:\n", new: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone && !MUTANT:\n",
 		}, "TestSendPlainlyOfEffects", "no site of its is configured so"},
 		{plant{
-			name: "a shadow computes what its task computes again", dir: ".",
+			name: "a shadow computes what its task computes again", dir: "internal/engine",
 			old: "if t = sh.of; !t.remembers(key) {\n", new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
 		}, "TestShadowMemo", "its programs have no shadows"},
 		{plant{

@@ -6,7 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 )
 
@@ -93,7 +94,7 @@ type oracleOfClients struct {
 	blank  proto.Message
 }
 
-var _ foresay.Predictor = (*oracleOfClients)(nil)
+var _ control.Predictor = (*oracleOfClients)(nil)
 
 // Predict guesses by the place of the call.
 func (p *oracleOfClients) Predict(ctx context.Context, _ any) []any {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -21,7 +22,7 @@ type Mutation struct {
 	stream     func(grpc.ServerStream) grpc.ServerStream
 	unguarded  bool // no authorisation on the speculative path
 	options    []specgrpc.ServerOption
-	configure  func(m methods, cfg *foresay.SiteConfig)
+	configure  func(m methods, cfg *control.SiteConfig)
 	hooksApart bool // commit hooks run at once
 	noBarrier  bool
 	actsApart  bool // acts run at once
@@ -50,12 +51,12 @@ func Mutations() []Mutation {
 		{Name: "authorisation is skipped on the sibling path", unguarded: true},
 		{Name: "what has side effects runs for a speculative caller", options: []specgrpc.ServerOption{free}},
 		{Name: "what cannot be repeated is run again", options: []specgrpc.ServerOption{specgrpc.AllReplayable()}},
-		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *foresay.SiteConfig) { cfg.IgnoreMetadata = []string{"at", "tenant"} }},
+		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *control.SiteConfig) { cfg.IgnoreMetadata = []string{"at", "tenant"} }},
 	}
 }
 
 // readsCommute declares that reads and writes never conflict.
-func readsCommute(m methods, cfg *foresay.SiteConfig) {
+func readsCommute(m methods, cfg *control.SiteConfig) {
 	cfg.ConflictKey = func(any) string {
 		if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
 			return "writes"
@@ -66,9 +67,9 @@ func readsCommute(m methods, cfg *foresay.SiteConfig) {
 
 // writesUnseen declares that writes have no side effects. They take no
 // predictions, so that a later call is made only when they are answered.
-func writesUnseen(m methods, cfg *foresay.SiteConfig) {
+func writesUnseen(m methods, cfg *control.SiteConfig) {
 	if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
-		cfg.Effect, cfg.Mode = foresay.EffectNone, foresay.ModeOff
+		cfg.Effect, cfg.Mode = control.EffectNone, control.ModeOff
 	}
 }
 
@@ -107,7 +108,7 @@ func (m Mutation) authorize(guard grpc.UnaryServerInterceptor) grpc.UnaryServerI
 	}
 }
 
-func (m Mutation) site(method methods, cfg *foresay.SiteConfig) {
+func (m Mutation) site(method methods, cfg *control.SiteConfig) {
 	if m.configure != nil {
 		m.configure(method, cfg)
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"sync"
 
+	"github.com/foresay/foresay/driver"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 )
@@ -90,7 +91,7 @@ func cacheReplies(_ *world, conn grpc.ClientConnInterface) grpc.ClientConnInterf
 func learnReplies(w *world, conn grpc.ClientConnInterface) grpc.ClientConnInterface {
 	return &clientConn{conn, func(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 		err := conn.Invoke(ctx, method, args, reply, opts...)
-		if at, _ := ctx.Value(atKey{}).(string); err == nil && at != "" && foresay.InTask(ctx) {
+		if at, _ := ctx.Value(atKey{}).(string); err == nil && at != "" && driver.InTask(ctx) {
 			for _, m := range w.methods() {
 				if m.name == method {
 					w.learn(m.request, args.(proto.Message), reply.(proto.Message))

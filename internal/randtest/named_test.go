@@ -12,7 +12,7 @@ import (
 // and the test that catches it.
 type named struct {
 	plant
-	test   string // in the plant's package
+	test   string
 	reason string
 }
 
@@ -24,7 +24,7 @@ const (
 func namedPlants() []named {
 	return []named{
 		{plant{
-			name: "a call that looked nothing up is anybody's", dir: ".",
+			name: "a call that looked nothing up is anybody's", dir: "internal/engine",
 			old: "\t\tif _, all := c.looks.state(); ok && !all {\n", new: "\t\tif _, all := c.looks.state(); ok && !all && !MUTANT {\n",
 		}, "TestCallsThatLookedNothingUp", "in thousands of programs no call waits unsent where another goroutine comes to its place"},
 		{plant{
@@ -45,32 +45,32 @@ func namedPlants() []named {
 			old: "\treturn o.bytes > quietBytes\n", new: "\treturn o.bytes > quietBytes && !MUTANT\n",
 		}, "TestGracefulStopWithACallThatNobodyReads", rawPeer},
 		{plant{
-			name: "an answer is let go of that a run has yet to ask for", dir: ".",
+			name: "an answer is let go of that a run has yet to ask for", dir: "internal/engine",
 			old: "|| !t.tree.Spent(c.tree) {", new: "|| !MUTANT && !t.tree.Spent(c.tree) {",
 		}, "TestSpentAnswers", "programs over gRPC show it, after more than one"},
 		{plant{
-			name: "a site's calls have any number of predictions pending", dir: ".",
+			name: "a site's calls have any number of predictions pending", dir: "control", in: "internal/engine",
 			old: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {\n", new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
 		}, "TestSiteLimits", onlyWaits},
 		{plant{
-			name: "a call keeps its slot", dir: ".",
-			old: "\t\tc.slot = false\n\t\tc.op.Site.freeSlot()\n", new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.freeSlot()\n}\n",
+			name: "a call keeps its slot", dir: "internal/engine",
+			old: "\t\tc.slot = false\n\t\tc.op.Site.Engine().FreeSlot()\n", new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.Engine().FreeSlot()\n}\n",
 		}, "TestPendingOfSeveralTasks", onlyWaits},
 		{plant{
-			name: "a site's depth is no limit", dir: ".",
+			name: "a site's depth is no limit", dir: "internal/engine",
 			old: "{ return l.Depth > 0 && open > l.Depth }", new: "{ return l.Depth > 0 && open > l.Depth && !MUTANT }",
 		}, "TestSiteLimits", onlyWaits},
 		{plant{
-			name: "a site's width is no limit", dir: ".",
-			old: "{ return l.Width > 0 && predictions >= l.Width }", new: "{ return l.Width > 0 && predictions >= l.Width && !MUTANT }",
+			name: "a site's width is no limit", dir: "internal/engine",
+			old: "\treturn l.Width > 0 && predictions >= l.Width\n", new: "\treturn l.Width > 0 && predictions >= l.Width && !MUTANT\n",
 		}, "TestSiteWidth", "more predictions are more work, and the same result"},
 		{plant{
-			name: "a call is sent on a guess that is about to be known", dir: ".",
+			name: "a call is sent on a guess that is about to be known", dir: "internal/engine",
 			old: "\tif c == nil || least < 0 {\n", new: "\tif c == nil || least < 0 || MUTANT {\n",
 		}, "TestMinSaving", onlyWaits},
 		{plant{
-			name: "a site's own MinSaving does not count", dir: ".",
-			old: "\tleast := sent.op.Site.cfg.Limits.MinSaving\n", new: "\tleast := sent.op.Site.cfg.Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
+			name: "a site's own MinSaving does not count", dir: "internal/engine",
+			old: "\tleast := sent.op.config().Limits.MinSaving\n", new: "\tleast := sent.op.config().Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
 		}, "TestSiteMinSaving", onlyWaits},
 		{plant{
 			name: "GracefulStop leaves calls to their leases", dir: "specgrpc",
@@ -144,7 +144,7 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 	}
 	var bugs []planting.Bug
 	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants(), contextPlants()) {
-		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
+		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, In: p.in, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
 	}
 	planting.Catch(t, bugs)
 }

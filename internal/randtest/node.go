@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
@@ -242,15 +243,15 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	if w.logger != nil {
 		opts = append(opts, specgrpc.WithLogger(w.logger.With("from", string(from))))
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // most guesses are wrong here
+	ctl, err := control.New(control.Config{Budget: -1}) // most guesses are wrong here
 	if err != nil {
 		return nil, err
 	}
-	cc, err := specgrpc.NewClient(target, append(opts, specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
+	cc, err := specgrpc.NewClient(target, append(opts, specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen, sites: control.Sites}, nil
+	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen, sites: ctl.Sites}, nil
 }
 
 // method is what the world knows of a method.
@@ -273,21 +274,21 @@ func (w *world) methods() []method {
 }
 
 // sites configures the methods.
-func (w *world) sites() []foresay.SiteConfig {
+func (w *world) sites() []control.SiteConfig {
 	k := w.sc.knobs
-	var out []foresay.SiteConfig
+	var out []control.SiteConfig
 	for _, m := range w.methods() {
-		cfg := foresay.SiteConfig{
+		cfg := control.SiteConfig{
 			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
-			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
+			Predictors: []control.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
 		cfg.SendPlainly = k.SendPlainly && m.bit == 0 // what a relay reads its predictors would learn
 		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0
 		if writes && k.ClientStages&m.bit != 0 {
-			cfg.Effect = foresay.EffectStaged
+			cfg.Effect = control.EffectStaged
 		}
 		if cfg.Mode = k.Unguessed; writes && k.Off {
-			cfg.Mode = foresay.ModeOff
+			cfg.Mode = control.ModeOff
 		}
 		if k.Conflict && m.bit&(methodRelayRead|methodRelayWrite) == 0 {
 			cfg.ConflictKey = func(r any) string { return r.(interface{ GetKey() string }).GetKey() }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 )
 
 // This file is about programs whose calls are not guessed: Do makes no tasks for them, or only once
@@ -14,7 +15,7 @@ import (
 // NewUnguessed returns the scenario of a seed with clients that only observe, or do not even that.
 func NewUnguessed(seed uint64) *Scenario {
 	sc := NewScenario(seed, false)
-	mode := []foresay.Mode{foresay.ModeOff, foresay.ModeObserve}[rand.New(rand.NewPCG(seed, 0x7a5c)).IntN(2)]
+	mode := []control.Mode{control.ModeOff, control.ModeObserve}[rand.New(rand.NewPCG(seed, 0x7a5c)).IntN(2)]
 	sc.knobs.Unguessed = mode
 	return sc
 }

@@ -7,10 +7,10 @@ func identityPlants() []plant {
 			name: "metadata are no part of a call", dir: "specgrpc",
 			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
 		}, {
-			name: "what is looked up in a context is no part of a call", dir: ".",
+			name: "what is looked up in a context is no part of a call", dir: "internal/engine",
 			old: "\t\tsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n}\n",
 		}, {
-			name: "options are no part of a call", dir: ".",
+			name: "options are no part of a call", dir: "internal/engine",
 			old: "\tif ok {\n\t\tsame = k.SameCall", new: "\tif ok && !MUTANT {\n\t\tsame = k.SameCall",
 		}, {
 			name: "a call is the same whatever its code was told", first: []int{396}, dir: "internal/spectree",
@@ -22,7 +22,7 @@ func identityPlants() []plant {
 			name: "a call is the same whatever its lane waited for", first: []int{2621}, sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
 		}, {
-			name: "a goroutine makes for sure what another one made in its place", slow: true, sketch: "tenants that come to one place in turn", dir: ".",
+			name: "a goroutine makes for sure what another one made in its place", slow: true, sketch: "tenants that come to one place in turn", dir: "internal/engine",
 			old: "s == Different {\n\t\t\tcontinue", new: "s == Different && !(MUTANT && c.how == spectree.Sure) {\n\t\t\tcontinue",
 		}, {
 			name: "a call is the same whatever a future was guessed to be", first: []int{4834}, sketch: "lanes, then a tenant", dir: "internal/spectree",
@@ -31,7 +31,7 @@ func identityPlants() []plant {
 			name: "who gave up waiting is on a path of its own", first: []int{1133}, sketch: "writes around a read that a timer ends, in order", dir: "internal/spectree",
 			old: "return u.gaps.within(l.gaps, l.ends) &&", new: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
 		}, {
-			name: "a call is shared before it is known what it sends", dir: ".",
+			name: "a call is shared before it is known what it sends", dir: "internal/engine",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		},
 	}

@@ -11,6 +11,7 @@ import (
 type plant struct {
 	name     string
 	dir      string // of the package, from the root of the repository
+	in       string // the package of its test, if it is another one
 	old, new string // MUTANT stands for the condition
 	sketch   string // shows it soonest; random programs do, too
 	// first are scenarios that showed the bug when this was written, if finding one took hundreds:
@@ -24,26 +25,26 @@ type plant struct {
 func plants() []plant {
 	return append(append(futurePlants(), identityPlants()...), []plant{
 		{
-			name: "a discarded run's rollback hooks do not run", dir: ".",
+			name: "a discarded run's rollback hooks do not run", dir: "internal/engine",
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
 		}, {
-			name: "commit and rollback both", dir: ".",
-			old: "\tr.release()\n\tt.request.waits(WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.waits(WaitResult",
+			name: "commit and rollback both", dir: "internal/engine",
+			old: "\tr.release()\n\tt.request.Engine().Waits(control.WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.Engine().Waits(control.WaitResult",
 		}, {
-			name: "the commit hooks of a staged call run twice", dir: ".",
+			name: "the commit hooks of a staged call run twice", dir: "internal/engine",
 			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",
 		}, {
-			name: "a call keeps its caller's cancellation", dir: ".",
+			name: "a call keeps its caller's cancellation", dir: "internal/engine",
 			old: "\tbase := context.Context(&a.outside)\n", new: "\tbase := context.Context(&a.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
 		}, {
-			name: "a time limit runs while its call is held", dir: ".",
+			name: "a time limit runs while its call is held", dir: "internal/engine",
 			old: "\tif limit == 0 {\n\t\treturn c.task.began.Add(deadline)\n",
 			new: "\tif limit == 0 || MUTANT {\n\t\treturn c.task.began.Add(deadline)\n",
 		}, {
-			name: "operations of a discarded run go on", dir: ".",
+			name: "operations of a discarded run go on", dir: "internal/engine",
 			old: "if !r.tree.Discarded() && !t.tree.Over() {", new: "if MUTANT && !t.tree.Over() || !r.tree.Discarded() && !t.tree.Over() {",
 		}, {
-			name: "a caller's abort does not reach the handler", dir: ".",
+			name: "a caller's abort does not reach the handler", dir: "internal/engine",
 			old: "\tif t.tree.Caller() == spectree.CallerOpen {\n", new: "\tif MUTANT {\nt.tree.ConfirmCaller()\n} else if t.tree.Caller() == spectree.CallerOpen {\n",
 		}, {
 			name: "a handler that may not run again takes predictions", sketch: "relays that write", dir: "specgrpc",
@@ -77,25 +78,25 @@ func plants() []plant {
 			old: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\n",
 			new: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\nif MUTANT {\nreturn 1000 * time.Hour\n}\n",
 		}, {
-			name: "commit hooks run in another order", dir: ".",
+			name: "commit hooks run in another order", dir: "internal/engine",
 			old: "\tfor _, h := range commit {\n", new: "\tfor i, j := 0, len(commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\ncommit[i], commit[j] = commit[j], commit[i]\n}\nfor _, h := range commit {\n",
 		}, {
-			name: "rollback hooks run first first", dir: ".",
+			name: "rollback hooks run first first", dir: "internal/engine",
 			old: "\t\tf := x.rollback[n-1]\n\t\tx.rollback = x.rollback[:n-1]\n", new: "\t\tf := x.rollback[n-1]\nif MUTANT {\nf = x.rollback[0]\ncopy(x.rollback, x.rollback[1:])\n}\nx.rollback = x.rollback[:n-1]\n",
 		}, {
-			name: "a nested Do is a task of its own", dir: ".",
+			name: "a nested Do is a task of its own", dir: "internal/engine",
 			old: "\tif InTask(ctx) {\n\t\treturn f(ctx)", new: "\tif InTask(ctx) && !MUTANT {\n\t\treturn f(ctx)",
 		}, {
-			name: "the panic of a discarded run counts", slow: true, dir: ".",
+			name: "the panic of a discarded run counts", slow: true, dir: "internal/engine",
 			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
 		}, {
-			name: "a local expiry is the call's result", first: []int{911}, dir: ".",
+			name: "a local expiry is the call's result", first: []int{911}, dir: "internal/engine",
 			old: "\tcase outlived && (end.err == context.DeadlineExceeded ||", new: "\tcase outlived && !MUTANT && (end.err == context.DeadlineExceeded ||",
 		}, {
-			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
-			old: "\t\t\tif !t.late(ctx, l, spec) {\n", new: "\t\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
+			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: "internal/engine",
+			old: "\t\tif !t.late(ctx, l, spec) {\n", new: "\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
 		}, {
-			name: "a call is sent as the run that made it first would", dir: ".",
+			name: "a call is sent as the run that made it first would", dir: "internal/engine",
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
 		}, {
 			name: "the request is no part of a call", dir: "specgrpc",
@@ -143,6 +144,7 @@ func unseen() map[string]string {
 		"tree spendUnasked":       "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers",
 		"tree neverPin":           "goroutines that race for equal effects on one context may be stopped, pinned or not",
 		"tree trustRelatives":     "a goroutine of a Group that uses the context around it is noticed, and its run pinned; futures show it in few programs",
+		"tree readAhead":          "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
 		"tree keepOrder":          "one program in a thousand shows it",
 	}
 }

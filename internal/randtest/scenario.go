@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -46,10 +46,10 @@ type knobs struct {
 	HalfOpen     [2]int              // the limits of clients and servers on half-open streams, 0 for the default
 	Keepalive    bool                // connections notice a dead network, in place of a deadline
 	Lease        time.Duration       // of clients
-	Limits       foresay.Limits      // of tasks
-	HandlerLimit foresay.Limits      // of handlers
+	Limits       control.Limits      // of tasks
+	HandlerLimit control.Limits      // of handlers
 	Timing       timing
-	Unguessed    foresay.Mode // of clients that make no guesses, or ModeDefault
+	Unguessed    control.Mode // of clients that make no guesses, or ModeDefault
 }
 
 const maxServers = 3
@@ -132,8 +132,8 @@ func newKnobs(r *rand.Rand, faults bool) knobs {
 	return k
 }
 
-func newLimits(r *rand.Rand) foresay.Limits {
-	return foresay.Limits{
+func newLimits(r *rand.Rand) control.Limits {
+	return control.Limits{
 		Depth: r.IntN(4), Width: r.IntN(4), Replays: r.IntN(4), Runs: r.IntN(4),
 		AdoptGrace: time.Duration(r.IntN(4)) * 3 * time.Millisecond,
 	}

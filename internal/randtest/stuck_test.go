@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,9 +32,9 @@ func TestStuckTasksAreFoundOut(t *testing.T) {
 		}
 	}
 	o.Add("internal/spectree/without.go", "package spectree\n"+names(rule))
-	o.Replace(".", "\tif again {\n", "\tif again && !without() {\n")
-	o.Add("without.go", "package foresay\n"+names(watchdog))
-	binary := o.Compile(".")
+	o.Replace("internal/engine", "\tif again {\n", "\tif again && !without() {\n")
+	o.Add("internal/engine/without.go", "package engine\n"+names(watchdog))
+	binary := o.Compile("internal/engine")
 	for _, tt := range []struct {
 		without, test string
 		fails         bool
@@ -46,7 +47,7 @@ func TestStuckTasksAreFoundOut(t *testing.T) {
 		{rule + watchdog, "TestStuckTasksGoOn", true, "took 1m40"},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-test.run", "^"+tt.test+"$")
-		cmd.Dir = planting.Root(t)
+		cmd.Dir = filepath.Join(planting.Root(t), "internal/engine")
 		cmd.Env = append(os.Environ(), planting.Variable+"="+tt.without)
 		out, err := cmd.CombinedOutput()
 		if (err != nil) != tt.fails || !strings.Contains(string(out), tt.says) {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/processors"
 	"github.com/foresay/foresay/wan"
 )
@@ -33,7 +33,7 @@ func NewTimed(seed uint64) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x71ed))
 	sc.knobs = newKnobs(r, false)
 	k := &sc.knobs
-	k.Ordered, k.Tight, k.Streams, k.Limits, k.HandlerLimit = false, false, 0, foresay.Limits{}, foresay.Limits{}
+	k.Ordered, k.Tight, k.Streams, k.Limits, k.HandlerLimit = false, false, 0, control.Limits{}, control.Limits{}
 	k.Timing = timing{On: true, Fast: r.IntN(3) == 0, Busy: []int{0, 0, 50, 100}[r.IntN(4)], Many: r.IntN(2) == 0, Slow: r.IntN(2) == 0}
 	sc.matrix = k.Timing.steady(newMatrix(r, k.Servers))
 	g := &generator{Rand: r, servers: k.Servers, timed: true}

@@ -13,6 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -35,7 +38,7 @@ type world struct {
 	failures failures
 
 	mu      sync.Mutex
-	reports []*foresay.Report
+	reports []*report.Report
 }
 
 // outcome is what became of a program.
@@ -45,7 +48,7 @@ type outcome struct {
 	took    time.Duration
 	effects [][]effect // by server
 	journal *journal
-	reports []*foresay.Report
+	reports []*report.Report
 }
 
 // execute runs the scenario's program in a world of its own. It must be called
@@ -151,7 +154,7 @@ func (w *world) runTask(ctx context.Context, t *task) (digest string, err error)
 	if w.logger != nil {
 		opts = append(opts, foresay.WithLogger(w.logger))
 	}
-	if len(t.links) == 1 && w.sc.knobs.Unguessed != foresay.ModeDefault {
+	if len(t.links) == 1 && w.sc.knobs.Unguessed != control.ModeDefault {
 		return w.unguessed(ctx, t)
 	}
 	if len(t.links) == 1 {
@@ -167,7 +170,7 @@ func (w *world) runTask(ctx context.Context, t *task) (digest string, err error)
 	return f.Wait(ctx)
 }
 
-func (w *world) report(r *foresay.Report) {
+func (w *world) report(r *report.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, r)
@@ -222,7 +225,7 @@ type connection struct {
 		WaitForStateChange(ctx context.Context, source connectivity.State) bool
 	}
 	halfOpen func() int
-	sites    func() []*foresay.Site
+	sites    func() []*control.Site
 }
 
 func (c *connection) check(j *journal, who string) {

@@ -68,6 +68,16 @@ func (t *Tree) ahead(l *Lane) bool {
 	})
 }
 
+// hasty reports whether a call without effects is new in a lane that has yet to make what has
+// happened there, in all runs that make it. It waits for that, as a call with effects does: the
+// goroutine that makes the one may be the one that then makes the other, by another way than that
+// which was right, and would read what it is about to do. Where code gave calls up, what it made
+// before may not be made again.
+func (t *Tree) hasty(c *Call) bool {
+	return c.hasty && c.send == unsent && !c.answered && !t.gaveUp() &&
+		!slices.ContainsFunc(c.uses, func(u *Use) bool { return t.sent.missing(u.lane) == nil })
+}
+
 // unread returns a read that a run which was right made and this one has not, in a lane where this
 // one, or one before it, read anew before it had made what had happened, or nil. There are two ways
 // then.

@@ -101,3 +101,28 @@ func TestSwappedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestNewReadBeforeWhatHappened checks that a lane which makes a read anew waits with it until it
+// has made what had happened there: it may be what the same goroutine is about to do, by another
+// way, since it has swapped equal calls with another one.
+func TestNewReadBeforeWhatHappened(t *testing.T) {
+	for _, swapped := range []bool{false, true} {
+		s := play(t, replayable)
+		l := s.lane(1)
+		s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		l = s.lane(2)
+		s.skip()
+		if u := s.read(l, "anew", 1); u.Answer() != Waiting {
+			t.Errorf("swapped %v: it goes on with answer %d", swapped, u.Answer())
+		}
+		s.want("hold call 3: another call that took effect has yet to be made")
+		if swapped {
+			s.Expire(true)
+			s.want("diverge run 2 call 1", "discard run 2", "abandon call 3", "abandon call 2")
+			continue
+		}
+		s.write(l, "w", Immediate, 0)
+		s.want("adopt run 2 call 1", "send call 3")
+	}
+}

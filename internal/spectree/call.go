@@ -356,7 +356,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 		if _, wrong := t.refuted[c.localKey()]; wrong {
 			return false
 		}
-	case c.spec.Effect != None && !c.irrevocable() && u.overdue() != nil:
+	case c.spec.Effect != None && !c.irrevocable() && u.overdue() != nil, t.hasty(c):
 		return false // the code must not go on to make the missing call itself
 	}
 	return t.cfg.Replayable && !t.frozen && !r.plain && !r.pinned && !c.spec.NoPrediction && !c.spec.Once &&

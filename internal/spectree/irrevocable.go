@@ -154,11 +154,16 @@ func (t *Tree) release(c *Call, right *Use) bool {
 		}
 		return true
 	}
+	t.tooEarly(c)
+	return false
+}
+
+// tooEarly has a call wait until what took effect before has been made.
+func (t *Tree) tooEarly(c *Call) {
 	if !slices.Contains(t.early, c) {
 		t.early = append(t.early, c)
 	}
 	t.held(c, "another call that took effect has yet to be made")
-	return false
 }
 
 // recheck looks again at the calls that came early, since a run has made a call

@@ -285,6 +285,10 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 		t.held(c, reason)
 		return
 	}
+	if t.hasty(c) {
+		t.tooEarly(c)
+		return
+	}
 	switch {
 	case right != nil:
 		if c.spec.Effect != None && !t.release(c, u) {

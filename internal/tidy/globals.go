@@ -27,11 +27,17 @@ func checkVar(f *file, spec *ast.ValueSpec, report *report) {
 		return
 	}
 	for i, name := range spec.Names {
-		if name.Name == "_" || len(spec.Values) == len(spec.Names) && constant(f, spec.Values[i]) {
+		if name.Name == "_" || len(spec.Values) == len(spec.Names) && (constant(f, spec.Values[i]) || sameError(name.Name, spec.Values[i])) {
 			continue
 		}
 		report.at(f, name.Pos(), "the variable %s is package-level state: pass it as an argument", name.Name)
 	}
+}
+
+// sameError tells whether a variable is an error of another package, under the same name.
+func sameError(name string, value ast.Expr) bool {
+	selector, ok := value.(*ast.SelectorExpr)
+	return ok && selector.Sel.Name == name && strings.HasPrefix(name, "Err")
 }
 
 // constant tells whether a variable's initial value is of a kind that nobody

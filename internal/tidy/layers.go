@@ -50,6 +50,9 @@ func rooms() []room {
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
+		{pattern: "report", layer: contract},
+		{pattern: "control", layer: contract},
+		{pattern: "internal/usercode/...", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},
@@ -85,6 +88,8 @@ func rooms() []room {
 func upperRooms() []room {
 	return []room{
 		{pattern: ".", layer: runner},
+		{pattern: "driver", layer: runner},
+		{pattern: "internal/engine/...", layer: runner},
 		{pattern: "specgrpc/...", layer: runner},
 		{pattern: "observe/...", layer: runner},
 		{pattern: "telemetry/...", layer: runner},

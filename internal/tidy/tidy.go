@@ -35,6 +35,7 @@ const waiversRule = "waivers"
 func rules() []rule {
 	return []rule{
 		{"layers", checkLayers},
+		{"authors", checkAuthors},
 		{"pure", checkPure},
 		{"registration", checkRegistration},
 		{"globals", checkGlobals},
@@ -45,6 +46,7 @@ func rules() []rule {
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},
 		{"unfinished", checkUnfinished},
+		{"formats", checkFormats},
 	}
 }
 

@@ -9,4 +9,6 @@
 // to the input, and remembers its first error, so that a message's function takes all fields and
 // looks at none. A [Writer] and a [Reader] are for bytes that are made elsewhere than they are
 // read.
+//
+// smr/DESIGN.md compares it with generated code.
 package wirefmt

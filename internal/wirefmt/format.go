@@ -155,8 +155,8 @@ func (f *Format[M]) kindOf(msg M) *Kind[M] {
 	return k
 }
 
-// Inner takes a message inside of another one. The other one's tag is outer: what bytes say is never
-// inside of itself. A message that is none of the protocol's panics when it is written.
+// Inner takes a message inside of another one. The other one's tag is outer: what bytes say is
+// never inside of itself. A message that is none of the protocol's panics when it is written.
 func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 	if c.r == nil {
 		k := f.kindOf(*msg)

@@ -30,8 +30,8 @@
 //	hide KIND ...           does not show messages of kinds
 //	omit FIELD ...          does not show fields of messages
 //
-// Of FROM->TO and KIND either may be left out, and * is any node. Accept-with-entries is messages of
-// the kind Accept that have the field entries, Accept-without-entries those that have not.
+// Of FROM->TO and KIND either may be left out, and * is any node. Accept-with-entries is messages
+// of the kind Accept that have the field entries, Accept-without-entries those that have not.
 //
 // All others are the family's: see its description.
 package transcript

@@ -43,6 +43,41 @@ func fieldOf(part string) string {
 	return name
 }
 
+// without returns a message without the fields of some names, its own and those of its parts.
+func without(text string, names []string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		begins := i == 0 || text[i-1] == '{' || text[i-1] == ' ' && text[i-2] != ',' // not an element of a list
+		if n := fieldLen(text[i:]); begins && n > 0 && slices.Contains(names, fieldOf(text[i:i+n])) {
+			i += n
+			if i < len(text) && text[i] == ' ' {
+				i++
+			}
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return strings.TrimSpace(strings.ReplaceAll(b.String(), " }", "}"))
+}
+
+// fieldLen returns the length of the word, or the name and its value, that a text begins with.
+func fieldLen(text string) int {
+	depth := 0
+	for i, r := range text {
+		switch r {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth < 0 || depth == 0 && (r == ' ' || r == ',') {
+			return i
+		}
+	}
+	return len(text)
+}
+
 // parts returns the kind of a message and each of its fields.
 func parts(text string) []string {
 	depth, quoted := 0, false

@@ -44,7 +44,7 @@ func Play[M any](t *testing.T, dir string, family func() Family[M]) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			s := &Script[M]{family: family()}
+			s := New(family())
 			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return s.step(t, d) })
 		})
 	}
@@ -66,6 +66,9 @@ type Script[M any] struct {
 	heard   bool    // a message of it has come
 }
 
+// New returns a scenario that has not begun.
+func New[M any](f Family[M]) *Script[M] { return &Script[M]{family: f} }
+
 // step carries out a step of a scenario: the command of its first line, and those of further ones.
 func (s *Script[M]) step(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
@@ -75,17 +78,22 @@ func (s *Script[M]) step(t *testing.T, d *datadriven.TestData) string {
 	}
 	var told string
 	for command := range strings.Lines(first + "\n" + d.Input) {
-		words := strings.Fields(command)
-		if len(words) == 0 {
-			continue
+		text, err := s.Do(command)
+		if told += text; err != nil {
+			d.Fatalf(t, "%s: %v\nuntil then:\n%s", strings.TrimSpace(command), err, told)
 		}
-		text, err := s.do(words[0], words[1:])
-		if err != nil {
-			d.Fatalf(t, "%s: %v\nuntil then:\n%s", strings.TrimSpace(command), err, told+s.told())
-		}
-		told += s.told() + text
 	}
 	return told
+}
+
+// Do carries out a command, and returns what it makes nodes say, up to where it failed if it did.
+func (s *Script[M]) Do(command string) (string, error) {
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return "", nil
+	}
+	text, err := s.do(words[0], words[1:])
+	return s.told() + text, err
 }
 
 func (s *Script[M]) do(command string, words []string) (string, error) {
@@ -253,7 +261,7 @@ func (s *Script[M]) say(m mail[M], fate string) {
 		return
 	}
 	if len(s.omits) > 0 {
-		text = strings.Join(slices.DeleteFunc(parts(text), func(p string) bool { return slices.Contains(s.omits, fieldOf(p)) }), " ")
+		text = without(text, s.omits)
 	}
 	if fate != "" {
 		text += " (" + fate + ")"

@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // acceptor is what a replica has promised and accepted. All of it is on disk before anybody is
@@ -35,7 +36,7 @@ type acceptor struct {
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
 	generation uint64
 
-	records []record
+	journal kit.Journal
 }
 
 // accepted is what was accepted in ballot 0 of one replica's lane.
@@ -54,12 +55,6 @@ type closes struct {
 type span struct {
 	ballot    Ballot
 	low, high smr.Slot
-}
-
-// A record is one of the log, and the highest slot that needs it.
-type record struct {
-	index uint64
-	last  smr.Slot
 }
 
 // The keys of the acceptor begin with these.
@@ -151,7 +146,7 @@ func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 		last = max(last, i.Slot)
 	}
 	a.highest = max(a.highest, last)
-	a.records = append(a.records, record{env.Append(rec), last})
+	a.journal.Wrote(env.Append(rec), last)
 }
 
 // vote takes a vote in the shared lane into memory.
@@ -176,7 +171,7 @@ func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID,
 		last = max(last, i.Slot)
 	}
 	a.highest = max(a.highest, last)
-	a.records = append(a.records, record{env.Append(LaneRecord{owner, items}), last})
+	a.journal.Wrote(env.Append(LaneRecord{owner, items}), last)
 }
 
 // acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
@@ -186,7 +181,7 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close
 	for _, i := range c.Items {
 		a.highest = max(a.highest, i.Slot)
 	}
-	a.records = append(a.records, record{env.Append(CloseRecord{Part{b, c}}), c.High})
+	a.journal.Wrote(env.Append(CloseRecord{Part{b, c}}), c.High)
 	// Whoever accepts in this ballot accepts in ballot 0 no more.
 	switch {
 	case c.Lane == Shared:
@@ -301,19 +296,11 @@ const maxTail = 8192
 
 // cut drops the records that are not needed any more when all up to a slot is in a snapshot.
 func (a *acceptor) cut(env *protocol.Env[smr.Message], to smr.Slot) {
-	n := 0
-	for n < len(a.records) && a.records[n].last <= to {
-		n++
+	if a.journal.Cut(env, to, nil) {
+		var w wirefmt.Writer
+		w.Uint(a.own.last())
+		env.Put([]byte(streamKey), w.Buf)
 	}
-	if n == 0 {
-		return
-	}
-	before := a.records[n-1].index + 1
-	a.records = slices.Delete(a.records, 0, n)
-	var w wirefmt.Writer
-	w.Uint(a.own.last())
-	env.Put([]byte(streamKey), w.Buf)
-	env.Truncate(before)
 }
 
 // load takes over what is on disk. All up to executed is in the snapshot.
@@ -355,7 +342,7 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
 		a.highest = max(a.highest, last)
-		a.records = append(a.records, record{rec.Index, last})
+		a.journal.Found(rec.Index, last)
 	}
 	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
 	a.begin(executed)

@@ -41,12 +41,9 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	if ok {
 		r.snapshot = slot
 	} else if len(log) == 0 && !r.cfg.Join {
-		// With whom the group begins, whatever becomes of the configuration.
-		data, err := r.state.Snapshot()
-		if err != nil {
+		if err := r.state.SaveWhole(env, 0, nil); err != nil {
 			return err
 		}
-		r.state.Save(env, kit.Snapshot{Data: data})
 	}
 	r.learner.begin(r.snapshot, r.state.Applied())
 	r.past.base = r.snapshot
@@ -66,7 +63,7 @@ func (l *learner) begin(executed, last smr.Slot) {
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery && !full {
+	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && r.acceptor.journal.Records()-r.uncut < r.cfg.SnapshotEvery && !full {
 		return
 	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
@@ -96,23 +93,21 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
 		kept += len(r.past.items[spare-1].Entries)
 	}
+	for held := r.state.HeldCut(r.transfers, r.snapshot, r.cfg.LogBytes); spare > 0 && r.past.items[spare-1].Slot > held; {
+		spare--
+	}
 	if spare > 0 {
 		r.past.base = r.past.items[spare-1].Slot
 		r.past.items = slices.Delete(r.past.items, 0, spare) // a part of the slice would hold the commands of all of it
 	}
 	r.acceptor.cut(env, r.snapshot)
-	r.uncut = len(r.acceptor.records)
+	r.uncut = r.acceptor.journal.Records()
 }
 
 // takeSnapshot writes a snapshot of the state as it is, at once.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
-	data, err := r.state.Snapshot()
-	if err != nil {
-		return // the log stays; it is tried again after the next command
-	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.state.Save(env, kit.Snapshot{Slot: r.learner.executed, Data: data})
-	r.saved(env, true, nil)
+	r.saved(env, true, r.state.SaveWhole(env, r.learner.executed, nil))
 }
 
 // forget drops what was executed and what nobody lacks.
@@ -133,13 +128,13 @@ func (r *Replica) tailBytes() int { return r.cfg.LogBytes / 8 }
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.state.Members() {
-		r.outgoing.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+		r.transfers.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	}
-	r.outgoing.Continue(env, r.coord.joiner, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+	r.transfers.Continue(env, r.coord.joiner, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	r.stuck++
 	if r.role == blank {
 		if others := r.others(); len(others) > 0 && (r.cfg.Join || r.admission.Admitted()) {
-			r.want(env, others[env.Rand.IntN(len(others))])
+			r.fetch(env, others[env.Rand.IntN(len(others))])
 		}
 		return
 	}
@@ -160,7 +155,7 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 		best = others[env.Rand.IntN(len(others))] // perhaps one of them knows that this replica is no member any more
 	}
 	if best != protocol.App {
-		r.want(env, best)
+		r.fetch(env, best)
 	}
 }
 
@@ -191,20 +186,20 @@ func (r *Replica) met(id protocol.ID) {
 	}
 }
 
-// want asks a replica for what it has executed and this one has not, unless that is on its way.
-func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.state.Arriving(env.Now, 2*r.tempo.Times(outgoingTicks*tick)) {
+// fetch asks a replica for what it has executed and this one has not, unless that is on its way.
+func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.state.Arriving(env.Now, 2*r.tempo.Times(kit.ChunkPatience)) {
 		return
 	}
-	if from == r.cfg.ID || r.wanting && env.Now >= r.asked && env.Now-r.asked < r.tempo.Times(tick) {
+	if from == r.cfg.ID || r.fetching && env.Now >= r.asked && env.Now-r.asked < r.tempo.Times(tick) {
 		return
 	}
-	r.wanting, r.asked = true, env.Now
-	r.admission.SendAhead(env, from, Want{After: r.learner.executed, Blank: len(r.state.Members()) == 0})
+	r.fetching, r.asked = true, env.Now
+	r.admission.SendAhead(env, from, Fetch{After: r.learner.executed, Blank: len(r.state.Members()) == 0})
 }
 
-// onWant tells a replica what was executed after a slot, or sends it the state.
-func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Want) {
+// onFetch tells a replica what was executed after a slot, or sends it the state.
+func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	if r.role == blank || from == r.cfg.ID || r.learner.executed == 0 {
 		return
 	}
@@ -220,17 +215,17 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 		return
 	}
 	first := Close{Low: m.After, High: executed, Items: slices.Clone(r.past.items.within(m.After, executed))}.pieces()[0]
-	r.admission.Send(env, from, History{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
+	r.admission.Send(env, from, Decided{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
-// onHistory executes what another replica has executed. Whichever of those that can be asked tells
+// onDecided executes what another replica has executed. Whichever of those that can be asked tells
 // it, it is decided.
-func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m History) {
+func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	l := &r.learner
 	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 || !slices.Contains(r.others(), from) {
 		return
 	}
-	r.wanting = false
+	r.fetching = false
 	before := l.executed
 	for _, i := range m.Items {
 		if i.Slot <= l.executed || i.Slot > m.High {
@@ -251,7 +246,7 @@ func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.caughtUp(env, before)
 	r.maybeSnapshot(env)
 	if m.High < m.Executed {
-		r.want(env, from)
+		r.fetch(env, from)
 	}
 }
 
@@ -276,18 +271,18 @@ func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 
 // sendState begins to send a replica the state as it is.
 func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
-	if out := r.outgoing[to]; out != nil && out.Slot() >= r.past.base {
-		out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+	if out := r.transfers[to]; out != nil && out.Slot() >= r.past.base {
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 		return
 	}
 	out, err := r.state.SendState(r.learner.executed, nil)
 	if err != nil {
 		return // it is asked for again
 	}
-	if len(r.outgoing) >= maxMembers {
-		clear(r.outgoing)
+	if len(r.transfers) >= maxMembers {
+		clear(r.transfers)
 	}
-	r.outgoing.Begin(env, to, out, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+	r.transfers.Begin(env, to, out, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.

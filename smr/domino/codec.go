@@ -14,7 +14,7 @@ func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("domino", 1,
 		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, earlierNewsFields),
 		kit.Kind(65, acceptFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, refusalFields), kit.Kind(69, revokeFields),
-		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m Learned) bool { return len(m.Names) == 0 }, earlierLearnedFields), kit.Kind(72, wantFields), kit.Kind(73, historyFields), kit.Kind(74, askFields), kit.Kind(75, latestFields),
+		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m Learned) bool { return len(m.Names) == 0 }, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, askFields), kit.Kind(75, latestFields),
 		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields), kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
 		kit.Kind(96, ownRecordFields), kit.Kind(97, laneRecordFields), kit.Kind(98, closeRecordFields),
@@ -122,12 +122,12 @@ func learnedFields(c *wirefmt.Coder, m *Learned) {
 	wirefmt.List(c, &m.Names, 3, nameFields)
 }
 
-func wantFields(c *wirefmt.Coder, m *Want) {
+func fetchFields(c *wirefmt.Coder, m *Fetch) {
 	wirefmt.Uint(c, &m.After)
 	wirefmt.Bool(c, &m.Blank)
 }
 
-func historyFields(c *wirefmt.Coder, m *History) {
+func decidedFields(c *wirefmt.Coder, m *Decided) {
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.High)
 	wirefmt.Uint(c, &m.Executed)
@@ -151,7 +151,6 @@ func submitFields(c *wirefmt.Coder, m *Submit) {
 	kit.RequestFields(c, &m.Request)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
-	wirefmt.Uint(c, &m.After)
 	wirefmt.List(c, &m.Acks, 1, ackFields)
 	if len(m.Acks) != len(m.Commands) {
 		c.Failf("%d kinds of acknowledgements for %d commands", len(m.Acks), len(m.Commands))

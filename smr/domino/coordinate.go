@@ -180,7 +180,7 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	if m.Executed > r.learner.executed {
-		r.want(env, from) // it tells no votes for what it has executed; it is asked again
+		r.fetch(env, from) // it tells no votes for what it has executed; it is asked again
 		return
 	}
 	v.replies.Add(from)

@@ -86,7 +86,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	a.generation = m.Generation
 	if m.Base > a.count {
 		if r.learner.executed < m.Floor {
-			r.want(env, from)
+			r.fetch(env, from)
 			return
 		}
 		a.count, a.begun = m.Base, nil

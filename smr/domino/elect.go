@@ -240,7 +240,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 			count++
 			parts = append(parts, p.parts...)
 			if p.executed > r.learner.executed {
-				r.want(env, id)
+				r.fetch(env, id)
 				return
 			}
 		}

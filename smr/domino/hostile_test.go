@@ -15,7 +15,7 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
-		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Fetch{}, Decided{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
 		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},

@@ -75,12 +75,7 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	switch {
 	case r.state.Removed(r.cfg.ID):
 		r.role = removed
@@ -110,6 +105,6 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 	return smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader(), Ballot: uint64(r.acceptor.promised),
 		Committed: r.learner.lastDecided(), Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: len(r.acceptor.records), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
+		LogSize: r.acceptor.journal.Records(), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
 	}
 }

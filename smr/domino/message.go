@@ -183,15 +183,15 @@ type (
 		Names []Name
 	}
 
-	// Want asks for what was executed after a slot. Blank: the sender has no state at all.
-	Want struct {
+	// Fetch asks for what was executed after a slot. Blank: the sender has no state at all.
+	Fetch struct {
 		After smr.Slot
 		Blank bool
 	}
 
-	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender
+	// Decided is what is in the slots above Low, up to High: all that is not a no-op. The sender
 	// has executed more if Executed is higher.
-	History struct {
+	Decided struct {
 		Low      smr.Slot
 		High     smr.Slot
 		Executed smr.Slot
@@ -219,7 +219,6 @@ type (
 		kit.Request
 		Slot   smr.Slot
 		Answer protocol.ID
-		After  smr.Slot
 		Acks   []smr.Ack // what the client waits for, command by command
 	}
 

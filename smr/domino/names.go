@@ -86,7 +86,8 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 	return m
 }
 
-// named returns what was learned, for a member that has voted for some of it: it has their commands.
+// named returns what was learned, for a member that has voted for some of it: it has the commands
+// of that.
 func (r *Replica) named(to protocol.ID, c Close) Learned {
 	m := Learned{Close: c}
 	m.Items, m.Names = shortened(c.Items, func(k int) bool {

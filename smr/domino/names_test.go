@@ -73,8 +73,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	}
 }
 
-// TestLearnedNamesLargeCommands: the coordinator tells those who have voted for a large command that
-// it is decided, without the command. Whoever does not have it takes the message for lost.
+// TestLearnedNamesLargeCommands: the coordinator tells those who have voted for a large command
+// that it is decided, without the command. Whoever does not have it takes the message for lost.
 func TestLearnedNamesLargeCommands(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: Options{}})
 	r, q := w.replica(1), w.replica(2)

@@ -63,7 +63,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	if m.Base > p.have {
 		// What is missing is of slots that the sender has executed.
 		if r.learner.executed < m.Floor {
-			r.want(env, p.id)
+			r.fetch(env, p.id)
 		} else {
 			p.have = m.Base
 		}

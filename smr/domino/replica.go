@@ -52,12 +52,12 @@ type Replica struct {
 		sinceCut int
 		keep     int // commands to be left to replicas that lag
 	}
-	outgoing kit.Transfers
-	past     history
-	wanting  bool          // a Want is not answered
-	asked    time.Duration // when it was sent
-	progress smr.Slot      // what was executed when execution last went on
-	stuck    int           // ticks since then
+	transfers kit.Transfers
+	past      history
+	fetching  bool          // a Fetch is not answered
+	asked     time.Duration // when it was sent
+	progress  smr.Slot      // what was executed when execution last went on
+	stuck     int           // ticks since then
 
 	probed   uint64 // how long the own stream was at the last probe
 	pinged   uint64 // and at the last Ping
@@ -124,7 +124,6 @@ const (
 	holdTicks     = 6
 	resendTicks   = 3
 	behindTicks   = 2
-	outgoingTicks = 6
 )
 
 // NewReplica returns a replica.
@@ -145,7 +144,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{}, outgoing: kit.Transfers{},
+		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{}, transfers: kit.Transfers{},
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
@@ -235,11 +234,11 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.outgoing.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
-	case Want:
-		r.onWant(env, from, msg)
-	case History:
-		r.onHistory(env, from, msg)
+		r.transfers.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	case Fetch:
+		r.onFetch(env, from, msg)
+	case Decided:
+		r.onDecided(env, from, msg)
 	}
 	p := r.peers[from]
 	if r.role != member {
@@ -301,7 +300,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.campaign(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -16,6 +16,12 @@ func TestScenarios(t *testing.T) { talk.Play(t, Direct(), slotText) }
 // slotText writes slots.
 func slotText(v any) (string, bool) {
 	const began = time.Hour + 2*time.Second // clocks show an hour when a simulation begins
+	if verdict, ok := v.(Verdict); ok {
+		return [...]string{Yes: "yes", No: "no", Full: "full"}[verdict], true
+	}
+	if lane, ok := v.(Lane); ok && lane == Control {
+		return "control", true
+	}
 	s, ok := v.(smr.Slot)
 	if !ok {
 		return "", false

@@ -21,16 +21,16 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 // long, and recovers those of which nobody knows.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
-	for _, id := range slices.Sorted(maps.Keys(r.out)) {
-		r.out.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
+	for _, id := range slices.Sorted(maps.Keys(r.transfers)) {
+		r.transfers.Continue(env, id, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	}
 	switch {
 	case r.removed:
-		if len(r.out) == 0 {
+		if len(r.transfers) == 0 {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
-		r.admission.SendAhead(env, r.ahead, Want{Head: r.head()})
+		r.admission.SendAhead(env, r.ahead, Fetch{Head: r.head()})
 		r.ahead = 0
 	}
 	if r.active {
@@ -75,7 +75,7 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 	if late {
 		n := len(r.group)
 		if to := r.group[int(r.ticks)%n].ID; to != r.cfg.ID {
-			r.want(env, to)
+			r.fetch(env, to)
 		}
 	}
 }
@@ -106,9 +106,9 @@ func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// want asks for what was decided of all that is not known to be.
-func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
-	m := Want{Head: r.head()}
+// fetch asks for what was decided of all that is not known to be.
+func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
+	m := Fetch{Head: r.head()}
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.known + 1; x <= w.top() && len(m.Missing) < maxRanges; x++ {
@@ -127,8 +127,8 @@ func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
-// onWant sends what is decided, as much as goes in one message's bytes.
-func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Want) {
+// onFetch sends what is decided, as much as goes in one message's bytes.
+func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	_, member := r.state.Member(from)
 	switch {
 	case r.gen == 0 || !member && !r.state.Removed(from):
@@ -165,15 +165,15 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 
 // startTransfer begins to send a replica the newest snapshot, unless one is on its way.
 func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if o := r.out[to]; o != nil {
-		o.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	if o := r.transfers[to]; o != nil {
+		o.Continue(env, to, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 		return
 	}
 	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.out.Begin(env, to, out, r.admission.Own(), r.tempo.Times(resend))
+	r.transfers.Begin(env, to, out, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	r.tick(env)
 }
 

@@ -12,7 +12,7 @@ func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("epaxos", 1,
 		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields), kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
 		kit.Kind(69, recoverFields), kit.Kind(70, recoveredFields), kit.Kind(71, validateFields), kit.Kind(72, validatedFields), kit.Kind(73, waitingFields),
-		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, wantFields), kit.Kind(77, pollFields), kit.Kind(78, polledFields), kit.Kind(79, settledFields),
+		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, fetchFields), kit.Kind(77, pollFields), kit.Kind(78, polledFields), kit.Kind(79, settledFields),
 		kit.Kind(81, lackingFields), kit.Kind(90, recordFields),
 	)
 }
@@ -143,7 +143,7 @@ func newsFields(c *wirefmt.Coder, m *News) {
 	depsFields(c, &m.Top)
 }
 
-func wantFields(c *wirefmt.Coder, m *Want) {
+func fetchFields(c *wirefmt.Coder, m *Fetch) {
 	headFields(c, &m.Head)
 	wirefmt.List(c, &m.Missing, 3, rangeFields)
 }

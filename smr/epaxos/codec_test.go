@@ -37,7 +37,7 @@ func messages() []smr.Message {
 		epaxos.Waiting{Head: h, ID: id, Agreed: 2},
 		epaxos.Refusal{Head: h, ID: id, Promised: 6},
 		epaxos.News{Head: h, Top: deps},
-		epaxos.Want{Head: h, Missing: []epaxos.Range{{Row: 1, First: 2, Last: 3}, {Row: 2, First: 1, Last: 1}}},
+		epaxos.Fetch{Head: h, Missing: []epaxos.Range{{Row: 1, First: 2, Last: 3}, {Row: 2, First: 1, Last: 1}}},
 		epaxos.Poll{Head: h, Round: 3, Keys: []string{"ka", "kb"}},
 		epaxos.Poll{Head: h, Round: 3, All: true},
 		epaxos.Polled{Head: h, Round: 3, Deps: deps},

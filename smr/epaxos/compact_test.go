@@ -18,7 +18,7 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 		for _, r := range th.nodes {
 			r.cfg.SnapshotEvery = every
 			if sends {
-				r.out[9] = new(kit.Outgoing)
+				r.transfers[9] = new(kit.Outgoing)
 			}
 		}
 		most := uint64(0)

@@ -56,7 +56,7 @@ func TestImpossibleMessages(t *testing.T) {
 				Recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
 				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0, []ID{id(), id()}},
 				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
-				Want{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
+				Fetch{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
 				Polled{h(from), number(), deps()}, Settled{h(from), id()}, kit.Request{After: smr.Slot(number())}, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
 				kit.SnapshotChunk{Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{},
 				"no message", nil,

@@ -193,9 +193,9 @@ type (
 		Top Deps
 	}
 
-	// Want asks for what was decided in some instances, or for a snapshot if the receiver has them
+	// Fetch asks for what was decided in some instances, or for a snapshot if the receiver has them
 	// no more or is in a later generation.
-	Want struct {
+	Fetch struct {
 		Head
 		Missing []Range
 	}

@@ -28,12 +28,12 @@ func plants() []plant.Bug {
 			Old: "\t\t\tfirst = max(first, vouched[p]+1)\n", New: "\t\t\tfirst = max(first, vouched[p]+1)\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
 		},
 		{
-			Name: "a promise is taken for a vote", Dir: dir, Test: "TestTwoBallots",
+			Name: "a promise is taken for a vote", Dir: dir, Test: "TestScenarios/4-two-ballots",
 			Old: "\ti.ballot = b\n", New: "\ti.ballot = b\n\tif MUTANT && i.phase == accepted {\n\t\ti.voted = b\n\t}\n",
 		},
 		{
 			Name: "recovery does not decide what the fast path may have decided", Dir: dir, Test: "TestSeedsNotice/2",
-			Tests: []string{"TestFastDecisionIsRecovered"},
+			Tests: []string{"TestScenarios/3-recovery"},
 			Old:   "\tcase proposer, candidate == nil, ", New: "\tcase MUTANT, proposer, candidate == nil, ",
 		},
 		{

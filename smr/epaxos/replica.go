@@ -59,11 +59,11 @@ type Replica struct {
 	executing bool
 	waiting   []*attempt // recoveries that wait for other instances
 
-	reads   reads
-	ticks   uint64
-	ticking bool
-	out     kit.Transfers
-	ahead   protocol.ID // who is in a later generation; 0 for nobody
+	reads     reads
+	ticks     uint64
+	ticking   bool
+	transfers kit.Transfers
+	ahead     protocol.ID // who is in a later generation; 0 for nobody
 }
 
 // The timers of a replica.
@@ -81,14 +81,13 @@ const (
 	attemptTicks = 8 // before a recovery is begun anew, and each time twice as many
 	maxDoubled   = 5
 	newsTicks    = 4
-	resend       = 3. // round trips, of a snapshot's chunks
 )
 
 // Bounds.
 const (
 	maxAhead    = 1 << 16 // instances of a row beyond the executed ones
 	maxInFlight = 4096    // own instances that are not decided
-	maxRanges   = 64      // in a Want
+	maxRanges   = 64      // in a Fetch
 	maxRecovers = 256     // recoveries that a tick begins
 )
 
@@ -103,7 +102,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, transfers: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
@@ -173,9 +172,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.out.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(resend))
-	case Want:
-		r.onWant(env, from, msg)
+		r.transfers.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	case Fetch:
+		r.onFetch(env, from, msg)
 	case headed:
 		r.onHeaded(env, from, msg)
 	}
@@ -188,7 +187,7 @@ func (r *Replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg
 	case h.Gen > r.gen:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
-			r.admission.SendAhead(env, from, Want{Head: r.head()})
+			r.admission.SendAhead(env, from, Fetch{Head: r.head()})
 			r.tick(env)
 		}
 		return
@@ -264,7 +263,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.ticking = false
 		r.onTick(env)
 	case kit.TransferTimer:
-		r.out.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
+		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) // one that failed is asked for again
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
@@ -278,7 +277,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 // Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.active && !r.broken && r.position(from) >= 0 && !r.admission.Refused() {
-		r.want(env, from)
+		r.fetch(env, from)
 	}
 }
 
@@ -293,12 +292,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	if r.state.Removed(r.cfg.ID) {
 		if !r.removed && !r.admission.Refused() {
 			env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))

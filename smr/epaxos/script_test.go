@@ -123,34 +123,6 @@ func (th *theatre) decisions(id ID) []string {
 	return slices.Compact(out)
 }
 
-// TestTwoBallots is the schedule that the original EPaxos fails: a promise that is taken for a
-// vote. Replica 1 has accepted its command in ballot 0, alone. Replicas 2 and 3 have decided that
-// there is nothing, and only 3 knows. Then 2 recovers with what 1 says, which comes first, and what
-// it knows itself.
-func TestTwoBallots(t *testing.T) {
-	th := newTheatre(t, 3)
-	th.propose(3, work("other", "k")) // so that 2 does not agree at once
-	th.deliver(among(2, 3))
-	id := th.propose(1, work("c", "k"))
-	th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := kit.Inside(m.msg).(Accept); return accept }))
-	if i := th.nodes[1].find(id); i.phase != accepted {
-		t.Fatalf("replica 1 is %v", i.phase)
-	}
-	th.recover(3, id)
-	th.deliver(th.except(among(2, 3), isCommit))
-	if got := th.decisions(id); len(got) != 1 {
-		t.Fatalf("after the first recovery: %v", got)
-	}
-	th.recover(2, id)
-	own := th.take(func(m mail) bool { return m.to == 2 })
-	th.deliver(among(1, 2)) // the answer of 1
-	th.mail = append(th.mail, own...)
-	th.deliver(among(1, 2))
-	if got := th.decisions(id); len(got) != 1 {
-		t.Errorf("decided is %v", got)
-	}
-}
-
 // take takes mail out.
 func (th *theatre) take(want func(mail) bool) []mail {
 	var out []mail
@@ -162,22 +134,6 @@ func (th *theatre) take(want func(mail) bool) []mail {
 		return false
 	})
 	return out
-}
-
-// TestFastDecisionIsRecovered loses a proposer that has decided on the fast path and told its
-// client, and nobody else.
-func TestFastDecisionIsRecovered(t *testing.T) {
-	th := newTheatre(t, 3)
-	id := th.propose(1, work("c", "k"))
-	th.deliver(th.except(among(1, 2), isCommit))
-	if i := th.nodes[1].find(id); !i.decided() {
-		t.Fatalf("replica 1 is %v", i.phase)
-	}
-	th.recover(3, id)
-	th.deliver(among(2, 3))
-	if got := th.decisions(id); len(got) != 1 {
-		t.Errorf("decided is %v", got)
-	}
 }
 
 // TestRecoveryValidates has two commands that conflict, of which neither proposer heard of the
@@ -240,7 +196,7 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 	if i := th.nodes[1].find(id); i.phase != committed {
 		t.Fatalf("replica 1 is %v", i.phase)
 	}
-	asked := Want{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
+	asked := Fetch{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
 	th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
 	if slices.ContainsFunc(th.mail, isCommit) {
 		t.Error("another replica is told")
@@ -301,6 +257,31 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 			if got.phase != committed || voids != (n == 5) {
 				t.Errorf("of %d: the change is %v, nothing %v, after %v", n, got.phase, got.nothing, got.deps)
 			}
+		}
+	}
+}
+
+// TestLateChangeComesBehind: with three, the proposer of a change that no other one knew needs one
+// of those that made a command durable. Whichever it reaches, the change comes behind the command.
+func TestLateChangeComesBehind(t *testing.T) {
+	for late := range protocol.ID(2) {
+		late++
+		th := newTheatre(t, 3)
+		change := th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+		asks := th.take(func(m mail) bool { return m.to == late })
+		th.deliver(func(mail) bool { return false }) // the own vote arrives
+		th.propose(3, work("dd", "k"))
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3-late })
+		id := th.propose(1, work("c", "k"))
+		th.deliver(among(1, 2))
+		if i := th.nodes[1].find(id); !i.decided() || !i.deps.has(th.nodes[1].find(change)) {
+			t.Fatalf("the command is %v, after %v", i.phase, i.deps)
+		}
+		th.mail = append(th.mail, asks...)
+		th.deliver(among(late, 3))
+		got, i := th.nodes[3].find(change), th.nodes[3].find(id)
+		if len(asks) == 0 || got.phase != committed || got.nothing || !got.deps.has(i) {
+			t.Errorf("%d asked of replica %d late, and the change is %v, nothing %v, after %v", len(asks), late, got.phase, got.nothing, got.deps)
 		}
 	}
 }

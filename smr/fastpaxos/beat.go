@@ -1,18 +1,9 @@
 package fastpaxos
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
-)
-
-// Bounds on what is remembered of other replicas, in replicas and in beats.
-const (
-	maxProgress = 64
-	forgetAfter = 100
 )
 
 func (r *Replica) fetch() Fetch {
@@ -30,24 +21,17 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if !r.tempo.Beat(env.Now, beat) {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
-		p := r.progress[id]
-		if p.age++; p.age > forgetAfter {
-			delete(r.progress, id)
-			delete(r.outgoing, id)
-		} else {
-			r.progress[id] = p
-		}
-		r.outgoing.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
-	}
+	r.progress.Beat(env, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	if r.active() && r.admission.Admitted() {
 		r.watch(env)
 		if r.lead != nil {
 			r.supervise(env)
 		}
 	}
-	r.maybeFetch(env)
-	r.applied = r.state.Applied()
+	_, member := r.state.Member(r.cfg.ID)
+	if ask := r.progress.Lags(env, r.state.Applied(), member, len(r.state.Members()) > 0, r.others()); ask != 0 {
+		r.admission.Send(env, ask, r.fetch())
+	}
 }
 
 // beat tells all how far the replica is, and the coordinator's acceptors which slots are open.
@@ -73,42 +57,5 @@ func (r *Replica) others() []protocol.ID {
 			ids = append(ids, m.ID)
 		}
 	}
-	ids = append(ids, slices.Sorted(maps.Keys(r.progress))...)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	return slices.DeleteFunc(ids, func(id protocol.ID) bool { return id == r.cfg.ID })
-}
-
-// heard notes how far another replica has come.
-func (r *Replica) heard(from protocol.ID, applied smr.Slot) {
-	if _, known := r.progress[from]; known || len(r.progress) < maxProgress {
-		r.progress[from] = progress{applied: applied}
-	}
-}
-
-// maybeFetch asks the one that is furthest for what is decided, if that does not come by itself.
-func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
-	r.fetched++
-	_, member := r.state.Member(r.cfg.ID)
-	if r.state.Applied() != r.applied && member || r.fetched < 2 {
-		return
-	}
-	if len(r.state.Members()) == 0 {
-		if ids := r.others(); len(ids) > 0 {
-			r.fetched = 0
-			r.admission.Send(env, ids[env.Rand.IntN(len(ids))], r.fetch())
-		}
-		return
-	}
-	var best protocol.ID
-	furthest := r.state.Applied()
-	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
-		if p := r.progress[id]; p.age <= 2 && p.applied > furthest {
-			best, furthest = id, p.applied
-		}
-	}
-	if best != 0 {
-		r.fetched = 0
-		r.admission.Send(env, best, r.fetch())
-	}
+	return r.progress.Peers(r.cfg.ID, ids...)
 }

@@ -9,8 +9,8 @@ func (r *Replica) Check() error {
 	}
 	applied := r.state.Applied()
 	switch {
-	case r.base > r.snapshot || r.snapshot > applied:
-		return fmt.Errorf("fastpaxos: base %d <= snapshot %d <= applied %d does not hold", r.base, r.snapshot, applied)
+	case r.base > r.journal.Snapshot() || r.journal.Snapshot() > applied:
+		return fmt.Errorf("fastpaxos: base %d <= snapshot %d <= applied %d does not hold", r.base, r.journal.Snapshot(), applied)
 	case r.lead != nil && (r.promised != r.lead.era || r.promised.coordinator() != r.cfg.ID):
 		return fmt.Errorf("fastpaxos: leads in the era %v, and has promised %v", r.lead.era, r.promised)
 	case r.lead != nil && r.lead.classic && r.open != 0:

@@ -196,7 +196,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	}
 	left := 0
 	for _, id := range members {
-		if p := r.progress[id]; !t.by.Has(id) && (id == r.cfg.ID || p.age < patience) {
+		if p, _ := r.progress.Of(id); !t.by.Has(id) && (id == r.cfg.ID || p.Age < patience) {
 			left++
 		}
 	}

@@ -31,7 +31,9 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 			r.answerReads(env)
 		}
 	}
-	r.maybeSnapshot(env)
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), nil); ok {
+		r.cut(env, to)
+	}
 }
 
 func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry) {
@@ -48,7 +50,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 	}
 	generation := r.state.Generation()
 	reply := r.state.Apply(s, e)
-	r.executed++
+	r.journal.Executed()
 	if r.lead != nil {
 		r.desk.Applied(env, e, reply)
 		if r.lead.placed[wishFor(e)] == s {
@@ -67,7 +69,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 // replica votes for anything above.
 func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.state.Generation() != before {
-		if err := r.save(env); err != nil {
+		if err := r.journal.SaveWhole(env, r.state, nil); err != nil {
 			r.fail(env, err)
 			return
 		}
@@ -80,59 +82,14 @@ func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	}
 }
 
-// save writes the state to the key space.
-func (r *Replica) save(env *protocol.Env[smr.Message]) error {
-	data, err := r.state.Snapshot()
-	if err != nil {
-		return err
-	}
-	r.state.Save(env, kit.Snapshot{Slot: r.state.Applied(), Data: data})
-	r.snapshot, r.executed, r.written = r.state.Applied(), 0, 0
-	return nil
-}
-
-// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts
-// the log. An eighth of the slots in between stays, for replicas that lag a little.
-func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
-	if r.state.Saving() || r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.snapshot == r.state.Applied() {
-		return
-	}
-	r.saving.executed, r.saving.written = r.executed, r.written
-	done, err := r.state.BeginSave(env, r.cfg, r.state.Applied(), nil)
-	r.saved(env, done, err)
-}
-
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
-// after the next command.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
-	if !done || err != nil {
-		return
-	}
-	last := r.snapshot
-	r.snapshot = r.state.Saved()
-	r.executed, r.written = r.executed-r.saving.executed, r.written-r.saving.written
-	r.cut(env, r.snapshot-(r.snapshot-last)/8)
-}
-
-// cut forgets the slots up to one, on disk as far as whole records allow. The promise is written
-// anew, as the record that has it may go.
+// cut forgets the slots up to one, on disk as far as whole records allow.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	if to > r.base {
 		r.cells = slices.Delete(r.cells, 0, int(min(to-r.base, smr.Slot(len(r.cells)))))
 		r.base = to
 		r.top = max(r.top, to)
 	}
-	n := 0
-	for n < len(r.records) && r.records[n].last <= to {
-		n++
-	}
-	if n < 2 {
-		return
-	}
-	i := env.Append(PromiseRecord{r.promised})
-	r.records = append(slices.Delete(r.records, 0, n), record{index: i})
-	env.Truncate(r.records[0].index)
+	r.journal.Cut(env, to, PromiseRecord{r.promised})
 }
 
 func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
@@ -147,7 +104,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	}
 	r.execute(env)
 	if m.More {
-		r.fetched = 0
+		r.progress.Fetching()
 		r.admission.Send(env, from, r.fetch())
 	}
 }
@@ -193,16 +150,12 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 // onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
 // not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
-	r.heard(from, m.Applied)
+	r.progress.Heard(from, 0, m.Applied)
 	if r.state.Applied() <= m.Applied {
 		return
 	}
-	if out := r.outgoing[from]; out != nil {
-		if out.Slot() > m.Applied {
-			out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
-			return
-		}
-		delete(r.outgoing, from)
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+		return
 	}
 	if m.Applied >= r.base && m.Generation != 0 {
 		var items []Placed
@@ -212,14 +165,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		r.tellParts(env, from, items)
 		return
 	}
-	if len(r.outgoing) >= maxOutgoing {
-		return // it asks again
-	}
-	out, err := r.state.SendState(r.state.Applied(), nil)
-	if err != nil {
-		return
-	}
-	r.outgoing.Begin(env, from, out, r.admission.Own(), r.tempo.Times(resend))
+	r.progress.SendState(env, from, r.state, nil, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
@@ -243,11 +189,6 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 	}
 }
 
-const (
-	resend      = 3 // round trips, before chunks of a snapshot are sent again
-	maxOutgoing = 16
-)
-
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	answer, whole, err := r.state.Take(env, m, r.state.Applied(), nil)
@@ -267,7 +208,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
 		return false
 	}
-	r.snapshot, r.executed, r.written = s.Slot, 0, 0
+	r.journal.Has(s.Slot)
 	r.write(env)
 	r.cut(env, s.Slot)
 	r.abandon()

@@ -44,13 +44,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.records = append(r.records, record{index: env.Append(PromiseRecord{e})})\n",
-			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{index: env.Append(PromiseRecord{e})})\n\t}\n",
+			Old: "\tr.journal.Promised(env.Append(PromiseRecord{e}))\n",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(PromiseRecord{e}))\n\t}\n",
 		},
 		{
 			Name: "votes are not durable", Dir: dir, Test: "TestSeedsNotice/4",
-			Old: "\tr.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})\n\tr.written++\n",
-			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})\n\t\tr.written++\n\t}\n",
+			Old: "\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n",
+			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n\t}\n",
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/24",

@@ -23,13 +23,8 @@ type Replica struct {
 	base     smr.Slot
 	cells    []cell // cells[i] is slot base+1+i
 	top      smr.Slot
-	records  []record                        // of the disk's log, in order
-	pending  []Vote                          // what this call has accepted
-	snapshot smr.Slot                        // of the newest snapshot on disk
-	executed int                             // commands, since that
-	written  int                             // records, since that
-	saving   struct{ executed, written int } // when the snapshot began that is being written
-	outgoing kit.Transfers
+	journal  kit.Journal
+	pending  []Vote // what this call has accepted
 
 	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
 	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
@@ -43,9 +38,7 @@ type Replica struct {
 	oursBytes int
 	voted     []Placed // in this call, for the coordinator
 	ballots   []ballotFor
-	applied   smr.Slot // at the last beat
-	fetched   int      // beats since a Fetch was sent
-	progress  map[protocol.ID]progress
+	progress  kit.Progress
 
 	luck  luck
 	cand  *candidacy
@@ -69,16 +62,6 @@ func (c *cell) decide(e kit.Entry) {
 	c.decided, c.value = true, e
 }
 
-type record struct {
-	index uint64
-	last  smr.Slot
-}
-
-type progress struct {
-	applied smr.Slot
-	age     int // beats
-}
-
 type ballotFor struct {
 	client protocol.ID
 	Ballot
@@ -100,8 +83,8 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, state: kit.NewState(cfg.Machine, group), outgoing: kit.Transfers{}, ours: map[wish]ownVote{},
-		progress: map[protocol.ID]progress{}, tempo: kit.NewTempo(cfg.RoundTrip),
+		cfg: cfg, state: kit.NewState(cfg.Machine, group), ours: map[wish]ownVote{},
+		progress: kit.NewProgress(), tempo: kit.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
@@ -145,34 +128,32 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		return err
 	case ok:
 		*blank = false
-		r.snapshot = slot
+		r.journal.Has(slot)
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:
-		// With whom the group begins is written down, so that a configuration that is changed later
-		// does not matter.
-		if err := r.save(env); err != nil {
+		if err := r.journal.SaveWhole(env, r.state, nil); err != nil {
 			return err
 		}
 	}
-	r.base, r.top = r.snapshot, r.snapshot
+	r.base, r.top = slot, slot
 	defer r.findTop()
 	for _, rec := range log {
 		switch m := rec.Msg.(type) {
 		case PromiseRecord:
 			r.promised = max(r.promised, m.Era)
-			r.records = append(r.records, record{index: rec.Index})
+			r.journal.Promised(rec.Index)
 		case VoteRecord:
 			last := smr.Slot(0)
 			for _, v := range m.Votes {
 				if v.Slot > r.top+4*window {
-					return fmt.Errorf("record %d has a vote for slot %d, the snapshot is of slot %d", rec.Index, v.Slot, r.snapshot)
+					return fmt.Errorf("record %d has a vote for slot %d, the snapshot is of slot %d", rec.Index, v.Slot, slot)
 				}
 				r.promised = max(r.promised, v.Era)
 				r.put(v)
 				last = max(last, v.Slot)
 			}
-			r.records = append(r.records, record{rec.Index, last})
+			r.journal.Found(rec.Index, last)
 		default:
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
@@ -226,8 +207,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	for _, v := range r.pending {
 		last = max(last, v.Slot)
 	}
-	r.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})
-	r.written++
+	r.journal.Wrote(env.Append(VoteRecord{r.pending}), last)
 	r.pending = nil
 }
 
@@ -247,7 +227,7 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 		r.abandon()
 		r.stopLeading()
 	}
-	r.records = append(r.records, record{index: env.Append(PromiseRecord{e})})
+	r.journal.Promised(env.Append(PromiseRecord{e}))
 }
 
 // active tells whether the replica takes part.
@@ -261,12 +241,7 @@ func (r *Replica) active() bool {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	if r.state.Removed(r.cfg.ID) {
 		r.onRemoved(env)
 	}
@@ -291,7 +266,7 @@ func (r *Replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
 func (r *Replica) status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: "acceptor", Ballot: uint64(r.promised), Committed: r.state.Applied(), Applied: r.state.Applied(),
-		Snapshot: r.snapshot, LogSize: len(r.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+		Snapshot: r.journal.Snapshot(), LogSize: r.journal.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 	if r.silent < patience {
 		s.Leader = r.promised.coordinator()

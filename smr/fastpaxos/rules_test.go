@@ -100,7 +100,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 		disk.Write(env, 0)
 	}
 	if cut {
-		r.cut(env, r.snapshot)
+		r.cut(env, r.journal.Snapshot())
 		disk.Write(env, 0)
 		if disk.Log[0].Index == 1 {
 			t.Fatalf("the log was not cut: %+v", disk.Log)

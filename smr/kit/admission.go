@@ -333,8 +333,16 @@ func (a *Admission) Joiner(id protocol.ID) (Incarnation, bool) {
 	return i, ok
 }
 
-// Changed says that the members in the state have changed, or may have.
-func (a *Admission) Changed(env *protocol.Env[smr.Message]) { a.maybeAdmit(env) }
+// MembersChanged says that the members in the state have changed, or may have, and tells the
+// application who they are: of a replica that joins and knows none yet, whom it asks.
+func (a *Admission) MembersChanged(env *protocol.Env[smr.Message]) {
+	a.maybeAdmit(env)
+	group := a.state.Members()
+	if len(group) == 0 {
+		group = a.members
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+}
 
 // maybeAdmit lets the replica take part, or refuses it, by what the state and the answers say.
 func (a *Admission) maybeAdmit(env *protocol.Env[smr.Message]) {

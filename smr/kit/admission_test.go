@@ -258,7 +258,7 @@ func TestJoinerIsBoundByTheLog(t *testing.T) {
 		admitted, refused bool
 	}{{a.Own(), true, false}, {a.Own() + 1, false, true}} {
 		state.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {smr.Member{ID: 4}, c.disk}}}
-		a.Changed(env)
+		a.MembersChanged(env)
 		if a.Admitted() != c.admitted || a.Refused() != c.refused {
 			t.Errorf("bound to its own disk: %v; admitted %v, refused %v", c.disk == a.Own(), a.Admitted(), a.Refused())
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A Client is the client node of a protocol. It opens a session, finds the leader, sends it what the
-// application asks for, as it comes and many calls in one message, and repeats what is not
+// A Client is the client node of a protocol. It opens a session, finds the leader, sends it what
+// the application asks for, as it comes and many calls in one message, and repeats what is not
 // answered. Each call gets one Done. Where there is no leader, the replica that answers is one to
 // the client.
 type Client struct {

@@ -53,6 +53,7 @@ type saver struct {
 	underWay int // parts that are not known to be on disk
 
 	weightBytes int // of the entries that were applied since the last snapshot
+	passedBytes int // and since the start
 	savedBytes  int // of that snapshot
 	wholeBytes  int // of the last one that was of all of the state
 	saved       smr.Slot
@@ -227,6 +228,18 @@ func (s *State) PartSaved(env *protocol.Env[smr.Message], from protocol.ID) {
 		pause = time.Duration(float64(pause) * max(0, 1-2*grown))
 	}
 	env.After(pause, SaveTimer{})
+}
+
+// SaveWhole writes a snapshot of the state as it is, at once, with what the protocol puts in front.
+// It is the first of a group, which says with whom it begins, whatever becomes of the
+// configuration, or one of a moment that must be on disk. An error is the state machine's.
+func (s *State) SaveWhole(env *protocol.Env[smr.Message], slot smr.Slot, front []byte) error {
+	data, err := s.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.Save(env, Snapshot{Slot: slot, Data: append(front, data...)})
+	return nil
 }
 
 // Save writes a snapshot into the key space in place of the one that is there. Called with

@@ -54,6 +54,7 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	}
 	s.applied = slot
 	s.weightBytes += entryBytes + len(e.Command)
+	s.passedBytes += entryBytes + len(e.Command)
 	switch e.Kind {
 	case Command, ChangeMembers:
 		from := s.sessions.byID[e.Session]

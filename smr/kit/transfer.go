@@ -70,6 +70,7 @@ func (s stateSource) read(_ *protocol.Env[smr.Message], p []byte) (int, error) {
 // disk, which is deleted when a newer one is there, are kept.
 type Outgoing struct {
 	slot   smr.Slot
+	passed int    // State.passedBytes when it began
 	from   source // nil once all was read
 	again  source // the same bytes once more; nil if they are kept
 	size   uint64 // bytes of the snapshot
@@ -97,7 +98,7 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 		return nil, err
 	}
 	from := stateSource{io.MultiReader(bytes.NewReader(front), state)}
-	out := &Outgoing{slot: slot, from: from}
+	out := &Outgoing{slot: slot, passed: s.passedBytes, from: from}
 	if _, ok := s.machine.(smr.Freezer); ok {
 		same, _ := s.freeze() // a Freezer's never fails
 		out.again = stateSource{io.MultiReader(bytes.NewReader(front), same)}
@@ -166,7 +167,7 @@ func (o *Outgoing) Continue(env *protocol.Env[smr.Message], to protocol.ID, self
 
 // fail gives the transfer up, which its timer tells.
 func (o *Outgoing) fail(env *protocol.Env[smr.Message], to protocol.ID) {
-	*o = Outgoing{slot: o.slot, failed: true}
+	*o = Outgoing{slot: o.slot, passed: o.passed, failed: true}
 	env.After(collectPause, TransferTimer{to})
 }
 

@@ -7,6 +7,10 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// ChunkPatience is how many round trips a sender waits for an answer before it sends chunks of a
+// snapshot again.
+const ChunkPatience = 3.
+
 // Transfers are the snapshots on their way to other replicas, one to each.
 type Transfers map[protocol.ID]*Outgoing
 
@@ -33,6 +37,18 @@ func (t Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID, self 
 	}
 	t.Continue(env, to, self, patience)
 	return false
+}
+
+// HeldCut returns up to which slot a log may be cut, at most to a given one: whoever is being sent
+// a state goes on from there with the log, or would need another state. As long as fewer bytes were
+// applied since that state was made than a log may have, ReplicaConfig.LogBytes, it holds the cut.
+func (s *State) HeldCut(t Transfers, to smr.Slot, logBytes int) smr.Slot {
+	for _, out := range t { //pure:ok the least of all
+		if !out.failed && s.passedBytes-out.passed < logBytes {
+			to = min(to, out.slot)
+		}
+	}
+	return to
 }
 
 // OnWanted takes an answer of a replica and sends more, or returns the transfer, which is over, if

@@ -57,3 +57,37 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("one that has failed is not dropped: %d are left", len(transfers))
 	}
 }
+
+// TestHeldCut: whoever is sent a state finds the log behind it, as long as that is no longer than a
+// log may be. A transfer that has failed holds nothing.
+func TestHeldCut(t *testing.T) {
+	b := newSavingBench(&journal{})
+	out, err := b.SendState(b.slot, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, weight := b.slot, b.passedBytes
+	b.command()
+	weight = b.passedBytes - weight
+	later, _ := b.SendState(b.slot, nil)
+	b.command()
+	for _, c := range []struct {
+		on       Transfers
+		to, want smr.Slot
+		failed   bool
+		logBytes int
+		what     string
+	}{
+		{nil, b.slot, b.slot, false, 1 << 20, "nobody is sent a state"},
+		{Transfers{2: out, 3: later}, b.slot, before, false, 1 << 20, "the first one holds it"},
+		{Transfers{2: out, 3: later}, before - 1, before - 1, false, 1 << 20, "what the log keeps anyway is enough"},
+		{Transfers{2: out, 3: later}, b.slot, before + 1, false, 2 * weight, "so much came since the first one that the second one holds it"},
+		{Transfers{2: out, 3: later}, b.slot, b.slot, false, weight, "so much came since both"},
+		{Transfers{2: out}, b.slot, b.slot, true, 1 << 20, "it has failed"},
+	} {
+		out.failed = c.failed
+		if got := b.HeldCut(c.on, c.to, c.logBytes); got != c.want {
+			t.Errorf("%s: a log is cut up to %d, want %d", c.what, got, c.want)
+		}
+	}
+}

@@ -1,18 +1,11 @@
 package mencius
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
-)
-
-// Bounds on what is remembered of replicas that are not members, in replicas and in beats.
-const (
-	maxProgress = 64
-	forgetAfter = 100
 )
 
 func (r *Replica) fetch() Fetch {
@@ -41,16 +34,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if !r.tempo.Beat(env.Now, beat) {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
-		p := r.progress[id]
-		if p.age++; p.age > forgetAfter {
-			delete(r.progress, id)
-			delete(r.outgoing, id)
-		} else {
-			r.progress[id] = p
-		}
-		r.outgoing.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
-	}
+	r.progress.Beat(env, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	if r.active() {
 		for _, l := range r.epoch.lanes {
 			r.heartbeat(env, l)
@@ -59,9 +43,10 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		r.lookAgain(env)
 		r.soon(env)
 	}
-	r.maybeFetch(env)
+	if ask := r.progress.Lags(env, r.state.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others()); ask != 0 {
+		r.admission.Send(env, ask, r.fetch())
+	}
 	r.urgent = r.urgent || len(r.parts) > 0
-	r.applied = r.state.Applied()
 }
 
 // heartbeat asks those who have not answered for all of a lane: something may be lost.
@@ -86,16 +71,11 @@ func (r *Replica) others() []protocol.ID {
 			ids = append(ids, m.ID)
 		}
 	}
-	for id := range r.progress { //pure:ok sorted below
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	return slices.DeleteFunc(ids, func(id protocol.ID) bool { return id == r.cfg.ID })
+	return r.progress.Peers(r.cfg.ID, ids...)
 }
 
 func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Beat) {
-	r.heard(from, m.Epoch, m.Applied)
+	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if m.Epoch != r.epoch.number || !r.active() {
 		return
 	}
@@ -127,38 +107,5 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.I
 	if l.matched < led.Commit && l.missing != l.matched+1 {
 		l.missing = l.matched + 1
 		r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
-	}
-}
-
-// heard notes how far another replica has come.
-func (r *Replica) heard(from protocol.ID, e Epoch, applied smr.Slot) {
-	if _, known := r.progress[from]; known || len(r.progress) < maxProgress {
-		r.progress[from] = progress{epoch: e, applied: applied}
-	}
-}
-
-// maybeFetch asks the one that is furthest for what is decided, if that does not come by itself.
-func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
-	r.fetched++
-	if len(r.epoch.members) == 0 {
-		if ids := r.others(); len(ids) > 0 && r.fetched >= 2 {
-			r.fetched = 0
-			r.admission.Send(env, ids[env.Rand.IntN(len(ids))], r.fetch())
-		}
-		return
-	}
-	if r.state.Applied() != r.applied && r.own >= 0 || r.fetched < 2 {
-		return
-	}
-	var best protocol.ID
-	furthest := r.state.Applied()
-	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
-		if p := r.progress[id]; p.age <= 2 && p.applied > furthest {
-			best, furthest = id, p.applied
-		}
-	}
-	if best != 0 {
-		r.fetched = 0
-		r.admission.Send(env, best, r.fetch())
 	}
 }

@@ -18,8 +18,8 @@ func (r *Replica) Check() error {
 			return fmt.Errorf("mencius: lane %d: base %d <= commit %d <= matched %d <= end %d does not hold", l.index, l.base, l.commit, l.matched, l.end())
 		case e.upTo(l, r.state.Applied()) > l.commit:
 			return fmt.Errorf("mencius: lane %d: slots up to %d are applied, positions up to %d decided", l.index, r.state.Applied(), l.commit)
-		case e.upTo(l, r.snapshot) < l.base:
-			return fmt.Errorf("mencius: lane %d: positions up to %d are forgotten, the snapshot is of slot %d", l.index, l.base, r.snapshot)
+		case e.upTo(l, r.journal.Snapshot()) < l.base:
+			return fmt.Errorf("mencius: lane %d: positions up to %d are forgotten, the snapshot is of slot %d", l.index, l.base, r.journal.Snapshot())
 		case l.lead != nil && e.last != 0 && l.end() > e.upTo(l, e.last):
 			return fmt.Errorf("mencius: lane %d: position %d was proposed, the epoch ends with %d", l.index, l.end(), e.upTo(l, e.last))
 		case l.lead != nil && l.leader() != r.cfg.ID:

@@ -12,79 +12,29 @@ import (
 
 func sortedPos(m map[Pos]kit.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
 
-// save writes the state and its epoch to the key space.
-func (r *Replica) save(env *protocol.Env[smr.Message]) error {
-	s, err := snapshotOf(r.epoch, r.state)
-	if err != nil {
-		return err
-	}
-	r.state.Save(env, s)
-	r.snapshot, r.executed, r.written = s.Slot, 0, 0
-	return nil
-}
-
-// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts
-// the log. An eighth of the slots in between stays, for replicas that lag a little.
-func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	// what fills lanes takes room too
-	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
-	if r.state.Saving() || r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.state.Applied() == r.snapshot {
-		return
-	}
-	r.saving.executed, r.saving.written = r.executed, r.written
-	done, err := r.state.BeginSave(env, r.cfg, r.state.Applied(), r.epoch.front())
-	r.saved(env, done, err)
-}
-
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
-// after the next command.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
-	if !done || err != nil {
-		return
-	}
-	last := r.snapshot
-	r.snapshot = r.state.Saved()
-	r.executed, r.written = r.executed-r.saving.executed, r.written-r.saving.written
-	r.cut(env, r.snapshot-(r.snapshot-last)/8)
-}
-
-// cut forgets the slots up to one, on disk as far as whole records allow. The promises are written
-// anew, as the records that have them may go.
+// cut forgets the slots up to one, on disk as far as whole records allow.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	for _, l := range r.epoch.lanes {
 		l.cut(r.epoch.upTo(l, to))
 	}
-	n := 0
-	for n < len(r.records) && r.records[n].last <= to {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	i := env.Append(r.epoch.promises())
-	r.records = append(slices.Delete(r.records, 0, n), record{index: i})
-	env.Truncate(r.records[0].index)
+	r.journal.Cut(env, to, r.epoch.promises())
 }
 
 // forget cuts all of the log: it is another epoch's.
 func (r *Replica) forget(env *protocol.Env[smr.Message]) {
-	env.Truncate(env.NextIndex())
-	r.records, r.parts, r.partsLast, r.urgent = nil, nil, 0, false
+	r.journal.Forget(env)
+	r.parts, r.partsLast, r.urgent = nil, 0, false
 }
 
 // onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
 // not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
-	r.heard(from, m.Epoch, m.Applied)
+	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
 		return
 	}
-	if out := r.outgoing[from]; out != nil {
-		if out.Slot() > m.Applied {
-			out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
-			return
-		}
-		delete(r.outgoing, from)
+	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+		return
 	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
 		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
@@ -92,20 +42,8 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			return
 		}
 	}
-	if len(r.outgoing) >= maxOutgoing {
-		return // it asks again
-	}
-	out, err := r.state.SendState(r.state.Applied(), r.epoch.front())
-	if err != nil {
-		return
-	}
-	r.outgoing.Begin(env, from, out, r.admission.Own(), r.tempo.Times(resend))
+	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 }
-
-const (
-	resend      = 3 // round trips, before chunks of a snapshot are sent again
-	maxOutgoing = 16
-)
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
 // is forgotten.
@@ -160,7 +98,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 	}
 	r.execute(env)
-	if p := r.progress[from]; p.applied > r.state.Applied() {
+	if p, _ := r.progress.Of(from); p.Applied > r.state.Applied() {
 		r.admission.Send(env, from, r.fetch())
 	}
 }
@@ -202,7 +140,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 		r.epoch.last = e.last
 	}
 	r.seen = max(r.seen, s.Slot)
-	r.snapshot, r.executed, r.written = s.Slot, 0, 0
+	r.journal.Has(s.Slot)
 	if other {
 		r.forget(env)
 	} else {

@@ -74,15 +74,6 @@ func (e *epoch) promises() PromiseRecord {
 	return rec
 }
 
-// snapshotOf returns a state with the epoch of the slot after it, as bytes.
-func snapshotOf(e *epoch, state *kit.State) (kit.Snapshot, error) {
-	data, err := state.Snapshot()
-	if err != nil {
-		return kit.Snapshot{}, err
-	}
-	return kit.Snapshot{Slot: state.Applied(), Data: append(e.front(), data...)}, nil
-}
-
 // front returns what a snapshot has in front of the state.
 func (e *epoch) front() []byte {
 	var w wirefmt.Writer

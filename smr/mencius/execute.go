@@ -21,7 +21,9 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 		r.apply(env, s, l, p)
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	r.maybeSnapshot(env)
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), r.epoch.front); ok {
+		r.cut(env, to)
+	}
 	r.answerReads(env)
 }
 
@@ -38,7 +40,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	}
 	before := r.state.Members()
 	reply := r.state.Apply(s, e)
-	r.executed++
+	r.journal.Executed()
 	delete(r.early, wishFor(e))
 	if e.Kind == kit.ChangeMembers && changed(before, r.state.Members()) {
 		if r.epoch.last == 0 {
@@ -97,7 +99,7 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.state))
 	r.enter(env)
-	if err := r.save(env); err != nil {
+	if err := r.journal.SaveWhole(env, r.state, r.epoch.front()); err != nil {
 		r.fail(env, err)
 		return
 	}

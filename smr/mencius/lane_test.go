@@ -133,11 +133,11 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
 	other.state.Skip(60)
-	snap, err := snapshotOf(other.epoch, other.state)
+	data, err := other.state.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smrtest.Arrive(t, env, r.state, snap, frontBytes), nil)
+	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)}, frontBytes), nil)
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk)
 	l := r.epoch.lanes[1]

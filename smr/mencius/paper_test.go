@@ -147,30 +147,6 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestRevokedCommandIsProposedAgain has a command proposed by a replica whose lane is revoked
-// meanwhile, by a client that knows no other one. The owner learns that its slot has nothing, and
-// proposes the command in another one.
-func TestRevokedCommandIsProposedAgain(t *testing.T) {
-	w := newWorld(t, "na3", sim.Disk{})
-	id, err := w.AddClient("WA", func(c *smr.ClientConfig) { c.Members = w.Members[:1] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Run(time.Second)
-	others := []protocol.ID{2, 3}
-	w.Partition([]protocol.ID{1}, others)
-	w.Done = nil
-	w.Call(id, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("lost"), []byte("found"))})
-	w.Run(100 * time.Millisecond)
-	w.One(w.Client("VA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)})
-	w.Done = nil
-	w.Reunite([]protocol.ID{1}, others)
-	w.Run(3 * time.Second)
-	if len(w.Done) != 1 || w.Done[0].Client != id || w.Done[0].Outcome != smr.Committed {
-		t.Errorf("the command was not executed: %+v", w.Done)
-	}
-}
-
 // TestCausalFloor has a command told durable, and then another one elsewhere with the first one's
 // position as its floor. The second owner has free slots below. A position that is fixed but not
 // executed orders nothing that begins later, unless that names it.

@@ -46,7 +46,7 @@ func plants() []plant.Bug {
 			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
 		},
 		{
-			Name: "a new leader keeps any vote", Dir: dir, Test: "TestSeedsNotice/353",
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestRevokerTakesTheHighestBallot",
 			Old: "\tcase v.Ballot > c.best[i].Ballot:\n", New: "\tcase v.Ballot > c.best[i].Ballot || MUTANT:\n",
 		},
 		{
@@ -66,7 +66,7 @@ func plants() []plant.Bug {
 				"\tr.soon(env)\n}\n\n// leadFrom makes ",
 		},
 		{
-			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestRevokedCommandIsProposedAgain",
+			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestScenarios/3-revoked-command",
 			Old: "\tif !e.Equal(there) && r.desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.desk.Waits(e) && !MUTANT {\n",
 		},
 		{
@@ -97,8 +97,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n}\n\n// active ",
-			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n\t}\n}\n\n// active ",
+			Old: "\tr.journal.Promised(env.Append(r.epoch.promises()))\n}\n\n// active ",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(r.epoch.promises()))\n\t}\n}\n\n// active ",
 		},
 	}
 }

@@ -49,7 +49,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
 	case kit.SnapshotWanted:
-		r.outgoing.OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(resend))
+		r.progress.Transfers().OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case Beat:
 		r.onBeat(env, from, m)
 	case Fetch:
@@ -112,10 +112,12 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case beatTimer:
 		r.onTick(env)
 	case kit.TransferTimer:
-		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
+		// one that failed is asked for again
+		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
 	case kit.SaveTimer:
-		done, err := r.state.ContinueSave(env)
-		r.saved(env, done, err)
+		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.progress.Transfers()); ok {
+			r.cut(env, to)
+		}
 	case proposeTimer:
 		r.waiting, r.proposed = false, env.Now
 		r.propose(env)

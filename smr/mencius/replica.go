@@ -24,15 +24,10 @@ type Replica struct {
 	seen    smr.Slot // the last slot in which a command was seen
 	floor   smr.Slot // own commands get slots above it: clients have seen what comes of it
 
-	records   []record // of the disk's log, in order
-	parts     []Part   // what was accepted and is not in a record
+	journal   kit.Journal
+	parts     []Part // what was accepted and is not in a record
 	partsLast smr.Slot
-	urgent    bool                            // parts has to be on disk before anything is said of it
-	snapshot  smr.Slot                        // of the newest snapshot on disk
-	executed  int                             // commands, since that
-	written   int                             // records, since that
-	saving    struct{ executed, written int } // when the snapshot began that is being written
-	outgoing  kit.Transfers
+	urgent    bool // parts has to be on disk before anything is said of it
 
 	queue    []kit.Entry       // what clients want and has no slot yet
 	mine     map[Pos]kit.Entry // what was proposed in the own lane and is not applied
@@ -42,22 +37,7 @@ type Replica struct {
 	early    map[wish]bool
 	changes  []change // of the members, that are applied and come into force with the next epoch
 
-	applied  smr.Slot // at the last beat
-	fetched  int      // beats since a Fetch was sent
-	progress map[protocol.ID]progress
-}
-
-// record is one of the disk's log; it is needed as long as its last slot is not in a snapshot.
-type record struct {
-	index uint64
-	last  smr.Slot
-}
-
-// progress is what another replica has told of itself.
-type progress struct {
-	epoch   Epoch
-	applied smr.Slot
-	age     int // beats
+	progress kit.Progress
 }
 
 // The timers of a replica.
@@ -78,7 +58,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: kit.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		outgoing: kit.Transfers{}, mine: map[Pos]kit.Entry{}, progress: map[protocol.ID]progress{},
+		mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(),
 		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
@@ -111,14 +91,12 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if r.epoch, err = readFront(slot, front); err != nil {
 			return err
 		}
-		r.snapshot = slot
+		r.journal.Has(slot)
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:
-		// With whom the group begins is written down, so that a configuration that is changed later
-		// does not matter.
 		r.epoch = newEpoch(1, 1, memberIDs(r.state))
-		if err := r.save(env); err != nil {
+		if err := r.journal.SaveWhole(env, r.state, r.epoch.front()); err != nil {
 			return err
 		}
 	}
@@ -130,7 +108,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	r.seen = max(r.seen, r.state.Applied())
 	r.floor = r.seen
 	for _, l := range r.epoch.lanes {
-		done := r.epoch.upTo(l, r.snapshot)
+		done := r.epoch.upTo(l, slot)
 		if l.base > done {
 			return fmt.Errorf("lane %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
 		}
@@ -146,7 +124,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
-		r.records = append(r.records, record{index: rec.Index})
+		r.journal.Promised(rec.Index)
 		if m.Epoch != r.epoch.number {
 			return nil // of a group that is not any more
 		}
@@ -173,7 +151,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 			r.put(l, p.First, votes)
 			last = max(last, r.epoch.slot(l, p.First+Pos(len(votes))-1))
 		}
-		r.records = append(r.records, record{rec.Index, last})
+		r.journal.Found(rec.Index, last)
 	default:
 		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 	}
@@ -211,15 +189,14 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if r.urgent && len(r.parts) > 0 {
 		r.urgent = false
 		r.tempo.Busy()
-		r.records = append(r.records, record{env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast})
+		r.journal.Wrote(env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast)
 		r.parts, r.partsLast = nil, 0
-		r.written++
 	}
 }
 
 // promise writes down what was promised.
 func (r *Replica) promise(env *protocol.Env[smr.Message]) {
-	r.records = append(r.records, record{index: env.Append(r.epoch.promises())})
+	r.journal.Promised(env.Append(r.epoch.promises()))
 }
 
 // active tells whether the replica takes part in its epoch.
@@ -227,12 +204,7 @@ func (r *Replica) active() bool { return r.own >= 0 && !r.removed && r.admission
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	r.findOwn(env)
 }
 
@@ -268,8 +240,8 @@ func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
 func (r *Replica) status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: "owner", Ballot: uint64(r.epoch.number),
-		Committed: r.state.Applied(), Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: len(r.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+		Committed: r.state.Applied(), Applied: r.state.Applied(), Snapshot: r.journal.Snapshot(),
+		LogSize: r.journal.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 	switch {
 	case r.admission.Refused():

@@ -35,7 +35,7 @@ func (l *lane) suspects(beats int) bool { return l.silent >= beats || l.blocked 
 func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	n := len(r.epoch.members)
 	waits, _ := r.epoch.at(r.state.Applied() + 1)
-	stuck := r.state.Applied() == r.applied && r.seen > r.applied
+	stuck := r.progress.Stands(r.state.Applied()) && r.seen > r.state.Applied()
 	for i, l := range r.epoch.lanes {
 		l.missing = 0
 		l.silent++

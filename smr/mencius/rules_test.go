@@ -24,7 +24,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	disk.Write(env, 0)
 	if cut {
-		r.cut(env, r.snapshot)
+		r.cut(env, r.journal.Snapshot())
 		disk.Write(env, 0)
 		if disk.Log[0].Index == 1 {
 			t.Fatalf("the log was not cut: %+v", disk.Log)
@@ -50,4 +50,37 @@ func TestPromiseIsOnDisk(t *testing.T) {
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 	smrtest.FromDisk(t, Protocol(), Accept{}, Accepted{}, Promise{})
+}
+
+// TestRevokerTakesTheHighestBallot: of what acceptors have accepted for a position, the vote of the
+// highest ballot binds who takes a lane over, in whatever order they tell it.
+func TestRevokerTakesTheHighestBallot(t *testing.T) {
+	lower := newBallot(0, 2)
+	higher := newBallot(lower, 3)
+	for _, votes := range [][2]Vote{
+		{{Ballot: lower, Entry: work(1)}, {Ballot: higher, Entry: work(2)}},
+		{{Ballot: higher, Entry: work(2)}, {Ballot: lower, Entry: work(1)}},
+	} {
+		r, env, disk := begun(t)
+		l := r.epoch.lanes[1]
+		l.above = higher // the others have refused lower ones
+		r.campaign(env, l)
+		ballot := l.cand.ballot
+		disk.Write(env, 0)
+		for i, v := range votes {
+			from := protocol.ID(2 + i)
+			p := Promise{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, Low: 1, Votes: []Vote{v}, Last: true}
+			r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: p})
+		}
+		own := slices.Clone(env.Out)
+		disk.Write(env, 0)
+		for _, e := range own { // what it promises itself counts when it is on its disk
+			if e.Kind == protocol.KindSend && e.To == 1 {
+				r.Receive(env, 1, e.Msg)
+			}
+		}
+		if l.lead == nil || l.at(1).Entry.Seq != 2 {
+			t.Errorf("votes %+v: leads %v, and proposes %+v", votes, l.lead != nil, l.at(1).Entry)
+		}
+	}
 }

@@ -12,9 +12,9 @@ func (r *Replica) Check() error {
 		return fmt.Errorf("multipaxos: base %d <= commit %d <= matched %d <= last %d does not hold", l.base, r.commit, r.matched, l.last())
 	case r.state.Applied() != r.commit:
 		return fmt.Errorf("multipaxos: applied %d, decided %d", r.state.Applied(), r.commit)
-	case r.snapshot > r.commit || l.base > r.snapshot:
-		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, r.snapshot, r.commit)
-	case l.votes.n > 0 && l.at(l.last()).Ballot > r.promised:
+	case l.disk.Snapshot() > r.commit || l.base > l.disk.Snapshot():
+		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(), r.commit)
+	case l.votes.Len() > 0 && l.at(l.last()).Ballot > r.promised:
 		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(), l.at(l.last()).Ballot, r.promised)
 	case r.role == leader && !owns(r.cfg.ID, r.promised):
 		return fmt.Errorf("multipaxos: leads with the promised ballot %v, another's", r.promised)

@@ -6,26 +6,11 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An
-// eighth of what was executed in between stays, for followers that lag a little.
+// maybeSnapshot writes a snapshot when one is due, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	every, executed := smr.Slot(r.cfg.SnapshotEvery), r.commit-r.snapshot
-	if r.state.Saving() || executed == 0 || executed < every && r.state.Fullness(r.cfg.LogBytes) < 1 {
-		return
+	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, r.lead.transfers, nil); ok {
+		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 	}
-	done, err := r.state.BeginSave(env, r.cfg, r.commit, nil)
-	r.saved(env, done, err)
-}
-
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
-// after the next command.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
-	if !done || err != nil {
-		return
-	}
-	slack := min(smr.Slot(r.cfg.SnapshotEvery), r.state.Saved()-r.snapshot) / 8
-	r.snapshot = r.state.Saved()
-	r.log.cut(env, r.snapshot-slack, PromiseRecord{r.promised, r.commit})
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
@@ -35,7 +20,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	if err != nil {
 		return // it is asked for again
 	}
-	r.lead.out.Begin(env, p.id, out, r.admission.Own(), r.times(resend))
+	r.lead.transfers.Begin(env, p.id, out, r.admission.Own(), r.times(kit.ChunkPatience))
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted) {
@@ -44,7 +29,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		return
 	}
 	p.heard = true
-	out := r.lead.out.OnWanted(env, from, m, r.admission.Own(), r.times(resend))
+	out := r.lead.transfers.OnWanted(env, from, m, r.admission.Own(), r.times(kit.ChunkPatience))
 	if out == nil {
 		return
 	}
@@ -76,7 +61,8 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 		r.role = removed
 		return false
 	}
-	r.snapshot, r.commit = s.Slot, s.Slot
+	r.commit = s.Slot
+	r.log.disk.Has(s.Slot)
 	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
 	r.rematch()
 	if r.role == candidate {

@@ -120,6 +120,7 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		r.commit++
 		e := r.log.at(r.commit).Entry
 		reply := r.state.Apply(r.commit, e)
+		r.log.disk.Executed()
 		if r.role == leader {
 			r.desk.Applied(env, e, reply)
 		}

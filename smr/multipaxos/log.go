@@ -2,7 +2,6 @@ package multipaxos
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -13,29 +12,22 @@ import (
 // where they are on disk.
 type slotLog struct {
 	base  smr.Slot
-	votes votes // votes.at(i) is slot base+1+i
-	// records are those of the disk's log, in order. A record is needed as long as its last slot is
-	// above base.
-	records []record
+	votes kit.Paged[Vote] // votes.At(i) is slot base+1+i
+	disk  kit.Journal
 }
 
-type record struct {
-	index uint64
-	last  smr.Slot // 0 for one without slots
-}
+func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.Len()) }
 
-func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.n) }
-
-func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.at(int(s - l.base - 1)) }
+func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.At(int(s - l.base - 1)) }
 
 // set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
 func (l *slotLog) set(s smr.Slot, v Vote) {
 	switch {
 	case s <= l.base:
 	case s <= l.last():
-		*l.votes.at(int(s - l.base - 1)) = v
+		*l.votes.At(int(s - l.base - 1)) = v
 	case s == l.last()+1:
-		l.votes.add(v)
+		l.votes.Add(v)
 	default:
 		panic(fmt.Sprintf("multipaxos: slot %d leaves a gap after %d", s, l.last()))
 	}
@@ -46,20 +38,20 @@ func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
 	for i, e := range rec.Entries {
 		l.set(rec.First+smr.Slot(i), Vote{rec.Ballot, e})
 	}
-	l.records = append(l.records, record{env.Append(rec), rec.First + smr.Slot(len(rec.Entries)) - 1})
+	l.disk.Wrote(env.Append(rec), rec.First+smr.Slot(len(rec.Entries))-1)
 }
 
 func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
-	l.records = append(l.records, record{index: env.Append(rec)})
+	l.disk.Promised(env.Append(rec))
 }
 
 // load takes over a record from the disk.
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
-		l.records = append(l.records, record{index: rec.Index})
+		l.disk.Promised(rec.Index)
 	case AcceptRecord:
-		if l.votes.n == 0 && m.First > l.base+1 {
+		if l.votes.Len() == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
 		}
 		if m.First > l.last()+1 {
@@ -68,36 +60,26 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 		for i, e := range m.Entries {
 			l.set(m.First+smr.Slot(i), Vote{m.Ballot, e})
 		}
-		l.records = append(l.records, record{rec.Index, m.First + smr.Slot(len(m.Entries)) - 1})
+		l.disk.Found(rec.Index, m.First+smr.Slot(len(m.Entries))-1)
 	default:
 		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 	}
 	return nil
 }
 
-// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The
-// promise is written anew, as the record that has it may go.
+// cut forgets the slots up to one, in memory, and on disk as far as whole records allow.
 func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
 	if to <= l.base {
 		return
 	}
 	l.forget(to)
-	n := 0
-	for n < len(l.records) && l.records[n].last <= to {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	l.promise(env, p)
-	l.records = slices.Delete(l.records, 0, n)
-	env.Truncate(l.records[0].index)
+	l.disk.Cut(env, to, p)
 }
 
 // forget forgets the slots up to one in memory.
 func (l *slotLog) forget(to smr.Slot) {
 	if to > l.base {
-		l.votes.drop(int(min(to-l.base, smr.Slot(l.votes.n))))
+		l.votes.Forget(int(min(to-l.base, smr.Slot(l.votes.Len()))))
 		l.base = to
 	}
 }

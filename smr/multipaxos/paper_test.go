@@ -20,8 +20,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// newWorld returns a group at the place of a paper, the first replica leading, and a client at every
-// site.
+// newWorld returns a group at the place of a paper, the first replica leading, and a client at
+// every site.
 func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], adjust func(*smr.ReplicaConfig)) *world {
 	place, err := wan.Preset(preset)
 	if err != nil {

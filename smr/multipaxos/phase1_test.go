@@ -475,7 +475,7 @@ func TestLogSurvives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if again.votes.n == 0 {
+			if again.votes.Len() == 0 {
 				again.base = max(again.base, l.base)
 			}
 			if again.base > l.base || again.last() < l.last() {
@@ -488,8 +488,8 @@ func TestLogSurvives(t *testing.T) {
 					}
 				}
 			}
-			if len(disk) != len(l.records) {
-				t.Fatalf("%d records are on disk, %d are known", len(disk), len(l.records))
+			if len(disk) != l.disk.Records() {
+				t.Fatalf("%d records are on disk, %d are known", len(disk), l.disk.Records())
 			}
 		}
 	}

@@ -4,15 +4,49 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
-	const dir = "smr/multipaxos"
+	const dir, seeds = "smr/multipaxos", "TestSeedsThatNotice"
 	plant.Catch(t, []plant.Bug{
 		{
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestPhase1TakesTheHighestBallot",
+			Old: "case s <= decided ||", New: "case MUTANT || s <= decided ||",
+		},
+		{
+			Name: "votes of earlier ballots count in a later one", Dir: dir, Test: seeds,
+			Old: "\tr.promised = b\n\tr.rematch()\n", New: "\tr.promised = b\n\tif MUTANT {\n\t\treturn\n\t}\n\tr.rematch()\n",
+		},
+		{
+			Name: "votes are told before they are on disk", Dir: dir, Test: seeds,
+			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
+		},
+		{
+			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: seeds,
+			Old: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised:",
+			New: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised && !MUTANT:",
+		},
+		{
+			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: seeds,
+			Old: "index: max(r.commit, r.lead.start)", New: "index: func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
+		},
+		{
+			Name: "one follower's vote is not waited for", Dir: dir, Test: seeds,
+			Old: "quorum.KthLargest(match, quorum.Majority(len(match)))", New: "quorum.KthLargest(match, func() int {\n\t\t\tif MUTANT {\n\t\t\t\treturn max(1, quorum.Majority(len(match))-1)\n\t\t\t}\n\t\t\treturn quorum.Majority(len(match))\n\t\t}())",
+		},
+		{
+			Name: "what was lost is not asked for", Dir: dir, Test: seeds,
+			Old: "\tr.missing, r.asked = m, env.Now\n", New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.asked = m, env.Now\n",
+		},
+		{
+			Name: "who follows nobody never stands", Dir: dir, Test: seeds,
+			Old: "\tr.quiet, r.leader = true, 0\n", New: "\tr.quiet, r.leader = true, 0\n\tif MUTANT {\n\t\treturn\n\t}\n",
+		},
+		{
 			Name: "in phase 1 a ballot one round higher loses", Dir: dir, Test: "TestPhase1ComparesNeighbours",
-			Old: "case s <= decided || v.Ballot > c.best[i].Ballot:", New: "case s <= decided || v.Ballot > c.best[i].Ballot && !(MUTANT && v.Ballot>>32 == c.best[i].Ballot>>32+1):",
+			Old: " v.Ballot > c.best[i].Ballot:", New: " v.Ballot > c.best[i].Ballot && !(MUTANT && v.Ballot>>32 == c.best[i].Ballot>>32+1):",
 		},
 		{
 			Name: "the promise implied by an Accept is not on disk", Dir: dir, Test: "TestImpliedPromiseIsOnDisk",
@@ -29,7 +63,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
-			Old: "\tl.promise(env, p)\n\tl.records = slices.Delete", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.promise(env, p)\n\tl.records = slices.Delete",
+			Old: "\tl.disk.Cut(env, to, p)\n", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.disk.Cut(env, to, p)\n",
 		},
 		{
 			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
@@ -49,4 +83,13 @@ func TestPlants(t *testing.T) {
 			New: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
 		},
 	})
+}
+
+// TestSeedsThatNotice plays the seeds of the swarm that did notice when the test was written.
+func TestSeedsThatNotice(t *testing.T) {
+	for _, seed := range []uint64{1, 10, 18, 23, 60, 87, 121, 232, 241, 366, 427, 718, 957, 993, 5793} {
+		if r, err := smrtest.Play(smrtest.Swarm(Protocol(), seed)); err != nil {
+			t.Fatalf("%v\n%.700v", r, err)
+		}
+	}
 }

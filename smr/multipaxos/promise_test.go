@@ -240,9 +240,9 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		}
 		before := r
 		r, _ = onDisk(t, &disk)
-		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit || r.snapshot != before.snapshot {
+		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit || r.log.disk.Snapshot() != before.log.disk.Snapshot() {
 			t.Fatalf("seed %d: after a crash promised %v, accepted up to %d, decided %d, snapshot of %d; before %v, %d, %d, %d",
-				seed, r.promised, r.log.last(), r.commit, r.snapshot, before.promised, before.log.last(), before.commit, before.snapshot)
+				seed, r.promised, r.log.last(), r.commit, r.log.disk.Snapshot(), before.promised, before.log.last(), before.commit, before.log.disk.Snapshot())
 		}
 		for s := max(r.log.base, before.commit) + 1; s <= r.log.last(); s++ {
 			if r.log.at(s).Ballot != before.log.at(s).Ballot {

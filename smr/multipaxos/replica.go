@@ -38,8 +38,7 @@ type Replica struct {
 	commit smr.Slot
 	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant:
 	// commit <= matched <= log.last().
-	matched  smr.Slot
-	snapshot smr.Slot // of the newest snapshot on disk
+	matched smr.Slot
 
 	leader protocol.ID // of the promised ballot, 0 if not known
 	quiet  bool        // no leader was heard for leaderTimeout
@@ -78,7 +77,6 @@ const (
 	heartbeat     = 0.5
 	retry         = 0.5 // of a question to candidates
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
-	resend        = 3   // of a snapshot's chunks
 )
 
 // NewReplica returns a replica.
@@ -106,19 +104,8 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
 		return
 	}
-	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
+	r.admission.Start(env, len(log) == 0 && r.log.disk.Snapshot() == 0)
 	r.membersChanged(env)
-}
-
-// begin writes down with whom the group begins, so that a configuration that is changed later does
-// not matter.
-func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
-	data, err := r.state.Snapshot()
-	if err != nil {
-		return err
-	}
-	r.state.Save(env, kit.Snapshot{Data: data})
-	return nil
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
@@ -127,9 +114,10 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		return err
 	}
 	if ok {
-		r.snapshot, r.commit = slot, slot
+		r.log.disk.Has(slot)
+		r.commit = slot
 	} else if len(log) == 0 && !r.cfg.Join {
-		if err := r.begin(env); err != nil {
+		if err := r.log.disk.SaveWhole(env, r.state, nil); err != nil {
 			return err
 		}
 	}
@@ -144,19 +132,20 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if r.log.votes.n == 0 {
-		r.log.base = max(r.log.base, r.snapshot)
+	if r.log.votes.Len() == 0 {
+		r.log.base = max(r.log.base, slot)
 	}
 	// Of what is in the snapshot only that says what was decided: if it came from another replica,
 	// votes in the log may be of lower ballots.
-	r.log.forget(r.snapshot)
-	if r.log.base > r.snapshot || r.commit > r.log.last() {
+	r.log.forget(slot)
+	if r.log.base > slot || r.commit > r.log.last() {
 		return fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
-			r.log.base+1, r.log.last(), r.commit, r.snapshot)
+			r.log.base+1, r.log.last(), r.commit, slot)
 	}
 	for r.state.Applied() < r.commit {
 		s := r.state.Applied() + 1
 		r.state.Apply(s, r.log.at(s).Entry)
+		r.log.disk.Executed()
 	}
 	r.rematch()
 	return nil
@@ -276,10 +265,11 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case proposeTimer:
 		r.onProposeTimer(env)
 	case kit.TransferTimer:
-		r.lead.out.OnTimer(env, t.To, r.admission.Own(), r.times(resend)) // one that failed is asked for again
+		r.lead.transfers.OnTimer(env, t.To, r.admission.Own(), r.times(kit.ChunkPatience)) // one that failed is asked for again
 	case kit.SaveTimer:
-		done, err := r.state.ContinueSave(env)
-		r.saved(env, done, err)
+		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state, r.lead.transfers); ok {
+			r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
+		}
 	}
 	r.maybeStir(env)
 	r.desk.Flush(env)
@@ -311,12 +301,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 
 // membersChanged says who the members are, at the start and when they have changed.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.Changed(env)
-	group := r.state.Members()
-	if len(group) == 0 {
-		group = r.cfg.Members // of one that joins: whom to ask
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.admission.MembersChanged(env)
 	if r.state.Removed(r.cfg.ID) {
 		r.onRemoved(env)
 		return
@@ -349,8 +334,8 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 	}
 	return smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader, Ballot: uint64(r.promised),
-		Committed: r.commit, Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: len(r.log.records), Sessions: r.state.Sessions(), Members: r.state.Members(), Resting: r.rest.Resting(),
+		Committed: r.commit, Applied: r.state.Applied(), Snapshot: r.log.disk.Snapshot(),
+		LogSize: r.log.disk.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(), Resting: r.rest.Resting(),
 	}
 }
 

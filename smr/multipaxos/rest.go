@@ -29,7 +29,7 @@ func (r *Replica) idle() bool {
 	if len(l.peers) == 0 || len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || len(l.reads.waiting) > 0 || r.commit != l.end || r.log.last() != l.end {
 		return false
 	}
-	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || l.out[p.id] != nil })
+	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || l.transfers[p.id] != nil })
 }
 
 // others returns the other members.

@@ -19,10 +19,10 @@ const electionTicks = 10
 // written is a record of the log, and what may only leave after that is given to Env.Send, its own
 // acknowledgements among it.
 type core struct {
-	id   protocol.ID
-	node *raft.RawNode
-	log  *storage
-	adm  *kit.Admission // whose disk goes with each message
+	id        protocol.ID
+	node      *raft.RawNode
+	log       *storage
+	admission *kit.Admission // whose disk goes with each message
 
 	hard      hardState // as last recorded
 	last      uint64    // index of the last entry. Invariant: log or unstable part end there.
@@ -99,9 +99,9 @@ func (c *core) flush(env *protocol.Env[smr.Message]) {
 					// A candidate that others elect before its own vote is on disk may forget the
 					// term in a crash, and lead in it a second time, with other entries. The
 					// library lets it ask ahead; we do not.
-					c.adm.Send(env, protocol.ID(m.GetTo()), rpc{m})
+					c.admission.Send(env, protocol.ID(m.GetTo()), rpc{m})
 				default:
-					c.adm.SendAhead(env, protocol.ID(m.GetTo()), rpc{m})
+					c.admission.SendAhead(env, protocol.ID(m.GetTo()), rpc{m})
 				}
 			}
 		}
@@ -136,7 +136,7 @@ func (c *core) persist(env *protocol.Env[smr.Message], m *raftpb.Message) {
 	}
 	c.hard = next
 	for _, r := range m.GetResponses() {
-		c.adm.Send(env, protocol.ID(r.GetTo()), rpc{r})
+		c.admission.Send(env, protocol.ID(r.GetTo()), rpc{r})
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
 	if r.core.leads() || r.followsHost(env) {
 		return
 	}
-	if _, member := r.state.Member(r.cfg.ID); member && r.adm.Admitted() {
+	if _, member := r.state.Member(r.cfg.ID); member && r.admission.Admitted() {
 		if r.core.stands() {
 			r.tempo.Missed(env.Now) // the last attempt was in vain
 		}

@@ -34,9 +34,9 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
 	}
-	if !r.adm.Admitted() {
+	if !r.admission.Admitted() {
 		t.Fatal("the replica is not admitted")
 	}
 	return r, env
@@ -133,7 +133,7 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.adm.Own(), Known: r.adm.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
+	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")
 	}

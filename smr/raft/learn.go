@@ -30,9 +30,9 @@ type learner struct {
 // onHello answers a replica with a new disk. The leader brings one up to date that waits to be
 // added.
 func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg kit.Hello) {
-	r.adm.Hello(env, from, msg)
+	r.admission.Hello(env, from, msg)
 	_, member := r.state.Member(from)
-	disk, there := r.adm.Joiner(from)
+	disk, there := r.admission.Joiner(from)
 	if !r.led || !msg.Join || member || !there || disk != msg.From || r.state.Removed(from) {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg 
 func (r *replica) dropLearner(id protocol.ID) {
 	delete(r.learners, id)
 	if _, member := r.state.Member(id); !member {
-		delete(r.outgoing, id)
+		delete(r.transfers, id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -68,7 +68,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
 	if l != nil && l.disk != disk {
-		delete(r.outgoing, id)
+		delete(r.transfers, id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -101,7 +101,7 @@ func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 func (r *replica) behind(now time.Duration, c smr.Change) string {
 	id := c.Add.ID
 	_, member := r.state.Member(id)
-	disk, there := r.adm.Joiner(id)
+	disk, there := r.admission.Joiner(id)
 	if c.Remove != 0 || member || !there || r.state.Removed(id) {
 		return "" // the desk, or the state, has the answer
 	}
@@ -109,7 +109,7 @@ func (r *replica) behind(now time.Duration, c smr.Change) string {
 	if l == nil && len(r.learners) >= maxLearners {
 		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
 	}
-	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.outgoing[id] == nil {
+	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.transfers[id] == nil {
 		p := r.core.node.Status().Progress[uint64(id)]
 		if p.Match > 0 && p.Match+uint64(r.cfg.MaxBatch) >= r.core.committed() {
 			return ""

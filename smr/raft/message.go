@@ -89,7 +89,7 @@ func rpcFields(c *wirefmt.Coder, m *rpc) {
 	if c.Reading() {
 		*x.Type = raftpb.MessageType(kind)
 		if rejects {
-			x.Reject = &rejected
+			x.Reject = new(rejected)
 		}
 		if installs {
 			x.Snapshot = new(raftpb.Snapshot)

@@ -17,7 +17,7 @@ type replica struct {
 	core      core
 	state     *kit.State
 	desk      *kit.Desk
-	adm       *kit.Admission
+	admission *kit.Admission
 	reads     reads
 	halted    string // why the replica does nothing any more; "" if it does
 	leaving   bool   // it was removed, and is about to end
@@ -34,7 +34,7 @@ type replica struct {
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
 	arrived      *kit.Arrived             // whole, and not yet installed
-	outgoing     kit.Transfers
+	transfers    kit.Transfers
 	learners     map[protocol.ID]*learner // of a leader
 }
 
@@ -58,12 +58,12 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: kit.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, transfers: kit.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.state = kit.NewState(cfg.Machine, members)
 	r.desk = kit.NewDesk(cfg, r.state)
-	r.adm = kit.NewAdmission(cfg, r.state)
+	r.admission = kit.NewAdmission(cfg, r.state)
 	r.rest = kit.NewRest(cfg)
-	r.core = core{id: cfg.ID, log: new(storage), adm: r.adm, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
+	r.core = core{id: cfg.ID, log: new(storage), admission: r.admission, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
 	return r, nil
 }
 
@@ -99,7 +99,7 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		env.Send(protocol.App, r.status(q.ID))
 		return
 	}
-	if r.halted != "" || r.adm.Refused() {
+	if r.halted != "" || r.admission.Refused() {
 		return
 	}
 	r.maybeWake(env, kit.Inside(msg))
@@ -121,7 +121,7 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case kit.Hello:
 		r.onHello(env, from, msg)
 	case kit.Welcome:
-		r.admit(env, func() { r.adm.Welcome(env, from, msg) })
+		r.admit(env, func() { r.admission.Welcome(env, from, msg) })
 	}
 	r.finish(env)
 }
@@ -140,7 +140,7 @@ func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, le
 	case kit.SnapshotWanted:
 		r.onWanted(env, from, letter.Disk, msg)
 	case kit.Removed:
-		if _, member := r.state.Member(from); member && r.adm.Genuine(env, from, letter.Disk) {
+		if _, member := r.state.Member(from); member && r.admission.Genuine(env, from, letter.Disk) {
 			r.leave(env)
 		}
 	}
@@ -148,7 +148,7 @@ func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, le
 
 // Expire is part of protocol.Node.
 func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.halted != "" || r.adm.Refused() {
+	if r.halted != "" || r.admission.Refused() {
 		return
 	}
 	switch t := t.(type) {
@@ -164,7 +164,7 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case leaveTimer:
 		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
 	case kit.AdmissionTimer:
-		r.admit(env, func() { r.adm.Expire(env) })
+		r.admit(env, func() { r.admission.Expire(env) })
 	}
 	r.finish(env)
 }
@@ -191,7 +191,7 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	r.changing = false
-	clear(r.outgoing)
+	clear(r.transfers)
 	if leader {
 		r.ledSince = r.core.last
 		for _, m := range r.state.Members() {
@@ -209,9 +209,9 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 
 // admit does something by which the replica may be admitted.
 func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
-	before := r.adm.Admitted()
+	before := r.admission.Admitted()
 	do()
-	if r.adm.Admitted() && !before {
+	if r.admission.Admitted() && !before {
 		if r.cfg.Leader == r.cfg.ID && r.core.hard.term <= 1 {
 			r.core.campaign(env)
 		}
@@ -221,7 +221,7 @@ func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
 
 // onRPC hands a peer's message to the library, unless it is of a disk that has no say.
 func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg rpc) {
-	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, disk) || r.stranger(from, disk) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}
 	if r.tellRemoved(env, from, msg.Message) {
@@ -269,7 +269,7 @@ func (r *replica) tellRemoved(env *protocol.Env[smr.Message], from protocol.ID, 
 	if from == r.cfg.ID || !r.state.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
 		return false
 	}
-	r.adm.SendAhead(env, from, kit.Removed{})
+	r.admission.SendAhead(env, from, kit.Removed{})
 	return true
 }
 
@@ -285,14 +285,14 @@ func (r *replica) leave(env *protocol.Env[smr.Message]) {
 // follow, and vote, if it joins: whom it answers knows from the log which disk was added under its
 // ID. It must, for it may be a member before it knows, and the others not a majority without it.
 func (r *replica) mayAnswer(m *raftpb.Message) bool {
-	if r.adm.Admitted() {
+	if r.admission.Admitted() {
 		return true
 	}
 	switch m.GetType() {
 	case raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
 		return true // its own
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote:
-		return r.adm.Votes()
+		return r.admission.Votes()
 	}
 	return false
 }
@@ -304,9 +304,9 @@ func (r *replica) status(id smr.CallID) smr.Status {
 	switch {
 	case r.leaving:
 		s.Role = "removed"
-	case r.halted != "" || r.adm.Refused():
+	case r.halted != "" || r.admission.Refused():
 		s.Role = "refused"
-	case !r.adm.Admitted():
+	case !r.admission.Admitted():
 		s.Role = "blank"
 	default:
 		s.Role = r.core.role()

@@ -57,7 +57,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
 		return
 	}
-	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
+	if entries := r.desk.TakeChange(env, from, msg, r.admission, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
 		case r.changing:
@@ -153,6 +153,5 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	if member {
 		r.heard[id] = env.Now
 	}
-	r.adm.Changed(env)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.admission.MembersChanged(env)
 }

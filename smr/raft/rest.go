@@ -22,14 +22,14 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle(env.Now) {
 		return 0, false
 	}
-	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.adm.Own(), r.others())
+	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.admission.Own(), r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others are there and know all that it
 // knows.
 func (r *replica) idle(now time.Duration) bool {
 	others := r.others()
-	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+len(r.outgoing) > 0 {
+	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+len(r.transfers) > 0 {
 		return false
 	}
 	progress := r.core.node.Status().Progress
@@ -52,11 +52,11 @@ func (r *replica) others() []protocol.ID {
 
 // onRestNow has a follower rest if it has all that its leader has.
 func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.RestNow) {
-	if !r.adm.Admitted() || !r.adm.Genuine(env, from, disk) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
+	if !r.admission.Admitted() || !r.admission.Genuine(env, from, disk) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
 		return
 	}
 	r.leaderWas = 0 // its next beat is late, whatever the pace
-	if smr.Slot(r.core.last) == m.Slot && r.core.applied == r.core.last && r.rest.Follow(env, from, m, r.adm.Own()) {
+	if smr.Slot(r.core.last) == m.Slot && r.core.applied == r.core.last && r.rest.Follow(env, from, m, r.admission.Own()) {
 		r.leaderAt, r.hasLeader = env.Now, true
 		r.awaitLeader(env)
 	}
@@ -64,7 +64,7 @@ func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, di
 
 // onRested has a leader rest once all followers do.
 func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
-	if !r.led || !r.adm.Genuine(env, from, disk) || m.Ballot != r.core.term() || !r.idle(env.Now) {
+	if !r.led || !r.admission.Genuine(env, from, disk) || m.Ballot != r.core.term() || !r.idle(env.Now) {
 		return
 	}
 	if others := r.others(); slices.Contains(others, from) && r.rest.Agreed(from, m, others) {

@@ -88,7 +88,7 @@ func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[
 	}
 	st.hard.commit = min(max(st.hard.commit, st.prior.index), st.last())
 	r.core.hard, r.core.last = st.hard, st.last()
-	r.adm.Start(env, len(log) == 0 && !ok)
+	r.admission.Start(env, len(log) == 0 && !ok)
 	return st.prior.index, nil
 }
 
@@ -151,7 +151,7 @@ func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 // truncate forgets what the snapshot covers, but for a part that a replica that lags a little still
 // gets from the log.
 func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
-	upTo := uint64(r.lastSnapshot) - slack
+	upTo := uint64(r.state.HeldCut(r.transfers, r.lastSnapshot-smr.Slot(slack), r.cfg.LogBytes))
 	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
 	if rec, ok := r.core.log.compact(max(upTo, r.core.log.prior.index)); ok {
 		first = min(first, rec)
@@ -185,13 +185,13 @@ func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message
 		r.giveUpTransfer(to)
 		return true
 	}
-	r.outgoing.Begin(env, to, transfer, r.adm.Own(), 2*r.cfg.RoundTrip)
+	r.transfers.Begin(env, to, transfer, r.admission.Own(), 2*r.cfg.RoundTrip)
 	return true
 }
 
 // onTransferTimer goes on with what is to be sent of a snapshot.
 func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if r.outgoing.OnTimer(env, to, r.adm.Own(), 2*r.cfg.RoundTrip) {
+	if r.transfers.OnTimer(env, to, r.admission.Own(), 2*r.cfg.RoundTrip) {
 		r.giveUpTransfer(to)
 		r.core.flush(env)
 	}
@@ -199,14 +199,14 @@ func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID
 
 // giveUpTransfer has the library begin another one.
 func (r *replica) giveUpTransfer(to protocol.ID) {
-	delete(r.outgoing, to)
+	delete(r.transfers, to)
 	r.core.node.ReportSnapshot(uint64(to), raft.SnapshotFailure)
 }
 
 // continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
 func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	for _, id := range r.followers() {
-		o := r.outgoing[id]
+		o := r.transfers[id]
 		if o == nil {
 			continue
 		}
@@ -214,17 +214,17 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 			r.giveUpTransfer(id)
 			continue
 		}
-		o.Continue(env, id, r.adm.Own(), 2*r.cfg.RoundTrip)
+		o.Continue(env, id, r.admission.Own(), 2*r.cfg.RoundTrip)
 	}
 	r.core.flush(env)
 }
 
 func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted) {
-	if r.outgoing[from] == nil || !r.core.leads() || !r.adm.Genuine(env, from, disk) || r.stranger(from, disk) {
+	if r.transfers[from] == nil || !r.core.leads() || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}
 	r.heard[from] = env.Now
-	if r.outgoing.OnWanted(env, from, msg, r.adm.Own(), 2*r.cfg.RoundTrip) != nil {
+	if r.transfers.OnWanted(env, from, msg, r.admission.Own(), 2*r.cfg.RoundTrip) != nil {
 		r.core.node.ReportSnapshot(uint64(from), raft.SnapshotFinish)
 		r.core.flush(env)
 	}
@@ -232,7 +232,7 @@ func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, dis
 
 // onChunk collects a snapshot, and gives it to the library when it is whole.
 func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, c kit.SnapshotChunk) {
-	if !r.adm.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.adm.Genuine(env, from, disk) {
+	if !r.admission.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.admission.Genuine(env, from, disk) {
 		return
 	}
 	r.leaderAt, r.hasLeader = env.Now, true
@@ -258,7 +258,7 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk
 			return
 		}
 	}
-	r.adm.Send(env, from, answer) // after what was installed is durable
+	r.admission.Send(env, from, answer) // after what was installed is durable
 }
 
 // install replaces the state by the snapshot that has arrived.
@@ -271,7 +271,6 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bo
 		return false
 	}
 	r.lastSnapshot = r.arrived.Slot
-	r.adm.Changed(env)
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.admission.MembersChanged(env)
 	return true
 }

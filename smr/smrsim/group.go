@@ -1,6 +1,3 @@
-// Package smrsim has groups of replicas and their clients in the simulator, for tests, benchmarks
-// and measurements: a replica at each site of a place, a client at each site of its network, and
-// calls that are counted.
 package smrsim
 
 import (
@@ -89,7 +86,7 @@ func New(c Config) (*Group, error) {
 		sites = c.Place.Matrix.Sites()
 	}
 	for _, site := range sites {
-		if _, err := g.AddClient(site, nil); err != nil {
+		if err := g.addClient(site); err != nil {
 			return nil, err
 		}
 	}
@@ -112,17 +109,13 @@ func (g *Group) addReplica(id protocol.ID, site wan.Site) error {
 	})
 }
 
-// AddClient puts one more client in. adjust changes its configuration further; nil: nothing.
-func (g *Group) AddClient(site wan.Site, adjust func(*smr.ClientConfig)) (protocol.ID, error) {
+func (g *Group) addClient(site wan.Site) error {
 	id := g.config.FirstClient + protocol.ID(len(g.Clients))
 	g.Clients = append(g.Clients, id)
-	return id, g.Add(id, site, func() (protocol.Node[smr.Message], error) {
+	return g.Add(id, site, func() (protocol.Node[smr.Message], error) {
 		c := smr.ClientConfig{ID: id, Members: g.Members, RoundTrip: g.config.RoundTrip, Nearest: g.Nearest(site)}
 		if g.config.Client != nil {
 			g.config.Client(&c)
-		}
-		if adjust != nil {
-			adjust(&c)
 		}
 		return g.config.Protocol.NewClient(c)
 	})

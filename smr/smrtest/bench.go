@@ -11,9 +11,9 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Benchmark is the work of all nodes for one write, in one thread: three replicas, and a client that
-// keeps so many writes under way. Without a codec it is the protocol's own. write makes the nth
-// command.
+// Benchmark is the work of all nodes for one write, in one thread: three replicas, and a client
+// that keeps so many writes under way. Without a codec it is the protocol's own. write makes the
+// nth command.
 func Benchmark(b *testing.B, p smr.Protocol, roundTrip time.Duration, machine func() smr.StateMachine, write func(n int) []byte) {
 	for _, codec := range []bool{false, true} {
 		for _, pending := range []int{1, 100, 2000} {

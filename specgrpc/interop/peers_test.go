@@ -13,6 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -58,7 +61,7 @@ func (p *peer) lines(ctx context.Context, t *testing.T, command string) []string
 // dial connects a client that speculates.
 func (p *peer) dial(t *testing.T, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	t.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+p.addr, append(opts, insecurely(), specgrpc.WithMode(foresay.ModeOn))...)
+	cc, err := specgrpc.NewClient("passthrough:///"+p.addr, append(opts, insecurely(), specgrpc.WithMode(control.ModeOn))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,18 +73,18 @@ type mode struct {
 	name   string
 	guess  guess
 	wanted bool // the server's predictions are
-	sites  []foresay.SiteConfig
+	sites  []control.SiteConfig
 }
 
 func modes() []mode {
-	wanted := []foresay.SiteConfig{
+	wanted := []control.SiteConfig{
 		{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true},
 		{Name: kvpb.TestKV_Put_FullMethodName, ServerPredictions: true},
 		{Name: kvpb.TestKV_Append_FullMethodName, ServerPredictions: true},
 	}
 	// The client takes the server's word for what it stages; only a Registrar
 	// gives it.
-	staged := []foresay.SiteConfig{{Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged}}
+	staged := []control.SiteConfig{{Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged}}
 	return []mode{
 		{name: "no predictions"},
 		{name: "right", guess: right},
@@ -134,16 +137,16 @@ func (p *peer) compare(ctx context.Context, t *testing.T, script script, mode mo
 	cc := p.dial(t, specgrpc.WithSites(mode.sites...))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
-	var report *foresay.Report
+	var told *report.Report
 	out, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
 		s := &steps{client: client, seen: ref.seen, guess: mode.guess}
 		s.begin(ctx)
 		script.run(ctx, s)
 		return s.out.String(), nil
-	}, foresay.WithReport(func(r *foresay.Report) { report = r }))
+	}, foresay.WithReport(func(r *report.Report) { told = r }))
 	defer func() {
 		if t.Failed() {
-			_ = report.WriteText(t.Output())
+			_ = told.WriteText(t.Output())
 		}
 	}()
 	if err != nil {

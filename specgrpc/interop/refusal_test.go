@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -30,7 +32,7 @@ func TestRefusalBetweenRuns(t *testing.T) {
 			return status.Error(codes.Unimplemented, "unknown method")
 		}))
 	p := newPeer(t, addr, false)
-	cc := p.dial(t, specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Append_FullMethodName, ServerPredictions: true}))
+	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Append_FullMethodName, ServerPredictions: true}))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
 	got, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
@@ -108,7 +110,7 @@ func TestDeadlineAfterRefusal(t *testing.T) {
 	defer cancel()
 	s := newKV()
 	p := newPeer(t, servePlain(t, s), false)
-	cc := p.dial(t, specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}))
+	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
 	_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -163,9 +165,9 @@ func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 
 // runStoppedClient runs tasks that guess, each, what a read returns, and write it.
 func runStoppedClient(t *testing.T, addr string) {
-	cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
+	cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn),
 		specgrpc.WithLease(stoppedLease), specgrpc.WithMaxHalfOpen(2*stoppedTasks),
-		specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Put_FullMethodName, Effect: foresay.EffectStaged}))
+		specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Put_FullMethodName, Effect: control.EffectStaged}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -49,11 +52,11 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 	server := newPeer(t, addr, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	wanted := foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}
+	wanted := control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}
 	tests := []struct {
 		name   string
 		guess  guess
-		sites  []foresay.SiteConfig
+		sites  []control.SiteConfig
 		key    string
 		follow int // calls that take their key from the one before
 		value  string
@@ -65,7 +68,7 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 		{"wrong", wrong, nil, "gate", 1, "two", []string{
 			"get gate", "speculative get one (a wrong guess)", "aborted one (a wrong guess)", "get one",
 		}},
-		{"the server's", nil, []foresay.SiteConfig{wanted}, "two", 0, "three", []string{"predicted get two"}},
+		{"the server's", nil, []control.SiteConfig{wanted}, "two", 0, "three", []string{"predicted get two"}},
 	}
 	t.Run("ends", func(t *testing.T) { server.ends(ctx, t) })
 	for _, test := range tests {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
@@ -89,7 +91,7 @@ func newTxn(ctx context.Context, c *Client) *txn {
 // begin begins an attempt.
 func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
-	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: foresay.InTask(ctx), began: time.Now(), priority: t.priority,
+	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: driver.InTask(ctx), began: time.Now(), priority: t.priority,
 		reads: &reads{}}
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/store"
 )
 
 // Client makes transactions. Its methods may be called concurrently.
 type Client struct {
 	cfg     Config
-	read    *foresay.Site // what speculates
-	commit  *foresay.Site
+	read    *control.Site // what speculates
+	commit  *control.Site
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
@@ -36,15 +36,15 @@ func New(cfg Config) (*Client, error) {
 	cfg.Limits.Depth = cmp.Or(cfg.Limits.Depth, store.MaxAccesses)
 	c := &Client{cfg: cfg}
 	c.name = fmt.Sprintf("store@%p", c)
-	mode := foresay.ModeOn
+	mode := control.ModeOn
 	if cfg.Mode == Off || cfg.Mode == GRPC {
-		mode = foresay.ModeOff
+		mode = control.ModeOff
 	}
 	var err error
-	if c.read, err = foresay.NewSite(foresay.SiteConfig{Name: "store.Read", Mode: mode, Effect: foresay.EffectNone}); err != nil {
+	if c.read, err = control.NewSite(control.SiteConfig{Name: "store.Read", Mode: mode, Effect: control.EffectNone}); err != nil {
 		return nil, err
 	}
-	c.commit, err = foresay.NewSite(foresay.SiteConfig{Name: "store.Commit", Mode: foresay.ModeOff, Effect: foresay.EffectImmediate})
+	c.commit, err = control.NewSite(control.SiteConfig{Name: "store.Commit", Mode: control.ModeOff, Effect: control.EffectImmediate})
 	return c, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
@@ -13,10 +15,10 @@ import (
 // effect like others: it leaves when all that the code did before is known to be right, and is not
 // sent again when the code runs again.
 func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision {
-	if !foresay.InTask(ctx) {
+	if !driver.InTask(ctx) {
 		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
 	}
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
 	})
 	d, ok := v.(Decision)
@@ -61,8 +63,8 @@ type committing struct {
 	writes   []store.Write
 }
 
-// Start implements foresay.Transport.
-func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
+// Start implements driver.Transport.
+func (c *committing) Start(ctx context.Context, a *driver.Attempt) {
 	c.client.stats.attempts.Add(1)
 	start := time.Now()
 	go func() {
@@ -73,13 +75,13 @@ func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
 	}()
 }
 
-// Equal implements foresay.Transport.
+// Equal implements driver.Transport.
 func (c *committing) Equal(_, _ any) bool { return false }
 
-// Same implements foresay.Transport.
+// Same implements driver.Transport.
 func (c *committing) Same(_, _ any) bool { return false }
 
-// Accept implements foresay.Transport.
+// Accept implements driver.Transport.
 func (c *committing) Accept(any) (any, bool) { return nil, false }
 
 // Resolve asks again for the outcome of a transaction that was unknown or blocked. nil: it is

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/nearest"
 )
 
@@ -64,7 +64,7 @@ type Config struct {
 	QuorumAfter time.Duration
 	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a
 	// transaction may read.
-	Limits foresay.Limits
+	Limits control.Limits
 	// Attempted gets each attempt that came to an outcome, for figures: of those in a task of the
 	// application's own, the commits that were sent. It may be called concurrently, and must not
 	// wait. nil: nobody.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay/store"
 )
 
@@ -15,8 +16,8 @@ type reading struct {
 	key store.Key
 }
 
-// Start implements foresay.Transport.
-func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
+// Start implements driver.Transport.
+func (r *reading) Start(ctx context.Context, a *driver.Attempt) {
 	// else nobody goes on before the actual answer, and no commit is sent that would bring it
 	if r.validation != nil && a.MayPredict() {
 		go r.validate(ctx, a)
@@ -26,7 +27,7 @@ func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
 }
 
 // quorum reads from a quorum, whose first answer is the prediction.
-func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
+func (r *reading) quorum(ctx context.Context, a *driver.Attempt) {
 	read := r.trace.read(r.key)
 	r.reads.ask(r.key, 1)
 	var guess atomic.Pointer[store.Value]
@@ -49,7 +50,7 @@ func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 
 // validate reads from the nearest site. Whether that was right is for the commit to say or, if that
 // is long in coming, for a quorum.
-func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
+func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	v := r.validation
 	if v.isLate() {
 		r.quorum(ctx, a)
@@ -118,17 +119,17 @@ func (r *reading) nearest(ctx context.Context) (Answer, error) {
 // attempt.
 const seedSite = "refusal"
 
-// Equal implements foresay.Transport: a prediction is right when the version is.
+// Equal implements driver.Transport: a prediction is right when the version is.
 func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }
 
-// Same implements foresay.Transport.
+// Same implements driver.Transport.
 func (r *reading) Same(a, b any) bool {
 	v, ok := a.(store.Value)
 	w, ok2 := b.(store.Value)
 	return ok && ok2 && v.Version == w.Version
 }
 
-// Accept implements foresay.Transport. Values are not changed by anybody, so they need no copy.
+// Accept implements driver.Transport. Values are not changed by anybody, so they need no copy.
 func (r *reading) Accept(v any) (any, bool) {
 	value, ok := v.(store.Value)
 	return value, ok

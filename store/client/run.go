@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
@@ -97,7 +99,7 @@ func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads;
 // it writes nothing then. Only what ended its reads is an error.
 func play[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
-	tx := &Tx{attempt: a, lane: func() any { return foresay.Lane(ctx) }}
+	tx := &Tx{attempt: a, lane: func() any { return driver.Lane(ctx) }}
 	a.watch.note(tx)
 	returned := false
 	defer func() {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/foresay/foresay/driver"
+
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
@@ -34,7 +36,7 @@ type Tx struct {
 // better than to return it.
 func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	k := store.Key(key)
-	lane := foresay.Lane(ctx)
+	lane := driver.Lane(ctx)
 	other := lane != tx.lane()
 	v, known, others, err := tx.find(lane, other, k)
 	if err == nil && !known {
@@ -156,7 +158,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 	c := a.client
 	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the
 	// same answers when it runs again.
-	if !foresay.InTask(ctx) {
+	if !driver.InTask(ctx) {
 		read := a.trace.read(key)
 		a.reads.ask(key, 1)
 		answer, err := c.cfg.Backend.Read(ctx, key, a.priority, read.first)
@@ -166,7 +168,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 		}
 		return answer.Value, err
 	}
-	v, err := foresay.Perform(ctx, &foresay.Operation{
+	v, err := driver.Perform(ctx, &driver.Operation{
 		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{a, key},
 	})
 	if err != nil {

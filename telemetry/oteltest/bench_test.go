@@ -22,6 +22,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
 )
@@ -52,7 +53,7 @@ func BenchmarkTask(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		ctx    context.Context
-		tracer foresay.Tracer
+		tracer control.Tracer
 	}{
 		{"untraced", b.Context(), nil},
 		{"parent-not-recorded", below, telemetry.NewTracer(never)},
@@ -60,11 +61,11 @@ func BenchmarkTask(b *testing.B) {
 		{"sampled", b.Context(), telemetry.NewTracer(always)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			control, err := foresay.NewControl(foresay.ControlConfig{Recent: -1, Tracer: c.tracer})
+			ctl, err := control.New(control.Config{Recent: -1, Tracer: c.tracer})
 			if err != nil {
 				b.Fatal(err)
 			}
-			ctx := control.Context(c.ctx)
+			ctx := ctl.Context(c.ctx)
 			b.ReportAllocs()
 			for b.Loop() {
 				_, _ = foresay.Do(ctx, func(context.Context) (int, error) { return 0, nil })
@@ -77,7 +78,7 @@ func BenchmarkTask(b *testing.B) {
 // prediction of the first.
 type stack struct {
 	client  kvpb.TestKVClient
-	control *foresay.Control
+	control *control.Control
 	tracer  trace.Tracer // of the program's own spans, if it has some
 	keys    [2]string
 	values  [2]*kvpb.GetResponse
@@ -100,7 +101,7 @@ func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
 	b.Helper()
 	traces := provider(b, sdktrace.TraceIDRatioBased(0.01))
 	options := []otelgrpc.Option{otelgrpc.WithTracerProvider(traces), otelgrpc.WithMeterProvider(sdkmetric.NewMeterProvider())}
-	cfg := foresay.ControlConfig{Recent: -1}
+	cfg := control.Config{Recent: -1}
 	var client, server stats.Handler
 	if traced {
 		client, server = otelgrpc.NewClientHandler(options...), otelgrpc.NewServerHandler(options...)
@@ -111,17 +112,17 @@ func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
 			client, server = telemetry.ClientHandler(client), telemetry.ServerHandler(server)
 		}
 	}
-	control, err := foresay.NewControl(cfg)
+	ctl, err := control.New(cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
 	if telemetered {
 		reader := sdkmetric.NewManualReader()
-		if _, err := telemetry.Register(control, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("bench")); err != nil {
+		if _, err := telemetry.Register(ctl, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("bench")); err != nil {
 			b.Fatal(err)
 		}
 	}
-	s := &stack{client: connected(b, control, client, server), control: control}
+	s := &stack{client: connected(b, ctl, client, server), control: ctl}
 	if traced {
 		s.tracer = traces.Tracer("bench")
 	}
@@ -133,14 +134,14 @@ func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
 }
 
 // connected returns a client of a server over the loopback interface.
-func connected(b *testing.B, control *foresay.Control, client, server stats.Handler) kvpb.TestKVClient {
+func connected(b *testing.B, ctl *control.Control, client, server stats.Handler) kvpb.TestKVClient {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	var opts []grpc.ServerOption
-	dial := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(control), specgrpc.WithMode(foresay.ModeOn)}
+	dial := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeOn)}
 	if client != nil {
 		opts, dial = append(opts, grpc.StatsHandler(server)), append(dial, grpc.WithStatsHandler(client))
 	}

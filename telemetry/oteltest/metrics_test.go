@@ -19,13 +19,14 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/telemetry"
 )
 
 // metrics is a control whose metrics the Prometheus exporter shows.
 type metrics struct {
 	*testing.T
-	control  *foresay.Control
+	control  *control.Control
 	registry *prom.Registry
 	provider metric.MeterProvider
 	meter    metric.Meter
@@ -45,7 +46,7 @@ func newMetrics(t *testing.T) *metrics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.control, err = foresay.NewControl(foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){requests}})
+	m.control, err = control.New(control.Config{OnRequest: []func(*control.RequestRecord){requests}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestConnections(t *testing.T) {
 		observed := []string{"foresay_calls_total", "foresay_site_mode", "foresay_predictions_total"}
 		m.request(chain(kvpb.NewTestKVClient(a), "", "one", "two"))
 		m.request(chain(kvpb.NewTestKVClient(b), "", "one", "two"))
-		if err := m.control.SetMode(kvpb.TestKV_Get_FullMethodName, foresay.ModeOff, 0); err != nil {
+		if err := m.control.SetMode(kvpb.TestKV_Get_FullMethodName, control.ModeOff, 0); err != nil {
 			t.Error(err)
 		}
 		both := []string{
@@ -262,7 +263,7 @@ func TestBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for ms := 10; ms <= 26; ms++ {
-			requests(&foresay.RequestRecord{Name: "page", Duration: time.Duration(ms) * time.Millisecond})
+			requests(&control.RequestRecord{Name: "page", Duration: time.Duration(ms) * time.Millisecond})
 		}
 		families, err := registry.Gather()
 		if err != nil {
@@ -301,13 +302,13 @@ func TestArms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := func(start, end, saved time.Duration) foresay.TaskRecord {
-		return foresay.TaskRecord{Start: start * time.Millisecond, End: end * time.Millisecond, Saved: saved * time.Millisecond}
+	task := func(start, end, saved time.Duration) control.TaskRecord {
+		return control.TaskRecord{Start: start * time.Millisecond, End: end * time.Millisecond, Saved: saved * time.Millisecond}
 	}
-	for _, r := range []foresay.RequestRecord{
-		{Name: "page", Duration: 100 * time.Millisecond, Arm: foresay.ArmOff},
-		{Name: "page", Duration: 60 * time.Millisecond, Arm: foresay.ArmOn, Tasks: []foresay.TaskRecord{task(30, 60, 40), task(0, 20, 10), task(10, 15, 3)}},
-		{Name: "list", Duration: 10 * time.Millisecond, Tasks: []foresay.TaskRecord{task(0, 10, -2)}},
+	for _, r := range []control.RequestRecord{
+		{Name: "page", Duration: 100 * time.Millisecond, Arm: control.ArmOff},
+		{Name: "page", Duration: 60 * time.Millisecond, Arm: control.ArmOn, Tasks: []control.TaskRecord{task(30, 60, 40), task(0, 20, 10), task(10, 15, 3)}},
+		{Name: "list", Duration: 10 * time.Millisecond, Tasks: []control.TaskRecord{task(0, 10, -2)}},
 	} {
 		requests(&r)
 	}
@@ -336,7 +337,7 @@ func TestManyKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 1100 {
-		requests(&foresay.RequestRecord{Name: fmt.Sprint("request ", i)})
+		requests(&control.RequestRecord{Name: fmt.Sprint("request ", i)})
 	}
 	lines := m.only("foresay_request_duration_seconds")
 	if got, want := len(lines), 1001; got != want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
 )
@@ -44,7 +45,7 @@ func TestServerMetrics(t *testing.T) {
 			<-done
 		})
 		slow := w.dial(w.serve("a", kv{slow: "one"}))
-		behind, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), append(w.bare(), specgrpc.WithMode(foresay.ModeOn))...)
+		behind, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), append(w.bare(), specgrpc.WithMode(control.ModeOn))...)
 		if err != nil {
 			w.Fatal(err)
 		}

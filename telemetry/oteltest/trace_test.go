@@ -13,6 +13,8 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
 )
@@ -259,15 +261,15 @@ caller 0-10
 func TestManySpans(t *testing.T) {
 	inWorld(t, func(w *world) {
 		follow := telemetry.NewTracer(w.provider).Task(w.Context(), "page")
-		report := &foresay.Report{Start: time.Now(), Outcome: "confirmed", Runs: []foresay.RunReport{{ID: 1, State: "confirmed"}}}
-		follow.Run(w.Context(), report.Runs[0])
+		told := &report.Report{Start: time.Now(), Outcome: "confirmed", Runs: []report.Run{{ID: 1, State: "confirmed"}}}
+		follow.Run(w.Context(), told.Runs[0])
 		for id := 1; id <= 1000; id++ {
-			call := foresay.CallReport{ID: id, Site: "/a/b", Match: 0}
-			report.Calls = append(report.Calls, call)
-			report.Runs[0].Steps = append(report.Runs[0].Steps, foresay.StepReport{Call: id})
-			follow.Attempt(w.Context(), call, report.Runs[0], id-1, id > 1)
+			call := report.Call{ID: id, Site: "/a/b", Match: 0}
+			told.Calls = append(told.Calls, call)
+			told.Runs[0].Steps = append(told.Runs[0].Steps, report.Step{Call: id})
+			follow.Attempt(w.Context(), call, told.Runs[0], id-1, id > 1)
 		}
-		follow.Ended(report)
+		follow.Ended(told)
 		task := w.spans.Ended()[len(w.spans.Ended())-1]
 		left := int64(0)
 		for _, kv := range task.Attributes() {
@@ -305,7 +307,7 @@ task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
 // TestShadow: what runs in shadow mode leaves calls that say so, and no errors.
 func TestShadow(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: foresay.ModeShadow, Share: 1}))
+		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeShadow, Share: 1}))
 		run(w, chain(c, "", "one", "two"))
 		wantTree(w, `
 caller 0-20

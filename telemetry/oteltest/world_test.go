@@ -25,6 +25,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/telemetry"
 	"github.com/foresay/foresay/wan"
@@ -41,7 +42,7 @@ type world struct {
 	net      *shape.Network
 	spans    *tracetest.SpanRecorder
 	provider *sdktrace.TracerProvider
-	control  *foresay.Control
+	control  *control.Control
 	start    time.Time
 	neverEnd int // spans that gRPC ends for nobody
 }
@@ -57,9 +58,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 	})
 }
 
-func (w *world) newControl() *foresay.Control {
+func (w *world) newControl() *control.Control {
 	w.Helper()
-	c, err := foresay.NewControl(foresay.ControlConfig{Tracer: telemetry.NewTracer(w.provider), Recent: -1})
+	c, err := control.New(control.Config{Tracer: telemetry.NewTracer(w.provider), Recent: -1})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func (w *world) dialConn(addr string, opts ...grpc.DialOption) *specgrpc.ClientC
 // dialWith connects with nothing but these options.
 func (w *world) dialWith(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
-	opts = append(append(w.bare(), specgrpc.WithControl(w.control), specgrpc.WithMode(foresay.ModeOn)), opts...)
+	opts = append(append(w.bare(), specgrpc.WithControl(w.control), specgrpc.WithMode(control.ModeOn)), opts...)
 	cc, err := specgrpc.NewClient("passthrough:///"+addr, opts...)
 	if err != nil {
 		w.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
@@ -96,9 +98,9 @@ func main() {
 
 	interests := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10_000)
 	popular := predict.LastValue(func(r *demov1.GetAIRequest) string { return strings.Join(r.GetInterests(), ",") }, 10_000)
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []foresay.Predictor{interests}},
-		foresay.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []foresay.Predictor{popular}}))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
+		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []control.Predictor{interests}},
+		control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []control.Predictor{popular}}))
 	must(err)
 	defer conn.Close()
 	for range 3 {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/dash"
 	"github.com/foresay/foresay/internal/cli"
 	"github.com/foresay/foresay/internal/cli/command"
@@ -129,7 +129,7 @@ func TestDash(t *testing.T) {
 	if code, text := post(t, page.address+"s/0/kill", `{"killed": true}`); code != http.StatusNoContent {
 		t.Errorf("kill: %d %s", code, text)
 	}
-	until(t, page.address, "status", func(s foresay.Status) bool { return s.Killed })
+	until(t, page.address, "status", func(s control.Status) bool { return s.Killed })
 	for _, r := range []*running{page, demo} {
 		if code := r.stop(); code != 0 {
 			t.Errorf("interrupted: exit code %d: %s", code, r.err)
@@ -139,11 +139,11 @@ func TestDash(t *testing.T) {
 
 // TestDashToken checks what is sent to the services, and that --read-only keeps it.
 func TestDashToken(t *testing.T) {
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := httptest.NewServer(dash.Handler(dash.Config{Control: control, Authorize: func(r *http.Request) error {
+	service := httptest.NewServer(dash.Handler(dash.Config{Control: ctl, Authorize: func(r *http.Request) error {
 		if r.Header.Get("Authorization") != "Bearer sesame" || r.Header.Get("X-Tenant") != "a: b" {
 			return http.ErrNoCookie
 		}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/cli"
 	"github.com/foresay/foresay/observe"
 )
@@ -27,20 +27,20 @@ func aReport(t *testing.T) *observe.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	control, err := foresay.NewControl(foresay.ControlConfig{})
+	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		collector.Record(&foresay.RequestRecord{
+		collector.Record(&control.RequestRecord{
 			Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * time.Millisecond,
-			Calls: []foresay.CallRecord{
-				{Site: "/shop.Users/Get", Effect: foresay.EffectNone, End: 10 * time.Millisecond, Guessed: true, Right: i > 0},
-				{Site: "/shop.Prices/List", Effect: foresay.EffectNone, Start: 10 * time.Millisecond, End: 30 * time.Millisecond},
+			Calls: []control.CallRecord{
+				{Site: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Right: i > 0},
+				{Site: "/shop.Prices/List", Effect: control.EffectNone, Start: 10 * time.Millisecond, End: 30 * time.Millisecond},
 			},
 		})
 	}
-	return collector.Report(control)
+	return collector.Report(ctl)
 }
 
 func run(ctx context.Context, in io.Reader, args ...string) (code int, out, errs string) {

@@ -178,6 +178,11 @@ func namesBugs() []plant.Bug {
 				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
 			},
 		},
+		{ // a lane reads anew before it has made what had happened there
+			Name: "readAhead", Test: "TestNewReadBeforeWhatHappened",
+			Old: "\treturn c.hasty && c.send == unsent",
+			New: "\treturn !MUTANT && c.hasty && c.send == unsent",
+		},
 		{ // an answer counts as spent although a replay may come
 			Name: "spendEarly", Test: "TestProgramsNotice/deterministic/0",
 			Old: "\tif r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",

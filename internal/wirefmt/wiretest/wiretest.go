@@ -23,10 +23,10 @@ const Golden = "testdata/wire.golden"
 //
 //   - a sample is what it was when it has been encoded and decoded;
 //   - nothing that is cut off is decoded, nothing that is no message encoded;
-//   - a message has one form: bytes that differ a little from a sample's are refused, or they are all
-//     that the message they stand for can be written as, so that a signature covers it;
-//   - the bytes are those of the package's file [Golden], so that a review shows when a layout changes.
-//     FORESAY_UPDATE=1 writes that file.
+//   - a message has one form: bytes that differ a little from a sample's are refused, or they are
+//     all that the message they stand for can be written as, so that a signature covers it;
+//   - the bytes are those of the package's file [Golden], so that a review shows when a layout
+//     changes. FORESAY_UPDATE=1 writes that file.
 //
 // The options say how samples are compared.
 func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M, options ...cmp.Option) {

@@ -1,25 +1,3 @@
-// Package talk plays scenarios of replicated protocols that are written as text, and writes down what
-// replicas and clients say to each other. Package transcript says how they are written. Replicas are
-// 1, 2, ... and clients c1, c2, ..., each beside a replica. Commands of clients are
-// x=1, which sets x, and x, which reads it. The family's own commands are
-//
-//	begin replicas=5 clients=2 apart leader=1 rtt=20ms told=100ms disk=1ms settle=2s
-//	                      makes the group: three replicas and a client, 20 ms apart but told that it
-//	                      may be 100, so that they are patient, on disks that take no time, with
-//	                      nobody who is to lead first, after 2 s; or as is said. With apart, clients
-//	                      are at sites of their own
-//	call c1 x=1           has a client make a call; with a further word durable, it waits only until the
-//	                      position is fixed
-//	call c1 remove 3      has the members changed
-//	state                 tells how the replicas are that are up, and what they hold
-//
-// Not shown are what disks tell each other (Hello, Welcome), and what measures the network (Ping,
-// Pong). What can be expected is
-//
-//	answered              all calls are
-//	leader 2              all replicas that are up follow 2, and it leads
-//	x=1                   all replicas that are up hold that
-//	equal                 all of them have applied the same
 package talk
 
 import (
@@ -48,9 +26,12 @@ import (
 // Play plays a protocol's scenarios, those of testdata/scenarios. format writes values of the
 // protocol's own as text; nil: there are none.
 func Play(t *testing.T, p smr.Protocol, format msgtext.Format) {
-	transcript.Play(t, "testdata/scenarios", func() transcript.Family[smr.Message] {
-		return &talk{protocol: p, own: format, machines: map[protocol.ID]*words{}}
-	})
+	transcript.Play(t, "testdata/scenarios", func() transcript.Family[smr.Message] { return New(p, format) })
+}
+
+// New returns a protocol's groups, for a scenario of its own.
+func New(p smr.Protocol, format msgtext.Format) transcript.Family[smr.Message] {
+	return &talk{protocol: p, own: format, machines: map[protocol.ID]*words{}}
 }
 
 // talk is a group in a scenario.
@@ -222,6 +203,12 @@ func (t *talk) Expect(args []string) error {
 		if n := t.Unanswered(); n > 0 {
 			return fmt.Errorf("%d calls have no answer", n)
 		}
+	case what == "answered-by" && len(args) == 2:
+		id, err := t.script.ID(args[1])
+		if err == nil && t.Waiting(id, uint64(t.Calls(id))) {
+			err = fmt.Errorf("%s waits for an answer", args[1])
+		}
+		return err
 	case what == "leader" && len(args) == 2:
 		for _, s := range all {
 			if t.Name(s.Leader) != args[1] {

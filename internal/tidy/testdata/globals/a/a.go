@@ -26,6 +26,10 @@ var (
 	x, y  = 1, 2
 )
 
+var ErrLost = other.ErrLost
+
+var ErrOther = other.ErrLost
+
 var errLike = other.New("not an error")
 
 var version string //tidy:ok to show that a waiver works

@@ -1,0 +1,107 @@
+package control
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/report"
+)
+
+// The engine's side of the package: what the engine asks of sites, Controls and requests, and what
+// it tells them. These are methods of types without a name outside, so that the documentation shows
+// an operator what is an operator's.
+type (
+	engineSite    Site
+	engineControl Control
+	engineRequest Request
+)
+
+// Engine returns the site as the engine sees it. It is for the engine alone.
+func (s *Site) Engine() *engineSite { return (*engineSite)(s) }
+
+// Engine returns the Control as the engine sees it. It is for the engine alone.
+func (c *Control) Engine() *engineControl { return (*engineControl)(c) }
+
+// Engine returns the request as the engine sees it. It is for the engine alone. Of no request it
+// returns nil, on which only Waits may be called.
+func (r *Request) Engine() *engineRequest { return (*engineRequest)(r) }
+
+// Config returns the site's configuration, which must not be changed.
+func (e *engineSite) Config() *SiteConfig { return &e.cfg }
+
+// Counts returns the counters, to be counted up.
+func (e *engineSite) Counts() *siteCounters { return &e.stats }
+
+// Floor returns the least time that the site's calls took lately.
+func (e *engineSite) Floor() *floor { return &e.floor }
+
+// Offers returns whether the site's servers predict.
+func (e *engineSite) Offers() *offers { return &e.offers }
+
+// Repeats returns what was answered last to the same request of the same caller.
+func (e *engineSite) Repeats() *repeats { return &e.repeats }
+
+// Shared returns what was answered last to the same request, whoever asked.
+func (e *engineSite) Shared() *repeats { return &e.shared }
+
+// Local reports whether what is called is a part of the program.
+func (e *engineSite) Local() bool { return e.local }
+
+// Limited notes that a limit was met.
+func (e *engineSite) Limited(by Limit) {
+	e.stats.Limited.Add(1)
+	e.stats.Limit.Store(&by)
+}
+
+// Guesses reports whether the site takes predictions, be it for some requests only.
+func (e *engineSite) Guesses() bool {
+	if e.killed || e.control != nil && e.control.killed.Load() {
+		return false
+	}
+	return e.board.now.Load().mode > ModeObserve && !e.trip.holds()
+}
+
+// Off reports whether the site neither makes nor learns predictions.
+func (e *engineSite) Off() bool {
+	return e.board.now.Load().mode == ModeOff || e.killed || e.control != nil && e.control.killed.Load()
+}
+
+// GoesOn notes that a call, which a request or none is for, has predictions to go on with.
+func (e *engineSite) GoesOn(r *Request) {
+	e.trip.probe()
+	if r != nil && !r.compared && e.board.now.Load().mode == ModeOn {
+		r.always.Store(true)
+	}
+}
+
+// Due returns the site's Control if it is time for that to judge its sites, and nil otherwise.
+func (e *engineSite) Due() *Control {
+	if e.control != nil && e.control.due() {
+		return e.control
+	}
+	return nil
+}
+
+// Judge looks at all sites, if it is time. It is called when something happened that may change
+// what they are worth.
+func (e *engineControl) Judge() { (*Control)(e).judge() }
+
+// Tracer returns what follows the Control's tasks, or nil.
+func (e *engineControl) Tracer() Tracer { return e.cfg.Tracer }
+
+// MayRecord reports whether the next task may be recorded.
+func (e *engineControl) MayRecord() bool { return e.recent.due() }
+
+// Records reports whether a task that begins now is to be recorded.
+func (e *engineControl) Records() bool { return e.recent.wants() }
+
+// Keep keeps the report of a task that was to be recorded.
+func (e *engineControl) Keep(r *report.Report) { e.recent.add(r) }
+
+// Ahead notes that so many runs more, or fewer, have gone on with predictions.
+func (e *engineControl) Ahead(runs int64) { e.runs.Add(runs) }
+
+// Name returns the name of the kind of request.
+func (e *engineRequest) Name() string { return e.name }
+
+// Start returns when the request began.
+func (e *engineRequest) Start() time.Time { return e.start }

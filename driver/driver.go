@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"context"
+
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/engine"
+)
+
+// What a transport describes, and what the engine gives it to carry.
+type (
+	// Operation is one remote call as a transport describes it to the engine.
+	Operation = engine.Operation
+	// Attempt is one try at carrying out a call, as its transport sees it.
+	Attempt = engine.Attempt
+)
+
+// What a transport implements: Transport at least.
+type (
+	// Transport carries an Operation's attempts.
+	Transport = engine.Transport
+	// BlockingTransport is a Transport whose Start returns when the attempt has ended.
+	BlockingTransport = engine.BlockingTransport
+	// Adopter is a Transport that need not copy predictions that nobody changes.
+	Adopter = engine.Adopter
+	// Asker is a Transport that tells predictors on whose behalf a call is made.
+	Asker = engine.Asker
+	// Comparer is a Transport that says more about which of its calls are the same.
+	Comparer = engine.Comparer
+	// Digester is a Transport that can tell requests and responses apart by a number.
+	Digester = engine.Digester
+	// Ender is a Transport whose calls fail in a way of their own if their context ends.
+	Ender = engine.Ender
+	// Keeper is a Transport that has to make the Operation its own before it is carried out.
+	Keeper = engine.Keeper
+	// PublicDigester is a Digester that can tell requests apart whoever makes them.
+	PublicDigester = engine.PublicDigester
+	// Releaser is a Transport that can let go of what only its attempts need.
+	Releaser = engine.Releaser
+)
+
+// Perform makes a call as a transport describes it, for the run that ctx belongs to: it returns a
+// predicted response at once if there is one, and the actual result otherwise. The value is shared
+// by runs and must not be changed. Without a run in ctx it panics: see InTask. The error is the
+// transport's own, foresay.ErrMisspeculated, foresay.ErrDiverged, or an error that wraps ctx's if
+// ctx ended while the code waited.
+func Perform(ctx context.Context, op *Operation) (any, error) { return engine.Perform(ctx, op) }
+
+// Watched is a call of plain code that is observed. The zero value is ready, and is so again after
+// Done.
+type Watched = engine.Watched
+
+// A Handler is a server's handling of one call, as a task whose caller may be speculative.
+type (
+	Handler       = engine.Handler
+	HandlerConfig = engine.HandlerConfig
+)
+
+// NewHandler returns a handler that has not begun. ctx is the call's.
+func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler { return engine.NewHandler(ctx, cfg) }
+
+// BarrierBefore is foresay.Barrier for a transport, which has something to do that cannot be done
+// on a guess: its kind and name tell reports what the code waits for.
+func BarrierBefore(ctx context.Context, kind control.WaitKind, name string) error {
+	return engine.BarrierBefore(ctx, kind, name)
+}
+
+// InTask reports whether ctx belongs to a run of a task, so that calls made with it may be
+// predicted, held and replayed.
+func InTask(ctx context.Context) bool { return engine.InTask(ctx) }
+
+// Lane returns a value that is the same for all code of one goroutine of a run, and another one for
+// every other goroutine; nil outside of a task. A library that keeps what it computed can tell by
+// it whether others would use a value on whose guesses they do not stand: they must wait, with
+// foresay.Barrier, before.
+func Lane(ctx context.Context) any { return engine.Lane(ctx) }
+
+// OwnKey reports whether a key of context values is the engine's own: what is under it is no part
+// of what a call sends.
+func OwnKey(key any) bool { return engine.OwnKey(key) }
+
+// Sameness is what is known of whether two things are the same.
+type Sameness = engine.Sameness
+
+// The kinds of Sameness, by what they rule out: of several, the highest counts.
+const (
+	Same = engine.Same
+	// PerhapsSame: they cannot be compared, such as two pointers to what others may change.
+	PerhapsSame = engine.PerhapsSame
+	Different   = engine.Different
+)
+
+// CompareValues compares two values by what they hold. What they point to is not looked at, since
+// others may change it: two pointers are one and the same, or perhaps the same.
+func CompareValues(a, b any) Sameness { return engine.CompareValues(a, b) }
+
+// CompareContextValues is CompareValues for what two contexts hold under one key: spans of tracing
+// libraries are the same, see IsSpan.
+func CompareContextValues(a, b any) Sameness { return engine.CompareContextValues(a, b) }
+
+// IsSpan reports whether a context's value is a span of a tracing library. Each run of a function
+// may have its own; it is sent only in control.TracingMetadata.
+func IsSpan(v any) bool { return engine.IsSpan(v) }

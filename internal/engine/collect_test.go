@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/foresay/foresay/control"
+)
+
+// comparing counts comparisons of predictions.
+type comparing struct {
+	instant
+	comparisons int
+}
+
+func (f *comparing) Same(a, b any) bool  { f.comparisons++; return a == b }
+func (f *comparing) Equal(p, a any) bool { f.comparisons++; return p == a }
+
+// telling has digests besides: some are shared by two values, and some values have none.
+type telling struct{ *comparing }
+
+func (f telling) RequestDigest(context.Context) uint64 { return 1 }
+
+func (f telling) ResponseDigest(v any) (digest uint64, ok bool) {
+	n := v.(int)
+	return uint64(n - n%10%2), n%1000 != 77
+}
+
+// TestManyPredictions: what many predictions of a call cost grows as their number, not as its
+// square. Of equal ones each is kept once, if digests tell.
+func TestManyPredictions(t *testing.T) {
+	const n = 10_000
+	var many []any
+	for i := range n {
+		many = append(many, i, i)
+	}
+	many = append(many, many[n:n+100]...) // some come again, much later
+	actual := any(n - 1)
+	plain, digested := &comparing{instant: instant{actual}}, &comparing{instant: instant{actual}}
+	for name, tt := range map[string]struct {
+		transport Transport
+		counts    *comparing
+		most      int // predictions kept
+	}{
+		"no digests": {plain, plain, n + 100},
+		"digests":    {telling{digested}, digested, n},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+			op := &Operation{Site: site, Identity: "x", CanSpeculate: true, Transport: tt.transport}
+			if kept := len(op.collect(Predicting(t.Context(), many...))); kept < n || kept > tt.most {
+				t.Errorf("%d predictions are kept, want %d to %d", kept, n, tt.most)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				tt.counts.comparisons = 0
+				v, err := Do(t.Context(), func(ctx context.Context) (any, error) {
+					return Perform(Predicting(ctx, many...), op)
+				})
+				if v != actual || err != nil {
+					t.Errorf("got %v, %v", v, err)
+				}
+			})
+			if most := 2 * (fewPredictions + 2) * n; tt.counts.comparisons > most {
+				t.Errorf("%d comparisons of %d predictions, want at most %d", tt.counts.comparisons, n, most)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestAllMembersPanic: a combination of which no member returns ends with their panic.
+func TestAllMembersPanic(t *testing.T) {
+	combine := map[string]func(ctx context.Context, fs ...*Future[int]) error{
+		"All": func(ctx context.Context, fs ...*Future[int]) error { _, err := All(fs...).Wait(ctx); return err },
+		"Any": func(ctx context.Context, fs ...*Future[int]) error { _, err := Any(fs...).Wait(ctx); return err },
+		"Quorum": func(ctx context.Context, fs ...*Future[int]) error {
+			_, err := Quorum(2, nil, fs...).Wait(ctx)
+			return err
+		},
+	}
+	boom := func(ctx context.Context) *Future[int] {
+		return Go(ctx, func(context.Context) (int, error) { panic("boom") })
+	}
+	for name, wait := range combine {
+		for _, inTask := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/inTask=%v", name, inTask), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					defer func() {
+						if p, ok := recover().(*PanicError); !ok || p.Value != "boom" {
+							t.Errorf("Wait panicked with %v; want boom", p)
+						}
+					}()
+					program := func(ctx context.Context) (int, error) { return 0, wait(ctx, boom(ctx), boom(ctx)) }
+					var err error
+					if inTask {
+						_, err = Do(t.Context(), program)
+					} else {
+						_, err = program(t.Context())
+					}
+					t.Errorf("Wait returned %v; want a panic", err)
+				})
+			})
+		}
+	}
+}
+
+// TestCombinatorMisuse: what cannot be combined gives an error that tells what is wrong.
+func TestCombinatorMisuse(t *testing.T) {
+	value := func(ctx context.Context, v int) *Future[int] {
+		return Go(ctx, func(context.Context) (int, error) { return v, nil })
+	}
+	tests := []struct {
+		name string
+		call func(ctx context.Context) error
+		want string
+	}{
+		{"Any of none", func(ctx context.Context) error { _, err := Any[int]().Wait(ctx); return err }, "foresay: Any: no futures given"},
+		{"Any of nil", func(ctx context.Context) error { _, err := Any(value(ctx, 1), nil).Wait(ctx); return err }, "foresay: Any: future 2 of 2 is nil"},
+		{"All of nil", func(ctx context.Context) error { _, err := All(nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: All: future 1 of 2 is nil"},
+		{"Quorum of nil", func(ctx context.Context) error { _, err := Quorum(1, nil, new(Future[int])).Wait(ctx); return err }, "foresay: Quorum: future 1 of 1 is nil"},
+		{"Quorum of 0", func(ctx context.Context) error { _, err := Quorum(0, nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: Quorum: want 0 that agree, of 1 futures"},
+		{"Quorum of more", func(ctx context.Context) error { _, err := Quorum(2, nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: Quorum: want 2 that agree, of 1 futures"},
+		{"Quorum of none", func(ctx context.Context) error { _, err := Quorum[int](1, nil).Wait(ctx); return err }, "foresay: Quorum: want 1 that agree, of 0 futures"},
+		{"Then of nil", func(ctx context.Context) error {
+			_, err := Then(nil, func(context.Context, int) (int, error) { return 1, nil }).Wait(context.Background())
+			return err
+		}, ""}, // within a task: a future of no task's
+		{"Wait of nil", func(ctx context.Context) error { var f *Future[int]; _, err := f.Wait(ctx); return err }, "foresay: Wait of a *Future[int] that is nil"},
+		{"disagreement", func(ctx context.Context) error {
+			_, err := Quorum(2, nil, value(ctx, 1), value(ctx, 2), value(ctx, 3)).Wait(ctx)
+			if err != nil && !errors.Is(err, ErrNoQuorum) {
+				return fmt.Errorf("%w does not wrap ErrNoQuorum", err)
+			}
+			return err
+		}, "foresay: no quorum: 1 of 3 agree, want 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				check := func(err error) {
+					if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "%!") {
+						t.Errorf("got error %v; want %s", err, tt.want)
+					}
+				}
+				check(tt.call(t.Context()))
+				_, err := Do(t.Context(), func(ctx context.Context) (int, error) { return 0, tt.call(ctx) })
+				check(err)
+			})
+		})
+	}
+}
+
+// heard lists what a future predicts and withdraws.
+type heard []string
+
+func (h *heard) predicted(v any) { *h = append(*h, fmt.Sprint("+", v)) }
+func (h *heard) withdrawn(v any) { *h = append(*h, fmt.Sprint("-", v)) }
+func (h *heard) completed()      {}
+
+// TestWithdrawnByOneMember: a combination's prediction stands as long as one
+// member offers it, and then gives its place to another one's.
+func TestWithdrawnByOneMember(t *testing.T) {
+	var members []*Future[int]
+	for range 3 {
+		members = append(members, &Future[int]{newFuture(t.Context(), nil)})
+	}
+	var got heard
+	Any(members...).f.subscribe(&got)
+	expect := func(want string) {
+		t.Helper()
+		if s := strings.Join(got, " "); s != want {
+			t.Fatalf("heard %q; want %q", s, want)
+		}
+	}
+	members[0].f.predict(1)
+	members[1].f.predict(1)
+	members[2].f.predict(2)
+	members[2].f.predict(3)
+	members[2].f.withdraw(3) // nobody heard of it
+	members[0].f.withdraw(1)
+	expect("+1")
+	members[1].f.withdraw(1)
+	expect("+1 -1 +2")
+	members[2].f.withdraw(2)
+	members[0].f.predict(4)
+	expect("+1 -1 +2 -2 +4")
+}

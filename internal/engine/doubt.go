@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// Code that hedges a call, or ends it early, cancels the call's context, or goes another
+// way. Where it went on with a prediction that comes too late, and may look the same as
+// `defer cancel()`. Only code that waits for the actual result shows which it is. So once
+// a call takes long after it was predicted, and its context may be cancelled, a second
+// run waits for it, beside the one that does not: see spectree.Tree.Doubt.
+
+// cancellable is a call of a run that went on with a prediction, made with a context that
+// the code may cancel.
+type cancellable struct {
+	use  *spectree.Use
+	made time.Time
+	long time.Time // if it is not answered by then, it takes long, and is looked at again
+}
+
+// overtaken is a call with effects, or a lane at a barrier, that waits for what other
+// goroutines guess.
+type overtaken struct {
+	use  *spectree.Use  // nil for a lane
+	lane *spectree.Lane // nil for a call
+	made time.Time
+	next time.Time // when the tree is told that it waits; zero for a lane that waits for its own guesses, too
+}
+
+// waits reports whether it still waits. Under mu.
+func (o *overtaken) waits() bool {
+	if o.use != nil {
+		return o.use.Overtaken()
+	}
+	return o.lane.WaitsForOthers()
+}
+
+// patience is how long a call with effects, or a lane at a barrier, waits for what other
+// goroutines guess, until a run is started beside the one that it belongs to.
+const patience = 2 * time.Millisecond
+
+// doubts are the cancellable calls of a task, what is overtaken, and when they are looked at. Under
+// mu.
+type doubts struct {
+	calls []cancellable
+	held  []overtaken
+	timer *time.Timer
+	set   time.Time     // that of the timer, if it runs
+	over  chan struct{} // closed when the task ends; nil if nobody waits for that
+}
+
+// A call takes long if that is so many times what its site's quickest calls took lately,
+// within these bounds.
+const (
+	longFactor = 3
+	longLeast  = 20 * time.Millisecond
+	longMost   = 250 * time.Millisecond
+)
+
+// wentOn notes that the lane's code went on with this answer for a call that it made with
+// ctx, which only matters if that is a prediction.
+func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use, answer int) {
+	t := l.run.task
+	if answer < 0 || t.shadowOf != nil || c.tree.Effect() != spectree.None || !l.mayCancel(ctx) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	long := longMost
+	if usual := c.op.Site.Engine().Floor().Least(); usual != 0 {
+		long = min(max(longFactor*usual, longLeast), longMost)
+	}
+	now := time.Now()
+	t.mayDoubt()
+	t.doubts.calls = append(t.doubts.calls, cancellable{u, now, now.Add(long)})
+	t.doubtLater()
+}
+
+func (t *task) mayDoubt() {
+	if t.doubts == nil {
+		t.doubts = new(doubts)
+	}
+}
+
+// mayWait has the tree told if the call with effects waits long for what other goroutines
+// guess: see spectree.Tree.Hurry. Under mu.
+func (t *task) mayWait(u *spectree.Use) {
+	if !u.Overtaken() {
+		return
+	}
+	o := overtaken{use: u}
+	o.begins()
+	t.mayDoubt()
+	t.doubts.held = append(t.doubts.held, o)
+	t.doubtLater()
+}
+
+// mayBeHeldUp has the tree told if the lane, which has come to a barrier, waits long for nothing
+// but other goroutines' guesses: see spectree.Tree.HurryLane. Under mu.
+func (t *task) mayBeHeldUp(l *lane) {
+	if l.tree.WaitsForOthers() {
+		t.mayDoubt()
+		t.doubts.held = append(t.doubts.held, overtaken{lane: l.tree})
+	}
+}
+
+// seeHeldUp sees which lanes wait at barriers for others' guesses only since something has just
+// become known: plain code comes there now. Under mu.
+func (t *task) seeHeldUp() {
+	if t.doubts == nil || len(t.doubts.held) == 0 {
+		return
+	}
+	t.doubts.held = slices.DeleteFunc(t.doubts.held, func(h overtaken) bool { return h.next.IsZero() && !h.waits() })
+	for i := range t.doubts.held {
+		if h := &t.doubts.held[i]; h.next.IsZero() && h.lane.HeldUp() {
+			h.begins()
+			t.doubtLater()
+		}
+	}
+}
+
+// begins notes that the wait begins.
+func (o *overtaken) begins() {
+	o.made = time.Now()
+	o.next = o.made.Add(patience)
+}
+
+// mayCancel reports whether ctx may end before the run's own context does.
+func (l *lane) mayCancel(ctx context.Context) bool {
+	for {
+		switch c := ctx.(type) {
+		case *runContext:
+			return false
+		case *predicting:
+			ctx = c.Context
+		case *laneContext:
+			ctx = c.Context
+		default:
+			return ctx.Done() != l.run.ctx.Done()
+		}
+	}
+}
+
+// doubtLater has the task look at these calls once the next one takes long, or has waited
+// for long. Under mu.
+func (t *task) doubtLater() {
+	d := t.doubts
+	if len(d.calls)+len(d.held) == 0 || t.ended {
+		return
+	}
+	var next time.Time
+	for _, c := range d.calls {
+		next = sooner(next, c.long)
+	}
+	for _, h := range d.held {
+		if !h.next.IsZero() {
+			next = sooner(next, h.next)
+		}
+	}
+	if next.IsZero() {
+		return
+	}
+	switch wait := time.Until(next); {
+	case d.timer == nil:
+		d.timer = time.AfterFunc(wait, t.doubt)
+	case d.set.IsZero() || next.Before(d.set):
+		d.timer.Reset(wait)
+	default:
+		return
+	}
+	d.set = next
+}
+
+// sooner returns the sooner of two times, the first of which may be zero for none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// doubt starts a doubter if a call takes long, or waits for long. If there has been one
+// already the next comes later.
+func (t *task) doubt() {
+	t.mu.Lock()
+	defer t.unlock()
+	d := t.doubts
+	d.set = time.Time{}
+	if t.ended {
+		return
+	}
+	now := time.Now()
+	d.calls = slices.DeleteFunc(d.calls, func(c cancellable) bool { return !c.use.Doubtful() })
+	long := false
+	var uses []*spectree.Use
+	for i := range d.calls {
+		if c := &d.calls[i]; !now.Before(c.long) {
+			long, c.long = true, now.Add(now.Sub(c.made))
+		}
+		uses = append(uses, d.calls[i].use)
+	}
+	if long {
+		t.tree.Doubt(uses)
+	}
+	d.held = slices.DeleteFunc(d.held, func(h overtaken) bool { return !h.waits() })
+	for i := range d.held {
+		h := &d.held[i]
+		if h.next.IsZero() || now.Before(h.next) {
+			continue
+		}
+		h.next = now.Add(now.Sub(h.made))
+		if h.use != nil {
+			t.tree.Hurry(h.use)
+		} else {
+			t.tree.HurryLane(h.lane)
+		}
+	}
+	t.doubtLater()
+}
+
+// over returns a channel that is closed when the task ends. The task has none of its own,
+// since hardly anybody waits for that only. Under mu.
+func (t *task) over() <-chan struct{} {
+	t.mayDoubt()
+	d := t.doubts
+	if d.over == nil {
+		d.over = make(chan struct{})
+		if t.ended {
+			close(d.over)
+		}
+	}
+	return d.over
+}
+
+// end has the calls not be looked at any more: the task ends.
+func (d *doubts) end() {
+	if d == nil {
+		return
+	}
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	if d.over != nil && !isClosed(d.over) {
+		close(d.over)
+	}
+}

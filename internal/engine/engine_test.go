@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
+)
+
+// fakeTransport answers an operation after a delay, from a function.
+type fakeTransport struct {
+	delay  time.Duration
+	answer func() (any, error)
+}
+
+func (f *fakeTransport) Start(ctx context.Context, a *Attempt) {
+	go func() {
+		select {
+		case <-time.After(f.delay):
+		case <-ctx.Done():
+			a.Finish(nil, ctx.Err())
+			return
+		}
+		v, err := f.answer()
+		a.Finish(v, err)
+	}()
+}
+func (f *fakeTransport) Equal(p, a any) bool      { return p == a }
+func (f *fakeTransport) Same(a, b any) bool       { return a == b }
+func (f *fakeTransport) Accept(v any) (any, bool) { return v, true }
+
+func mustSite(t testing.TB, cfg control.SiteConfig) *control.Site {
+	if cfg.Mode == control.ModeDefault {
+		cfg.Mode = control.ModeOn
+	}
+	s, err := control.NewSite(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read(site *control.Site, id string, delay time.Duration, answer func() (any, error)) *Operation {
+	return &Operation{Site: site, Identity: id, CanSpeculate: true, Transport: &fakeTransport{delay, answer}}
+}
+
+func val(v any) func() (any, error) { return func() (any, error) { return v, nil } }
+
+// TestChain checks the time of four dependent calls with right and wrong predictions.
+func TestChain(t *testing.T) {
+	for _, wrong := range []int{0, 1, 2, 4} {
+		t.Run(fmt.Sprint(wrong), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+				start := time.Now()
+				var rep *report.Report
+				got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+					sum := 0
+					for i := range 4 {
+						p := 10 + i
+						if i < wrong {
+							p = 99
+						}
+						v, err := Perform(Predicting(ctx, p), read(site, fmt.Sprint(i, sum), 10*time.Millisecond, val(10+i)))
+						if err != nil {
+							return 0, err
+						}
+						sum += v.(int)
+					}
+					return sum, nil
+				}, WithReport(func(r *report.Report) { rep = r }))
+				if err != nil || got != 46 {
+					t.Fatalf("got %v, %v", got, err)
+				}
+				want := 10 * time.Millisecond * time.Duration(wrong)
+				if wrong < 4 {
+					want += 10 * time.Millisecond
+				}
+				if d := time.Since(start); d != want {
+					t.Errorf("took %v, want %v: %+v", d, want, rep)
+				}
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+func TestFutures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		for _, inTask := range []bool{false, true} {
+			for _, guess := range []int{1, 7} {
+				start := time.Now()
+				body := func(ctx context.Context) (int, error) {
+					f := Go(ctx, func(ctx context.Context) (int, error) {
+						v, err := Perform(ctx, read(site, "a", 10*time.Millisecond, val(1)))
+						return v.(int), err
+					}, Guess(guess))
+					g := Then(f, func(ctx context.Context, v int) (int, error) {
+						w, err := Perform(ctx, read(site, fmt.Sprint("b", v), 10*time.Millisecond, val(v+1)))
+						return w.(int) + v, err
+					})
+					return g.Wait(ctx)
+				}
+				var got int
+				var err error
+				if inTask {
+					got, err = Do(t.Context(), body)
+				} else {
+					got, err = body(t.Context())
+				}
+				if got != 3 || err != nil {
+					t.Fatal(got, err)
+				}
+				want := 10 * time.Millisecond
+				if guess != 1 {
+					want *= 2
+				}
+				if d := time.Since(start); d != want {
+					t.Errorf("in task %v, guess %d: %v", inTask, guess, d)
+				}
+				time.Sleep(time.Second)
+			}
+		}
+	})
+}
+
+func TestCombinators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		for _, inTask := range []bool{false, true} {
+			start := time.Now()
+			body := func(ctx context.Context) (int, error) {
+				get := func(name string, d time.Duration, v int, fail error) *Future[int] {
+					return Go(ctx, func(ctx context.Context) (int, error) {
+						v, err := Perform(ctx, read(site, name, d, func() (any, error) { return v, fail }))
+						if err != nil {
+							return 0, err
+						}
+						return v.(int), nil
+					})
+				}
+				q := Quorum(2, nil, get("r1", 5*time.Millisecond, 4, nil), get("r2", 10*time.Millisecond, 4, nil), get("r3", 30*time.Millisecond, 4, nil))
+				next := Then(q, func(ctx context.Context, v int) (int, error) {
+					w, err := Perform(ctx, read(site, fmt.Sprint("n", v), 10*time.Millisecond, val(v+1)))
+					if err != nil {
+						return 0, err
+					}
+					return w.(int), err
+				})
+				any := Any(get("x1", time.Millisecond, 0, errors.New("no")), get("x2", 2*time.Millisecond, 100, nil))
+				all, err := All(next, any).Wait(ctx)
+				if err != nil {
+					return 0, err
+				}
+				return all[0] + all[1], nil
+			}
+			var got int
+			var err error
+			if inTask {
+				got, err = Do(t.Context(), body)
+			} else {
+				got, err = body(t.Context())
+			}
+			if got != 105 || err != nil {
+				t.Fatal(inTask, got, err)
+			}
+			if d := time.Since(start); d != 15*time.Millisecond {
+				t.Errorf("in task %v: %v", inTask, d)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// instant answers at once, for the engine's own cost.
+type instant struct{ v any }
+
+func (f *instant) Start(_ context.Context, a *Attempt) { a.Finish(f.v, nil) }
+func (f *instant) Equal(p, a any) bool                 { return p == a }
+func (f *instant) Same(a, b any) bool                  { return a == b }
+func (f *instant) Accept(v any) (any, bool)            { return v, true }
+
+// BenchmarkEngine measures one predicted call that is confirmed, without RPC.
+func BenchmarkEngine(b *testing.B) {
+	site := mustSite(b, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+	one := any(1)
+	op := &Operation{Site: site, Identity: "x", CanSpeculate: true, Transport: &instant{one}}
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Do(ctx, func(ctx context.Context) (int, error) {
+			v, err := Perform(Predicting(ctx, one), op)
+			return v.(int), err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGoroutineAndChannel(b *testing.B) {
+	for b.Loop() {
+		c := make(chan int)
+		go func() { c <- 1 }()
+		<-c
+	}
+}
+
+// A context that has ended ends a task whose function calls nevertheless: nobody waits for the
+// answer.
+func TestContextThatHadEnded(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			start := time.Now()
+			_, err := Do(ctx, func(ctx context.Context) (any, error) {
+				return Perform(ctx, read(site, "x", time.Hour, val(1)))
+			})
+			if took := time.Since(start); took != 0 || !errors.Is(err, context.Canceled) {
+				t.Fatalf("it took %v and ended with %v", took, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// Limited tells that a limit keeps the attempt from being sent for a speculative caller.
+func (a *Attempt) Limited(by control.Limit) {
+	t := a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limitedBy(a.call.op.Site, by)
+}
+
+// limitedBy notes that a limit was met. Under mu.
+func (t *task) limitedBy(s *control.Site, by control.Limit) {
+	s.Engine().Limited(by)
+	t.noteLimit(by)
+}
+
+func (t *task) noteLimit(by control.Limit) {
+	if !slices.Contains(t.limits, by) {
+		t.limits = append(t.limits, by)
+	}
+}
+
+// limitsMet returns the names of the limits that the task has met. Under mu.
+func (t *task) limitsMet() (names []string) {
+	met := t.tree.Limited()
+	for _, l := range []struct {
+		bit spectree.Limited
+		by  control.Limit
+	}{
+		{spectree.ByDepth, control.LimitDepth}, {spectree.ByWidth, control.LimitWidth},
+		{spectree.ByReplays, control.LimitReplays}, {spectree.ByRuns, control.LimitRuns},
+	} {
+		if met&l.bit != 0 {
+			t.noteLimit(l.by)
+		}
+	}
+	for _, by := range t.limits {
+		names = append(names, string(by))
+	}
+	return names
+}
+
+// takeSlot counts a call as having a prediction, unless its site has too many. Under mu.
+func (t *task) takeSlot(s *control.Site) bool {
+	ok := s.Engine().TakeSlot()
+	if !ok {
+		t.limitedBy(s, control.LimitSitePending)
+	}
+	return ok
+}
+
+// tooDeep reports whether a caller on so many open assumptions is beyond the limit.
+func tooDeep(l *control.SiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
+
+// tooWide reports whether a call with so many predictions has enough.
+func tooWide(l *control.SiteLimits, predictions int) bool {
+	return l.Width > 0 && predictions >= l.Width
+}
+
+// mayOffer reports whether the call may have one more prediction. Under mu.
+func (c *call) mayOffer() bool {
+	if tooWide(&c.op.config().Limits, len(c.predictions)-len(c.withdrawn)) {
+		return false
+	}
+	c.slot = c.slot || c.op.Site.Engine().TakeSlot()
+	return c.slot
+}
+
+// freeSlot notes that the call has its result, or that nobody wants it. Under mu.
+func (c *call) freeSlot() {
+	if c.slot {
+		c.slot = false
+		c.op.Site.Engine().FreeSlot()
+	}
+}

@@ -1,0 +1,6 @@
+package control
+
+import "example.com/tidy/internal/engine"
+
+// Kill ends all tasks.
+func Kill() { engine.Do() }

@@ -1,0 +1,4 @@
+package engine
+
+// Do does.
+func Do() {}

@@ -1,0 +1,5 @@
+package good
+
+import "example.com/tidy/internal/wirefmt"
+
+var format = wirefmt.NewFormat("good", 1)

@@ -1,0 +1,134 @@
+package kit
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Progress is how far other replicas have come, as each tells in its beats, and what follows for
+// those who lag: whom to fetch from what is decided, and the state on its way to who has asked for
+// too much. Protocols in which a leader knows what each follower has do not need it.
+type Progress struct {
+	transfers Transfers
+	heard     map[protocol.ID]Come
+	applied   smr.Slot // at the last beat
+	fetched   int      // beats since somebody was asked
+}
+
+// Come is what another replica has told of itself.
+type Come struct {
+	Epoch   uint64 // of the group, where there are several
+	Applied smr.Slot
+	Age     int // beats
+}
+
+// Bounds on what is remembered of other replicas, in replicas, in beats, and in transfers.
+const (
+	maxProgress  = 64
+	forgetAfter  = 100
+	maxTransfers = 16
+)
+
+// NewProgress returns the progress of nobody.
+func NewProgress() Progress {
+	return Progress{transfers: Transfers{}, heard: map[protocol.ID]Come{}}
+}
+
+// Heard notes how far another replica has come.
+func (p *Progress) Heard(from protocol.ID, epoch uint64, applied smr.Slot) {
+	if _, known := p.heard[from]; known || len(p.heard) < maxProgress {
+		p.heard[from] = Come{Epoch: epoch, Applied: applied}
+	}
+}
+
+// Of returns how far a replica has come, as far as is known.
+func (p *Progress) Of(id protocol.ID) (c Come, ok bool) {
+	c, ok = p.heard[id]
+	return c, ok
+}
+
+// Peers returns these replicas and those that were heard of, in order, without the replica itself.
+func (p *Progress) Peers(self protocol.ID, ids ...protocol.ID) []protocol.ID {
+	ids = slices.Concat(ids, slices.Sorted(maps.Keys(p.heard)))
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id protocol.ID) bool { return id == self })
+}
+
+// Beat forgets who was not heard for long, and goes on with what is on its way to others.
+func (p *Progress) Beat(env *protocol.Env[smr.Message], own Incarnation, patience time.Duration) {
+	for _, id := range slices.Sorted(maps.Keys(p.heard)) {
+		c := p.heard[id]
+		if c.Age++; c.Age > forgetAfter {
+			delete(p.heard, id)
+			delete(p.transfers, id)
+			continue
+		}
+		p.heard[id] = c
+		p.transfers.Continue(env, id, own, patience)
+	}
+}
+
+// Lags returns whom a replica should ask for what is decided, 0 if nobody: the one that is
+// furthest, if the replica does not get on by itself, or anyone if it knows no group yet. It is
+// called in each beat.
+func (p *Progress) Lags(env *protocol.Env[smr.Message], applied smr.Slot, member, knowsGroup bool, peers []protocol.ID) (ask protocol.ID) {
+	p.fetched++
+	moves := applied != p.applied && member
+	if p.applied = applied; moves || p.fetched < 2 {
+		return 0
+	}
+	if !knowsGroup {
+		if len(peers) > 0 {
+			ask = peers[env.Rand.IntN(len(peers))]
+		}
+	} else {
+		furthest := applied
+		for _, id := range slices.Sorted(maps.Keys(p.heard)) {
+			if c := p.heard[id]; c.Age <= 2 && c.Applied > furthest {
+				ask, furthest = id, c.Applied
+			}
+		}
+	}
+	if ask != 0 {
+		p.fetched = 0
+	}
+	return ask
+}
+
+// Stands tells whether the replica has come no further since the last beat.
+func (p *Progress) Stands(applied smr.Slot) bool { return applied == p.applied }
+
+// Fetching says that somebody was asked.
+func (p *Progress) Fetching() { p.fetched = 0 }
+
+// Sending goes on with the state that is on its way to a replica that has asked, and tells whether
+// it brings more than the replica has.
+func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot, own Incarnation, patience time.Duration) bool {
+	out := p.transfers[to]
+	if out == nil {
+		return false
+	}
+	if out.Slot() <= has {
+		delete(p.transfers, to)
+		return false
+	}
+	out.Continue(env, to, own, patience)
+	return true
+}
+
+// SendState begins to send a replica the state as it is. One that gets nothing asks again.
+func (p *Progress) SendState(env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte, own Incarnation, patience time.Duration) {
+	if len(p.transfers) >= maxTransfers {
+		return
+	}
+	if out, err := s.SendState(s.Applied(), front); err == nil {
+		p.transfers.Begin(env, to, out, own, patience)
+	}
+}
+
+// Transfers are those under way.
+func (p *Progress) Transfers() Transfers { return p.transfers }
