@@ -109,8 +109,8 @@ func (w Weights) Majority(v *Votes) bool {
 // from as many.
 //
 // With f = (n-1)/2 lost disks at once, the member's own is one, and f-1 others may have forgotten:
-// the k that said yes to the earlier disk, less f-1, and the k that say yes now must share a member,
-// so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
+// the k that said yes to the earlier disk, less f-1, and the k that say yes now must share a
+// member, so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
 func FirstDisk(n int) int {
 	if n <= 1 {
 		return 0

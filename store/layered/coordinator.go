@@ -15,7 +15,7 @@ import (
 // servers then ask another incarnation, or another coordinator, to finish what is open.
 type Coordinator struct {
 	cfg     store.Config
-	format  *wirefmt.Format[any]
+	format  *wirefmt.Format[store.Message]
 	groups  []group // by shard
 	entries map[store.TxnID]*entry
 	calls   map[smr.CallID]call
@@ -55,7 +55,7 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 	if !ok {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
-	c := &Coordinator{cfg: cfg, format: commands(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
+	c := &Coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
 	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
 		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k), RoundTrip: cfg.RoundTrip, Nearest: nearest})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
@@ -25,7 +24,8 @@ type (
 	}
 )
 
-func codec() protocol.Codec[store.Message] {
+// format is that of messages and, from tag 32 on, of commands and their results.
+func format() *wirefmt.Format[store.Message] {
 	inner := raft.Protocol().Codec
 	group := wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
 		wirefmt.Uint32(c, &m.Shard)
@@ -47,7 +47,29 @@ func codec() protocol.Codec[store.Message] {
 		store.VersionFields(c, &m.ID)
 		store.ShardsFields(c, &m.Shards)
 	})
-	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, ask})...)
+	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, ask}, commandKinds())...)
+}
+
+func commandKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *prepare) {
+			store.TxnFields(c, &m.Txn)
+			store.ShardsFields(c, &m.Shards)
+			wirefmt.Bool(c, &m.Only)
+		}),
+		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *decide) {
+			store.VersionFields(c, &m.ID)
+			store.ShardsFields(c, &m.Shards)
+			wirefmt.Bool(c, &m.Commit)
+			wirefmt.Bool(c, &m.Anchor)
+			store.ReasonFields(c, &m.Reason)
+		}),
+		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *result) {
+			wirefmt.Enum(c, &m.State, prepared, forgotten, "state")
+			store.ReasonFields(c, &m.Reason)
+		}),
+	}
 }
 
 // Commands of a shard's state machine. Each can be repeated.
@@ -88,26 +110,4 @@ const (
 type result struct {
 	State  state
 	Reason store.Reason
-}
-
-func commands() *wirefmt.Format[any] {
-	return wirefmt.NewFormat("layered command", 1,
-		wirefmt.NewKind[any](1, func(c *wirefmt.Coder, m *prepare) {
-			store.TxnFields(c, &m.Txn)
-			store.ShardsFields(c, &m.Shards)
-			wirefmt.Bool(c, &m.Only)
-		}),
-		wirefmt.NewKind[any](2, func(c *wirefmt.Coder, m *decide) {
-			store.VersionFields(c, &m.ID)
-			store.ShardsFields(c, &m.Shards)
-			wirefmt.Bool(c, &m.Commit)
-			wirefmt.Bool(c, &m.Anchor)
-			store.ReasonFields(c, &m.Reason)
-		}),
-		wirefmt.NewKind[any](3, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
-		wirefmt.NewKind[any](4, func(c *wirefmt.Coder, m *result) {
-			wirefmt.Enum(c, &m.State, prepared, forgotten, "state")
-			store.ReasonFields(c, &m.Reason)
-		}),
-	)
 }

@@ -17,7 +17,7 @@ const remembered = 100_000
 
 // shard is what a group replicates.
 type shard struct {
-	format *wirefmt.Format[any]
+	format *wirefmt.Format[store.Message]
 	values map[store.Key]store.Value
 	locks  map[store.Key]lock
 	txns   map[store.TxnID]*txn
@@ -49,7 +49,7 @@ type txn struct {
 }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: commands(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{}, txns: map[store.TxnID]*txn{}, applied: applied}
+	return &shard{format: format(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{}, txns: map[store.TxnID]*txn{}, applied: applied}
 }
 
 // Apply implements smr.StateMachine.
