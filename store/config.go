@@ -35,8 +35,8 @@ type Config struct {
 	// Retired has a server vote for nothing new from its start on: see Retire.
 	Retired bool
 
-	// Applied gets each value that a server writes, for tests and figures. It is called in the node's
-	// own calls, and must not wait. nil: nobody.
+	// Applied gets each value that a server writes, for tests and figures. It is called in the
+	// node's own calls, and must not wait. nil: nobody.
 	Applied func(Key, Value)
 }
 

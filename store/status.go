@@ -42,9 +42,9 @@ type (
 	}
 
 	// Retire has a server vote for no transaction that it has not voted for: its site is about to
-	// leave the store, and when all that rests on its votes is carried out elsewhere nothing is lost
-	// with it. It comes from the server's application, and holds until the server is started again.
-	// ServerStatus tells how much is left.
+	// leave the store, and when all that rests on its votes is carried out elsewhere nothing is
+	// lost with it. It comes from the server's application, and holds until the server is started
+	// again. ServerStatus tells how much is left.
 	Retire struct{}
 
 	// Full tells the application of a server or a coordinator that it takes no new transactions at

@@ -69,8 +69,8 @@ func (t *Table[A]) Refs() []uint64 {
 	return slices.Sorted(maps.Keys(t.waiting))
 }
 
-// Close answers all who wait, in order of their numbers. From then on Add fails: because of why, the
-// first time that it is closed.
+// Close answers all who wait, in order of their numbers. From then on Add fails: because of why,
+// the first time that it is closed.
 func (t *Table[A]) Close(why error, answer func(ref uint64) A) {
 	t.mu.Lock()
 	waiting := t.waiting

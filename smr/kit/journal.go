@@ -63,8 +63,8 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 // MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:
 // what fills slots without commands takes room too. If a snapshot is whole, ok is true, and the
 // protocol forgets what was decided up to the slot that is returned: an eighth of what is new
-// stays, for replicas that lag a little, and what is behind the states that are being sent. After an
-// error of the state machine the log stays, and the next command tries again.
+// stays, for replicas that lag a little, and what is behind the states that are being sent. After
+// an error of the state machine the log stays, and the next command tries again.
 func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent Transfers, front func() []byte) (to smr.Slot, ok bool) {
 	long := len(j.records) >= cfg.SnapshotEvery && j.written >= cfg.SnapshotEvery/4
 	if s.Saving() || j.executed < cfg.SnapshotEvery && !long && s.Fullness(cfg.LogBytes) < 1 || s.Applied() == j.snapshot {

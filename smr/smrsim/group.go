@@ -15,8 +15,8 @@ import (
 // Config is what a group is made from. Protocol is needed, and a machine, which Replica gives.
 type Config struct {
 	Protocol smr.Protocol
-	// Place has the network, and where the replicas 1, 2, ... are. Its zero value is three sites, a,
-	// b and c, 20 ms apart.
+	// Place has the network, and where the replicas 1, 2, ... are. Its zero value is three sites,
+	// a, b and c, 20 ms apart.
 	Place wan.Deployment
 	// Clients are the sites of the clients. nil: all sites of the network.
 	Clients []wan.Site
