@@ -206,6 +206,10 @@ func (c *Conn) refused(r *request, o store.Outcome) store.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.Verdict = store.Rejected
+	if len(r.calls) == 0 { // the node sent it when the connection was closed already
+		o.Detail = ErrClosed.Error()
+		return o
+	}
 	said := "nothing was sent"
 	for _, k := range r.calls {
 		if k.final || status.Code(k.err) == notTaken {
