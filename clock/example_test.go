@@ -23,7 +23,8 @@ func Example() {
 	now := time.Hour
 	for range 20 { // the replica's clock is 3 ms slow, the way there takes 30 ms, the way back 40
 		now += 10 * time.Millisecond
-		delay.Add(clock.Probe{Sent: now, Peer: now + 30*time.Millisecond - 3*time.Millisecond, Received: now + 70*time.Millisecond})
+		delay.Add(clock.Probe{Sent: now, Peer: now + 30*time.Millisecond - 3*time.Millisecond, Received: now +
+			70*time.Millisecond})
 	}
 	now += 70 * time.Millisecond
 	oneWay, _ := delay.OneWay(now)

@@ -39,7 +39,8 @@ type AheadError struct {
 }
 
 func (e *AheadError) Error() string {
-	return fmt.Sprintf("clock: timestamp %v is %v ahead of the clock, more than %v", e.Stamp, time.Duration(e.Stamp)-e.Now, e.Max)
+	return fmt.Sprintf("clock: timestamp %v is %v ahead of the clock, more than %v", e.Stamp, time.Duration(e.Stamp)-e.Now,
+		e.Max)
 }
 
 // Next returns a timestamp: the time, unless that would not be above all before it. Its error is an

@@ -85,7 +85,8 @@ func New(cfg Config) (*Control, error) {
 	case math.IsNaN(cfg.Budget):
 		return nil, fmt.Errorf("foresay: control: Budget is not a number")
 	case math.IsNaN(cfg.ControlShare) || cfg.ControlShare > 0.5:
-		return nil, fmt.Errorf("foresay: control: ControlShare is %v; want at most 0.5, 0 for the default, or less for none", cfg.ControlShare)
+		return nil, fmt.Errorf("foresay: control: ControlShare is %v; want at most 0.5, 0 for the default, or less for none",
+			cfg.ControlShare)
 	case cfg.Window < 0:
 		return nil, fmt.Errorf("foresay: control: Window is %v; want 0 for the default, or more", cfg.Window)
 	case cfg.Retry < 0:
@@ -198,7 +199,8 @@ func (c *Control) SetMode(site string, mode Mode, share float64) error {
 	case !(share >= 0 && share <= 1):
 		return fmt.Errorf("foresay: site %s: the share %v is not between 0 and 1", site, share)
 	case some && share == 0:
-		return fmt.Errorf("foresay: site %s: mode %v needs the share of the requests that it is for, above 0 and up to 1", site, mode)
+		return fmt.Errorf("foresay: site %s: mode %v needs the share of the requests that it is for, above 0 and up to 1",
+			site, mode)
 	case !some && share != 0:
 		return fmt.Errorf("foresay: site %s: a share is for the modes canary and shadow, not for %v", site, mode)
 	}

@@ -177,12 +177,14 @@ func (h *harm) found() string {
 	of := fmt.Sprintf("of %.0f requests with and %.0f without", h.on.n, h.off.n)
 	with, without := h.on.failed/h.on.n, h.off.failed/h.off.n
 	if low, high := newcombe(with, h.on.n, without, h.off.n); h.failed.found() && low > 0 {
-		return fmt.Sprintf("fails more often with speculation: %.2g %% against %.2g %% (difference %.2g to %.2g %%), %s", 100*with, 100*without, 100*low, 100*high, of)
+		return fmt.Sprintf("fails more often with speculation: %.2g %% against %.2g %% (difference %.2g to %.2g %%), %s",
+			100*with, 100*without, 100*low, 100*high, of)
 	}
 	d := h.on.mean() - h.off.mean()
 	half := 1.96 * math.Sqrt(h.on.variance()+h.off.variance())
 	if (h.slower.found() || h.slow.found()) && d > harmLeast*h.off.mean() && d > half {
-		return fmt.Sprintf("is slower with speculation: by %.3g ms on average (%.3g to %.3g ms), %s", 1e3*d, 1e3*(d-half), 1e3*(d+half), of)
+		return fmt.Sprintf("is slower with speculation: by %.3g ms on average (%.3g to %.3g ms), %s", 1e3*d, 1e3*(d-half),
+			1e3*(d+half), of)
 	}
 	return ""
 }
@@ -202,7 +204,8 @@ func (c *Control) tripAll(names []string, reason string) {
 	c.mu.Lock()
 	for _, s := range c.sites {
 		set := s.board.now.Load()
-		if slices.Contains(names, s.cfg.Name) && (set.mode == ModeOn || set.mode == ModeCanary) && SiteState(s.trip.state.Load()) != StateTripped {
+		if slices.Contains(names, s.cfg.Name) && (set.mode == ModeOn || set.mode == ModeCanary) &&
+			SiteState(s.trip.state.Load()) != StateTripped {
 			events = append(events, s.open(now, s.trip.shown(s.trip.at(set.mode)), reason))
 		}
 	}

@@ -59,7 +59,8 @@ func TestHarmFalseAlarms(t *testing.T) {
 		for _, burst := range []bool{false, true} {
 			alarms, last := 0, ""
 			for seed := range uint64(services) {
-				if _, reason := (service{share: share, failOff: 0.02, failOn: 0.02, slowOn: 1, burst: burst}).after(seed, requests); reason != "" {
+				if _, reason := (service{share: share, failOff: 0.02, failOn: 0.02, slowOn: 1, burst: burst}).after(seed,
+					requests); reason != "" {
 					alarms, last = alarms+1, reason
 				}
 			}
@@ -79,11 +80,14 @@ func TestHarmFound(t *testing.T) {
 		words string
 	}{
 		{"fails", service{share: 0.5, failOff: 0.005, failOn: 0.04, slowOn: 1}, 3000, "fails more often with speculation: "},
-		{"fails, mode on", service{share: 0.99, failOff: 0.01, failOn: 0.3, slowOn: 1}, 20000, "fails more often with speculation: "},
-		{"fails, small canary", service{share: 0.1, failOff: 0.01, failOn: 0.1, slowOn: 1}, 4000, "fails more often with speculation: "},
+		{"fails, mode on", service{share: 0.99, failOff: 0.01, failOn: 0.3, slowOn: 1}, 20000,
+			"fails more often with speculation: "},
+		{"fails, small canary", service{share: 0.1, failOff: 0.01, failOn: 0.1, slowOn: 1}, 4000,
+			"fails more often with speculation: "},
 		{"slower", service{share: 0.5, failOff: 0.01, failOn: 0.01, slowOn: 1.3}, 4000, "is slower with speculation: by "},
 		{"slower, mode on", service{share: 0.99, slowOn: 1.8}, 20000, "is slower with speculation: by "},
-		{"both fail in bursts", service{share: 0.5, failOff: 0.005, failOn: 0.1, slowOn: 1, burst: true}, 6000, "fails more often with speculation: "},
+		{"both fail in bursts", service{share: 0.5, failOff: 0.005, failOn: 0.1, slowOn: 1, burst: true}, 6000,
+			"fails more often with speculation: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			total := 0

@@ -16,7 +16,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the lot is a coin", Dir: dir, Test: "TestHarmFalseAlarms",
-			Old: "if both := drawn*with + (1-drawn)*without; on {", New: "if MUTANT {\n\t\t\tdrawn = 0.5\n\t\t}\n\t\tif both := drawn*with + (1-drawn)*without; on {",
+			Old: "if both := drawn*with + (1-drawn)*without; on {",
+			New: "if MUTANT {\n\t\t\tdrawn = 0.5\n\t\t}\n\t\tif both := drawn*with + (1-drawn)*without; on {",
 		},
 		{
 			Name: "nobody is left without", Dir: dir, In: "internal/engine", Test: "TestHarmTrips",
@@ -24,11 +25,13 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "pays again by luck", Dir: dir, Test: "TestPaysAgain",
-			Old: "case 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:", New: "case MUTANT || 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:",
+			Old: "case 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:",
+			New: "case MUTANT || 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:",
 		},
 		{
 			Name: "judged at once", Dir: dir, Test: "TestPaysAgain",
-			Old: "case state == StateActive && t.again && now.Sub(t.since) < atLeast:", New: "case !MUTANT && state == StateActive && t.again && now.Sub(t.since) < atLeast:",
+			Old: "case state == StateActive && t.again && now.Sub(t.since) < atLeast:",
+			New: "case !MUTANT && state == StateActive && t.again && now.Sub(t.since) < atLeast:",
 		},
 		{
 			Name: "a tripped site forgets why", Dir: dir, Test: "TestPaysAgain",

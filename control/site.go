@@ -168,7 +168,8 @@ type Site struct {
 }
 
 type siteCounters struct {
-	Calls, Plain, Sent, Predicted, Right, Wrong, Misled, Held, Adopted, Abandoned, Refused, Invalid, Learnt, Stalls atomic.Int64
+	Calls, Plain, Sent, Predicted, Right, Wrong, Misled, Held, Adopted, Abandoned, Refused, Invalid, Learnt,
+	Stalls atomic.Int64
 
 	WouldBeRight, WouldBeWrong, SavedNanos, Wasted, WastedNanos, Shadows, Trips, Limited atomic.Int64
 
@@ -190,11 +191,13 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 	case cfg.Mode > ModeOn:
 		return nil, fmt.Errorf("foresay: site %s: unknown mode %v", cfg.Name, cfg.Mode)
 	case !(cfg.Share >= 0 && cfg.Share <= 1):
-		return nil, fmt.Errorf("foresay: site %s: Share is %v; want a share of the requests, from 0 to 1", cfg.Name, cfg.Share)
+		return nil, fmt.Errorf("foresay: site %s: Share is %v; want a share of the requests, from 0 to 1", cfg.Name,
+			cfg.Share)
 	case cfg.Effect > EffectImmediate:
 		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
 	case cfg.SendPlainly && cfg.Effect != EffectNone:
-		return nil, fmt.Errorf("foresay: site %s: SendPlainly is for a method without side effects, and this one's effect is %v", cfg.Name, cfg.Effect)
+		return nil, fmt.Errorf("foresay: site %s: SendPlainly is for a method without side effects, and this one's effect "+
+			"is %v", cfg.Name, cfg.Effect)
 	}
 	if err := cfg.Limits.check(); err != nil {
 		return nil, fmt.Errorf("foresay: site %s: %w", cfg.Name, err)
@@ -243,7 +246,8 @@ func (s *Site) Conn() string { return s.conn }
 func (s *Site) Stats() SiteStats {
 	c := &s.stats
 	return SiteStats{
-		Calls: c.Calls.Load(), Plain: c.Plain.Load(), Predicted: c.Predicted.Load(), Right: c.Right.Load(), Wrong: c.Wrong.Load(), Misled: c.Misled.Load(),
+		Calls: c.Calls.Load(), Plain: c.Plain.Load(), Predicted: c.Predicted.Load(), Right: c.Right.Load(),
+		Wrong: c.Wrong.Load(), Misled: c.Misled.Load(),
 		Held: c.Held.Load(), Adopted: c.Adopted.Load(), Abandoned: c.Abandoned.Load(),
 		Refused: c.Refused.Load(), Invalid: c.Invalid.Load(), Learnt: c.Learnt.Load(),
 		WouldBeRight: c.WouldBeRight.Load(), WouldBeWrong: c.WouldBeWrong.Load(),

@@ -64,7 +64,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func (c *Control) Status() Status {
 	c.judge()
 	_, tasks := c.Tasks(0)
-	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, ControlShare: max(c.cfg.ControlShare, 0), Runs: c.runs.Load(), Tasks: tasks}
+	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, ControlShare: max(c.cfg.ControlShare, 0),
+		Runs: c.runs.Load(), Tasks: tasks}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.Problems = maps.Clone(c.wrong)
@@ -78,7 +79,8 @@ func (c *Control) Status() Status {
 			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: origin,
 			State:   state,
 			HitRate: seen.hitRate(), BreakEven: seen.breakEven(), ExtraLoad: t.window.wasted / useful,
-			Judged: seen.judged(), Gain: seconds(seen.gain()), Cost: seconds(seen.cost()), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
+			Judged: seen.judged(), Gain: seconds(seen.gain()), Cost: seconds(seen.cost()), Predictors: len(s.cfg.Predictors),
+			Stats: s.Stats(),
 		}
 		st.Conclusive = st.Mode >= ModeCanary && (st.Judged >= enough || st.State == StateTripped)
 		if state != StateLearning {

@@ -173,8 +173,9 @@ func (t *tally) cost() float64 {
 func (s *Site) tally() tally {
 	c := &s.stats
 	return tally{
-		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), wrong: float64(c.Wrong.Load()), misled: float64(c.Misled.Load()),
-		saved: time.Duration(c.SavedNanos.Load()).Seconds(), wasted: float64(c.Wasted.Load()),
+		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), wrong: float64(c.Wrong.Load()),
+		misled: float64(c.Misled.Load()),
+		saved:  time.Duration(c.SavedNanos.Load()).Seconds(), wasted: float64(c.Wasted.Load()),
 		lost: time.Duration(c.WastedNanos.Load()).Seconds(),
 	}
 }
@@ -269,7 +270,9 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 		events = append(events, s.judge(now)...)
 	}
 	if wasted >= wastedEnough && wasted > c.cfg.Budget*c.useful && c.useful >= enough && worst != nil {
-		events = append(events, worst.open(now, &worst.trip.window, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget)))
+		events = append(events, worst.open(now, &worst.trip.window,
+			fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful,
+				100*c.cfg.Budget)))
 	}
 	return events
 }
@@ -317,7 +320,8 @@ func (s *Site) tried(now time.Time, seen *tally, below string) []news {
 	switch {
 	case 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:
 		if load > c.cfg.Budget {
-			return []news{s.open(now, seen, fmt.Sprintf("its wrong guesses add %.0f %% of load, above the budget of %.0f %%", 100*load, 100*c.cfg.Budget))}
+			return []news{s.open(now, seen, fmt.Sprintf("its wrong guesses add %.0f %% of load, above the budget of %.0f %%",
+				100*load, 100*c.cfg.Budget))}
 		}
 	case n >= triedMost:
 		return []news{s.open(now, seen, below)}
@@ -330,14 +334,16 @@ func (s *Site) tried(now time.Time, seen *tally, below string) []news {
 	t.state.Store(uint32(StateActive))
 	t.idle.Store(false)
 	t.window, t.reason, t.since, t.again = *seen, "", now, true // what it pays by
-	return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn, "hit_rate", rate, "break_even", least}}}
+	return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn, "hit_rate", rate,
+		"break_even", least}}}
 }
 
 // open trips the site. Under the Control's mu.
 func (s *Site) open(now time.Time, seen *tally, reason string) news {
 	t := &s.trip
 	t.last = *seen
-	if t.retry == 0 || SiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window, t.retry) {
+	if t.retry == 0 || SiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window,
+		t.retry) {
 		t.retry = s.control.cfg.Retry
 	} else { // it has not been better for long
 		t.retry = min(2*t.retry, longestRetry*s.control.cfg.Retry)
@@ -347,7 +353,8 @@ func (s *Site) open(now time.Time, seen *tally, reason string) news {
 	t.until.Store(now.Add(t.retry).UnixNano())
 	t.state.Store(uint32(StateTripped))
 	s.stats.Trips.Add(1)
-	return news{slog.LevelWarn, "foresay: site tripped", []any{"site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry}}
+	return news{slog.LevelWarn, "foresay: site tripped", []any{"site", s.cfg.Name, "conn", s.conn, "reason", reason, "for",
+		t.retry}}
 }
 
 // rest trips a site whose right predictions save nothing. Nothing is wrong with them, so that it
@@ -358,7 +365,8 @@ func (s *Site) rest(now time.Time, seen *tally) []news {
 	known := t.idle.Load()
 	t.retry = 0
 	e := s.open(now, seen, fmt.Sprintf(
-		"saves nothing: hardly any work follows the call before its answer is there (a right guess saves %.3g µs and costs about %.3g)",
+		"saves nothing: hardly any work follows the call before its answer is there (a right guess saves %.3g µs and "+
+			"costs about %.3g)",
 		1e6*seen.gain(), 1e6*guessCost.Seconds()))
 	t.idle.Store(true)
 	t.retry = 0

@@ -64,7 +64,8 @@ func testPaysAgain(t *testing.T, share float64) {
 				if !paid.IsZero() && now.Sub(paid) <= time.Second {
 					soon++
 				}
-				if reason := e.args[5]; st.State != StateTripped || st.Reason != reason || !strings.Contains(st.Reason, fmt.Sprintf("break-even of %.0f %%", 100*st.BreakEven)) {
+				if reason := e.args[5]; st.State != StateTripped || st.Reason != reason ||
+					!strings.Contains(st.Reason, fmt.Sprintf("break-even of %.0f %%", 100*st.BreakEven)) {
 					t.Errorf("the log says %v, the status %q, break-even %v", reason, st.Reason, st.BreakEven)
 				}
 			}

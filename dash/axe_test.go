@@ -45,7 +45,8 @@ func browseAccessible(t *testing.T, b *browser) {
 		r.End(nil)
 	}
 	s.control.SetProblem("site file sites.json", "line 3: no")
-	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop", Authorize: mayAll}))
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop",
+		Authorize: mayAll}))
 	script := axe(t)
 	// What axe finds hangs on the colours or on the layout, not on how the two are combined.
 	for i, theme := range []string{"light", "dark"} {
@@ -79,7 +80,8 @@ func browseAccessible(t *testing.T, b *browser) {
 		look("the task that is shown is not in the list")
 	}
 	b.shape(1440, 900, "light")
-	if n := b.eval(fmt.Sprintf(`axe.run(document, { runOnly: ["%s"] }).then((r) => r.passes.length)`, "color-contrast")); n != 1.0 {
+	if n := b.eval(fmt.Sprintf(`axe.run(document, { runOnly: ["%s"] }).then((r) => r.passes.length)`,
+		"color-contrast")); n != 1.0 {
 		t.Errorf("axe saw no colours: %v", n)
 	}
 	b.clean()

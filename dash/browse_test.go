@@ -71,7 +71,9 @@ func TestBrowser(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *browser)
-	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven}, {"accessible", browseAccessible}, {"fast", browseFast}} {
+	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany},
+		{"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven},
+		{"accessible", browseAccessible}, {"fast", browseFast}} {
 		t.Run(test.name, func(t *testing.T) {
 			mine := b.in(t)
 			defer mine.open("about:blank") // before the servers go, which the page would complain about
@@ -143,7 +145,8 @@ func browseSwitch(t *testing.T, b *browser) {
 	b.until(`document.getElementById("confirm").open && document.activeElement.id === "confirm-no"`)
 	b.until(`document.getElementById("confirm").innerText.includes("Set Prices/Get to canary 50") && document.getElementById("confirm").innerText.includes("of the requests use predictions") && document.getElementById("confirm").innerText.includes("It is on now")`)
 	b.key("Escape", 27)
-	b.until(`!document.getElementById("confirm").open && document.activeElement === ` + mode + ` && ` + mode + `.value === "canary 0.5"`)
+	b.until(`!document.getElementById("confirm").open && document.activeElement === ` + mode + ` && ` + mode +
+		`.value === "canary 0.5"`)
 	is(control.ModeOn, 0)
 	b.key("Tab", 9)
 	b.press("Enter", 13, "\r")
@@ -155,7 +158,8 @@ func browseSwitch(t *testing.T, b *browser) {
 	is(control.ModeCanary, 0.5)
 	// Another one, and back: to what was set at run time, and then to what the code says.
 	choose := func(value string) {
-		b.eval(`(() => { const m = ` + mode + `; m.value = "` + value + `"; m.dispatchEvent(new Event("change")); ` + row + `.querySelector(".apply button").click(); document.getElementById("confirm-yes").click(); })()`)
+		b.eval(`(() => { const m = ` + mode + `; m.value = "` + value + `"; m.dispatchEvent(new Event("change")); ` + row +
+			`.querySelector(".apply button").click(); document.getElementById("confirm-yes").click(); })()`)
 	}
 	undo := func() { b.eval(`document.querySelector("#notice button").click()`) }
 	choose("shadow 0.01")
@@ -193,11 +197,13 @@ func browseMany(t *testing.T, b *browser) {
 	s.busy(t, 20*time.Millisecond)
 	for i := range 298 {
 		name := fmt.Sprintf("/very.long.package.name.of.some.company.v%d.SomewhatLongServiceName/GetSomething%d", i%3, i)
-		if _, err := s.control.NewSite(control.SiteConfig{Name: name, Mode: control.ModeObserve}, fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
+		if _, err := s.control.NewSite(control.SiteConfig{Name: name, Mode: control.ModeObserve},
+			fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: strings.Repeat("long-name-", 9)}))
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll,
+		Name: strings.Repeat("long-name-", 9)}))
 	b.open(page(addr))
 	b.until(`document.querySelectorAll(".sites tbody tr").length === 25 && document.querySelector(".more").textContent === "Show all 300"`)
 	b.eval(`document.querySelector(".more").click()`)
@@ -212,7 +218,8 @@ func browseMany(t *testing.T, b *browser) {
 		b.shape(width, 844, "dark")
 		b.until(fmt.Sprintf(`innerWidth === %d && document.querySelector("#task-view .line")`, width))
 		if wide := b.eval(`document.documentElement.scrollWidth`); wide.(float64) > float64(width) {
-			t.Errorf("at %d px the page is %v px wide: %v", width, wide, b.eval(fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > %d + 1).slice(0, 5).map((e) => e.tagName + "." + e.className).join(", ")`, width)))
+			t.Errorf("at %d px the page is %v px wide: %v", width, wide,
+				b.eval(fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > %d + 1).slice(0, 5).map((e) => e.tagName + "." + e.className).join(", ")`, width)))
 		}
 	}
 	b.shape(1440, 900, "light")
@@ -243,7 +250,8 @@ func browseServices(t *testing.T, b *browser) {
 	}
 	gone, stop := sockets(t, "127.0.0.1:0", http.NotFoundHandler())
 	stop()
-	relay, err := dash.NewRelay(dash.RelayConfig{Services: append(services, dash.Service{Name: "gone", URL: page(gone)}), Authorize: mayAll})
+	relay, err := dash.NewRelay(dash.RelayConfig{Services: append(services, dash.Service{Name: "gone", URL: page(gone)}),
+		Authorize: mayAll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +312,8 @@ func browseBreakEven(t *testing.T, b *browser) {
 			r.End(nil)
 		}
 		// Each page is a new one, which has a report at once.
-		addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop"}))
+		addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector,
+			Name: "shop"}))
 		b.open(page(addr))
 	}
 	row := `document.querySelector("tr[data-site='/shop.Prices/Get'] div.hit")`
@@ -316,7 +325,8 @@ func browseBreakEven(t *testing.T, b *browser) {
 	b.until(`document.querySelector(".verdicts") && ` + needs + ` === "–"`)
 	visit(8, 60)
 	b.until(row + ` && ` + row + `.innerText.includes("needs ") && !` + row + `.querySelector(".meter b").hidden`)
-	b.until(`document.querySelector(".verdicts") && ` + row + `.innerText.split("needs ")[1].trim() === ` + needs + `.trim()`)
+	b.until(`document.querySelector(".verdicts") && ` + row + `.innerText.split("needs ")[1].trim() === ` + needs +
+		`.trim()`)
 	s.control.Kill(true)
 	b.until(why + ` === "the kill switch has stopped all predictions"`)
 	b.clean()
@@ -346,7 +356,8 @@ func browseFast(t *testing.T, b *browser) {
 	share := (b.busyFor() - worked) / time.Since(start).Seconds()
 	longest := b.eval(`window.longest`)
 	late := b.eval(`window.late.sort((a, b) => a - b)[Math.floor(window.late.length * 0.95)]`)
-	t.Logf("the longest that the page was busy: %v ms; 95 %% of the tasks were there after at most %.0f ms; it took %.0f %% of a processor", longest, late, 100*share)
+	t.Logf("the longest that the page was busy: %v ms; 95 %% of the tasks were there after at most %.0f ms; it took "+
+		"%.0f %% of a processor", longest, late, 100*share)
 	// The others are not checked: they are as long as other programs make them.
 	if share > 0.5 {
 		t.Errorf("the page takes %.0f %% of a processor", 100*share)

@@ -55,8 +55,10 @@ func startBrowser(t *testing.T) *browser {
 	if path == "" {
 		t.Skip("there is no chromium in PATH, and FORESAY_CHROMIUM does not say where one is")
 	}
-	cmd := exec.Command(path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-quic",
-		"--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+	cmd := exec.Command(path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+		"--disable-quic",
+		"--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync",
 		"--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--user-data-dir="+t.TempDir(), "about:blank")
 	in, out, err := pipes(cmd)
 	if err != nil {
@@ -176,7 +178,8 @@ func (b *chromium) take(msg []byte) {
 			b.console = append(b.console, fmt.Sprint(p.Type, p.Args))
 		}
 	case "Network.requestWillBeSent":
-		if u := p.Request.URL; !strings.HasPrefix(u, "http://127.0.0.1:") && !strings.HasPrefix(u, "about:") && !strings.HasPrefix(u, "data:") {
+		if u := p.Request.URL; !strings.HasPrefix(u, "http://127.0.0.1:") && !strings.HasPrefix(u, "about:") &&
+			!strings.HasPrefix(u, "data:") {
 			b.console = append(b.console, "the page asked for "+u)
 		}
 	}
@@ -261,7 +264,8 @@ func (b *browser) until(expression string) {
 		look();
 	})`)
 	if ok != true {
-		b.t.Fatalf("after a minute it is still not true that %s; the page says:\n%v", expression, b.eval("document.body.innerText.slice(0, 3000)"))
+		b.t.Fatalf("after a minute it is still not true that %s; the page says:\n%v", expression,
+			b.eval("document.body.innerText.slice(0, 3000)"))
 	}
 }
 
@@ -284,7 +288,8 @@ func (b *browser) forgive(text string) {
 func (b *browser) key(name string, code int) {
 	b.t.Helper()
 	for _, kind := range []string{"rawKeyDown", "keyUp"} {
-		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code}, nil)
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name,
+			"windowsVirtualKeyCode": code}, nil)
 	}
 }
 
@@ -292,7 +297,8 @@ func (b *browser) key(name string, code int) {
 func (b *browser) press(name string, code int, text string) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
-		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text}, nil)
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name,
+			"windowsVirtualKeyCode": code, "text": text}, nil)
 	}
 }
 
@@ -319,8 +325,10 @@ func (b *browser) busyFor() float64 {
 // shape sets the window, in CSS pixels.
 func (b *browser) shape(width, height int, scheme string) {
 	b.t.Helper()
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1,
+		"mobile": width < 600}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
+		"value": scheme}}}, nil)
 }
 
 func (b *browser) open(address string) {
@@ -335,7 +343,8 @@ func (b *browser) picture(width, height int) []byte {
 		Data string `json:"data"`
 	}
 	b.call("Page.captureScreenshot", map[string]any{
-		"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": height, "scale": 1},
+		"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width,
+			"height": height, "scale": 1},
 	}, &out)
 	raw, err := base64.StdEncoding.DecodeString(out.Data)
 	if err != nil {

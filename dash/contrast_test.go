@@ -17,11 +17,13 @@ func TestContrast(t *testing.T) {
 		t.Fatal(err)
 	}
 	colors := make(map[string][2]string)
-	for _, m := range regexp.MustCompile(`--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(string(css), -1) {
+	for _, m := range regexp.MustCompile(`--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(
+		string(css), -1) {
 		colors[m[1]] = [2]string{m[2], m[3]}
 	}
 	for text, grounds := range map[string]string{
-		"text": "surface bg sunken", "muted": "surface bg sunken accent-soft", "faint": "surface bg", "accent": "surface accent-soft",
+		"text": "surface bg sunken", "muted": "surface bg sunken accent-soft", "faint": "surface bg",
+		"accent":    "surface accent-soft",
 		"confirmed": "surface sunken", "discarded": "surface sunken accent-soft", "adopted": "surface adopted-soft",
 		"good": "surface accent-soft", "warn": "surface warn-soft", "bad": "surface bad-soft",
 	} {
@@ -29,7 +31,8 @@ func TestContrast(t *testing.T) {
 			for i, theme := range []string{"light", "dark"} {
 				a, b := luminance(t, colors[text][i]), luminance(t, colors[ground][i])
 				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
-					t.Errorf("%s: %s %s on %s %s has the contrast %.2f", theme, text, colors[text][i], ground, colors[ground][i], ratio)
+					t.Errorf("%s: %s %s on %s %s has the contrast %.2f", theme, text, colors[text][i], ground, colors[ground][i],
+						ratio)
 				}
 			}
 		}

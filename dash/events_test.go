@@ -48,7 +48,8 @@ func TestEvents(t *testing.T) {
 		}
 		synctest.Wait()
 		services, _ := of[[]map[string]any](t, &got, "services")
-		if len(services) != 1 || services[0][0]["name"] != "shop" || services[0][0]["switch"] != true || services[0][0]["report"] != true {
+		if len(services) != 1 || services[0][0]["name"] != "shop" || services[0][0]["switch"] != true ||
+			services[0][0]["report"] != true {
 			t.Errorf("services: %v", services)
 		}
 		if status, _ := of[control.Status](t, &got, "status"); len(status) != 11 {
@@ -107,7 +108,8 @@ func TestPast(t *testing.T) {
 		if right < 280 || right > 300 || wrong < 280 || wrong > 300 {
 			t.Errorf("right %d, wrong %d in ten minutes", right, wrong)
 		}
-		if tasks, _ := of[dash.Task](t, &got, "task"); len(tasks) != 64 || tasks[63].Task != "task899" || tasks[63].Number != 900 {
+		if tasks, _ := of[dash.Task](t, &got, "task"); len(tasks) != 64 || tasks[63].Task != "task899" ||
+			tasks[63].Number != 900 {
 			t.Errorf("%d tasks", len(tasks))
 		}
 	})
@@ -238,7 +240,8 @@ func TestTooManyPages(t *testing.T) {
 		for range 64 {
 			ended = append(ended, web.listen(t, ctx, func(event) {}))
 		}
-		if code, body := web.ask(t, http.MethodGet, "events", ""); code != http.StatusServiceUnavailable || !strings.Contains(body, "64 pages") {
+		if code, body := web.ask(t, http.MethodGet, "events", ""); code != http.StatusServiceUnavailable ||
+			!strings.Contains(body, "64 pages") {
 			t.Errorf("the 65th page: %d %s", code, body)
 		}
 		cancel()

@@ -43,14 +43,17 @@ func TestReadOnly(t *testing.T) {
 			t.Error("speculation is killed")
 		}
 		code, body := web.ask(t, http.MethodGet, "rights", "")
-		if r := decode[dash.Rights](t, body); code != http.StatusOK || r.Switch || r.Name != "shop" || r.Report || !strings.Contains(r.Reason, "read-only") {
+		if r := decode[dash.Rights](t, body); code != http.StatusOK || r.Switch || r.Name != "shop" || r.Report ||
+			!strings.Contains(r.Reason, "read-only") {
 			t.Errorf("rights: %d %+v", code, r)
 		}
 		code, body = web.ask(t, http.MethodGet, "status", "")
-		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 || st.Sites[0].Mode != control.ModeOn {
+		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 ||
+			st.Sites[0].Mode != control.ModeOn {
 			t.Errorf("status: %d %+v", code, st)
 		}
-		if code, body = web.ask(t, http.MethodGet, "report", ""); code != http.StatusNotFound || !strings.Contains(body, "Collector") {
+		if code, body = web.ask(t, http.MethodGet, "report", ""); code != http.StatusNotFound ||
+			!strings.Contains(body, "Collector") {
 			t.Errorf("report: %d %s", code, body)
 		}
 		for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodDelete} {
@@ -58,7 +61,8 @@ func TestReadOnly(t *testing.T) {
 				t.Errorf("%s status: %d", method, code)
 			}
 		}
-		if code, body = web.ask(t, http.MethodGet, "nothing.js", ""); code != http.StatusNotFound || !strings.Contains(body, "nothing.js") {
+		if code, body = web.ask(t, http.MethodGet, "nothing.js", ""); code != http.StatusNotFound ||
+			!strings.Contains(body, "nothing.js") {
 			t.Errorf("nothing.js: %d %s", code, body)
 		}
 	})
@@ -99,9 +103,12 @@ func TestSwitch(t *testing.T) {
 			says             string
 		}{
 			{"no token", "kill", `{"killed": true}`, []string{}, 403, "say the word"},
-			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-Site", "cross-site"}, auth...), 403, "cross-origin"},
-			{"a foreign origin", "kill", `{"killed": true}`, append([]string{"Origin", "https://evil.example"}, auth...), 403, "cross-origin"},
-			{"a form", "kill", `{"killed": true}`, append([]string{"Content-Type", "text/plain"}, auth...), 415, "application/json"},
+			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-Site", "cross-site"}, auth...), 403,
+				"cross-origin"},
+			{"a foreign origin", "kill", `{"killed": true}`, append([]string{"Origin", "https://evil.example"}, auth...), 403,
+				"cross-origin"},
+			{"a form", "kill", `{"killed": true}`, append([]string{"Content-Type", "text/plain"}, auth...), 415,
+				"application/json"},
 			{"no value", "kill", `{}`, auth, 400, `"killed"`},
 			{"an unknown field", "kill", `{"killed": true, "force": true}`, auth, 400, `"force"`},
 			{"two values", "kill", `{"killed": true} {}`, auth, 400, "more than one"},
@@ -113,11 +120,14 @@ func TestSwitch(t *testing.T) {
 			{"a text for a share", "mode", `{"share": "x"}`, auth, 400, `"share" has a value of the wrong type, string; want`},
 			{"an unknown site", "mode", `{"site": "/no/such", "mode": "on"}`, auth, 404, "/no/such"},
 			{"an unknown mode", "mode", `{"site": "/shop.Prices/Get", "mode": "maybe"}`, auth, 400, "maybe"},
-			{"a misspelt mode", "mode", `{"site": "/shop.Prices/Get", "mode": "canry"}`, auth, 400, `"canry" is not one of default, off, observe, shadow, canary, on; did you mean canary?`},
-			{"a misspelt field", "mode", `{"site": "/shop.Prices/Get", "mod": "on"}`, auth, 400, `unknown field "mod"; did you mean mode?`},
+			{"a misspelt mode", "mode", `{"site": "/shop.Prices/Get", "mode": "canry"}`, auth, 400,
+				`"canry" is not one of default, off, observe, shadow, canary, on; did you mean canary?`},
+			{"a misspelt field", "mode", `{"site": "/shop.Prices/Get", "mod": "on"}`, auth, 400,
+				`unknown field "mod"; did you mean mode?`},
 			{"no share", "mode", `{"site": "/shop.Prices/Get", "mode": "canary"}`, auth, 400, "share"},
 			{"a share of all", "mode", `{"site": "/shop.Prices/Get", "mode": "on", "share": 1}`, auth, 400, "share"},
-			{"a share above one", "mode", `{"site": "/shop.Prices/Get", "mode": "canary", "share": 2}`, auth, 400, "between 0 and 1"},
+			{"a share above one", "mode", `{"site": "/shop.Prices/Get", "mode": "canary", "share": 2}`, auth, 400,
+				"between 0 and 1"},
 		} {
 			code, body := web.ask(t, http.MethodPost, c.name, c.body, c.header...)
 			if code != c.code || !strings.Contains(body, c.says) {
@@ -161,9 +171,10 @@ func TestSwitch(t *testing.T) {
 func TestSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var want []time.Duration
-		s := newShop(t, control.Config{RecentEvery: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
-			want = append(want, r.Tasks[0].Saved)
-		}}})
+		s := newShop(t, control.Config{RecentEvery: -1,
+			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+				want = append(want, r.Tasks[0].Saved)
+			}}})
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		for _, right := range []bool{true, false} {
 			ctx, r := s.control.Begin(t.Context(), "/web/get", "")
@@ -177,7 +188,8 @@ func TestSaved(t *testing.T) {
 		}
 		for i, task := range got.Tasks {
 			if task.Saved != want[i] || task.Number != uint64(i+1) || task.Wasted != i {
-				t.Errorf("task %d saved %v and wasted %d calls, number %d; its request says %v", i, task.Saved, task.Wasted, task.Number, want[i])
+				t.Errorf("task %d saved %v and wasted %d calls, number %d; its request says %v", i, task.Saved, task.Wasted,
+					task.Number, want[i])
 			}
 		}
 		if got.Tasks[0].Saved != 10*time.Millisecond {
@@ -186,7 +198,8 @@ func TestSaved(t *testing.T) {
 		if _, body = web.ask(t, http.MethodGet, "tasks?after=1", ""); len(decode[dash.Tasks](t, body).Tasks) != 1 {
 			t.Errorf("after 1: %s", body)
 		}
-		if code, body := web.ask(t, http.MethodGet, "tasks?after=-1", ""); code != http.StatusBadRequest || !strings.Contains(body, "-1") {
+		if code, body := web.ask(t, http.MethodGet, "tasks?after=-1", ""); code != http.StatusBadRequest ||
+			!strings.Contains(body, "-1") {
 			t.Errorf("after -1: %d %s", code, body)
 		}
 	})
@@ -199,7 +212,8 @@ func TestLargeTask(t *testing.T) {
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		_, err := foresay.Do(s.control.Context(t.Context()), func(ctx context.Context) (int, error) {
 			for i := range 1000 {
-				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true, Transport: &later{time.Millisecond, i}}
+				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true,
+					Transport: &later{time.Millisecond, i}}
 				if _, err := driver.Perform(ctx, op); err != nil {
 					return 0, err
 				}
@@ -233,7 +247,8 @@ func TestReport(t *testing.T) {
 		r.End(nil)
 		code, body := web.ask(t, http.MethodGet, "report", "")
 		got := decode[observe.Report](t, body)
-		if code != http.StatusOK || len(got.Requests) != 1 || got.Requests[0].Name != "/web/get" || len(got.Requests[0].Methods) != 2 {
+		if code != http.StatusOK || len(got.Requests) != 1 || got.Requests[0].Name != "/web/get" ||
+			len(got.Requests[0].Methods) != 2 {
 			t.Errorf("report: %d %s", code, body)
 		}
 	})

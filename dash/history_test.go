@@ -15,7 +15,8 @@ func TestHistory(t *testing.T) {
 		at = at.Add(2 * time.Second)
 		st := control.Status{At: at}
 		for _, n := range calls {
-			st.Sites = append(st.Sites, control.SiteStatus{Name: "/s/m", Conn: "c", Stats: control.SiteStats{Calls: n, Right: n, WouldBeWrong: 1}})
+			st.Sites = append(st.Sites, control.SiteStatus{Name: "/s/m", Conn: "c", Stats: control.SiteStats{Calls: n, Right: n,
+				WouldBeWrong: 1}})
 		}
 		return st
 	}
@@ -62,7 +63,8 @@ func BenchmarkSample(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 300 {
-		if _, err := c.NewSite(control.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)}, "dns:///backend:443"); err != nil {
+		if _, err := c.NewSite(control.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)},
+			"dns:///backend:443"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -97,7 +97,8 @@ func (p *peer) follow(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(kind, "text/event-stream") {
 		return fmt.Errorf("GET events: %s, Content-Type %q", resp.Status, kind)
 	}
 	p.up(rights)

@@ -80,7 +80,8 @@ func TestRelay(t *testing.T) {
 			list, _ := of[[]aboutService](t, &got, "services")
 			return list[len(list)-1]
 		}
-		if s := last(); len(s) != 2 || s[0].Name != "prices" || !s[0].Up || !s[0].Switch || s[1].Name != "B" || !s[1].Up || s[1].Switch {
+		if s := last(); len(s) != 2 || s[0].Name != "prices" || !s[0].Up || !s[0].Switch || s[1].Name != "B" || !s[1].Up ||
+			s[1].Switch {
 			t.Fatalf("services: %+v", s)
 		}
 		tasks, _ := of[dash.Task](t, &got, "task")
@@ -100,13 +101,15 @@ func TestRelay(t *testing.T) {
 			{"s/0/mode", `{"site": "/no/such", "mode": "on"}`, 404, "/no/such"},
 			{"s/0/mode", `{`, 400, "body"},
 			{"s/0/kill", strings.Repeat(" ", 5000) + `{}`, 413, "4096"},
-			{"s/2/kill", `{}`, 404, ""}, {"s/-1/kill", `{}`, 404, ""}, {"s/0/status", `{}`, 404, ""}, {"s/x/kill", `{}`, 404, ""},
+			{"s/2/kill", `{}`, 404, ""}, {"s/-1/kill", `{}`, 404, ""}, {"s/0/status", `{}`, 404, ""},
+			{"s/x/kill", `{}`, 404, ""},
 		} {
 			if code, text := web.ask(t, http.MethodPost, c.path, c.body); code != c.code || !strings.Contains(text, c.says) {
 				t.Errorf("POST %s: %d %s; want %d with %q", c.path, code, text, c.code, c.says)
 			}
 		}
-		if code, text := web.ask(t, http.MethodPost, "s/0/kill", `{"killed": true}`, "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
+		if code, text := web.ask(t, http.MethodPost, "s/0/kill", `{"killed": true}`, "Sec-Fetch-Site",
+			"cross-site"); code != http.StatusForbidden {
 			t.Errorf("a foreign page: %d %s", code, text)
 		}
 
@@ -157,7 +160,8 @@ func TestRelayOfOthers(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				services := &network{sites: map[string]*site{"a": serve(t, c.h)}}
-				relay, err := dash.NewRelay(dash.RelayConfig{Services: []dash.Service{{URL: "http://a"}}, Client: services.client()})
+				relay, err := dash.NewRelay(dash.RelayConfig{Services: []dash.Service{{URL: "http://a"}},
+					Client: services.client()})
 				if err != nil {
 					t.Fatal(err)
 				}

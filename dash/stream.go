@@ -40,7 +40,8 @@ func (s *stream) run(ctx context.Context, closing <-chan struct{}) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // a proxy would delay the events
 	if err := s.rc.Flush(); errors.Is(err, http.ErrNotSupported) {
-		http.Error(s.w, "dash: events: something that wraps this handler has a ResponseWriter without Flush or Unwrap", http.StatusInternalServerError)
+		http.Error(s.w, "dash: events: something that wraps this handler has a ResponseWriter without Flush or Unwrap",
+			http.StatusInternalServerError)
 		return
 	}
 	s.sent = make([]cursor, len(s.feeds))

@@ -62,7 +62,8 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 	mode := control.ModeDefault
 	if to.Mode != mode.String() {
 		if mode, err = control.ParseMode(to.Mode); err != nil {
-			return http.StatusBadRequest, fmt.Errorf("%q is not one of %s%s", to.Mode, strings.Join(modes(), ", "), nearest.Hint(to.Mode, modes()))
+			return http.StatusBadRequest, fmt.Errorf("%q is not one of %s%s", to.Mode, strings.Join(modes(), ", "),
+				nearest.Hint(to.Mode, modes()))
 		}
 	}
 	known := false
@@ -112,7 +113,8 @@ func example(name string) string {
 // keeps forms of foreign pages out.
 func decode(w http.ResponseWriter, r *http.Request, name string, to any) (code int, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Type is %q; want application/json", r.Header.Get("Content-Type"))
+		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Type is %q; want application/json",
+			r.Header.Get("Content-Type"))
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
@@ -120,7 +122,8 @@ func decode(w http.ResponseWriter, r *http.Request, name string, to any) (code i
 		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 			return http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
 		}
-		return http.StatusBadRequest, fmt.Errorf("the body: %swant a JSON object such as %s", fault(nearest.Field(err, to)), example(name))
+		return http.StatusBadRequest, fmt.Errorf("the body: %swant a JSON object such as %s", fault(nearest.Field(err, to)),
+			example(name))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return http.StatusBadRequest, errors.New("the body has more than one value")

@@ -57,7 +57,8 @@ func newShop(t testing.TB, cfg control.Config) *shop {
 	}
 	s := &shop{control: c}
 	for name, to := range map[string]**control.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
-		if *to, err = c.NewSite(control.SiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn}, "shop:443"); err != nil {
+		if *to, err = c.NewSite(control.SiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn},
+			"shop:443"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -189,7 +189,8 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s names the test %s, which does not exist", name, m[1])
 			}
 			for sub := range strings.SplitSeq(m[2], "/") {
-				if quoted := `"` + strings.ReplaceAll(sub, "_", " "); sub != "" && !strings.Contains(sources, quoted) && !isScenario(t, sub) {
+				if quoted := `"` + strings.ReplaceAll(sub, "_", " "); sub != "" && !strings.Contains(sources, quoted) &&
+					!isScenario(t, sub) {
 					t.Errorf("%s names the test %s%s, but its source has no %q", name, m[1], m[2], sub)
 				}
 			}
@@ -224,7 +225,8 @@ func testSources(t *testing.T) map[string]string {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if scenario, ok := strings.CutSuffix(filepath.Base(name), ".txt"); ok && filepath.Base(filepath.Dir(name)) == "scenarios" {
+		if scenario, ok := strings.CutSuffix(filepath.Base(name), ".txt"); ok &&
+			filepath.Base(filepath.Dir(name)) == "scenarios" {
 			tests["TestScenarios"] += strconv.Quote(scenario) // a subtest for each
 		}
 		if !strings.HasSuffix(name, "_test.go") {

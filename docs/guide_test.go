@@ -104,7 +104,8 @@ func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
 		demov1.RegisterShopServer(server, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
-		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...), specgrpc.WithMode(control.ModeOn),
+		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...),
+			specgrpc.WithMode(control.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -314,7 +315,9 @@ func TestSites(t *testing.T) {
 		Name: demov1.AnalysisService_GetAI_FullMethodName,
 		Equal: func(prediction, actual any) bool {
 			p, a := prediction.(*demov1.GetAIResponse), actual.(*demov1.GetAIResponse)
-			return slices.EqualFunc(p.GetPopular(), a.GetPopular(), func(x, y *demov1.Popular) bool { return x.GetItem() == y.GetItem() })
+			return slices.EqualFunc(p.GetPopular(), a.GetPopular(), func(x, y *demov1.Popular) bool {
+				return x.GetItem() == y.GetItem()
+			})
 		},
 	}, {
 		Name:        demov1.Shop_Buy_FullMethodName,
@@ -338,7 +341,8 @@ func TestSites(t *testing.T) {
 			}
 		}
 		s.took(2*work + work)
-		if got, want := s.notes(), []string{"recommend confirmed, 1 runs", "recommend confirmed, 1 runs"}; !slices.Equal(got, want) {
+		if got, want := s.notes(), []string{"recommend confirmed, 1 runs", "recommend confirmed, 1 runs"}; !slices.Equal(got,
+			want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}, sites...)
@@ -405,7 +409,8 @@ func TestSiteFile(t *testing.T) {
 		t.Fatal(sites, err)
 	}
 	a, b := &demov1.GetAIResponse{Users: 1}, &demov1.GetAIResponse{Users: 2}
-	if !sites[1].Equal(a, b) || sites[2].Effect != control.EffectStaged || sites[2].Limits.MinSaving != 2*time.Millisecond || sites[3].Mode != control.ModeOff {
+	if !sites[1].Equal(a, b) || sites[2].Effect != control.EffectStaged ||
+		sites[2].Limits.MinSaving != 2*time.Millisecond || sites[3].Mode != control.ModeOff {
 		t.Error(sites)
 	}
 }

@@ -16,7 +16,8 @@ func authorised(policy struct {
 	UnaryInterceptor  grpc.UnaryServerInterceptor
 	StreamInterceptor grpc.StreamServerInterceptor
 }) *specgrpc.Server {
-	server := specgrpc.NewServer(grpc.ChainUnaryInterceptor(policy.UnaryInterceptor), grpc.ChainStreamInterceptor(policy.StreamInterceptor))
+	server := specgrpc.NewServer(grpc.ChainUnaryInterceptor(policy.UnaryInterceptor),
+		grpc.ChainStreamInterceptor(policy.StreamInterceptor))
 	return server
 }
 
@@ -35,14 +36,16 @@ func TestRulesByPath(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	rules := 0
 	for _, block := range strings.Split(section, "```")[1:] {
-		for _, m := range regexp.MustCompile(`(?:regex: |location ~ |method: )['"](.*?)['"]`).FindAllStringSubmatch(block, -1) {
+		for _, m := range regexp.MustCompile(`(?:regex: |location ~ |method: )['"](.*?)['"]`).FindAllStringSubmatch(block,
+			-1) {
 			rules++
 			rule := regexp.MustCompile("^(?:" + m[1] + ")$")
 			prefix := ""
 			if strings.HasPrefix(strings.TrimPrefix(m[1], "^"), "/") {
 				prefix = "/shop.Shop/"
 			}
-			for path, want := range map[string]bool{"Buy": true, "Buy.spec": true, "BuyAll": false, "Buyxspec": false, "Sell.spec": false} {
+			for path, want := range map[string]bool{"Buy": true, "Buy.spec": true, "BuyAll": false, "Buyxspec": false,
+				"Sell.spec": false} {
 				if got := rule.MatchString(prefix + path); got != want {
 					t.Errorf("%s matches %s%s: %v", m[1], prefix, path, got)
 				}

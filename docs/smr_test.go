@@ -35,7 +35,8 @@ func TestSMRPage(t *testing.T) {
 	}
 	for _, m := range shown {
 		var out, errs bytes.Buffer
-		code := cli.Main(t.Context(), strings.Fields(string(m[1])), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		code := cli.Main(t.Context(), strings.Fields(string(m[1])), cli.Streams{In: strings.NewReader(""), Out: &out,
+			Err: &errs})
 		if code != 0 || out.String() != string(m[2]) {
 			t.Errorf("%s: code %d, %s%s\nthe page has\n%s", m[1], code, errs.String(), out.String(), m[2])
 		}

@@ -54,9 +54,11 @@ func TestStorePage(t *testing.T) {
 		network := shape.NewNetwork(wan.Uniform(20*time.Millisecond, "a", "b", "c"), 1)
 		var sites []storeconfig.Site
 		for _, name := range []string{"a", "b", "c"} {
-			sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{{Name: name, Peers: name + ":1", Client: name + ":2"}}})
+			sites = append(sites, storeconfig.Site{Name: name,
+				Machines: []storeconfig.Machine{{Name: name, Peers: name + ":1", Client: name + ":2"}}})
 		}
-		files, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "docs", Shards: 1, Sites: sites, RoundTrip: "20ms"})
+		files, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "docs", Shards: 1, Sites: sites,
+			RoundTrip: "20ms"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +68,8 @@ func TestStorePage(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		for range 2 {
-			if err := deposit(ctx, filepath.Join(dir, storeconfig.ClientFile), storeservice.ClientOptions{Dial: network.DialContext("a")}); err != nil {
+			if err := deposit(ctx, filepath.Join(dir, storeconfig.ClientFile),
+				storeservice.ClientOptions{Dial: network.DialContext("a")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,7 +107,8 @@ func startStoreMachine(t *testing.T, network *shape.Network, dir, name string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Peers: peers, Client: clients, Dial: network.DialContext(wan.Site(name))})
+	m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Peers: peers, Client: clients,
+		Dial: network.DialContext(wan.Site(name))})
 	if err != nil {
 		t.Fatal(err)
 	}

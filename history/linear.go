@@ -22,7 +22,9 @@ import (
 // bubble, where that stands still, a timeout never comes.
 //
 // The error tells of operations that make no sense and of a model that lacks a function.
-func CheckLinearizable[S, I, O any](ops []Op[I, O], model Model[S, I, O], timeout time.Duration) (Linearizability, error) {
+func CheckLinearizable[S, I, O any](
+	ops []Op[I, O], model Model[S, I, O], timeout time.Duration,
+) (Linearizability, error) {
 	if model.Init == nil || model.Step == nil {
 		return Linearizability{}, errors.New("history: the model has no Init or no Step")
 	}

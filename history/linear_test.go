@@ -63,7 +63,8 @@ func TestLinearizable(t *testing.T) {
 			`op client 1 1s..? put "x" "1" unknown; op client 2 3s..4s get "x" "1"; op client 2 5s..6s get "x" none`,
 		},
 		{
-			"unknown does not take effect before its call", `op client 1 1s..? put "x" "1" unknown; op client 2 1s..2s get "x" "1"`,
+			"unknown does not take effect before its call",
+			`op client 1 1s..? put "x" "1" unknown; op client 2 1s..2s get "x" "1"`,
 			`op client 1 3s..? put "x" "1" unknown; op client 2 1s..2s get "x" "1"`,
 		},
 		{
@@ -134,12 +135,14 @@ func TestUndecided(t *testing.T) {
 			Input: KVInput{Kind: KVAppend, Key: "a", Value: fmt.Sprintf("[%d]", i)},
 		})
 	}
-	h = append(h, KVOp{Client: 40, Call: 1, Return: 3, Outcome: Returned, Input: KVInput{Kind: KVGet, Key: "a"}, Output: KVOutput{State: KVState{"?", true}}})
+	h = append(h, KVOp{Client: 40, Call: 1, Return: 3, Outcome: Returned, Input: KVInput{Kind: KVGet, Key: "a"},
+		Output: KVOutput{State: KVState{"?", true}}})
 	result, err := CheckLinearizable(h, KVModel(), 20*time.Millisecond)
 	if err != nil || result.Verdict != Undecided {
 		t.Errorf("got %v, %v; want undecided", result.Verdict, err)
 	}
-	h = append(h, KVOp{Call: 1, Return: 2, Outcome: Returned, Input: KVInput{Kind: KVGet, Key: "b"}, Output: KVOutput{State: KVState{"?", true}}})
+	h = append(h, KVOp{Call: 1, Return: 2, Outcome: Returned, Input: KVInput{Kind: KVGet, Key: "b"},
+		Output: KVOutput{State: KVState{"?", true}}})
 	result, err = CheckLinearizable(h, KVModel(), 20*time.Millisecond)
 	if err != nil || result.Verdict != Violation || result.Part != "b" {
 		t.Errorf("got %v of %q, %v; want a violation of b", result.Verdict, result.Part, err)
@@ -215,7 +218,8 @@ func randomKV(r *rand.Rand) KV {
 	for client := range 3 {
 		at := time.Duration(0)
 		for range 1 + r.IntN(2) {
-			op := KVOp{Client: Client(client), Call: at + time.Duration(r.IntN(3)), Input: KVInput{Key: "x", Kind: KVKind(1 + r.IntN(int(kinds)-1))}}
+			op := KVOp{Client: Client(client), Call: at + time.Duration(r.IntN(3)),
+				Input: KVInput{Key: "x", Kind: KVKind(1 + r.IntN(int(kinds)-1))}}
 			if op.Input.Kind != KVGet && op.Input.Kind != KVDelete {
 				op.Input.Value = value()
 			}
@@ -248,7 +252,9 @@ func anyOrder(ops KV, state KVState) bool {
 		return true
 	}
 	for i, op := range ops {
-		if op.Outcome == Failed || slices.ContainsFunc(ops, func(other KVOp) bool { return other.Outcome == Returned && other.Return < op.Call }) {
+		if op.Outcome == Failed || slices.ContainsFunc(ops, func(other KVOp) bool {
+			return other.Outcome == Returned && other.Return < op.Call
+		}) {
 			continue
 		}
 		output := &op.Output
@@ -291,7 +297,8 @@ func BenchmarkCheckLinearizable(b *testing.B) {
 	for i := range 100_000 / clients {
 		for client := range clients { // each takes effect in this order, within what it overlaps
 			call := time.Duration(i)*100 + time.Duration(client)
-			op := KVOp{Client: Client(client), Call: call, Return: call + 90, Outcome: Returned, Input: KVInput{Kind: KVGet, Key: fmt.Sprint(r.IntN(keys))}}
+			op := KVOp{Client: Client(client), Call: call, Return: call + 90, Outcome: Returned,
+				Input: KVInput{Kind: KVGet, Key: fmt.Sprint(r.IntN(keys))}}
 			if r.IntN(2) == 0 {
 				op.Input.Kind, op.Input.Value = KVPut, fmt.Sprintf("%d.%d", i, client)
 				state[op.Input.Key] = KVState{op.Input.Value, true}

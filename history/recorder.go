@@ -58,7 +58,8 @@ func (i Invocation[I, O]) end(at time.Duration, outcome Outcome, output O) {
 		err = errTwice
 	}
 	if err != nil {
-		r.errs = append(r.errs, fmt.Errorf("history: operation %d of client %d, called at %v: %w", i.index, op.Client, op.Call, err))
+		r.errs = append(r.errs, fmt.Errorf("history: operation %d of client %d, called at %v: %w", i.index, op.Client,
+			op.Call, err))
 		return
 	}
 	r.ended[i.index] = true

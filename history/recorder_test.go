@@ -69,7 +69,8 @@ func TestRecorderMisuse(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	wantOps := []KVOp{{Client: 3, Call: 10, Return: 11, Outcome: Returned, Input: KVInput{Kind: KVPut, Key: "x", Value: "1"}}}
+	wantOps := []KVOp{{Client: 3, Call: 10, Return: 11, Outcome: Returned,
+		Input: KVInput{Kind: KVPut, Key: "x", Value: "1"}}}
 	if diff := cmp.Diff(wantOps, ops); diff != "" {
 		t.Errorf("operations (-want +got):\n%s", diff)
 	}

@@ -106,10 +106,12 @@ func (r ReplicationReport) String() string {
 //
 // The error tells of a history that makes no sense.
 func CheckReplication[ID CommandID](h Replication[ID]) (ReplicationReport, error) {
-	c := replicationChecker[ID]{Replication: h, proposals: make(map[ID]int, len(h.Proposals)), broken: make(map[Rule]string)}
+	c := replicationChecker[ID]{Replication: h, proposals: make(map[ID]int, len(h.Proposals)),
+		broken: make(map[Rule]string)}
 	for i, p := range h.Proposals {
 		if _, ok := c.proposals[p.ID]; ok {
-			return ReplicationReport{}, fmt.Errorf("history: command %v is proposed twice: a retry is one proposal, from its first call to its last return", p.ID)
+			return ReplicationReport{}, fmt.Errorf(
+				"history: command %v is proposed twice: a retry is one proposal, from its first call to its last return", p.ID)
 		}
 		c.proposals[p.ID] = i
 		if err := checkTimes(p.Call, p.Return, p.Outcome); err != nil {
@@ -118,7 +120,8 @@ func CheckReplication[ID CommandID](h Replication[ID]) (ReplicationReport, error
 	}
 	for _, log := range h.Logs {
 		if log.First < 0 {
-			return ReplicationReport{}, fmt.Errorf("history: replica %s: its log begins after %d commands", log.Replica, log.First)
+			return ReplicationReport{}, fmt.Errorf("history: replica %s: its log begins after %d commands", log.Replica,
+				log.First)
 		}
 	}
 	for _, log := range h.Logs {
@@ -162,7 +165,8 @@ func (c *replicationChecker[ID]) checkLog(log AppliedLog[ID]) {
 	for i, id := range log.IDs {
 		position := log.First + i
 		if before, ok := at[id]; ok {
-			c.breach(ExactlyOnce, "replica %s applied command %v as number %d and again as number %d", log.Replica, id, before, position)
+			c.breach(ExactlyOnce, "replica %s applied command %v as number %d and again as number %d", log.Replica, id, before,
+				position)
 		}
 		at[id] = position
 		p, ok := c.proposals[id]

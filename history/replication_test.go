@@ -38,17 +38,22 @@ func TestReplication(t *testing.T) {
 		want []Breach
 	}{
 		{"nothing", Replication[string]{}, nil},
-		{"all", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("b", "a", "c", "d"), from(0, "b", "a"), from(3, "d")}, Settled: true}, nil},
+		{"all", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("b", "a", "c", "d"), from(0, "b", "a"),
+			from(3, "d")}, Settled: true}, nil},
 		{"gap", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("b"), from(3, "d")}, Settled: true}, nil},
-		{"unknown applied", Replication[string]{Proposals: lost, Logs: []AppliedLog[string]{log("u", "a")}, Settled: true}, nil},
-		{"unknown not applied", Replication[string]{Proposals: lost, Logs: []AppliedLog[string]{log("a")}, Settled: true}, nil},
+		{"unknown applied", Replication[string]{Proposals: lost, Logs: []AppliedLog[string]{log("u", "a")}, Settled: true},
+			nil},
+		{"unknown not applied", Replication[string]{Proposals: lost, Logs: []AppliedLog[string]{log("a")}, Settled: true},
+			nil},
 		{"tail not applied yet", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("b", "a")}}, nil},
 		{
-			"other order", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b", "c"), from(0, "b", "a", "c")}},
+			"other order", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b", "c"),
+				from(0, "b", "a", "c")}},
 			[]Breach{{Agreement, "as number 0, replica r1 applied command a and replica r2 command b"}},
 		},
 		{
-			"other order after a snapshot", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b", "c", "d"), from(2, "d", "c")}},
+			"other order after a snapshot", Replication[string]{Proposals: abcd,
+				Logs: []AppliedLog[string]{log("a", "b", "c", "d"), from(2, "d", "c")}},
 			[]Breach{{Agreement, "as number 2, replica r1 applied command c and replica r2 command d"}},
 		},
 		{
@@ -64,30 +69,38 @@ func TestReplication(t *testing.T) {
 			[]Breach{{ExactlyOnce, "replica r1 applied command a as number 0 and again as number 3"}},
 		},
 		{
-			"twice around a restart", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b"), from(2, "a", "c")}},
+			"twice around a restart", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b"),
+				from(2, "a", "c")}},
 			[]Breach{{ExactlyOnce, "command a is applied twice, the second time as number 2"}},
 		},
 		{
 			"later before earlier", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "c", "b", "d")}},
-			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and was applied after it"}},
+			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and " +
+				"was applied after it"}},
 		},
 		{
 			"later without earlier", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "c")}},
-			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and was not applied before it"}},
+			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and " +
+				"was not applied before it"}},
 		},
 		{
-			"later without earlier, in two logs", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a"), from(1, "c")}},
-			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and was not applied before it"}},
+			"later without earlier, in two logs",
+			Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a"), from(1, "c")}},
+			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and " +
+				"was not applied before it"}},
 		},
 		{
 			"later before earlier, with an older one between", Replication[string]{
-				Proposals: append(proposed([]string{"a"}, []string{"b"}), Proposal[string]{ID: "u"}), Logs: []AppliedLog[string]{log("b", "u", "a")},
+				Proposals: append(proposed([]string{"a"}, []string{"b"}), Proposal[string]{ID: "u"}),
+				Logs:      []AppliedLog[string]{log("b", "u", "a")},
 			},
-			[]Breach{{RealTimeOrder, "command a returned to client 0 at 5ns, before client 0 called command b at 10ns, and was applied after it"}},
+			[]Breach{{RealTimeOrder, "command a returned to client 0 at 5ns, before client 0 called command b at 10ns, and " +
+				"was applied after it"}},
 		},
 		{
 			"touching", Replication[string]{
-				Proposals: append(proposed([]string{"a"}), Proposal[string]{ID: "b", Call: 5, Return: 6, Outcome: Returned}), Logs: []AppliedLog[string]{log("b", "a")},
+				Proposals: append(proposed([]string{"a"}), Proposal[string]{ID: "b", Call: 5, Return: 6, Outcome: Returned}),
+				Logs:      []AppliedLog[string]{log("b", "a")},
 			}, nil,
 		},
 		{
@@ -194,7 +207,8 @@ func randomReplication(r *rand.Rand) Replication[uint64] {
 	var order []uint64
 	for i := range commands {
 		at := time.Duration(100 * i)
-		p := Proposal[uint64]{ID: uint64(i), Client: Client(r.IntN(5)), Call: at - time.Duration(r.IntN(500)), Return: at + time.Duration(r.IntN(500)), Outcome: Returned}
+		p := Proposal[uint64]{ID: uint64(i), Client: Client(r.IntN(5)), Call: at - time.Duration(r.IntN(500)), Return: at +
+			time.Duration(r.IntN(500)), Outcome: Returned}
 		if i > 0 && i < commands-1 && r.IntN(10) == 0 {
 			p.Return, p.Outcome = 0, Unknown
 		}

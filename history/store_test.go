@@ -39,7 +39,8 @@ const (
 // wrote (snapshot isolation) or any key that they accessed (strict serializability) meanwhile.
 func simulate(c storeConfig) Transactions {
 	s := &refStore{
-		storeConfig: c, rand: rand.New(rand.NewPCG(c.seed, 1)), versions: make(map[string][]refVersion), running: make([]*refTxn, c.clients),
+		storeConfig: c, rand: rand.New(rand.NewPCG(c.seed, 1)), versions: make(map[string][]refVersion),
+		running: make([]*refTxn, c.clients),
 	}
 	for s.begun < c.txns || slices.ContainsFunc(s.running, func(t *refTxn) bool { return t != nil }) {
 		s.now += time.Duration(1+s.rand.IntN(3)) * time.Millisecond

@@ -47,9 +47,10 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantTxn := Txn{ID: 7, Client: 1, Begin: time.Millisecond, End: 2 * time.Millisecond, Outcome: Returned, Accesses: []Access{
-		{Kind: Read, Key: "x", Value: "a"}, {Kind: Write, Key: "x", Value: "b"},
-	}}
+	wantTxn := Txn{ID: 7, Client: 1, Begin: time.Millisecond, End: 2 * time.Millisecond, Outcome: Returned,
+		Accesses: []Access{
+			{Kind: Read, Key: "x", Value: "a"}, {Kind: Write, Key: "x", Value: "b"},
+		}}
 	if diff := cmp.Diff(wantTxn, txns.Txns[0]); diff != "" {
 		t.Errorf("transaction 0 (-want +got):\n%s", diff)
 	}
@@ -81,15 +82,19 @@ func TestParseErrors(t *testing.T) {
 		{"history kv\nop client 1 1s..2s get \"x\" ok", `history: f:2: "ok" is no outcome of get`},
 		{"history kv\nop client 1 1s..2s put \"x\" \"1\" \"1\"", `history: f:2: put returns no value`},
 		{"history kv\nop client 1 1s..2s get \"x\" none more", `history: f:2: "more" after the end`},
-		{"history kv\nop client 1 1s..2s get \"x\" unknown", `history: f:2: an operation has an end if and only if its outcome is not unknown`},
+		{"history kv\nop client 1 1s..2s get \"x\" unknown",
+			`history: f:2: an operation has an end if and only if its outcome is not unknown`},
 		{"history kv\nop client 1 2s..1s get \"x\" none", `history: f:2: the operation returns at 1s, before its call at 2s`},
 		{`{"history": "kv", "more": 1}`, `history: f: after byte 28: json: unknown field "more"`},
 		{`{"history": "kw"}`, `history: f: history: "kw" where "kv" should be`},
 		{`{"history": "kv"} {}`, `history: f: more follows the history, after byte 19`},
-		{`{"history": "kv", "ops": [{"op": "set", "outcome": "unknown"}]}`, `history: f: ops[0]: "set" is no operation on a key-value store`},
+		{`{"history": "kv", "ops": [{"op": "set", "outcome": "unknown"}]}`,
+			`history: f: ops[0]: "set" is no operation on a key-value store`},
 		{`{"history": "kv", "ops": [{"op": "get", "outcome": "?"}]}`, `history: f: ops[0]: "?" is no outcome`},
-		{`{"history": "kv", "ops": [{"op": "get", "outcome": "returned"}]}`, `history: f: ops[0]: it has a return_ns if and only if its outcome is not unknown`},
-		{`{"history": "kv", "ops": [{"op": "get", "value": "v", "outcome": "unknown"}]}`, `history: f: ops[0]: get has a field that it cannot have`},
+		{`{"history": "kv", "ops": [{"op": "get", "outcome": "returned"}]}`,
+			`history: f: ops[0]: it has a return_ns if and only if its outcome is not unknown`},
+		{`{"history": "kv", "ops": [{"op": "get", "value": "v", "outcome": "unknown"}]}`,
+			`history: f: ops[0]: get has a field that it cannot have`},
 	} {
 		if _, err := ParseKV("f", []byte(test.text)); err == nil || err.Error() != test.want {
 			t.Errorf("%s\n\tgot  %v\n\twant %s", test.text, err, test.want)
@@ -100,11 +105,14 @@ func TestParseErrors(t *testing.T) {
 		{"history transactions\nversions \"x\"\nversions \"x\"", `history: f:3: key "x" has its versions already`},
 		{"history transactions\ntxn -1", `history: f:2: "-1" is no transaction's number`},
 		{"history transactions\ntxn 1 client 1 1s..2s maybe", `history: f:2: "maybe" is no outcome of a transaction`},
-		{"history transactions\ntxn 1 client 1 1s..? committed", `history: f:2: T1 has an end if and only if its outcome is not unknown`},
+		{"history transactions\ntxn 1 client 1 1s..? committed",
+			`history: f:2: T1 has an end if and only if its outcome is not unknown`},
 		{"history transactions\ntxn 1 client 1 1s..2s committed set", `history: f:2: "set" is no access`},
-		{"history transactions\ntxn 1 client 1 1s..2s committed write \"x\" \"\"", `history: f:2: write "x": the empty string is the initial version, which nobody writes`},
+		{"history transactions\ntxn 1 client 1 1s..2s committed write \"x\" \"\"",
+			`history: f:2: write "x": the empty string is the initial version, which nobody writes`},
 		{"history transactions\ntxn 1 client 1 1s..2s committed list \"x\" ( \"a\"", `history: f:2: the line ends too early`},
-		{`{"history": "transactions", "txns": [{"id": 1, "outcome": "aborted"}]}`, `history: f: txns[0]: it has an end_ns if and only if its outcome is not unknown`},
+		{`{"history": "transactions", "txns": [{"id": 1, "outcome": "aborted"}]}`,
+			`history: f: txns[0]: it has an end_ns if and only if its outcome is not unknown`},
 		{`{"history": "transactions", "txns": [{"id": 1, "outcome": "unknown", "accesses": [{"kind": "read", "key": "x", "list": ["a"]}]}]}`, `history: f: txns[0].accesses[0]: read has a list`},
 	} {
 		if _, err := ParseTransactions("f", []byte(test.text)); err == nil || err.Error() != test.want {

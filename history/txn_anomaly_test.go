@@ -139,7 +139,8 @@ func cycleAnomalies() []anomalyTest {
 				txn 1 client 1 1s..4s committed write "x" "a" read "y" "c"; txn 2 client 2 1s..4s committed write "x" "b" write "y" "c"`,
 		},
 		{
-			name: "G-single: a part of a commit read", level: SnapshotIsolation, allowed: ReadCommitted, want: []string{"G-single"},
+			name: "G-single: a part of a commit read", level: SnapshotIsolation, allowed: ReadCommitted,
+			want:    []string{"G-single"},
 			planted: `txn 1 client 1 1s..4s committed write "x" "a" write "y" "b"; txn 2 client 2 1s..4s committed read "x" "a" read "y" none`,
 			clean:   `txn 1 client 1 1s..4s committed write "x" "a" write "y" "b"; txn 2 client 2 1s..4s committed read "x" "a" read "y" "b"`,
 		},
@@ -181,21 +182,24 @@ func cycleAnomalies() []anomalyTest {
 func subtleAnomalies() []anomalyTest {
 	return []anomalyTest{
 		{
-			name: "G2-item whose anti-dependencies meet at its beginning", level: Serializable, allowed: SnapshotIsolation, want: []string{"G2-item"},
+			name: "G2-item whose anti-dependencies meet at its beginning", level: Serializable, allowed: SnapshotIsolation,
+			want: []string{"G2-item"},
 			planted: `txn 1 client 1 1s..9s committed read "y" none write "x" "a"; txn 2 client 2 1s..9s committed write "y" "b" write "z" "c"
 				txn 3 client 3 1s..9s committed read "z" "c" read "x" none`,
 			clean: `txn 1 client 1 1s..9s committed read "y" none write "x" "a"; txn 2 client 2 1s..9s committed write "y" "b" write "z" "c"
 				txn 3 client 3 1s..9s committed read "z" "c" read "x" "a"`,
 		},
 		{
-			name: "G2-item by one of several appends that nobody saw", level: Serializable, allowed: SnapshotIsolation, want: []string{"G2-item"},
+			name: "G2-item by one of several appends that nobody saw", level: Serializable, allowed: SnapshotIsolation,
+			want: []string{"G2-item"},
 			planted: `txn 1 client 1 1s..9s committed list "l" ( ) append "m" "d"; txn 2 client 2 1s..9s committed list "m" ( ) append "l" "b"
 				txn 3 client 3 1s..9s committed append "l" "c"`,
 			clean: `txn 1 client 1 1s..9s committed list "l" ( ) append "m" "d"; txn 2 client 2 1s..9s committed list "m" ( "d" ) append "l" "b"
 				txn 3 client 3 1s..9s committed append "l" "c"`,
 		},
 		{
-			name: "lost update of a list that nobody read", level: SnapshotIsolation, allowed: ReadCommitted, want: []string{"lost-update"},
+			name: "lost update of a list that nobody read", level: SnapshotIsolation, allowed: ReadCommitted,
+			want:    []string{"lost-update"},
 			planted: `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed list "l" ( ) append "l" "b"`,
 			clean:   `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed append "l" "b"`,
 		},
@@ -206,12 +210,14 @@ func subtleAnomalies() []anomalyTest {
 				txn 3 client 3 5s..6s committed list "l" ( "c" "b" )`,
 		},
 		{
-			name: "append that aborted is not lost", level: StrictSerializable, allowed: SessionSerializable, want: []string{"G-single-realtime"},
+			name: "append that aborted is not lost", level: StrictSerializable, allowed: SessionSerializable,
+			want:    []string{"G-single-realtime"},
 			planted: `txn 1 client 1 1s..2s committed append "l" "a"; txn 2 client 2 3s..4s committed list "l" ( )`,
 			clean:   `txn 1 client 1 1s..2s aborted append "l" "a"; txn 2 client 2 3s..4s committed list "l" ( )`,
 		},
 		{
-			name: "nothing comes after an unknown outcome", level: SessionSerializable, allowed: Serializable, want: []string{"G-single-session"},
+			name: "nothing comes after an unknown outcome", level: SessionSerializable, allowed: Serializable,
+			want:    []string{"G-single-session"},
 			planted: `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 1 3s..4s committed read "x" none; txn 3 client 3 5s..6s committed read "x" "a"`,
 			clean:   `txn 1 client 1 1s..? unknown write "x" "a"; txn 2 client 1 3s..4s committed read "x" none; txn 3 client 3 5s..6s committed read "x" "a"`,
 		},
@@ -231,17 +237,20 @@ func orderAnomalies() []anomalyTest {
 			clean:   `txn 1 client 1 1s..? unknown read "x" "a"; txn 2 client 1 3s..4s committed write "x" "a"`,
 		},
 		{
-			name: "G-single-session: own write not seen", level: SessionSnapshotIsolation, allowed: Serializable, want: []string{"G-single-session"},
+			name: "G-single-session: own write not seen", level: SessionSnapshotIsolation, allowed: Serializable,
+			want:    []string{"G-single-session"},
 			planted: `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 1 3s..4s committed read "x" none`,
 			clean:   `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 2 3s..4s committed read "x" none`,
 		},
 		{
-			name: "G-single-session of a client that pipelines", level: SessionSerializable, allowed: Serializable, want: []string{"G-single-session"},
+			name: "G-single-session of a client that pipelines", level: SessionSerializable, allowed: Serializable,
+			want:    []string{"G-single-session"},
 			planted: `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 1 1s..5s committed write "y" "b"; txn 3 client 1 3s..4s committed read "x" none`,
 			clean:   `txn 1 client 1 1s..4s committed write "x" "a"; txn 2 client 1 1s..5s committed write "y" "b"; txn 3 client 1 3s..4s committed read "x" none`,
 		},
 		{
-			name: "G2-item-session", level: SessionSerializable, allowed: SessionSnapshotIsolation, want: []string{"G2-item-session"},
+			name: "G2-item-session", level: SessionSerializable, allowed: SessionSnapshotIsolation,
+			want: []string{"G2-item-session"},
 			planted: `txn 1 client 1 1s..9s committed read "x" none write "y" "a"
 				txn 2 client 2 1s..2s committed write "x" "b"; txn 3 client 2 3s..4s committed read "y" none`,
 			clean: `txn 1 client 1 1s..9s committed read "x" none write "y" "a"
@@ -253,24 +262,28 @@ func orderAnomalies() []anomalyTest {
 			clean:   `versions "x" "b" "a"; txn 1 client 1 1s..3s committed write "x" "a"; txn 2 client 2 3s..4s committed write "x" "b"`,
 		},
 		{
-			name: "G1c-realtime: a read from the future", level: StrictSerializable, allowed: SessionSerializable, want: []string{"G1c-realtime"},
+			name: "G1c-realtime: a read from the future", level: StrictSerializable, allowed: SessionSerializable,
+			want:    []string{"G1c-realtime"},
 			planted: `txn 1 client 1 1s..2s committed read "x" "a"; txn 2 client 2 3s..4s committed write "x" "a"`,
 			clean:   `txn 1 client 1 1s..3s committed read "x" "a"; txn 2 client 2 3s..4s committed write "x" "a"`,
 		},
 		{
-			name: "G-single-realtime: stale read", level: StrongSnapshotIsolation, allowed: SessionSerializable, want: []string{"G-single-realtime"},
+			name: "G-single-realtime: stale read", level: StrongSnapshotIsolation, allowed: SessionSerializable,
+			want:    []string{"G-single-realtime"},
 			planted: `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 2 3s..4s committed read "x" none`,
 			clean:   `txn 1 client 1 1s..? unknown write "x" "a"; txn 2 client 2 3s..4s committed read "x" none`,
 		},
 		{
-			name: "G-nonadjacent-realtime", level: StrongSnapshotIsolation, allowed: Serializable, want: []string{"G-nonadjacent-realtime"},
+			name: "G-nonadjacent-realtime", level: StrongSnapshotIsolation, allowed: Serializable,
+			want: []string{"G-nonadjacent-realtime"},
 			planted: `txn 1 client 1 1s..5s committed write "x" "a"; txn 2 client 2 3s..4s committed write "y" "b"
 				txn 3 client 3 5s..7s committed read "x" none; txn 4 client 4 1s..8s committed read "x" "a" read "y" none`,
 			clean: `txn 1 client 1 1s..5s committed write "x" "a"; txn 2 client 2 3s..5s committed write "y" "b"
 				txn 3 client 3 5s..7s committed read "x" none; txn 4 client 4 1s..8s committed read "x" "a" read "y" none`,
 		},
 		{
-			name: "G2-item-realtime", level: StrictSerializable, allowed: StrongSnapshotIsolation, want: []string{"G2-item-realtime"},
+			name: "G2-item-realtime", level: StrictSerializable, allowed: StrongSnapshotIsolation,
+			want: []string{"G2-item-realtime"},
 			planted: `txn 1 client 1 1s..9s committed read "x" none write "y" "a"
 				txn 2 client 2 1s..2s committed write "x" "b"; txn 3 client 3 3s..4s committed read "y" none`,
 			clean: `txn 1 client 1 1s..9s committed read "x" none write "y" "a"
@@ -337,7 +350,8 @@ func listAnomalies() []anomalyTest {
 				txn 3 client 3 5s..6s committed list "l" ( "a" "b" ) list "m" ( "c" "d" )`,
 		},
 		{
-			name: "lost update of a list", level: SnapshotIsolation, allowed: ReadCommitted, want: []string{"lost-update", "G-single"},
+			name: "lost update of a list", level: SnapshotIsolation, allowed: ReadCommitted,
+			want: []string{"lost-update", "G-single"},
 			planted: `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed list "l" ( ) append "l" "b"
 				txn 3 client 3 5s..6s committed list "l" ( "a" "b" )`,
 			clean: `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed list "l" ( "a" ) append "l" "b"
@@ -351,7 +365,8 @@ func listAnomalies() []anomalyTest {
 				txn 3 client 3 3s..4s committed list "l" ( "a" )`,
 		},
 		{
-			name: "several lost appends", level: StrictSerializable, allowed: SessionSerializable, want: []string{"G-single-realtime"},
+			name: "several lost appends", level: StrictSerializable, allowed: SessionSerializable,
+			want: []string{"G-single-realtime"},
 			planted: `txn 1 client 1 1s..2s committed append "l" "a"; txn 2 client 2 1s..2s committed append "l" "b"; txn 5 client 5 1s..9s committed append "l" "c"
 				txn 3 client 3 3s..4s committed list "l" ( "a" )`,
 			clean: `txn 1 client 1 1s..2s committed append "l" "a"; txn 2 client 2 1s..8s committed append "l" "b"; txn 5 client 5 1s..9s committed append "l" "c"

@@ -17,7 +17,8 @@ func TestTransactionsBadInput(t *testing.T) {
 	}{
 		{``, 0, "history: no such level: 0"},
 		{``, 9, "history: no such level: 9"},
-		{`txn 1 client 1 1s..2s committed; txn 1 client 2 1s..2s committed`, Serializable, "history: T1: there are two of this name"},
+		{`txn 1 client 1 1s..2s committed; txn 1 client 2 1s..2s committed`, Serializable,
+			"history: T1: there are two of this name"},
 		{
 			`txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 2 1s..2s aborted write "x" "a"`, Serializable,
 			`history: T1 and T2 both write "a" to "x": a key's values must be unique`,
@@ -40,10 +41,12 @@ func TestTransactionsBadInput(t *testing.T) {
 		}
 	}
 	for _, a := range []Access{
-		{}, {Kind: Write, Key: "x"}, {Kind: Append, Key: "x"}, {Kind: Read, List: []string{"a"}}, {Kind: ReadList, Value: "a"}, {Kind: ReadList, List: []string{""}},
+		{}, {Kind: Write, Key: "x"}, {Kind: Append, Key: "x"}, {Kind: Read, List: []string{"a"}},
+		{Kind: ReadList, Value: "a"}, {Kind: ReadList, List: []string{""}},
 	} {
 		h := Transactions{Txns: []Txn{{ID: 3, Accesses: []Access{a}}}}
-		if _, err := CheckTransactions(h, Serializable); err == nil || !strings.HasPrefix(err.Error(), "history: T3: access 0 to ") {
+		if _, err := CheckTransactions(h, Serializable); err == nil ||
+			!strings.HasPrefix(err.Error(), "history: T3: access 0 to ") {
 			t.Errorf("%+v: got %v", a, err)
 		}
 	}
@@ -97,8 +100,10 @@ func TestReportIsBounded(t *testing.T) {
 	var h Transactions
 	for i := range 50 {
 		h.Txns = append(h.Txns,
-			Txn{ID: TxnID(2 * i), Outcome: Returned, Accesses: []Access{{Kind: Write, Key: fmt.Sprint(i), Value: "a"}, {Kind: Read, Key: fmt.Sprint(-i - 1), Value: "b"}}},
-			Txn{ID: TxnID(2*i + 1), Outcome: Returned, Accesses: []Access{{Kind: Write, Key: fmt.Sprint(-i - 1), Value: "b"}, {Kind: Read, Key: fmt.Sprint(i), Value: "a"}}})
+			Txn{ID: TxnID(2 * i), Outcome: Returned, Accesses: []Access{{Kind: Write, Key: fmt.Sprint(i), Value: "a"},
+				{Kind: Read, Key: fmt.Sprint(-i - 1), Value: "b"}}},
+			Txn{ID: TxnID(2*i + 1), Outcome: Returned, Accesses: []Access{{Kind: Write, Key: fmt.Sprint(-i - 1), Value: "b"},
+				{Kind: Read, Key: fmt.Sprint(i), Value: "a"}}})
 	}
 	report, err := CheckTransactions(h, ReadCommitted)
 	if err != nil || len(report.Anomalies) != maxWitnesses || report.Count("G1c") != 50 {
@@ -114,7 +119,8 @@ func TestLongCycle(t *testing.T) {
 	for i := range n {
 		h.Txns = append(h.Txns, Txn{
 			ID: TxnID(i), Client: Client(i), Begin: 0, End: time.Second, Outcome: Returned,
-			Accesses: []Access{{Kind: Write, Key: fmt.Sprint(i), Value: "v"}, {Kind: Read, Key: fmt.Sprint((i + 1) % n), Value: "v"}},
+			Accesses: []Access{{Kind: Write, Key: fmt.Sprint(i), Value: "v"}, {Kind: Read, Key: fmt.Sprint((i + 1) % n),
+				Value: "v"}},
 		})
 	}
 	report, err := CheckTransactions(h, StrictSerializable)

@@ -127,7 +127,9 @@ func (f *cycleFinder) findIn(v *view, knot []int32, p Phenomenon, order Order) {
 
 // shortest follows some edges of a kind, of those in a knot of v, back to their beginning in the
 // view search.
-func (f *cycleFinder) shortest(v, search *view, knot []int32, start edgeKind, p Phenomenon, order Order) (best []int32, found bool) {
+func (f *cycleFinder) shortest(
+	v, search *view, knot []int32, start edgeKind, p Phenomenon, order Order,
+) (best []int32, found bool) {
 	tries := 0
 	for _, state := range knot {
 		first, end := f.g.out(v.nodeOf(state))

@@ -76,7 +76,8 @@ func (f *cycleFinder) step(e edge) cycleStep {
 	case edgeWW:
 		return cycleStep{
 			label: "ww " + name,
-			text:  fmt.Sprintf("%v wrote %s of %q, which %v followed with %q", from.ID, version, name, to.ID, f.x.writes[e.after].value),
+			text: fmt.Sprintf("%v wrote %s of %q, which %v followed with %q", from.ID, version, name, to.ID,
+				f.x.writes[e.after].value),
 		}
 	case edgeWR:
 		return cycleStep{
@@ -86,6 +87,7 @@ func (f *cycleFinder) step(e edge) cycleStep {
 	}
 	return cycleStep{
 		label: "rw " + name,
-		text:  fmt.Sprintf("%v read %s of %q, which %v followed with %q", from.ID, version, name, to.ID, f.x.writes[e.after].value),
+		text: fmt.Sprintf("%v read %s of %q, which %v followed with %q", from.ID, version, name, to.ID,
+			f.x.writes[e.after].value),
 	}
 }

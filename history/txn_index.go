@@ -289,7 +289,8 @@ func (x *txnIndex) orderSingleWrites() error {
 			case !x.seen[t]:
 				continue
 			case writer >= 0 && writer != t:
-				return fmt.Errorf("history: several transactions, %v and %v among them, wrote %q: the order of its versions must be recorded",
+				return fmt.Errorf("history: several transactions, %v and %v among them, wrote %q: the order of its versions "+
+					"must be recorded",
 					x.id(writer), x.id(t), key.name)
 			}
 			writer = t

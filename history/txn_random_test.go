@@ -87,7 +87,8 @@ func TestRandomStoreWithBug(t *testing.T) {
 		for _, lists := range test.lists {
 			t.Run(fmt.Sprintf("%s/lists=%v", test.name, lists), func(t *testing.T) {
 				for seed := range uint64(20) {
-					h := simulate(storeConfig{seed: seed, txns: 300, clients: 8, keys: 12, level: test.store, lists: lists, bug: test.bug})
+					h := simulate(storeConfig{seed: seed, txns: 300, clients: 8, keys: 12, level: test.store, lists: lists,
+						bug: test.bug})
 					report, err := CheckTransactions(h, test.level)
 					if err != nil {
 						t.Fatal(err)

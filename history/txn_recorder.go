@@ -95,7 +95,8 @@ func (l TxnLog) end(at time.Duration, outcome Outcome) {
 // misused notes an error; the recorder's lock is held.
 func (l TxnLog) misused(err error) {
 	t := &l.recorder.txns[l.index]
-	l.recorder.errs = append(l.recorder.errs, fmt.Errorf("history: %v of client %d, begun at %v: %w", t.ID, t.Client, t.Begin, err))
+	l.recorder.errs = append(l.recorder.errs, fmt.Errorf("history: %v of client %d, begun at %v: %w", t.ID, t.Client,
+		t.Begin, err))
 }
 
 // Versions records the order of a register's versions: the store's word, as in [Transactions].

@@ -34,7 +34,8 @@ func (h Transactions) WriteText(w io.Writer) error {
 	}
 	for i := range h.Txns {
 		t := &h.Txns[i]
-		fmt.Fprintf(b, "txn %d client %d %s %s", uint64(t.ID), t.Client, span(t.Begin, t.End, t.Outcome), txnOutcome(t.Outcome))
+		fmt.Fprintf(b, "txn %d client %d %s %s", uint64(t.ID), t.Client, span(t.Begin, t.End, t.Outcome),
+			txnOutcome(t.Outcome))
 		for j := range t.Accesses {
 			writeAccess(b, &t.Accesses[j])
 		}
@@ -221,7 +222,8 @@ func (h Transactions) WriteJSON(w io.Writer) error {
 	}
 	for i := range h.Txns {
 		t := &h.Txns[i]
-		j := txnJSON{ID: t.ID, Client: t.Client, Begin: t.Begin, Outcome: txnOutcome(t.Outcome), Accesses: make([]accessJSON, len(t.Accesses))}
+		j := txnJSON{ID: t.ID, Client: t.Client, Begin: t.Begin, Outcome: txnOutcome(t.Outcome),
+			Accesses: make([]accessJSON, len(t.Accesses))}
 		if t.Outcome != Unknown {
 			j.End = &t.End
 		}

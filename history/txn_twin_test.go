@@ -52,7 +52,8 @@ func randomTransactions(r *rand.Rand) Transactions {
 		client := r.IntN(len(clocks))
 		begin := clocks[client] + time.Duration(r.IntN(3))
 		clocks[client] = begin + time.Duration(1+r.IntN(4))
-		h.Txns = append(h.Txns, Txn{ID: TxnID(i), Client: Client(client), Begin: begin, End: clocks[client], Outcome: Returned})
+		h.Txns = append(h.Txns, Txn{ID: TxnID(i), Client: Client(client), Begin: begin, End: clocks[client],
+			Outcome: Returned})
 		for k := range keys {
 			if key := fmt.Sprintf("k%d", k); r.IntN(3) == 0 {
 				h.Versions[key] = append(h.Versions[key], fmt.Sprintf("%s by T%d", key, i))

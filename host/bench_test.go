@@ -109,7 +109,8 @@ func rounds(b *testing.B, window int, security func(id protocol.ID, cfg *transpo
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := host.Add(server, host.Spec[word]{ID: 1, Node: &reflector{keeps: disk != nil}, Codec: words{}, Disk: disk}); err != nil {
+	if _, err := host.Add(server, host.Spec[word]{ID: 1, Node: &reflector{keeps: disk != nil}, Codec: words{},
+		Disk: disk}); err != nil {
 		b.Fatal(err)
 	}
 	network.IDs = nil

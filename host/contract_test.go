@@ -237,7 +237,8 @@ func TestRestartWithTheDisk(t *testing.T) {
 			want []string
 		}{
 			{[]string{"append:a", "append:b put:k", "append:c put:l"}, []string{"started, next is 1"}},
-			{[]string{"truncate", "append:d delete:k"}, []string{"record 1 a", "record 2 b", "record 3 c", "key k=of k", "key l=of l", "started, next is 4"}},
+			{[]string{"truncate", "append:d delete:k"}, []string{"record 1 a", "record 2 b", "record 3 c", "key k=of k",
+				"key l=of l", "started, next is 4"}},
 			{[]string{"truncate"}, []string{"record 4 d", "key l=of l", "started, next is 5"}},
 			{nil, []string{"key l=of l", "started, next is 5"}},
 		} {
@@ -271,11 +272,15 @@ func TestFailures(t *testing.T) {
 		fail func(d *handDisk)
 		want string // how Run's error begins
 	}{
-		"panic":              {do: "append:x send:no panic:ouch", want: "host: node 1 of group 0: panic: ouch\n"},
-		"disk":               {do: "append:x send:no", fail: func(d *handDisk) { d.sync(1, errors.New("fire")) }, want: "host: node 1 of group 0: disk: fire"},
-		"record of no type":  {do: "append:no_message send:no", want: "host: node 1 of group 0: record 1: this is no message"},
+		"panic": {do: "append:x send:no panic:ouch", want: "host: node 1 of group 0: panic: ouch\n"},
+		"disk": {do: "append:x send:no", fail: func(d *handDisk) {
+			d.sync(1, errors.New("fire"))
+		}, want: "host: node 1 of group 0: disk: fire"},
+		"record of no type": {do: "append:no_message send:no",
+			want: "host: node 1 of group 0: record 1: this is no message"},
 		"message of no type": {do: "to", want: "host: node 1 of group 0: message to 2: this is no message"},
-		"truncate":           {do: "beyond", want: "host: node 1 of group 0: panic: protocol: truncate before 9, beyond the log's end at 1\n"},
+		"truncate": {do: "beyond", want: "host: node 1 of group 0: panic: protocol: truncate before 9, beyond " +
+			"the log's end at 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -299,7 +304,9 @@ func TestFailures(t *testing.T) {
 					}
 				}
 				n := h.add(host.Spec[string]{ID: 1, Node: p, Disk: disk, App: func(msg string) { d.note("%s", msg) }})
-				other := h.add(host.Spec[string]{ID: 1, Group: 7, Node: puppet(newDiary()), App: func(msg string) { d.note("%s", msg) }})
+				other := h.add(host.Spec[string]{ID: 1, Group: 7, Node: puppet(newDiary()), App: func(msg string) {
+					d.note("%s", msg)
+				}})
 				ended := make(chan error, 1)
 				go func() { ended <- h.Run(w.Context()) }()
 				if err := n.Deliver(w.Context(), c.do); err != nil {
@@ -421,7 +428,8 @@ func TestCheck(t *testing.T) {
 				synctest.Wait()
 			}
 			err := h.end()
-			if got, want := fmt.Sprint(err), "host: node 1 of group 0: an invariant is broken: n is 3"; check != (got == want) || !check && err != nil {
+			if got, want := fmt.Sprint(err), "host: node 1 of group 0: an invariant is broken: n is 3"; check != (got == want) ||
+				!check && err != nil {
 				w.Errorf("check %v: got %v", check, err)
 			}
 		})
@@ -441,9 +449,12 @@ func TestAddRefuses(t *testing.T) {
 			{host.Spec[string]{Node: echo(), Codec: texts{}}, "host: add node 0 of group 0: the ID 0 is no node's"},
 			{host.Spec[string]{ID: 2, Codec: texts{}}, "host: add node 2 of group 0: no Spec.Node"},
 			{host.Spec[string]{ID: 2, Node: echo()}, "host: add node 2 of group 0: no Spec.Codec"},
-			{host.Spec[string]{ID: 2, Node: echo(), Codec: texts{}, QueueHeld: -1}, "host: add node 2 of group 0: the field QueueHeld is -1, less than 0"},
-			{host.Spec[string]{ID: 1, Node: echo(), Codec: texts{}}, "host: add node 1 of group 0: transport: open: node 1 of group 0 is open already"},
-			{host.Spec[string]{ID: 3, Node: echo(), Codec: texts{}, Disk: bad}, "host: add node 3 of group 0: record 1: this cannot be read"},
+			{host.Spec[string]{ID: 2, Node: echo(), Codec: texts{}, QueueHeld: -1},
+				"host: add node 2 of group 0: the field QueueHeld is -1, less than 0"},
+			{host.Spec[string]{ID: 1, Node: echo(), Codec: texts{}},
+				"host: add node 1 of group 0: transport: open: node 1 of group 0 is open already"},
+			{host.Spec[string]{ID: 3, Node: echo(), Codec: texts{}, Disk: bad},
+				"host: add node 3 of group 0: record 1: this cannot be read"},
 		} {
 			if _, err := host.Add(h.Host, c.spec); err == nil || err.Error() != c.want {
 				w.Errorf("got %v, want %s", err, c.want)
@@ -453,7 +464,8 @@ func TestAddRefuses(t *testing.T) {
 		if err := h.end(); err != nil {
 			w.Error(err)
 		}
-		if _, err := host.Add(h.Host, host.Spec[string]{ID: 9, Node: echo(), Codec: texts{}}); !errors.Is(err, host.ErrStopped) {
+		if _, err := host.Add(h.Host, host.Spec[string]{ID: 9, Node: echo(), Codec: texts{}}); !errors.Is(err,
+			host.ErrStopped) {
 			w.Errorf("a stopped host took a node: %v", err)
 		}
 	})

@@ -56,7 +56,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	answers := make(chan string, 1)
-	asker, err := host.Add(client, host.Spec[string]{ID: 70000, Node: relay(1), Codec: texts{}, App: func(msg string) { answers <- msg }})
+	asker, err := host.Add(client, host.Spec[string]{ID: 70000, Node: relay(1), Codec: texts{}, App: func(msg string) {
+		answers <- msg
+	}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -156,7 +156,9 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 			env.Send(protocol.App, msg)
 		}}
 		h := w.host(w.config(1))
-		handle := h.add(host.Spec[string]{ID: 1, Node: n, Disk: disk, QueueHeld: 10, App: func(msg string) { d.note("%s", msg) }})
+		handle := h.add(host.Spec[string]{ID: 1, Node: n, Disk: disk, QueueHeld: 10, App: func(msg string) {
+			d.note("%s", msg)
+		}})
 		h.run()
 		var want []string
 		for i := range 100 {
@@ -194,7 +196,8 @@ func TestUnreadableMessages(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		if got, want := d.all()[1:], []string{"2 says one", "2 broken", "2 says two", "2 broken", "2 says three"}; !slices.Equal(got, want) {
+		if got, want := d.all()[1:], []string{"2 says one", "2 broken", "2 says two", "2 broken",
+			"2 says three"}; !slices.Equal(got, want) {
 			w.Errorf("got %q, want %q", got, want)
 		}
 		if got := n.Stats().Malformed; got != 2 {
@@ -213,7 +216,9 @@ func TestManyNodesOnAHost(t *testing.T) {
 		b.run()
 		var from []*host.Node[string]
 		for g := range transport.Group(groups) {
-			from = append(from, a.add(host.Spec[string]{Group: g, ID: 1, Node: relay(2), App: func(msg string) { d.note("%d %s", g, msg) }}))
+			from = append(from, a.add(host.Spec[string]{Group: g, ID: 1, Node: relay(2), App: func(msg string) {
+				d.note("%d %s", g, msg)
+			}}))
 			b.add(host.Spec[string]{Group: g, ID: 2, Node: echo()})
 		}
 		var want []string

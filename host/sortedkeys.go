@@ -24,7 +24,9 @@ func (s *sortedKeys) locate(key []byte) (chunk, at int, found bool) {
 	if chunk < 0 {
 		return 0, 0, false
 	}
-	at, found = slices.BinarySearchFunc(s.chunks[chunk], key, func(e entry, key []byte) int { return bytes.Compare(e.key, key) })
+	at, found = slices.BinarySearchFunc(s.chunks[chunk], key, func(e entry, key []byte) int {
+		return bytes.Compare(e.key, key)
+	})
 	return chunk, at, found
 }
 

@@ -79,7 +79,8 @@ func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 	if err != nil {
 		return fail(err)
 	}
-	n := &Node[M]{spec: spec, addr: addr, clock: h.cfg.Clock, log: h.cfg.Logger, stopTimeout: h.cfg.StopTimeout, timers: newTimers()}
+	n := &Node[M]{spec: spec, addr: addr, clock: h.cfg.Clock, log: h.cfg.Logger, stopTimeout: h.cfg.StopTimeout,
+		timers: newTimers()}
 	for r, err := range spec.Disk.Records() {
 		if err != nil {
 			return fail(err)
@@ -99,7 +100,8 @@ func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 	}
 	n.inbox = inbox[M]{
 		codec: spec.Codec, linked: n.linked != nil, maxMessages: spec.QueueMessages, maxBytes: spec.QueueBytes,
-		room: semaphore.NewWeighted(int64(spec.QueueDeliveries)), wake: make(chan struct{}, 1), lost: make(map[protocol.ID]bool),
+		room: semaphore.NewWeighted(int64(spec.QueueDeliveries)), wake: make(chan struct{}, 1),
+		lost:      make(map[protocol.ID]bool),
 		malformed: n.malformed,
 	}
 	if n.port, err = h.transport.Open(addr, &n.inbox); err != nil {

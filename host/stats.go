@@ -112,7 +112,8 @@ func (n *Node[M]) publish() {
 func (n *Node[M]) Stats() NodeStats {
 	s := NodeStats{
 		Addr: n.addr, Steps: n.stats.steps.Load(), Held: int(n.stats.held.Load()),
-		Commits: n.stats.commits.Load(), Ops: n.stats.ops.Load(), Records: n.stats.records.Load(), CommitLatency: n.stats.latency.read(),
+		Commits: n.stats.commits.Load(), Ops: n.stats.ops.Load(), Records: n.stats.records.Load(),
+		CommitLatency: n.stats.latency.read(),
 	}
 	n.inbox.mu.Lock()
 	defer n.inbox.mu.Unlock()

@@ -59,8 +59,10 @@ func (k *kind) freeze(now time.Time) *frozen {
 	defer k.mu.Unlock()
 	k.turn(now)
 	f := &frozen{
-		name: k.name, total: k.total, recent: k.now, since: k.windowed, observed: k.observed.freeze(), without: k.without.freeze(),
-		ifReads: k.ifReads.freeze(), ifPlain: k.ifPlain.freeze(), stops: k.stops.report(k.total.worked), unworked: k.unworked.freeze(), speculated: k.speculated.freeze(), arms: k.arms,
+		name: k.name, total: k.total, recent: k.now, since: k.windowed, observed: k.observed.freeze(),
+		without: k.without.freeze(),
+		ifReads: k.ifReads.freeze(), ifPlain: k.ifPlain.freeze(), stops: k.stops.report(k.total.worked),
+		unworked: k.unworked.freeze(), speculated: k.speculated.freeze(), arms: k.arms,
 	}
 	if f.recent.add(&k.was); k.was.requests > 0 {
 		f.since = f.since.Add(-k.cfg.Window)
@@ -93,7 +95,8 @@ func (k *kind) report(r *Report) RequestReport {
 	// What is nearly the same is not worth a line.
 	const tells = 0.05
 	differs := (f.total.saved - f.total.plainSaved).Abs()
-	if f.ifPlain.count() > 0 && differs > time.Duration(f.total.worked)*k.cfg.MinSaving && float64(differs) > tells*float64(f.total.saved.Abs()) {
+	if f.ifPlain.count() > 0 && differs > time.Duration(f.total.worked)*k.cfg.MinSaving &&
+		float64(differs) > tells*float64(f.total.saved.Abs()) {
 		plain := f.foreseen(f.ifPlain, f.total.plainSaved, f.total.plainExtra)
 		plain.Now, plain.Requests = q.Foreseen.Now, f.ifPlain.count()
 		q.IfPlain = &plain
@@ -107,7 +110,8 @@ func (k *kind) report(r *Report) RequestReport {
 		q.Methods = append(q.Methods, f.method(&f.methods[i], k.cfg, r))
 	}
 	slices.SortStableFunc(q.Methods, func(a, b MethodReport) int {
-		return cmp.Or(cmp.Compare(max(b.SavedMS, b.SavedAloneMS), max(a.SavedMS, a.SavedAloneMS)), cmp.Compare(b.GainMS, a.GainMS), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(max(b.SavedMS, b.SavedAloneMS), max(a.SavedMS, a.SavedAloneMS)),
+			cmp.Compare(b.GainMS, a.GainMS), cmp.Compare(a.Name, b.Name))
 	})
 	if q.Realised != nil {
 		q.Realised.Untaken = f.untaken(r.Status)
@@ -120,7 +124,8 @@ func (k *kind) report(r *Report) RequestReport {
 // foreseen summarises the requests that were worked out.
 func (f *frozen) foreseen(then *histogram, saved time.Duration, extra int64) Foreseen {
 	out := Foreseen{
-		Requests: f.total.worked, Skipped: f.total.skipped, Beside: f.total.beside, Now: f.observed.latency(), Then: then.latency(),
+		Requests: f.total.worked, Skipped: f.total.skipped, Beside: f.total.beside, Now: f.observed.latency(),
+		Then:    then.latency(),
 		SavedMS: per(milliseconds(saved), f.total.worked), ExtraLoad: per(float64(extra), f.total.calls),
 	}
 	out.SavedP50MS = out.Now.P50MS - out.Then.P50MS
@@ -174,7 +179,8 @@ func (f *frozen) canary(status *control.Status) *Canary {
 }
 
 func (a *arm) report() Arm {
-	return Arm{Requests: int64(a.n), Canary: a.canary, Failed: a.failed, FailedShare: wilson(float64(a.failed), a.n), Latency: a.latency.latency()}
+	return Arm{Requests: int64(a.n), Canary: a.canary, Failed: a.failed, FailedShare: wilson(float64(a.failed), a.n),
+		Latency: a.latency.latency()}
 }
 
 // method reports on one method.
@@ -183,7 +189,8 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	hit := wilson(float64(s.right), float64(s.guessed))
 	out := MethodReport{
 		Name: m.name, Effect: m.effect.String(), Calls: s.calls, CallsPerRequest: per(float64(s.calls), f.total.requests),
-		Failed: s.failed, Asked: s.asked, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low, HitRateHigh: hit.High,
+		Failed: s.failed, Asked: s.asked, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low,
+		HitRateHigh:   hit.High,
 		RecentHitRate: per(float64(m.now.right), m.now.guessed), RecentGuessed: m.now.guessed, Latency: m.latency.latency(),
 		SavedAloneMS: per(s.alone, f.total.worked), SavedMS: per(s.saved, f.total.worked),
 		ExtraLoad: per(s.aloneExtra, f.total.calls), BreakEven: s.breakEven(),
@@ -195,7 +202,8 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, requests: f.total.requests, speculated: f.total.speculated}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed,
+		requests: f.total.requests, speculated: f.total.speculated}
 	if r.Status != nil {
 		j.left = r.Status.ControlShare
 	}

@@ -222,7 +222,8 @@ func seedsOf(t *testing.T, usual int) (seeds, from int) {
 // long as the call; or several wrong guesses, after which the program's own computing may be done
 // again once for all of them.
 func mayForeseeLess(program string) bool {
-	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) && strings.Count(program, "wrong") > 1
+	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) &&
+		strings.Count(program, "wrong") > 1
 }
 
 // TestRandomClock composes programs and holds what is reported of them to the clock. Where too much

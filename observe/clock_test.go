@@ -31,8 +31,10 @@ func TestClock(t *testing.T) {
 		{"a Group with one held call", []step{right, {kind: group, parts: [][]step{{write}}}}, 0},
 		{"a Group with a read and a held call", []step{right, {kind: group, parts: [][]step{{read}, {write}}}}, 0},
 		{"a Group of plain servers", []step{right, {kind: group, parts: [][]step{{plainRead}, {plainRead}}}}, 0},
-		{"goroutines of the code's own and plain servers", []step{right, {kind: raw, parts: [][]step{{plainRead}, {plainRead}, {plainRead}}}}, 0},
-		{"goroutines of the code's own", []step{right, {kind: raw, parts: [][]step{{{kind: get, took: 30}}, {{kind: get, took: 40}}}}}, 40},
+		{"goroutines of the code's own and plain servers",
+			[]step{right, {kind: raw, parts: [][]step{{plainRead}, {plainRead}, {plainRead}}}}, 0},
+		{"goroutines of the code's own", []step{right,
+			{kind: raw, parts: [][]step{{{kind: get, took: 30}}, {{kind: get, took: 40}}}}}, 40},
 		{"a plain server", []step{right, plainRead}, 0},
 		{"two plain servers", []step{{kind: get, took: 50, guess: "right", plain: true}, plainRead, plainRead}, 0},
 		{"Act", []step{right, {kind: act, took: 50}}, 0},
@@ -67,7 +69,8 @@ func TestClockOfHandlers(t *testing.T) {
 	own := func(ms int) step { return step{kind: work, took: ms} }
 	in := func(steps ...step) step { return step{kind: served, parts: [][]step{steps}} }
 	replayed := func(steps ...step) step { return step{kind: again, parts: [][]step{steps}} }
-	nested, guessed, wrong := step{kind: get, took: 20}, step{kind: get, took: 20, guess: "right"}, step{kind: get, took: 20, guess: "wrong"}
+	nested, guessed, wrong := step{kind: get, took: 20}, step{kind: get, took: 20, guess: "right"},
+		step{kind: get, took: 20, guess: "wrong"}
 	for _, test := range []struct {
 		name  string
 		steps []step
@@ -85,20 +88,26 @@ func TestClockOfHandlers(t *testing.T) {
 		{"its own guess behind Barrier", []step{right, replayed(own(5), step{kind: barrier}, guessed, nested, own(5))}, 5},
 		{"its own wrong guess", []step{right, replayed(own(5), wrong, nested, step{kind: barrier}, own(5))}, 50},
 		{"two deep", []step{right, in(own(5), in(own(10), step{kind: barrier}, own(10)))}, 15},
-		{"two deep, both", []step{right, in(own(5), in(own(5), step{kind: barrier}, own(10)), step{kind: barrier}, own(5))}, 10},
+		{"two deep, both", []step{right, in(own(5), in(own(5), step{kind: barrier}, own(10)), step{kind: barrier}, own(5))},
+			10},
 		{"side by side", []step{right, in(own(5), step{kind: group, parts: [][]step{
 			{step{kind: barrier}, own(10)}, {own(60), step{kind: barrier}}, {in(step{kind: act, took: 20})}}})}, 43},
 		{"OnCommit", []step{right, in(own(10), step{kind: hook, took: 30})}, 10},
-		{"side by side with a held call, after a tentative answer", []step{{kind: get, took: 75, guess: "right"}, replayed(step{kind: group, parts: [][]step{
-			{{kind: staged, took: 43}}, {{kind: get, took: 39, plain: true}}}})}, 4},
-		{"a Group after a tentative answer with OnCommit", []step{{kind: get, took: 75, guess: "right"}, replayed(in(step{kind: hook, took: 41}),
-			step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 40},
+		{"side by side with a held call, after a tentative answer", []step{{kind: get, took: 75, guess: "right"},
+			replayed(step{kind: group, parts: [][]step{
+				{{kind: staged, took: 43}}, {{kind: get, took: 39, plain: true}}}})}, 4},
+		{"a Group after a tentative answer with OnCommit", []step{{kind: get, took: 75, guess: "right"},
+			replayed(in(step{kind: hook, took: 41}),
+				step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 40},
 		{"a call with OnCommit, for which a handler on a guess does not wait", []step{{kind: get, took: 75, guess: "right"},
-			replayed(in(step{kind: hook, took: 41}, step{kind: get, took: 40}), step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 80},
-		{"a lane that another one's tentative answer holds up at Barrier", []step{{kind: get, took: 57, guess: "right"}, replayed(step{kind: group, parts: [][]step{
-			{{kind: staged, took: 8}}, {{kind: memo, took: 48}, {kind: barrier}}}})}, 46},
-		{"a lane that another one's call holds up at Barrier", []step{{kind: get, took: 57, guess: "right"}, replayed(step{kind: group, parts: [][]step{
-			{{kind: staged, took: 8}}, {nested}, {{kind: memo, took: 15}, {kind: barrier}}}})}, 18},
+			replayed(in(step{kind: hook, took: 41}, step{kind: get, took: 40}),
+				step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 80},
+		{"a lane that another one's tentative answer holds up at Barrier", []step{{kind: get, took: 57, guess: "right"},
+			replayed(step{kind: group, parts: [][]step{
+				{{kind: staged, took: 8}}, {{kind: memo, took: 48}, {kind: barrier}}}})}, 46},
+		{"a lane that another one's call holds up at Barrier", []step{{kind: get, took: 57, guess: "right"},
+			replayed(step{kind: group, parts: [][]step{
+				{{kind: staged, took: 8}}, {nested}, {{kind: memo, took: 15}, {kind: barrier}}}})}, 18},
 		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,8 +129,10 @@ func TestClockOfReplays(t *testing.T) {
 	read, wrong := step{kind: get, took: 50}, step{kind: get, took: 50, guess: "wrong", plain: true}
 	for name, steps := range map[string][]step{
 		"calls that are sent at once": {{kind: raw, parts: [][]step{{read}, {{kind: get, took: 40}}}}, wrong},
-		"calls that are held until another one is answered": {{kind: get, took: 24, guess: "right"}, {kind: raw, parts: [][]step{
-			{{kind: get, took: 20}}, {{kind: get, took: 21, plain: true}}, {{kind: get, took: 31, plain: true}}}}, {kind: get, took: 19, guess: "wrong"}},
+		"calls that are held until another one is answered": {{kind: get, took: 24, guess: "right"},
+			{kind: raw, parts: [][]step{
+				{{kind: get, took: 20}}, {{kind: get, took: 21, plain: true}}, {{kind: get, took: 31, plain: true}}}},
+			{kind: get, took: 19, guess: "wrong"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
@@ -143,7 +154,8 @@ func TestClockOfLeftCode(t *testing.T) {
 	steps := []step{{kind: future, parts: [][]step{
 		{
 			{kind: group, parts: [][]step{{call(20, "right"), own(2), call(27, "right")}}},
-			{kind: group, parts: [][]step{{call(38, "")}, {call(24, "right"), plain(38), {kind: put, took: 50}, call(6, "right")}}},
+			{kind: group, parts: [][]step{{call(38, "")}, {call(24, "right"), plain(38), {kind: put, took: 50},
+				call(6, "right")}}},
 			plain(43), own(4),
 		},
 		{{kind: act, took: 3}, call(50, "wrong"), {kind: served, parts: [][]step{{call(56, ""), own(3)}}}},
@@ -169,7 +181,8 @@ func TestUnknownServers(t *testing.T) {
 	if err := (&observe.Report{Requests: []observe.RequestReport{*q}}).WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	if says := "with specgrpc on the servers saves 50.0 ms per request; with plain servers: 0 ms"; !strings.Contains(text.String(), says) {
+	if says := "with specgrpc on the servers saves 50.0 ms per request; with plain servers: 0 ms"; !strings.Contains(
+		text.String(), says) {
 		t.Errorf("want %q in:\n%s", says, &text)
 	}
 }
@@ -187,7 +200,8 @@ func TestServersThatWereMet(t *testing.T) {
 		saved float64
 	}{
 		{"a staged call that a plain server would refuse after its caller was confirmed", []step{
-			{kind: get, took: 20, guess: "right", plain: true}, {kind: work, took: 19}, {kind: staged, took: 20, plain: true}}, 19},
+			{kind: get, took: 20, guess: "right", plain: true}, {kind: work, took: 19}, {kind: staged, took: 20, plain: true}},
+			19},
 		{"many calls at once", []step{{kind: get, took: 20, guess: "right"}, many}, 20},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -203,12 +217,17 @@ func TestServersThatWereMet(t *testing.T) {
 func TestStopsInWords(t *testing.T) {
 	right := step{kind: get, took: 50, guess: "right"}
 	for says, next := range map[string]step{
-		"a stream waits here: " + watch:                                                                 {kind: stream, took: 50},
-		"a call with effects waits here: /foresay.testkv.v1.TestKV/Put":                                 {kind: put, took: 50},
-		"held: the server takes no call on a guess, it has no registrar: /foresay.testkv.v1.TestKV/Get": {kind: get, took: 50, plain: true},
-		"OnCommit functions wait here":                                                                  {kind: hook, took: 50}, "Act waits here": {kind: act, took: 50}, "Barrier waits here": {kind: barrier},
+		"a stream waits here: " + watch: {kind: stream,
+			took: 50},
+		"a call with effects waits here: /foresay.testkv.v1.TestKV/Put": {kind: put,
+			took: 50},
+		"held: the server takes no call on a guess, it has no registrar: /foresay.testkv.v1.TestKV/Get": {kind: get, took: 50,
+			plain: true},
+		"OnCommit functions wait here": {kind: hook,
+			took: 50}, "Act waits here": {kind: act, took: 50}, "Barrier waits here": {kind: barrier},
 	} {
-		r := observe.Report{Requests: []observe.RequestReport{*play(t, control.ModeObserve, []step{right, next}, true).report}}
+		r := observe.Report{Requests: []observe.RequestReport{*play(t, control.ModeObserve, []step{right, next},
+			true).report}}
 		var text bytes.Buffer
 		if err := r.WriteText(&text); err != nil {
 			t.Fatal(err)

@@ -51,7 +51,8 @@ func NewCollector(cfg Config) (*Collector, error) {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"MaxRequests", int64(cfg.MaxRequests)}, {"MaxMethods", int64(cfg.MaxMethods)}, {"Window", int64(cfg.Window)}, {"MinSaving", int64(cfg.MinSaving)}} {
+	}{{"MaxRequests", int64(cfg.MaxRequests)}, {"MaxMethods", int64(cfg.MaxMethods)}, {"Window", int64(cfg.Window)},
+		{"MinSaving", int64(cfg.MinSaving)}} {
 		if f.value < 0 {
 			return nil, fmt.Errorf("observe: %s is negative; want 0 for the default, or more", f.name)
 		}
@@ -410,7 +411,8 @@ func readsByName(method string) bool {
 		}
 	}
 	switch word {
-	case "Get", "List", "Read", "Check", "Find", "Lookup", "Look", "Search", "Query", "Select", "Fetch", "Describe", "Count", "Has",
+	case "Get", "List", "Read", "Check", "Find", "Lookup", "Look", "Search", "Query", "Select", "Fetch", "Describe",
+		"Count", "Has",
 		"Is", "Exists", "Can", "Show", "View", "Scan", "Resolve", "Verify", "Validate":
 		return true
 	}

@@ -61,7 +61,8 @@ func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 		r := collector.Report(ctl)
 		q := only(t, r)
 		if q.Name != front || q.Requests != 100 || q.Failed != 0 || q.Foreseen.Requests != 100 {
-			t.Errorf("%s, %d requests, %d failed, %d worked out; want %s, 100, 0, 100", q.Name, q.Requests, q.Failed, q.Foreseen.Requests, front)
+			t.Errorf("%s, %d requests, %d failed, %d worked out; want %s, 100, 0, 100", q.Name, q.Requests, q.Failed,
+				q.Foreseen.Requests, front)
 		}
 		f := &q.Foreseen
 		want(t, "mean now", f.Now.MeanMS, 45, 1e-9)
@@ -91,8 +92,10 @@ func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 		want(t, "check's cost", permission.CostMS, 20, 1e-9)
 		price := methodOf(t, q, quote)
 		want(t, "quote", max(price.SavedMS, price.SavedAloneMS, price.GainMS), 0, 1e-9)
-		if price.Verdict != observe.NotWorthIt || permission.Verdict != observe.WorthIt || user.Verdict != observe.NotWorthIt {
-			t.Errorf("verdicts: user %s (%s), check %s (%s), price %s (%s)", user.Verdict, user.Why, permission.Verdict, permission.Why, price.Verdict, price.Why)
+		if price.Verdict != observe.NotWorthIt || permission.Verdict != observe.WorthIt ||
+			user.Verdict != observe.NotWorthIt {
+			t.Errorf("verdicts: user %s (%s), check %s (%s), price %s (%s)", user.Verdict, user.Why, permission.Verdict,
+				permission.Why, price.Verdict, price.Why)
 		}
 		if user.Predictors != 1 || user.Mode != "observe" {
 			t.Errorf("GetUser has %d predictors and the mode %s", user.Predictors, user.Mode)
@@ -118,7 +121,8 @@ func testRealised(t *testing.T, seed uint64, view bool) {
 		t.Errorf("what visitors saw (-observe +on):\n%s", diff)
 	}
 	if foreseen.Realised != nil || realised.Realised == nil || realised.Foreseen.Requests != 0 {
-		t.Fatalf("observe: realised %+v; on: realised %+v, foreseen %+v", foreseen.Realised, realised.Realised, realised.Foreseen)
+		t.Fatalf("observe: realised %+v; on: realised %+v, foreseen %+v", foreseen.Realised, realised.Realised,
+			realised.Foreseen)
 	}
 	saved := foreseen.Latency.MeanMS - realised.Latency.MeanMS
 	want(t, "saved, by the visits' durations", saved, foreseen.Foreseen.SavedMS, 0.02*foreseen.Foreseen.SavedMS)
@@ -128,7 +132,8 @@ func testRealised(t *testing.T, seed uint64, view bool) {
 	if realised.Realised.Tasks != 100 {
 		t.Errorf("%d tasks, want 100", realised.Realised.Tasks)
 	}
-	t.Logf("view=%v: foreseen %.2f ms, realised %.2f ms (tasks: %.2f); extra load foreseen %.4f, realised %.4f", view, foreseen.Foreseen.SavedMS, saved,
+	t.Logf("view=%v: foreseen %.2f ms, realised %.2f ms (tasks: %.2f); extra load foreseen %.4f, realised %.4f", view,
+		foreseen.Foreseen.SavedMS, saved,
 		realised.Realised.SavedMS, foreseen.Foreseen.ExtraLoad, realised.Realised.ExtraLoad)
 }
 
@@ -138,7 +143,8 @@ func visits(t *testing.T, mode control.Mode, seed uint64, view bool) (q *observe
 	inShop(t, func(s *shop) {
 		s.seed = seed
 		collector, ctl := watched(t, control.Config{Budget: -1})
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+			specgrpc.WithMode(mode))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}
@@ -187,7 +193,8 @@ func TestObservingChangesNothing(t *testing.T) {
 				return
 			}
 			q := only(s.t, collector.Report(ctl))
-			if q.Requests != visits || q.Failed != visits/10 || methodOf(s.t, q, recordView).Calls != visits || methodOf(s.t, q, quote).Failed != visits/10 {
+			if q.Requests != visits || q.Failed != visits/10 || methodOf(s.t, q, recordView).Calls != visits ||
+				methodOf(s.t, q, quote).Failed != visits/10 {
 				s.t.Errorf("%s: observed %d requests, %d failed, %+v", kind, q.Requests, q.Failed, q.Methods)
 			}
 		})

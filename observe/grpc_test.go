@@ -77,9 +77,10 @@ func TestDiscardedCallsAreNoRequests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				opts := []grpc.DialOption{specgrpc.WithControl(client), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
-					Name: getUser, Predictors: []control.Predictor{predict.Constant(&bffpb.GetUserResponse{Plan: "free"})},
-				})}
+				opts := []grpc.DialOption{specgrpc.WithControl(client), specgrpc.WithMode(control.ModeOn),
+					specgrpc.WithSites(control.SiteConfig{
+						Name: getUser, Predictors: []control.Predictor{predict.Constant(&bffpb.GetUserResponse{Plan: "free"})},
+					})}
 				users := bffpb.NewUsersClient(s.dial("client", addr, opts...))
 				page := kvpb.NewTestKVClient(s.dial("client", frontAddr, opts...))
 				time.Sleep(time.Second)
@@ -160,7 +161,8 @@ func TestRequestIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inTrace := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
+	inTrace := trace.ContextWithSpanContext(t.Context(),
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
 	parent := "00-" + other + "-00f067aa0ba902b7-01"
 	long := string(make([]byte, 129))
 	for _, test := range []struct {
@@ -188,10 +190,11 @@ func TestRequestIDs(t *testing.T) {
 			requests, ctl := recorded(t)
 			ctx := metadata.NewIncomingContext(test.ctx, metadata.Pairs(test.md...))
 			var seen string
-			_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(ctx context.Context, _ any) (any, error) {
-				seen = control.RequestOf(ctx).ID()
-				return nil, nil
-			})
+			_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(ctx context.Context, _ any) (any, error) {
+					seen = control.RequestOf(ctx).ID()
+					return nil, nil
+				})
 			if seen != test.want {
 				t.Errorf("id %q, want %q", seen, test.want)
 			}
@@ -210,7 +213,8 @@ func FuzzTraceparent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		requests, ctl := recorded(t)
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"traceparent": {header}})
-		_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
+		_, _ = observe.UnaryServerInterceptor(ctl)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+			func(context.Context, any) (any, error) { return nil, nil })
 		id := requests.take()[0].ID
 		if id == "" {
 			return
@@ -228,7 +232,9 @@ func TestInterceptorsTellFailures(t *testing.T) {
 	unary := observe.UnaryServerInterceptor(ctl)
 	stream := observe.StreamServerInterceptor(ctl)
 	info, streamInfo := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, &grpc.StreamServerInfo{FullMethod: "/a.B/S"}
-	if _, err := unary(t.Context(), nil, info, func(context.Context, any) (any, error) { return nil, refused }); !errors.Is(err, refused) {
+	if _, err := unary(t.Context(), nil, info, func(context.Context, any) (any, error) {
+		return nil, refused
+	}); !errors.Is(err, refused) {
 		t.Errorf("got error %v, want %v", err, refused)
 	}
 	if err := stream(nil, &fakeStream{ctx: t.Context()}, streamInfo, func(_ any, s grpc.ServerStream) error {
@@ -248,14 +254,16 @@ func TestInterceptorsTellFailures(t *testing.T) {
 		t.Error(err)
 	}
 	// A speculative stream is not a request: the call in it is.
-	if err := stream(nil, &fakeStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C.spec"}, func(any, grpc.ServerStream) error { return nil }); err != nil {
+	if err := stream(nil, &fakeStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C.spec"},
+		func(any, grpc.ServerStream) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	var got []string
 	for _, r := range requests.take() {
 		got = append(got, fmt.Sprint(r.Name, " failed=", r.Failed))
 	}
-	if diff := cmp.Diff([]string{"/a.B/C failed=true", "/a.B/S failed=true", "/a.B/C failed=true", "/a.B/C failed=false"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"/a.B/C failed=true", "/a.B/S failed=true", "/a.B/C failed=true", "/a.B/C failed=false"},
+		got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if p := panicked(func() { observe.UnaryServerInterceptor(nil) }); p == nil {

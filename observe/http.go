@@ -48,7 +48,8 @@ func requestName(next http.Handler, r *http.Request) string {
 	switch method {
 	case "":
 		method = http.MethodGet
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect,
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect,
 		http.MethodOptions, http.MethodTrace:
 	default: // anybody can make names up
 		method = "OTHER"

@@ -65,7 +65,8 @@ func TestHandlerBeginsRequests(t *testing.T) {
 		got = append(got, fmt.Sprint(r.Name, " failed=", r.Failed))
 	}
 	if diff := cmp.Diff([]string{
-		"GET /users/{id} failed=false", "GET /users/{id} failed=false", "GET /broken failed=true", "POST /refused failed=false",
+		"GET /users/{id} failed=false", "GET /users/{id} failed=false", "GET /broken failed=true",
+		"POST /refused failed=false",
 		"GET /hinted failed=true", "GET failed=false", "OTHER /refused failed=false", "GET /panic failed=true",
 		"GET failed=false", "POST /orders/{id} failed=false",
 	}, got); diff != "" {
@@ -87,12 +88,15 @@ func TestHandlersSeeTheirWriter(t *testing.T) {
 	}
 	_, ctl := recorded(t)
 	for name, w := range map[string]http.ResponseWriter{
-		"bare": bare{}, "flusher": httptest.NewRecorder(), "http1": http1{httptest.NewRecorder()}, "http2": http2{httptest.NewRecorder()},
+		"bare": bare{}, "flusher": httptest.NewRecorder(), "http1": http1{httptest.NewRecorder()},
+		"http2":    http2{httptest.NewRecorder()},
 		"hijacker": hijacker{httptest.NewRecorder()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got abilities
-			observe.Handler(ctl, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = can(w) })).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+			observe.Handler(ctl, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				got = can(w)
+			})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 			if want := can(w); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}

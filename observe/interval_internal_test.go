@@ -135,7 +135,8 @@ func TestCoverage(t *testing.T) {
 				if share := float64(mids) / runs; share < 0.93 || share > 0.985 {
 					t.Errorf("medians: %.3f of the intervals hold", share)
 				}
-				t.Logf("means %.3f, medians %.3f; medians are %.2f ms wide on average", float64(means)/runs, float64(mids)/runs, wide/runs)
+				t.Logf("means %.3f, medians %.3f; medians are %.2f ms wide on average", float64(means)/runs, float64(mids)/runs,
+					wide/runs)
 			})
 		}
 	}

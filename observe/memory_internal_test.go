@@ -33,7 +33,8 @@ func TestMemory(t *testing.T) {
 			}
 		}
 		for _, k := range c.kinds {
-			hs := []*histogram{&k.observed, &k.without, &k.ifReads, &k.unworked, &k.speculated, &k.arms[0].latency, &k.arms[1].latency}
+			hs := []*histogram{&k.observed, &k.without, &k.ifReads, &k.unworked, &k.speculated, &k.arms[0].latency,
+				&k.arms[1].latency}
 			for _, m := range k.order {
 				hs = append(hs, &m.latency)
 			}

@@ -25,7 +25,8 @@ func (j *judge) missing() {
 	if s := &j.stats; 10*s.Limited > s.Calls {
 		j.Why += fmt.Sprintf("; limited by %s (%s of %s calls)", s.LimitedBy, number(s.Limited), number(s.Calls))
 	} else if 2*s.Refused > s.Calls {
-		j.Why += fmt.Sprintf("; its server takes no call on a guess (refused %s of %s): make it with specgrpc.NewServer, or what follows a guess "+
+		j.Why += fmt.Sprintf("; its server takes no call on a guess (refused %s of %s): make it with specgrpc.NewServer, "+
+			"or what follows a guess "+
 			"is not sent before that is confirmed", number(s.Refused), number(s.Calls))
 	}
 }
@@ -33,7 +34,8 @@ func (j *judge) missing() {
 // unpredicted reports whether the mode asks for predictions that nobody makes. Those of a server,
 // or of the code, show in what was predicted.
 func (j *judge) unpredicted() bool {
-	if j.killed || j.method.other || j.method.predicted || j.Predictors > 0 || j.stats.Predicted > 0 || j.Verdict == HasEffects {
+	if j.killed || j.method.other || j.method.predicted || j.Predictors > 0 || j.stats.Predicted > 0 ||
+		j.Verdict == HasEffects {
 		return false
 	}
 	switch j.Mode {

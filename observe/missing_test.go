@@ -38,7 +38,8 @@ func TestServerRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				collector, ctl := watched(s.t, control.Config{Budget: -1})
-				conn := s.dial("front", test.serve(s), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOn))
+				conn := s.dial("front", test.serve(s), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+					specgrpc.WithMode(control.ModeOn))
 				s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
 				why := methodOf(s.t, only(s.t, collector.Report(ctl)), check).Why
 				if strings.Contains(why, "its server takes no call on a guess (refused ") != test.refuses {
@@ -61,11 +62,13 @@ func TestOnWithoutPredictors(t *testing.T) {
 		q := only(s.t, r)
 		m := methodOf(s.t, q, getUser)
 		const line = `{"method": "` + getUser + `", "mode": "canary", "share": 1, "predictors": [{"kind": "last"}]}`
-		if !strings.HasPrefix(m.Why, "its mode is canary, but it has no predictors: nothing is predicted; ") || m.Configure != line || m.Verdict == observe.InUse {
+		if !strings.HasPrefix(m.Why, "its mode is canary, but it has no predictors: nothing is predicted; ") ||
+			m.Configure != line || m.Verdict == observe.InUse {
 			s.t.Errorf("%s: %s (%s)", m.Verdict, m.Why, m.Configure)
 		}
 		text := textOf(s.t, r)
-		if !strings.Contains(q.Summary, "no guess was taken in 50 of 50 requests") || strings.Contains(text, "speculation in") || !strings.Contains(text, "  no guess was taken in 50 requests") {
+		if !strings.Contains(q.Summary, "no guess was taken in 50 of 50 requests") ||
+			strings.Contains(text, "speculation in") || !strings.Contains(text, "  no guess was taken in 50 requests") {
 			s.t.Errorf("summary: %s\n%s", q.Summary, text)
 		}
 	})
@@ -81,7 +84,9 @@ func TestObservedBesideOn(t *testing.T) {
 		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
 		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
 		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)
-		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why, "so what that saves is not foreseen: mode on leaves 1 % without, once a thousand have begun, a canary with a share of 0.9 leaves 10 %") {
+		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why,
+			"so what that saves is not foreseen: mode on leaves 1 % without, once a thousand have begun, a canary with a "+
+				"share of 0.9 leaves 10 %") {
 			s.t.Errorf("%s: %s", m.Verdict, m.Why)
 		}
 	})
@@ -91,7 +96,8 @@ func TestObservedBesideOn(t *testing.T) {
 func TestAllOff(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOff))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+			specgrpc.WithMode(control.ModeOff))
 		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		q := only(s.t, collector.Report(ctl))
 		if q.Summary != "nothing is known: no guess was looked for" {
@@ -109,7 +115,8 @@ func TestProblems(t *testing.T) {
 	collector, ctl := watched(t, control.Config{})
 	ctl.SetProblem("site file /b", "line 3:\n\x1b[2Jno such kind")
 	ctl.SetProblem("site file /a", "gone")
-	if text := textOf(t, collector.Report(ctl)); !strings.Contains(text, "\nproblem: site file /a: gone\nproblem: site file /b: line 3: ?[2Jno such kind\n") {
+	if text := textOf(t, collector.Report(ctl)); !strings.Contains(text,
+		"\nproblem: site file /a: gone\nproblem: site file /b: line 3: ?[2Jno such kind\n") {
 		t.Errorf("got\n%s", text)
 	}
 }

@@ -14,7 +14,8 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "a barrier waits for its own strand only", Dir: model, Test: "TestBarrier",
 			Old: "s.held[i] = max(guessed-start, s.known[k]-start, 0)",
-			New: "s.held[i] = max(guessed-start, s.known[k]-start, 0)\n\t\t\tif MUTANT {\n\t\t\t\ts.held[i] = max(s.known[k]-start, 0)\n\t\t\t}",
+			New: "s.held[i] = max(guessed-start, s.known[k]-start, 0)\n\t\t\tif MUTANT {\n\t\t\t\ts.held[i] = " +
+				"max(s.known[k]-start, 0)\n\t\t\t}",
 		},
 		{
 			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
@@ -26,13 +27,16 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight",
-			Old: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})\n\tif err != nil {\n\t\treturn err\n\t}\n\tw.together",
-			New: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: !MUTANT})\n\tif err != nil {\n\t\treturn err\n\t}\n\tw.together",
+			Old: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})\n\tif err != nil " +
+				"{\n\t\treturn err\n\t}\n\tw.together",
+			New: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: !MUTANT})\n\tif err != nil " +
+				"{\n\t\treturn err\n\t}\n\tw.together",
 		},
 		{
 			Name: "tasks side by side add up", Dir: dir, Test: "TestRandomClock",
 			Old: "	return p.Stretch(func(unit int) time.Duration {",
-			New: "	if MUTANT {\n\t\tsum := time.Duration(0)\n\t\tfor _, t := range r.Tasks {\n\t\t\tsum += t.Saved\n\t\t}\n\t\treturn sum\n\t}\n\treturn p.Stretch(func(unit int) time.Duration {",
+			New: "	if MUTANT {\n\t\tsum := time.Duration(0)\n\t\tfor _, t := range r.Tasks {\n\t\t\tsum += " +
+				"t.Saved\n\t\t}\n\t\treturn sum\n\t}\n\treturn p.Stretch(func(unit int) time.Duration {",
 		},
 		{
 			Name: "a tripped site is judged by what is foreseen", Dir: dir, Test: "TestWordsAgree",
@@ -40,7 +44,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the break-even is the foreseen one", Dir: dir, Test: "TestWordsAgree",
-			Old: "		j.BreakEven, j.Compared = f.BreakEven, true\n", New: "		if !MUTANT {\n\t\t\tj.BreakEven, j.Compared = f.BreakEven, true\n\t\t}\n",
+			Old: "		j.BreakEven, j.Compared = f.BreakEven, true\n",
+			New: "		if !MUTANT {\n\t\t\tj.BreakEven, j.Compared = f.BreakEven, true\n\t\t}\n",
 		},
 		{
 			Name: "killed and in use", Dir: dir, Test: "TestWordsAgree",
@@ -52,7 +57,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a prediction waits with its held call", Dir: model, Test: "TestRandomAgainstTwin",
-			Old: "from = s.spans[i].Start - s.held[i]", New: "from = s.spans[i].Start\n\t\t\t\tif !MUTANT {\n\t\t\t\t\tfrom -= s.held[i]\n\t\t\t\t}",
+			Old: "from = s.spans[i].Start - s.held[i]",
+			New: "from = s.spans[i].Start\n\t\t\t\tif !MUTANT {\n\t\t\t\t\tfrom -= s.held[i]\n\t\t\t\t}",
 		},
 	})
 }

@@ -296,7 +296,9 @@ func (p *player) request(ctx context.Context, steps []step) error {
 			return nil
 		}
 		part := steps[begun:end]
-		_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) { return p.run(ctx, fmt.Sprint(begun), "", part) })
+		_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
+			return p.run(ctx, fmt.Sprint(begun), "", part)
+		})
 		return err
 	}
 	for i := range steps {
@@ -381,11 +383,14 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 		p := &player{}
 		stages := func(opts ...specgrpc.ServerOption) string {
 			return s.serve("back", func(server *grpc.Server) {
-				kvpb.RegisterTestKVServer(specgrpc.Registrar(server, append(opts, specgrpc.Stages(kvpb.TestKV_Append_FullMethodName))...), impl)
+				kvpb.RegisterTestKVServer(specgrpc.Registrar(server,
+					append(opts, specgrpc.Stages(kvpb.TestKV_Append_FullMethodName))...), impl)
 			}, grpc.UnknownServiceHandler(streamed))
 		}
 		p.spec, p.again = dial(stages()), dial(stages(specgrpc.Replayable(kvpb.TestKV_Append_FullMethodName)))
-		p.plain = dial(s.serve("back", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, impl) }, grpc.UnknownServiceHandler(streamed)))
+		p.plain = dial(s.serve("back", func(server *grpc.Server) {
+			kvpb.RegisterTestKVServer(server, impl)
+		}, grpc.UnknownServiceHandler(streamed)))
 		impl.own = player{serverDial(p.spec), serverDial(p.plain), serverDial(p.again)}
 		time.Sleep(time.Second) // the connections are there
 		if met {

@@ -22,8 +22,11 @@ import (
 func TestDeclarePublic(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeObserve), specgrpc.WithSites(
-			control.SiteConfig{Name: getUser, Effect: control.EffectNone}, control.SiteConfig{Name: check, Effect: control.EffectNone}, control.SiteConfig{Name: quote, Effect: control.EffectNone}))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeObserve),
+			specgrpc.WithSites(
+				control.SiteConfig{Name: getUser, Effect: control.EffectNone},
+				control.SiteConfig{Name: check, Effect: control.EffectNone},
+				control.SiteConfig{Name: quote, Effect: control.EffectNone}))
 		chance := rand.New(rand.NewPCG(1, 1))
 		for range 1000 {
 			s.become(fmt.Sprint("plan of ", chance.IntN(500))) // what GetUser answers depends on the caller
@@ -33,7 +36,8 @@ func TestDeclarePublic(t *testing.T) {
 		}
 		q := only(s.t, collector.Report(ctl))
 		m := methodOf(s.t, q, check)
-		if !strings.Contains(m.Why, "; if all callers get the same response: 100 % of 980, and it saves 9.80 ms per request: declare it public") ||
+		if !strings.Contains(m.Why, "; if all callers get the same response: 100 % of 980, and it saves 9.80 ms per "+
+			"request: declare it public") ||
 			!strings.Contains(m.Configure, `"public": true`) || m.Guessed > 900 || m.Verdict == observe.InUse {
 			s.t.Errorf("catalogue: %s: %s\n%s\n%d guesses", m.Verdict, m.Why, m.Configure, m.Guessed)
 		}

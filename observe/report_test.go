@@ -31,9 +31,10 @@ func TestParallelReads(t *testing.T) {
 		call := func(name string, from, to time.Duration) control.CallRecord {
 			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
 		}
-		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms, Calls: []control.CallRecord{
-			call("/a.S/GetA", 0, 10*ms), call("/a.S/GetB", 0, 10*ms), call("/a.S/GetC", 10*ms, 30*ms),
-		}})
+		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms,
+			Calls: []control.CallRecord{
+				call("/a.S/GetA", 0, 10*ms), call("/a.S/GetB", 0, 10*ms), call("/a.S/GetC", 10*ms, 30*ms),
+			}})
 	}
 	q := only(t, c.Report(nil))
 	want(t, "saved", q.Foreseen.SavedMS, 10, 1e-9)
@@ -56,9 +57,10 @@ func TestLongCallFirst(t *testing.T) {
 		call := func(name string, from, to time.Duration) control.CallRecord {
 			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
 		}
-		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms, Calls: []control.CallRecord{
-			call("/a.S/GetA", 0, 30*ms), call("/a.S/GetB", 30*ms, 40*ms), call("/a.S/GetC", 40*ms, 50*ms),
-		}})
+		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms,
+			Calls: []control.CallRecord{
+				call("/a.S/GetA", 0, 30*ms), call("/a.S/GetB", 30*ms, 40*ms), call("/a.S/GetC", 40*ms, 50*ms),
+			}})
 	}
 	q := only(t, c.Report(nil))
 	want(t, "saved", q.Foreseen.SavedMS, 20, 1e-9)
@@ -154,10 +156,12 @@ func TestLeftWithout(t *testing.T) {
 		if c == nil || c.Left != 0.1 || c.Off.Requests < 15 || c.Off.Requests > 50 || q.Foreseen.Requests != c.Off.Requests {
 			s.t.Fatalf("compared %+v, foreseen %+v", c, q.Foreseen)
 		}
-		if says := fmt.Sprintf(", against the 10 %% left without: %d requests on and %d off", c.On.Requests, c.Off.Requests); !strings.HasSuffix(q.Summary, says) {
+		if says := fmt.Sprintf(", against the 10 %% left without: %d requests on and %d off", c.On.Requests,
+			c.Off.Requests); !strings.HasSuffix(q.Summary, says) {
 			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
 		}
-		if text := textOf(s.t, collector.Report(ctl)); !strings.Contains(text, "\n  mode on ") || strings.Contains(text, "canary ") {
+		if text := textOf(s.t, collector.Report(ctl)); !strings.Contains(text, "\n  mode on ") ||
+			strings.Contains(text, "canary ") {
 			s.t.Errorf("the text speaks of a canary:\n%s", text)
 		}
 	})
@@ -189,11 +193,13 @@ func TestCanaryBecomesOn(t *testing.T) {
 		}
 		now := visit(300)
 		on, off := now.On.Requests-then.On.Requests, now.Off.Requests-then.Off.Requests
-		if now.On.Canary != then.On.Canary || now.Off.Canary != then.Off.Canary || on+off != 300 || off < 15 || now.Left != 0.1 {
+		if now.On.Canary != then.On.Canary || now.Off.Canary != then.Off.Canary || on+off != 300 || off < 15 ||
+			now.Left != 0.1 {
 			s.t.Fatalf("once it is on: %+v, before %+v", now, then)
 		}
 		q := only(s.t, collector.Report(ctl))
-		says := fmt.Sprintf(", by the canary of %d requests on and %d off, and against the 10 %% left without: %d requests on and %d off", then.On.Requests, then.Off.Requests, on, off)
+		says := fmt.Sprintf(", by the canary of %d requests on and %d off, and against the 10 %% left without: %d "+
+			"requests on and %d off", then.On.Requests, then.Off.Requests, on, off)
 		if !strings.HasSuffix(q.Summary, says) {
 			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
 		}
@@ -246,7 +252,8 @@ func TestCanaryIsCompared(t *testing.T) {
 		r := collector.Report(ctl)
 		q := only(s.t, r)
 		c := q.Canary
-		if c == nil || c.On.Requests+c.Off.Requests != 200 || c.On.Requests < 80 || c.Off.Requests < 80 || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+		if c == nil || c.On.Requests+c.Off.Requests != 200 || c.On.Requests < 80 || c.Off.Requests < 80 || c.MeanMS == nil ||
+			c.P50MS == nil || c.FailedShare == nil {
 			s.t.Fatalf("canary %+v", c)
 		}
 		if q.Realised == nil || q.Realised.Requests != c.On.Requests || q.Foreseen.Requests != c.Off.Requests {
@@ -262,7 +269,8 @@ func TestCanaryIsCompared(t *testing.T) {
 		if !strings.Contains(c.Summary, "lower with speculation") || !strings.Contains(c.Summary, "fail as often") {
 			s.t.Errorf("summary: %s", c.Summary)
 		}
-		if says := fmt.Sprintf(", by the canary of %d requests on and %d off", c.On.Requests, c.Off.Requests); !strings.HasPrefix(q.Summary, "speculation saves ") || !strings.HasSuffix(q.Summary, says) {
+		if says := fmt.Sprintf(", by the canary of %d requests on and %d off", c.On.Requests,
+			c.Off.Requests); !strings.HasPrefix(q.Summary, "speculation saves ") || !strings.HasSuffix(q.Summary, says) {
 			s.t.Errorf("the headline is not what the canary measured: %s", q.Summary)
 		}
 		var b bytes.Buffer
@@ -289,10 +297,12 @@ func TestCanaryIsCompared(t *testing.T) {
 func TestOnWithoutTasks(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{Budget: -1})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...), specgrpc.WithMode(control.ModeOn))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+			specgrpc.WithMode(control.ModeOn))
 		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)
-		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") || !strings.Contains(m.Why, "not through ObserveInterceptor") || m.Configure != "" {
+		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") ||
+			!strings.Contains(m.Why, "not through ObserveInterceptor") || m.Configure != "" {
 			s.t.Errorf("%s: %s (%s)", m.Verdict, m.Why, m.Configure)
 		}
 	})
@@ -309,7 +319,8 @@ func TestBounds(t *testing.T) {
 		r := sequence(fmt.Sprint("GET /", i, strings.Repeat("x", 1000)), 10, 10)
 		c.Record(r)
 	}
-	c.Record(&control.RequestRecord{Name: "strange", Duration: time.Second, Calls: []control.CallRecord{{Start: 2, End: 1}}})
+	c.Record(&control.RequestRecord{Name: "strange", Duration: time.Second,
+		Calls: []control.CallRecord{{Start: 2, End: 1}}})
 	c.Record(&control.RequestRecord{Name: "strange", Duration: -1})
 	c.Record(&control.RequestRecord{Name: "GET /0" + strings.Repeat("x", 1000), Missed: 7, Duration: time.Second})
 	r := c.Report(nil)

@@ -76,9 +76,11 @@ func (s stops) report(requests int64) []Stop {
 // text says what waits, and how long.
 func (s *Stop) text() string {
 	what := map[string]string{
-		"effects": "a call with effects waits here", "plain": "held: the server takes no call on a guess, it has no registrar",
+		"effects":  "a call with effects waits here",
+		"plain":    "held: the server takes no call on a guess, it has no registrar",
 		"observed": "a call whose headers are looked at waits here", "outside": "a call outside of the task waits here",
-		"stream": "a stream waits here", "barrier": "Barrier waits here", "act": "Act waits here", "hooks": "OnCommit functions wait here",
+		"stream": "a stream waits here", "barrier": "Barrier waits here", "act": "Act waits here",
+		"hooks":  "OnCommit functions wait here",
 		"result": "the end of a task waits here",
 	}[s.Kind]
 	if s.Name != "" && s.Kind != "result" {

@@ -24,13 +24,15 @@ func (q *RequestReport) summary(killed bool) string {
 		return q.toSave(killed)
 	}
 	if r.Untaken {
-		untaken := fmt.Sprintf("no guess was taken in %s of %s requests that could have taken some", number(r.Requests), number(q.Requests))
+		untaken := fmt.Sprintf("no guess was taken in %s of %s requests that could have taken some", number(r.Requests),
+			number(q.Requests))
 		if q.Foreseen.Requests == 0 {
 			return untaken
 		}
 		return q.toSave(killed) + "; " + untaken
 	}
-	saves := fmt.Sprintf("speculation saves %s of %s on average in %s of %s requests; extra load there %s", ms(r.SavedMS), ms(r.SavedMS+r.Latency.MeanMS),
+	saves := fmt.Sprintf("speculation saves %s of %s on average in %s of %s requests; extra load there %s", ms(r.SavedMS),
+		ms(r.SavedMS+r.Latency.MeanMS),
 		number(r.Requests), number(q.Requests), percent(r.ExtraLoad))
 	if q.Foreseen.Requests == 0 {
 		return saves
@@ -61,9 +63,11 @@ func (q *RequestReport) toSave(killed bool) string {
 // text tells of the median, unless most of what is saved lies elsewhere.
 func (f *Foreseen) text() string {
 	if f.SavedP50MS < f.SavedMS/2 {
-		return fmt.Sprintf("you could save %s of %s on average; extra load %s", ms(f.SavedMS), ms(f.Now.MeanMS), percent(f.ExtraLoad))
+		return fmt.Sprintf("you could save %s of %s on average; extra load %s", ms(f.SavedMS), ms(f.Now.MeanMS),
+			percent(f.ExtraLoad))
 	}
-	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS), percent(f.ExtraLoad))
+	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS),
+		percent(f.ExtraLoad))
 }
 
 // source is who put the requests of a comparison on their sides.
@@ -111,11 +115,13 @@ func (c *Canary) headline() string {
 	}
 	switch {
 	case d.High < 0:
-		return fmt.Sprintf("speculation saves %s of %s on average (%s to %s), %s", ms(-d.Value), ms(c.Off.Latency.MeanMS), ms(-d.High), ms(-d.Low), of)
+		return fmt.Sprintf("speculation saves %s of %s on average (%s to %s), %s", ms(-d.Value), ms(c.Off.Latency.MeanMS),
+			ms(-d.High), ms(-d.Low), of)
 	case d.Low > 0:
 		return fmt.Sprintf("speculation costs %s on average (%s to %s), %s", ms(d.Value), ms(d.Low), ms(d.High), of)
 	default:
-		return fmt.Sprintf("no difference can be told: speculation saves %s on average (%s to %s), %s", ms(-d.Value), ms(-d.High), ms(-d.Low), of)
+		return fmt.Sprintf("no difference can be told: speculation saves %s on average (%s to %s), %s", ms(-d.Value),
+			ms(-d.High), ms(-d.Low), of)
 	}
 }
 
@@ -149,6 +155,7 @@ func compare(what string, d *Interval) string {
 	case d.Low > 0:
 		return fmt.Sprintf("%s %s higher with speculation (%s to %s)", what, ms(d.Value), ms(d.Low), ms(d.High))
 	default:
-		return fmt.Sprintf("%s the same, as far as can be told (from %s lower to %s higher)", what, ms(max(-d.Low, 0)), ms(max(d.High, 0)))
+		return fmt.Sprintf("%s the same, as far as can be told (from %s lower to %s higher)", what, ms(max(-d.Low, 0)),
+			ms(max(d.High, 0)))
 	}
 }

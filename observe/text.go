@@ -32,7 +32,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	if len(r.Requests) == 0 {
-		b.WriteString("\nno request has ended yet: requests begin with observe.UnaryServerInterceptor, observe.Handler or Control.Begin\n")
+		b.WriteString("\nno request has ended yet: requests begin with observe.UnaryServerInterceptor, observe.Handler or " +
+			"Control.Begin\n")
 	}
 	for i := range r.Requests {
 		b.WriteString("\n")
@@ -58,7 +59,8 @@ func printable(r rune) rune {
 
 func (q *RequestReport) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s: %s\n", q.Name, q.Summary)
-	fmt.Fprintf(b, "  %s requests, %s failed; p50 %s, p95 %s", number(q.Requests), number(q.Failed), ms(q.Latency.P50MS), ms(q.Latency.P95MS))
+	fmt.Fprintf(b, "  %s requests, %s failed; p50 %s, p95 %s", number(q.Requests), number(q.Failed), ms(q.Latency.P50MS),
+		ms(q.Latency.P95MS))
 	if f := &q.Foreseen; f.Requests > 0 {
 		fmt.Fprintf(b, "; with predictions p50 %s, p95 %s", ms(f.Then.P50MS), ms(f.Then.P95MS))
 		if f.Skipped > 0 {
@@ -67,25 +69,30 @@ func (q *RequestReport) write(b *bytes.Buffer) {
 	}
 	b.WriteString("\n")
 	if s := &q.Recent; s.Requests > 0 && s.Requests < q.Requests {
-		fmt.Fprintf(b, "  in the last %s: %s requests, %s failed; mean %s, of which %s to save\n", span(time.Duration(s.Seconds*float64(time.Second))),
+		fmt.Fprintf(b, "  in the last %s: %s requests, %s failed; mean %s, of which %s to save\n",
+			span(time.Duration(s.Seconds*float64(time.Second))),
 			number(s.Requests), number(s.Failed), ms(s.MeanMS), ms(s.SavedMS))
 	}
 	switch s := q.Realised; {
 	case s == nil:
 	case s.Untaken:
-		fmt.Fprintf(b, "  no guess was taken in %s requests that could have taken some: p50 %s, p95 %s\n", number(s.Requests), ms(s.Latency.P50MS), ms(s.Latency.P95MS))
+		fmt.Fprintf(b, "  no guess was taken in %s requests that could have taken some: p50 %s, p95 %s\n", number(s.Requests),
+			ms(s.Latency.P50MS), ms(s.Latency.P95MS))
 	default:
 		fmt.Fprintf(b, "  speculation in %s requests: saved %s per request, p50 %s, p95 %s; %s calls in vain, extra load %s\n", number(s.Requests),
 			ms(s.SavedMS), ms(s.Latency.P50MS), ms(s.Latency.P95MS), number(s.WastedCalls), percent(s.ExtraLoad))
 	}
 	if f := q.IfReads; f != nil {
-		fmt.Fprintf(b, "  if the methods that look so do only read: saves %s per request, p50 %s instead of %s\n", ms(f.SavedMS), ms(f.Then.P50MS), ms(f.Now.P50MS))
+		fmt.Fprintf(b, "  if the methods that look so do only read: saves %s per request, p50 %s instead of %s\n",
+			ms(f.SavedMS), ms(f.Then.P50MS), ms(f.Now.P50MS))
 	}
 	if p := q.IfPlain; p != nil {
-		fmt.Fprintf(b, "  with specgrpc on the servers saves %s per request; with plain servers: %s\n", ms(q.Foreseen.SavedMS), ms(p.SavedMS))
+		fmt.Fprintf(b, "  with specgrpc on the servers saves %s per request; with plain servers: %s\n",
+			ms(q.Foreseen.SavedMS), ms(p.SavedMS))
 	}
 	if f := &q.Foreseen; f.Beside > 0 && q.Canary == nil {
-		fmt.Fprintf(b, "  in %s of %s requests goroutines ran several steps beside each other: what is foreseen of these may be too much, a canary tells\n",
+		fmt.Fprintf(b, "  in %s of %s requests goroutines ran several steps beside each other: what is foreseen of these "+
+			"may be too much, a canary tells\n",
 			number(f.Beside), number(f.Requests))
 	}
 	for i := range q.Stops {
@@ -114,7 +121,8 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 		if !m.foreseen() {
 			saves, load = "-", "-"
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS), hits,
+		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS),
+			hits,
 			saves, load, m.Verdict)
 	}
 	_ = t.Flush() // to memory
@@ -156,7 +164,8 @@ func (c *Canary) write(b *bytes.Buffer) {
 		arm  *Arm
 	}{{"on", &c.On}, {"off", &c.Off}} {
 		a := row.arm
-		fmt.Fprintf(t, "  %s\t%s\t%s (%s to %s)\t%s\t%s\t%s\n", row.name, number(a.Requests), percent(a.FailedShare.Value), percent(a.FailedShare.Low),
+		fmt.Fprintf(t, "  %s\t%s\t%s (%s to %s)\t%s\t%s\t%s\n", row.name, number(a.Requests), percent(a.FailedShare.Value),
+			percent(a.FailedShare.Low),
 			percent(a.FailedShare.High), ms(a.Latency.MeanMS), ms(a.Latency.P50MS), ms(a.Latency.P95MS))
 	}
 	if c.MeanMS != nil && c.P50MS != nil {

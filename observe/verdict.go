@@ -57,7 +57,8 @@ func (m *MethodReport) foreseen() bool {
 	if m.Verdict == InUse { // what its fuse counted is not foreseen
 		return false
 	}
-	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt || m.Verdict == NotWorthIt
+	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt ||
+		m.Verdict == NotWorthIt
 }
 
 // fused gives the fuse's verdict where that goes before what is foreseen.
@@ -68,7 +69,8 @@ func (j *judge) fused() bool {
 	case j.State == control.StateTripped.String():
 		j.say(Tripped, "%s; it only observes until it is tried again", j.Reason)
 	case j.State == control.StateProbing.String():
-		j.say(TooEarly, "it has tripped (%s) and is being tried again: %s predictions are judged so far", j.Reason, number(int64(j.fuse.Judged)))
+		j.say(TooEarly, "it has tripped (%s) and is being tried again: %s predictions are judged so far", j.Reason,
+			number(int64(j.fuse.Judged)))
 	default:
 		return false
 	}
@@ -82,7 +84,8 @@ func (j *judge) public() {
 		return
 	}
 	saved := max(j.SavedMS, j.SavedAloneMS)
-	if wilson(float64(s.sharedRight), float64(s.sharedGuessed)).Low < j.BreakEven || j.SharedSavedMS < milliseconds(j.cfg.MinSaving) ||
+	if wilson(float64(s.sharedRight), float64(s.sharedGuessed)).Low < j.BreakEven ||
+		j.SharedSavedMS < milliseconds(j.cfg.MinSaving) ||
 		j.SharedSavedMS < 1.1*saved {
 		return
 	}
@@ -103,14 +106,17 @@ func (j *judge) decide() {
 		j.off()
 	case j.Guessed < enoughGuesses && j.Asked < 10*enoughGuesses:
 		j.Needed = enoughGuesses - j.Guessed
-		j.say(TooEarly, "there was a guess for %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked), number(j.Needed))
+		j.say(TooEarly, "there was a guess for %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked),
+			number(j.Needed))
 	case float64(j.Guessed) < rarely*float64(j.Asked) && saved < least:
-		j.say(NotWorthIt, "%s for only %s of %s calls", j.basis("its requests hardly repeat: there was a last response", "its predictors had a guess"), number(j.Guessed), number(j.Asked))
+		j.say(NotWorthIt, "%s for only %s of %s calls", j.basis("its requests hardly repeat: there was a last response",
+			"its predictors had a guess"), number(j.Guessed), number(j.Asked))
 	case j.method.total.workedGuessed == 0:
 		j.inUse()
 	case j.Guessed < enoughGuesses:
 		j.Needed = enoughGuesses - j.Guessed
-		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked), number(j.Needed))
+		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked),
+			number(j.Needed))
 	case j.gain < least && saved < least:
 		j.say(NotWorthIt, "the request's end hardly waits for it: a right guess saves %s", ms(j.gain))
 	case j.HitRateHigh < j.BreakEven:
@@ -118,9 +124,11 @@ func (j *judge) decide() {
 	case j.HitRateLow < j.BreakEven:
 		j.tooClose()
 	case saved < least:
-		j.say(NotWorthIt, "there was a guess for only %s of %s calls: it saves %s per request", number(j.Guessed), number(j.Asked), ms(saved))
+		j.say(NotWorthIt, "there was a guess for only %s of %s calls: it saves %s per request", number(j.Guessed),
+			number(j.Asked), ms(saved))
 	case j.budget >= 0 && j.ExtraLoad > j.budget:
-		j.say(NotWorthIt, "%s, but its wrong guesses add %s of load, above the budget of %s", j.sum(), percent(j.ExtraLoad), percent(j.budget))
+		j.say(NotWorthIt, "%s, but its wrong guesses add %s of load, above the budget of %s", j.sum(), percent(j.ExtraLoad),
+			percent(j.budget))
 	default:
 		j.say(WorthIt, "%s", j.sum())
 		j.step()
@@ -138,12 +146,14 @@ func (j *judge) effects() bool {
 // sum spells the break-even sum out.
 func (j *judge) sum() string {
 	j.Compared = true
-	return fmt.Sprintf("%s; needs %s: a right guess saves %s, a wrong one wastes %s of calls", j.hits(), percent(j.BreakEven), ms(j.GainMS), ms(j.CostMS))
+	return fmt.Sprintf("%s; needs %s: a right guess saves %s, a wrong one wastes %s of calls", j.hits(),
+		percent(j.BreakEven), ms(j.GainMS), ms(j.CostMS))
 }
 
 func (j *judge) hits() string {
 	if !j.method.predicted {
-		return fmt.Sprintf("the last response to the same request would have been right %s of %s", percent(j.HitRate), number(j.Guessed))
+		return fmt.Sprintf("the last response to the same request would have been right %s of %s", percent(j.HitRate),
+			number(j.Guessed))
 	}
 	return fmt.Sprintf("right %s of %s", percent(j.HitRate), number(j.Guessed))
 }
@@ -157,7 +167,8 @@ func (j *judge) basis(without, with string) string {
 }
 
 func (j *judge) hasEffects() {
-	why := "it is not declared free of side effects: it is not predicted by default, and is sent only when nothing that it stands on " +
+	why := "it is not declared free of side effects: it is not predicted by default, and is sent only when nothing " +
+		"that it stands on " +
 		"is a guess, so that it and what follows it wait"
 	if j.method.reads {
 		why += "; its name says that it only reads: if so, say it"
@@ -234,7 +245,8 @@ func (j *judge) step() {
 	switch j.Mode {
 	case control.ModeOn.String(), control.ModeCanary.String(), "mixed":
 		if j.speculated == 0 && !j.unpredicted() && j.State != control.StateTripped.String() {
-			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do and replayable handlers " +
+			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do " +
+				"and replayable handlers " +
 				"make, and on connections of specgrpc.NewClient, not through ObserveInterceptor"
 		}
 		return

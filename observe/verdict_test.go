@@ -25,25 +25,36 @@ func TestVerdicts(t *testing.T) {
 		line     string
 	}{
 		{
-			"pays", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right, c.Digest = true, i%20 > 0, true }, 10 * ms, observe.WorthIt,
-			"the last response to the same request would have been right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
+			"pays", 1000, func(i int, c *control.CallRecord) {
+				c.Guessed, c.Right, c.Digest = true, i%20 > 0, true
+			}, 10 * ms, observe.WorthIt,
+			"the last response to the same request would have been right 95 % of 1,000; needs 50 %: a right guess saves 10.0 " +
+				"ms, a wrong one wastes 10.0 ms of calls",
 			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1, "predictors": [{"kind": "last"}]}`,
 		},
 		{
-			"pays, with a predictor", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
+			"pays, with a predictor", 1000, func(i int, c *control.CallRecord) {
+				c.Guessed, c.Right = true, i%20 > 0
+			}, 10 * ms, observe.WorthIt,
 			"right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
 			false, `"mode": "canary", "share": 0.1`,
 		},
 		{
-			"mostly wrong", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
+			"mostly wrong", 1000, func(i int, c *control.CallRecord) {
+				c.Guessed, c.Right = true, i%5 == 0
+			}, 10 * ms, observe.NotWorthIt,
 			"right 20 % of 1,000; needs 50 %", false, "",
 		},
 		{
-			"loads too much", 1000, func(i int, c *control.CallRecord) { c.Guessed, c.Right = true, i%3 > 0 }, 10 * ms, observe.NotWorthIt,
+			"loads too much", 1000, func(i int, c *control.CallRecord) {
+				c.Guessed, c.Right = true, i%3 > 0
+			}, 10 * ms, observe.NotWorthIt,
 			"its wrong guesses add 16.7 % of load, above the budget of 10 %", false, "",
 		},
 		{
-			"nothing waits", 1000, func(_ int, c *control.CallRecord) { c.Guessed, c.Right = true, true }, 20 * time.Microsecond, observe.NotWorthIt,
+			"nothing waits", 1000, func(_ int, c *control.CallRecord) {
+				c.Guessed, c.Right = true, true
+			}, 20 * time.Microsecond, observe.NotWorthIt,
 			"the request's end hardly waits for it: a right guess saves 0.02 ms", false, "",
 		},
 		{
@@ -66,7 +77,8 @@ func TestVerdicts(t *testing.T) {
 			"effects", 1000, func(_ int, c *control.CallRecord) {
 				c.Effect, c.Guessed, c.Right, c.Digest = control.EffectImmediate, true, true, true
 			}, 10 * ms, observe.HasEffects,
-			"what follows it wait; its name says that it only reads: if so, say it (the last response to the same request would have been right 100 % of 1,000; to predict it would save 10.0 ms, for what follows it)",
+			"what follows it wait; its name says that it only reads: if so, say it (the last response to the same request " +
+				"would have been right 100 % of 1,000; to predict it would save 10.0 ms, for what follows it)",
 			false, `{"method": "/a.S/Get", "effect": "none"}`,
 		},
 		{
@@ -82,19 +94,23 @@ func TestVerdicts(t *testing.T) {
 				test.call(i, &first)
 				c.Record(&control.RequestRecord{
 					Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: test.took + 10*ms,
-					Calls: []control.CallRecord{first, {Site: "/a.S/List", Effect: control.EffectNone, Mode: control.ModeObserve, Start: test.took, End: test.took + 10*ms}},
+					Calls: []control.CallRecord{first, {Site: "/a.S/List", Effect: control.EffectNone, Mode: control.ModeObserve,
+						Start: test.took, End: test.took + 10*ms}},
 				})
 			}
 			m := methodOf(t, only(t, c.Report(nil)), "/a.S/Get")
-			if m.Verdict != test.want || !strings.Contains(m.Why, test.why) || (m.Needed > 0) != test.needed || !strings.Contains(m.Configure, test.line) || test.line == "" && m.Configure != "" {
-				t.Errorf("got %q: %s (needed %d)\n%s\nwant %q: ...%s\n%s", m.Verdict, m.Why, m.Needed, m.Configure, test.want, test.why, test.line)
+			if m.Verdict != test.want || !strings.Contains(m.Why, test.why) || (m.Needed > 0) != test.needed ||
+				!strings.Contains(m.Configure, test.line) || test.line == "" && m.Configure != "" {
+				t.Errorf("got %q: %s (needed %d)\n%s\nwant %q: ...%s\n%s", m.Verdict, m.Why, m.Needed, m.Configure, test.want,
+					test.why, test.line)
 			}
 			if m.Configure != "" {
 				line := m.Configure
 				if !strings.HasPrefix(line, "{") {
 					line = `{"method": "/a.S/Get", "predictors": [{"kind": "last"}], ` + line + `}`
 				}
-				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`), map[string]control.Predictor{"last": nothing{}}); err != nil {
+				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`),
+					map[string]control.Predictor{"last": nothing{}}); err != nil {
 					t.Errorf("the line to write is refused: %v", err)
 				}
 			}

@@ -14,8 +14,10 @@ import (
 // which do not contradict each other or what the site's status says.
 func TestWordsAgree(t *testing.T) {
 	seen := make(map[Verdict]int)
-	for _, mode := range []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary, control.ModeOn} {
-		for _, state := range []control.SiteState{control.StateLearning, control.StateActive, control.StateTripped, control.StateProbing} {
+	for _, mode := range []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary,
+		control.ModeOn} {
+		for _, state := range []control.SiteState{control.StateLearning, control.StateActive, control.StateTripped,
+			control.StateProbing} {
 			for _, killed := range []bool{false, true} {
 				for _, judged := range []float64{0, 5, 500} {
 					for _, figures := range []methodSums{
@@ -52,7 +54,8 @@ func TestHeadlineTellsFailures(t *testing.T) {
 		return s
 	}
 	c := &Canary{On: side(0.3), Off: side(0), MeanMS: &Interval{-22, -23, -21}, FailedShare: &Interval{0.3, 0.18, 0.42}}
-	if got, want := c.headline(), "more requests fail with speculation: 30 % against 0 %, by the canary of 100 requests on and 100 off"; got != want {
+	if got, want := c.headline(), "more requests fail with speculation: 30 % against 0 %, by the canary of 100 "+
+		"requests on and 100 off"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	c.FailedShare = &Interval{0.02, -0.01, 0.05}
@@ -71,17 +74,22 @@ func TestFewRequestsAreNotCompared(t *testing.T) {
 			f.arms[side].latency.add(10 * time.Millisecond)
 		}
 	}
-	if c := f.canary(nil); !strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS != nil || c.P50MS != nil || c.FailedShare != nil {
+	if c := f.canary(nil); !strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS != nil || c.P50MS != nil ||
+		c.FailedShare != nil {
 		t.Errorf("%+v", c)
 	}
 	f.arms[0].add(10)
 	f.arms[0].latency.add(10 * time.Millisecond)
-	if c := f.canary(nil); strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+	if c := f.canary(nil); strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS == nil || c.P50MS == nil ||
+		c.FailedShare == nil {
 		t.Errorf("%+v", c)
 	}
 }
 
-func wordsOf(t *testing.T, mode control.Mode, state control.SiteState, killed bool, judged float64, s methodSums, gain float64, effect control.Effect, predicted bool) Verdict {
+func wordsOf(
+	t *testing.T, mode control.Mode, state control.SiteState, killed bool, judged float64, s methodSums, gain float64,
+	effect control.Effect, predicted bool,
+) Verdict {
 	t.Helper()
 	const name, requests = "/shop.Catalogue/Get", 1000
 	s.calls = requests
@@ -106,9 +114,11 @@ func wordsOf(t *testing.T, mode control.Mode, state control.SiteState, killed bo
 		site.Reason = "hit rate 41 % is below the break-even of 59 %"
 	}
 	r := &Report{Budget: 0.1, Status: &control.Status{Killed: killed, Sites: []control.SiteStatus{site}}}
-	f := &frozen{name: "GET /page", total: kindSums{requests: requests, worked: requests, calls: requests}, methods: []method{*m}}
+	f := &frozen{name: "GET /page", total: kindSums{requests: requests, worked: requests, calls: requests},
+		methods: []method{*m}}
 	out := f.method(m, &Config{MinSaving: 100 * time.Microsecond}, r)
-	at := fmt.Sprintf("mode %v, %v, killed %v, judged %v, %+v, gain %v, %v, predicted %v: %s: %s; break-even %v", mode, state, killed, judged, s, gain, effect,
+	at := fmt.Sprintf("mode %v, %v, killed %v, judged %v, %+v, gain %v, %v, predicted %v: %s: %s; break-even %v", mode,
+		state, killed, judged, s, gain, effect,
 		predicted, out.Verdict, out.Why, out.BreakEven)
 
 	tripped := state == control.StateTripped && !killed
@@ -119,14 +129,16 @@ func wordsOf(t *testing.T, mode control.Mode, state control.SiteState, killed bo
 		t.Errorf("another reason than the fuse's: %s; configure %s", at, out.Configure)
 	case state == control.StateProbing && !killed && (out.Verdict != TooEarly || !strings.Contains(out.Why, site.Reason)):
 		t.Errorf("probing and not so: %s", at)
-	case strings.Count(out.Why, "needs ") > 1 || strings.Contains(out.Why, "needs ") && !strings.Contains(out.Why, "needs "+percent(out.BreakEven)+":"):
+	case strings.Count(out.Why, "needs ") > 1 || strings.Contains(out.Why, "needs ") &&
+		!strings.Contains(out.Why, "needs "+percent(out.BreakEven)+":"):
 		t.Errorf("two break-evens: %s", at)
 	case site.Conclusive && out.BreakEven != site.BreakEven:
 		t.Errorf("another break-even than the fuse's %v: %s", site.BreakEven, at)
 	case !site.Conclusive && judged > 0 && out.BreakEven == site.BreakEven:
 		t.Errorf("the break-even of a fuse that has judged too little: %s", at)
 	case out.Compared != (site.Conclusive || strings.Contains(out.Why, "needs ")):
-		t.Errorf("compared with a break-even of which neither the reason nor the fuse knows, or not: %v: %s", out.Compared, at)
+		t.Errorf("compared with a break-even of which neither the reason nor the fuse knows, or not: %v: %s", out.Compared,
+			at)
 	case out.Verdict == WorthIt && (out.HitRate < out.BreakEven || strings.Contains(out.Why, "saves 0 ms")):
 		t.Errorf("worth it for nothing: %s", at)
 	case out.Verdict == InUse && mode < control.ModeCanary:

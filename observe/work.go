@@ -49,7 +49,8 @@ type use struct {
 
 // read takes in a request's calls and waits. It reports whether their times make sense.
 func (w *work) read(r *control.RequestRecord) bool {
-	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0], unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins, shared: w.shared[:0]}
+	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0],
+		unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins, shared: w.shared[:0]}
 	if r.Duration < 0 || r.Arm > control.ArmOn {
 		return false
 	}
@@ -203,7 +204,8 @@ func (w *work) assign(i int, m *method) {
 // simple works out what takes no thinking: a request without guesses, and one with a single call.
 func (w *work) simple(duration time.Duration) bool {
 	as := critpath.Result{End: duration}
-	if w.together, w.ifReads, w.ifPlain = as, as, as; !slices.ContainsFunc(w.outcomes, predicted) && !slices.ContainsFunc(w.shared, predicted) {
+	if w.together, w.ifReads, w.ifPlain = as, as, as; !slices.ContainsFunc(w.outcomes, predicted) &&
+		!slices.ContainsFunc(w.shared, predicted) {
 		return true
 	}
 	if len(w.calls) > 1 || w.calls[0].Firm {

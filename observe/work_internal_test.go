@@ -45,7 +45,8 @@ func TestSimpleRequests(t *testing.T) {
 			}
 			results[i] = w
 		}
-		if diff := cmp.Diff(results[1], results[0], cmp.AllowUnexported(work{}, use{}), cmpopts.IgnoreFields(use{}, "method"), cmpopts.IgnoreFields(work{}, "calls", "stops")); diff != "" {
+		if diff := cmp.Diff(results[1], results[0], cmp.AllowUnexported(work{}, use{}), cmpopts.IgnoreFields(use{}, "method"),
+			cmpopts.IgnoreFields(work{}, "calls", "stops")); diff != "" {
 			t.Fatalf("%+v (-replayed +simple):\n%s", r, diff)
 		}
 	}

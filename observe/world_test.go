@@ -257,7 +257,9 @@ func (p *page) show(ctx context.Context, user string) (*kvpb.GetResponse, error)
 // tenth time. It returns what the visitor saw.
 func (s *shop) visit(n int, p *page, interceptors ...grpc.UnaryServerInterceptor) (seen []string) {
 	s.t.Helper()
-	addr := s.serve("front", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, p) }, grpc.ChainUnaryInterceptor(interceptors...))
+	addr := s.serve("front", func(server *grpc.Server) {
+		kvpb.RegisterTestKVServer(server, p)
+	}, grpc.ChainUnaryInterceptor(interceptors...))
 	visitor := kvpb.NewTestKVClient(s.plain("client", addr))
 	// The connections are there before it begins.
 	time.Sleep(time.Second)

@@ -22,7 +22,8 @@ func BenchmarkPredictors(b *testing.B) {
 		b.Fatal(err)
 	}
 	plain := b.Context()
-	credited := metadata.AppendToOutgoingContext(plain, "authorization", "Bearer "+strings.Repeat("x", 800), "x-request-id", "7")
+	credited := metadata.AppendToOutgoingContext(plain, "authorization", "Bearer "+strings.Repeat("x", 800),
+		"x-request-id", "7")
 	for _, tt := range []struct {
 		name string
 		p    Predictor

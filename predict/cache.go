@@ -57,7 +57,8 @@ func newCache[V sized](entries int, maxBytes Bytes) (*cache[V], error) {
 	// but at least its share of the whole: so the sum bounds the entries, too.
 	least := max(1, int64(maxBytes)/int64(entries))
 	if least > math.MaxUint32 {
-		return nil, fmt.Errorf("MaxBytes is %v for %d entries; that is more than %v each", maxBytes, entries, Bytes(math.MaxUint32))
+		return nil, fmt.Errorf("MaxBytes is %v for %d entries; that is more than %v each", maxBytes, entries,
+			Bytes(math.MaxUint32))
 	}
 	heaviest := int64(maxBytes) // for more entries than bytes
 	if least > 1 {

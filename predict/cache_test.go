@@ -151,7 +151,8 @@ func TestMemory(t *testing.T) {
 		sites := make([]*control.Site, n)
 		before := heapBytes()
 		for i := range sites {
-			site, err := control.NewSite(control.SiteConfig{Name: "/pkg.Service/Method", Predictors: []control.Predictor{kind()}})
+			site, err := control.NewSite(control.SiteConfig{Name: "/pkg.Service/Method",
+				Predictors: []control.Predictor{kind()}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -130,7 +130,8 @@ func (cfg *Config) strange() error {
 	case "":
 		return fmt.Errorf(`field "kind" is missing; want one of %s`, kinds)
 	default:
-		return fmt.Errorf(`field "kind": %q is not one of %s%s`, cfg.Kind, kinds, nearest.Hint(cfg.Kind, strings.Split(kinds, ", ")))
+		return fmt.Errorf(`field "kind": %q is not one of %s%s`, cfg.Kind, kinds,
+			nearest.Hint(cfg.Kind, strings.Split(kinds, ", ")))
 	}
 	for _, f := range []struct {
 		name    string
@@ -173,7 +174,8 @@ func (cfg *Config) table(messages Messages) (Predictor, error) {
 	}
 	return named[*Table[proto.Message]](NewTable(TableConfig[proto.Message]{
 		Key: key, Principal: principal, Public: cfg.Public, MaxEntries: cfg.Entries, MaxBytes: cfg.Bytes,
-		Guesses: cfg.Guesses, MinShare: cfg.MinShare, MinResponses: cfg.MinResponses, MaxValues: cfg.Values, Window: cfg.Window,
+		Guesses: cfg.Guesses, MinShare: cfg.MinShare, MinResponses: cfg.MinResponses, MaxValues: cfg.Values,
+		Window: cfg.Window,
 	}))
 }
 
@@ -202,7 +204,8 @@ func (cfg *Config) keyAndPrincipal(messages Messages) (func(proto.Message) strin
 		return whole, principal, nil
 	}
 	if messages.Request == nil {
-		return nil, nil, fmt.Errorf(`%s: field "key_fields": the method is unknown here; link its generated package in`, cfg.Kind)
+		return nil, nil, fmt.Errorf(`%s: field "key_fields": the method is unknown here; link its generated package in`,
+			cfg.Kind)
 	}
 	paths, err := fieldpath.Parse(messages.Request, cfg.KeyFields)
 	if err != nil {
@@ -229,7 +232,8 @@ func (cfg *Config) constant(messages Messages) (Predictor, error) {
 	}
 	typ, err := protoregistry.GlobalTypes.FindMessageByName(messages.Response.FullName())
 	if err != nil {
-		return nil, fmt.Errorf(`constant: field "value": %s: %w; link its generated package in`, messages.Response.FullName(), err)
+		return nil, fmt.Errorf(`constant: field "value": %s: %w; link its generated package in`, messages.Response.FullName(),
+			err)
 	}
 	value := typ.New().Interface()
 	if err := protojson.Unmarshal(cfg.Value, value); err != nil {

@@ -51,11 +51,15 @@ func TestNew(t *testing.T) {
 		{"another request", `{"kind": "last"}`, request("x", "e", 2), nil},
 		{"the same fields", `{"kind": "last", "key_fields": ["name", "options.packed"]}`, request("x", "other", 2), []any{a}},
 		{"another field", `{"kind": "last", "key_fields": ["name"]}`, request("y", "e", 1), nil},
-		{"table", `{"kind": "table", "key_fields": ["name"], "min_share": 0.9, "entries": 10, "bytes": "64kB"}`, request("x", "", 5), []any{a}},
-		{"table without enough", `{"kind": "table", "min_responses": 2, "guesses": 2, "values": 3, "window": 8}`, request("x", "e", 1), nil},
+		{"table", `{"kind": "table", "key_fields": ["name"], "min_share": 0.9, "entries": 10, "bytes": "64kB"}`,
+			request("x", "", 5), []any{a}},
+		{"table without enough", `{"kind": "table", "min_responses": 2, "guesses": 2, "values": 3, "window": 8}`,
+			request("x", "e", 1), nil},
 		{"constant", `{"kind": "constant", "value": "b"}`, request("y", "e", 1), []any{b}},
-		{"chain", `{"kind": "chain", "of": [{"kind": "last", "bytes": 1000}, {"kind": "constant", "value": "b"}]}`, request("x", "e", 1), []any{a}},
-		{"chain goes on", `{"kind": "chain", "of": [{"kind": "last"}, {"kind": "constant", "value": "b"}]}`, request("y", "e", 1), []any{b}},
+		{"chain", `{"kind": "chain", "of": [{"kind": "last", "bytes": 1000}, {"kind": "constant", "value": "b"}]}`,
+			request("x", "e", 1), []any{a}},
+		{"chain goes on", `{"kind": "chain", "of": [{"kind": "last"}, {"kind": "constant", "value": "b"}]}`,
+			request("y", "e", 1), []any{b}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -122,7 +126,8 @@ func TestConfigErrors(t *testing.T) {
 		if err == nil {
 			_, err = New(cfg, testMessages())
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "predict: ") || strings.Count(err.Error(), "predict:") > 1 {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "predict: ") ||
+			strings.Count(err.Error(), "predict:") > 1 {
 			t.Errorf("%s: error %v, want %q", config, err, want)
 		}
 	}
@@ -170,7 +175,8 @@ func FuzzConfig(f *testing.F) {
 
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]Bytes{
-		"0B": 0, "7B": 7, "64MB": 64e6, "64 MB": 64e6, "1GiB": 1 << 30, "500kB": 500_000, "3KiB": 3 << 10, "2GB": 2e9, "8MiB": 8 << 20,
+		"0B": 0, "7B": 7, "64MB": 64e6, "64 MB": 64e6, "1GiB": 1 << 30, "500kB": 500_000, "3KiB": 3 << 10, "2GB": 2e9,
+		"8MiB": 8 << 20,
 	} {
 		got, err := ParseBytes(text)
 		if err != nil || got != want {

@@ -13,7 +13,9 @@ import (
 // nothing is predicted or learnt. It holds maxPrincipals, DefaultEntries if that
 // is not positive, and forgets those that are not used with all that was learnt
 // for them.
-func PerPrincipal(principal func(ctx context.Context) string, maxPrincipals int, newPredictor func() Predictor) Predictor {
+func PerPrincipal(
+	principal func(ctx context.Context) string, maxPrincipals int, newPredictor func() Predictor,
+) Predictor {
 	if principal == nil || newPredictor == nil {
 		panic("predict: PerPrincipal: a function is nil")
 	}

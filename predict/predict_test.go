@@ -266,7 +266,8 @@ func TestConstructorsRejectNil(t *testing.T) {
 
 // TestConcurrency is for the race detector.
 func TestConcurrency(t *testing.T) {
-	table := mustTable(t, TableConfig[string]{Key: identity, MaxEntries: 4, MaxValues: 3, MinShare: 0.1, Guesses: 3, Window: 10})
+	table := mustTable(t, TableConfig[string]{Key: identity, MaxEntries: 4, MaxValues: 3, MinShare: 0.1, Guesses: 3,
+		Window: 10})
 	predictors := []Predictor{
 		table, LastValue(identity, 4), Chain(LastValue(identity, 2), Constant(1)),
 		PerPrincipal(principal, 3, func() Predictor { return LastValue(identity, 4) }),

@@ -39,7 +39,8 @@ type Principal func(ctx context.Context) (id string, ok bool)
 // have predictors of its own.
 func Credentials(more ...string) Principal {
 	names := []string{
-		"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token", "x-forwarded-access-token", "x-goog-api-key",
+		"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token", "x-forwarded-access-token",
+		"x-goog-api-key",
 	}
 	for _, name := range more {
 		names = append(names, strings.ToLower(name))

@@ -110,7 +110,8 @@ func TestIDsDiffer(t *testing.T) {
 	for i, ctx := range []context.Context{
 		context.Background(), outgoing("authorization", "ab"), outgoing("authorization", "a", "authorization", "b"),
 		outgoing("authorization", "b", "authorization", "a"), outgoing("authorization", ""), outgoing("cookie", "ab"),
-		incoming("authorization", "ab"), outgoing("authorization", "a", "cookie", "b"), outgoing("authorization", "a\x01\x01b"),
+		incoming("authorization", "ab"), outgoing("authorization", "a", "cookie", "b"),
+		outgoing("authorization", "a\x01\x01b"),
 	} {
 		id, ok := p(ctx)
 		if first, known := seen[id]; known || !ok {

@@ -143,7 +143,8 @@ func TestEmbeddedKeys(t *testing.T) {
 			left, right = []byte{'x', 0xff}, []byte{0xff, 0xff}
 		}
 		inner := prefixes[rnd.IntN(len(prefixes))]
-		embeds := []*protocol.Embedding[any, any]{embedding[any]("left", left), embedding[any]("right", right), embedding[any]("inner", inner)}
+		embeds := []*protocol.Embedding[any, any]{embedding[any]("left", left), embedding[any]("right", right),
+			embedding[any]("inner", inner)}
 		models := []naiveKeys{{}, {}, {}}
 		for call := range 20 {
 			env.Begin(0)

@@ -185,7 +185,8 @@ func alwaysKnown(n, k int) bool {
 	for yes := uint(0); yes <= others; yes++ {
 		for forgot := uint(0); forgot <= others; forgot++ {
 			for asked := uint(0); asked <= others; asked++ {
-				if bits.OnesCount(yes) == k && bits.OnesCount(forgot) <= lost && bits.OnesCount(asked) == k && yes&^forgot&asked == 0 {
+				if bits.OnesCount(yes) == k && bits.OnesCount(forgot) <= lost && bits.OnesCount(asked) == k &&
+					yes&^forgot&asked == 0 {
 					return false
 				}
 			}

@@ -70,7 +70,8 @@ func (cfg *Config[Req, Resp]) complete() error {
 	}
 	if cfg.Key == nil {
 		if cfg.Key = keyOf[Req](); cfg.Key == nil {
-			return fmt.Errorf("replica: %s: Key is nil, and there is none for requests of type %v", cfg.Name, reflect.TypeFor[Req]())
+			return fmt.Errorf("replica: %s: Key is nil, and there is none for requests of type %v", cfg.Name,
+				reflect.TypeFor[Req]())
 		}
 	}
 	if cfg.Equal == nil {

@@ -27,7 +27,8 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	r := &Reader[Req, Resp]{cfg: cfg}
 	r.name = fmt.Sprintf("replica@%p", r)
 	site := control.SiteConfig{
-		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: control.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
+		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: control.EffectNone, Ordered: cfg.Ordered,
+		Limits:            cfg.Limits,
 		ServerPredictions: true, // the near answer comes with the attempt, as a server's would
 	}
 	var err error

@@ -28,7 +28,9 @@ type answer struct {
 }
 
 // answering returns a function that takes a while, unless its context ends.
-func answering(after time.Duration, a answer, err error, asked *atomic.Int64) func(context.Context, string) (answer, error) {
+func answering(
+	after time.Duration, a answer, err error, asked *atomic.Int64,
+) func(context.Context, string) (answer, error) {
 	return func(ctx context.Context, _ string) (answer, error) {
 		asked.Add(1)
 		select {
@@ -58,16 +60,25 @@ func TestRead(t *testing.T) {
 		runs      int
 		nearAsked int64
 	}{
-		{name: "near is right", near: near(nearTime, fresh, nil), far: far(fresh, nil), want: fresh, took: farTime, runs: 1, nearAsked: 1},
-		{name: "near is stale", near: near(nearTime, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 2, nearAsked: 1},
-		{name: "of the same version", near: near(nearTime, answer{"NEW", 2}, nil), far: far(fresh, nil), want: answer{"NEW", 2}, took: farTime, runs: 1, nearAsked: 1},
-		{name: "near fails", near: near(nearTime, stale, unavailable), far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1, nearAsked: 1},
+		{name: "near is right", near: near(nearTime, fresh, nil), far: far(fresh, nil), want: fresh, took: farTime, runs: 1,
+			nearAsked: 1},
+		{name: "near is stale", near: near(nearTime, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime,
+			runs: 2, nearAsked: 1},
+		{name: "of the same version", near: near(nearTime, answer{"NEW", 2}, nil), far: far(fresh, nil),
+			want: answer{"NEW", 2}, took: farTime, runs: 1, nearAsked: 1},
+		{name: "near fails", near: near(nearTime, stale, unavailable), far: far(fresh, nil), want: fresh, took: farTime +
+			workTime, runs: 1, nearAsked: 1},
 		{name: "near panics", near: panics, far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1},
-		{name: "near hangs", near: near(time.Hour, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1, nearAsked: 1},
-		{name: "far fails", near: near(nearTime, fresh, nil), far: far(fresh, unavailable), err: unavailable, took: farTime, runs: 2, nearAsked: 1},
-		{name: "no predictions", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeOff, want: fresh, took: farTime + workTime, runs: 1},
-		{name: "observed", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeObserve, want: fresh, took: farTime + workTime, runs: 1},
-		{name: "plain context", near: near(nearTime, fresh, nil), far: far(fresh, nil), plain: true, want: fresh, took: farTime + workTime, runs: 1},
+		{name: "near hangs", near: near(time.Hour, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime,
+			runs: 1, nearAsked: 1},
+		{name: "far fails", near: near(nearTime, fresh, nil), far: far(fresh, unavailable), err: unavailable, took: farTime,
+			runs: 2, nearAsked: 1},
+		{name: "no predictions", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeOff, want: fresh,
+			took: farTime + workTime, runs: 1},
+		{name: "observed", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: control.ModeObserve, want: fresh,
+			took: farTime + workTime, runs: 1},
+		{name: "plain context", near: near(nearTime, fresh, nil), far: far(fresh, nil), plain: true, want: fresh,
+			took: farTime + workTime, runs: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +114,8 @@ func TestRead(t *testing.T) {
 					t.Errorf("%v, %v after %v; want %v, %v after %v", got, err, took, tt.want, tt.err, tt.took)
 				}
 				if int(runs.Load()) != tt.runs || nearAsked.Load() != tt.nearAsked || farAsked.Load() != 1 {
-					t.Errorf("%d runs, near asked %d times and far %d; want %d, %d and 1", runs.Load(), nearAsked.Load(), farAsked.Load(), tt.runs, tt.nearAsked)
+					t.Errorf("%d runs, near asked %d times and far %d; want %d, %d and 1", runs.Load(), nearAsked.Load(),
+						farAsked.Load(), tt.runs, tt.nearAsked)
 				}
 			})
 		})
@@ -118,7 +130,8 @@ func TestControl(t *testing.T) {
 			t.Fatal(err)
 		}
 		var nearAsked, farAsked atomic.Int64
-		cfg := NearFar(answering(nearTime, answer{"a", 1}, nil, &nearAsked), answering(farTime, answer{"a", 1}, nil, &farAsked))
+		cfg := NearFar(answering(nearTime, answer{"a", 1}, nil, &nearAsked), answering(farTime, answer{"a", 1}, nil,
+			&farAsked))
 		cfg.Name, cfg.Control = "test", ctl
 		r, err := New(cfg)
 		if err != nil {
@@ -130,7 +143,9 @@ func TestControl(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := foresay.Do(t.Context(), func(ctx context.Context) (answer, error) { return r.Read(ctx, "k") }); err != nil {
+			if _, err := foresay.Do(t.Context(), func(ctx context.Context) (answer, error) {
+				return r.Read(ctx, "k")
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if want := int64(min(i, 1)); nearAsked.Load() != want || farAsked.Load() != int64(i+1) {
@@ -210,7 +225,9 @@ func TestConfig(t *testing.T) {
 		"Far is nil":    {Name: "n", Near: read},
 		"Key is nil":    {Name: "n", Near: read, Far: read},
 		"unknown mode":  {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a + p.b }, Mode: 99},
-		"Width":         {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a }, Limits: control.SiteLimits{Width: -1}},
+		"Width": {Name: "n", Near: read, Far: read, Key: func(p pair) string {
+			return p.a
+		}, Limits: control.SiteLimits{Width: -1}},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", want, err)

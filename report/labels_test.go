@@ -10,7 +10,8 @@ import (
 func TestLabelsOfAPictureDiffer(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, s := range []string{
-		"1 AnalysisService/GetPI", "2 AnalysisService/GetAI", "3 AnalysisService/GetAI", "4 VeryLongRecommendationsService/GetPopularForUser",
+		"1 AnalysisService/GetPI", "2 AnalysisService/GetAI", "3 AnalysisService/GetAI",
+		"4 VeryLongRecommendationsService/GetPopularForUser",
 		"4 VeryLongRecommendationsService/GetPopularForItem", "4 短い名前のサービス短い名前のサービス/取得一", "4 短い名前のサービス短い名前のサービス/取得二",
 	} {
 		p := &picture{}

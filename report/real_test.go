@@ -46,7 +46,9 @@ func (r *reply) Accept(v any) (any, bool)          { return v, true }
 // shop is a service whose calls answer as scripted.
 type shop struct{ t *testing.T }
 
-func (s *shop) call(ctx context.Context, method, request string, effect control.Effect, r reply, guesses ...any) (any, error) {
+func (s *shop) call(
+	ctx context.Context, method, request string, effect control.Effect, r reply, guesses ...any,
+) (any, error) {
 	site, err := control.NewSite(control.SiteConfig{Name: "/shop.v1." + method, Mode: control.ModeOn, Effect: effect})
 	if err != nil {
 		s.t.Error(err)
@@ -84,7 +86,8 @@ func purchase(ctx context.Context, s *shop) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	price, err := s.call(ctx, "Prices/Get", user.(string), control.EffectNone, reply{after: 13 * millisecond, value: 225}, 250)
+	price, err := s.call(ctx, "Prices/Get", user.(string), control.EffectNone, reply{after: 13 * millisecond, value: 225},
+		250)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +95,16 @@ func purchase(ctx context.Context, s *shop) (any, error) {
 	if _, err := s.call(ctx, "Stock/Get", fmt.Sprint("tea at ", price), control.EffectNone, stock); err != nil {
 		return nil, err
 	}
-	if _, err := s.call(ctx, "Orders/Put", "tea", control.EffectImmediate, reply{after: 8 * millisecond, value: "done"}); err != nil {
+	if _, err := s.call(ctx, "Orders/Put", "tea", control.EffectImmediate,
+		reply{after: 8 * millisecond, value: "done"}); err != nil {
 		return nil, err
 	}
 	g := foresay.NewGroup(ctx)
 	for i, method := range []string{"Mail/Render", "Log/Format"} {
 		g.Go(func(ctx context.Context) error {
 			time.Sleep(time.Duration(i) * millisecond / 2)
-			_, err := s.call(ctx, method, "tea", control.EffectNone, reply{after: time.Duration(4+i) * millisecond, value: "text"})
+			_, err := s.call(ctx, method, "tea", control.EffectNone, reply{after: time.Duration(4+i) * millisecond,
+				value: "text"})
 			return err
 		})
 	}
@@ -108,7 +113,8 @@ func purchase(ctx context.Context, s *shop) (any, error) {
 
 // siblings takes two predictions for one call, of which the second is right.
 func siblings(ctx context.Context, s *shop) (any, error) {
-	v, err := s.call(ctx, "Replicas/Nearest", "", control.EffectNone, reply{after: 9 * millisecond, value: "east"}, "west", "east")
+	v, err := s.call(ctx, "Replicas/Nearest", "", control.EffectNone, reply{after: 9 * millisecond, value: "east"}, "west",
+		"east")
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +159,8 @@ func TestReport(t *testing.T) {
 	if got, want := len(r.Runs), 2; got != want {
 		t.Fatalf("%d runs, want %d", got, want)
 	}
-	if replay := r.Runs[1]; replay.Cause != 2 || replay.ReplayOf != 1 || replay.Started != 13*millisecond || !replay.Steps[0].Adopted {
+	if replay := r.Runs[1]; replay.Cause != 2 || replay.ReplayOf != 1 || replay.Started != 13*millisecond ||
+		!replay.Steps[0].Adopted {
 		t.Errorf("replay: %+v", replay)
 	}
 	if r.Duration != 41500*time.Microsecond {

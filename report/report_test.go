@@ -62,20 +62,24 @@ func reports(t *testing.T) map[string]*report.Report {
 // hostile has names that mean something to what reads the renderings, times in
 // no order, and references to nothing.
 func hostile() *report.Report {
-	name := "\"]; evil [label=\"<b>&lt;&amp;\\N\\\n</text><script>alert(1)</script>\x1b[2J\xff\x00" + strings.Repeat("很长", 40)
+	name := "\"]; evil [label=\"<b>&lt;&amp;\\N\\\n</text><script>alert(1)</script>\x1b[2J\xff\x00" +
+		strings.Repeat("很长", 40)
 	return &report.Report{
 		Task: name, Outcome: name, Duration: -5,
 		Runs: []report.Run{
-			{ID: 1, Started: -1, Returned: 7 * millisecond, Ended: 2 * millisecond, State: name, RefutedBy: 99, Steps: []report.Step{
-				{Call: 1, Lane: name, At: 3 * millisecond, Resumed: 1 * millisecond, Prediction: 17},
-				{Call: 99, Prediction: -2}, {Call: -1, At: -1, Resumed: -1, Prediction: -1000, Adopted: true},
-			}},
+			{ID: 1, Started: -1, Returned: 7 * millisecond, Ended: 2 * millisecond, State: name, RefutedBy: 99,
+				Steps: []report.Step{
+					{Call: 1, Lane: name, At: 3 * millisecond, Resumed: 1 * millisecond, Prediction: 17},
+					{Call: 99, Prediction: -2}, {Call: -1, At: -1, Resumed: -1, Prediction: -1000, Adopted: true},
+				}},
 			{ID: 1, Ended: -1, Returned: -1, State: "open", ReplayOf: 8, Cause: 9}, {},
 		},
 		Calls: []report.Call{
 			{
-				ID: 1, Site: name, Lane: name, Effect: name, Made: 5 * millisecond, Answered: 4 * millisecond, Match: 12, Error: name,
-				Held: []report.Hold{{At: -1, Reason: name}}, Sent: []report.Send{{At: -1}, {At: 9 * millisecond, Speculative: true}},
+				ID: 1, Site: name, Lane: name, Effect: name, Made: 5 * millisecond, Answered: 4 * millisecond, Match: 12,
+				Error:     name,
+				Held:      []report.Hold{{At: -1, Reason: name}},
+				Sent:      []report.Send{{At: -1}, {At: 9 * millisecond, Speculative: true}},
 				Predicted: []time.Duration{-1, 12 * millisecond}, Confirmed: -1, Abandoned: -1,
 			},
 			{ID: 1, Answered: -1, Confirmed: 3 * millisecond, Abandoned: 2 * millisecond}, {},
@@ -284,7 +288,9 @@ func checkSVG(s string) error {
 		case xml.StartElement:
 			attributes = map[string]string{"element": e.Name.Local}
 			if e.Name.Local == "svg" {
-				_, err := fmt.Sscan(e.Attr[slices.IndexFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "height" })].Value, &height)
+				_, err := fmt.Sscan(e.Attr[slices.IndexFunc(e.Attr, func(a xml.Attr) bool {
+					return a.Name.Local == "height"
+				})].Value, &height)
 				if err != nil {
 					return err
 				}

@@ -96,7 +96,8 @@ func (p *picture) open() {
 	p.out.WriteString(svgDefinitions)
 	p.add(`<rect x="0.5" y="0.5" width="%d" height="%.0f" rx="6" fill="#ffffff" stroke="#d0d7de"/>`, svgWidth-1, height-1)
 	p.text(svgMargin, 30, svgWidth-2*svgMargin, 16, `font-weight="bold"`, p.heading())
-	color, subtitle := "#57606a", "lines: runs of the task's function; bars: calls, from when they were made until they were answered"
+	color, subtitle := "#57606a", "lines: runs of the task's function; bars: calls, from when they were made until "+
+		"they were answered"
 	if p.report.Outcome != "confirmed" {
 		color, subtitle = "#c4401c", clean(p.report.Outcome)
 	}
@@ -117,7 +118,8 @@ func (p *picture) add(format string, args ...any) {
 
 // text writes s, cut to what fits in width units.
 func (p *picture) text(x, y, width, size float64, attributes, s string) {
-	p.add(`<text x="%.1f" y="%.1f" font-size="%g" %s>%s</text>`, x, y, size, attributes, escape(cutTo(s, width/(size*svgGlyph))))
+	p.add(`<text x="%.1f" y="%.1f" font-size="%g" %s>%s</text>`, x, y, size, attributes,
+		escape(cutTo(s, width/(size*svgGlyph))))
 }
 
 // label writes a call's label, in smaller letters if it is long, and rather without the middle than
@@ -193,7 +195,8 @@ func (p *picture) axis() {
 func (p *picture) run(r *runView) {
 	y := p.runY[r.Run]
 	p.add(`<g><title>%s</title>`, escape(r.label()+": "+r.note()))
-	p.add(`<rect x="8" y="%.1f" width="%d" height="%d" rx="3" fill="#57606a" fill-opacity="0.08"/>`, y-svgRow/2+1, svgWidth-16, svgRow-2)
+	p.add(`<rect x="8" y="%.1f" width="%d" height="%d" rx="3" fill="#57606a" fill-opacity="0.08"/>`, y-svgRow/2+1,
+		svgWidth-16, svgRow-2)
 	p.text(svgMargin, y+4, svgLeft-svgMargin-16, 12, `font-weight="bold"`, r.label())
 	for _, s := range r.spans {
 		x, width := p.x(s.from), p.x(s.to)-p.x(s.from)
@@ -223,7 +226,8 @@ func (p *picture) call(c *callView) {
 		p.bar(p.x(s.from), p.x(s.to), y, s.phase)
 	}
 	if c.Confirmed > c.to {
-		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#8c959f" stroke-dasharray="1 3"/>`, p.x(c.to), y, p.x(c.Confirmed), y)
+		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#8c959f" stroke-dasharray="1 3"/>`, p.x(c.to), y,
+			p.x(c.Confirmed), y)
 	}
 	for _, at := range c.Predicted {
 		if at >= 0 {
@@ -305,7 +309,8 @@ func (p *picture) arrows(r *runView) {
 			end, start = y-6, from+6
 		}
 		x := p.x(s.Resumed)
-		p.add(`<path d="M%.1f %.1fV%.1f" fill="none" stroke="%s" stroke-opacity="0.75"%s marker-end="url(#%s)"/>`, x, start, end, color, dash, marker)
+		p.add(`<path d="M%.1f %.1fV%.1f" fill="none" stroke="%s" stroke-opacity="0.75"%s marker-end="url(#%s)"/>`, x, start,
+			end, color, dash, marker)
 	}
 }
 
@@ -343,10 +348,15 @@ func (p *picture) legend() {
 	entry("wrong, failed, discarded", 12, marks(verdictWrong))
 	entry("answered", 12, marks(verdictAnswered))
 	entry("abandoned", 12, marks(verdictAbandoned))
-	entry("computing", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="9" fill="#57606a"/>`, x, y-4.5) })
-	entry("waiting", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="3" fill="#57606a"/>`, x, y-1.5) })
+	entry("computing", 20, func(x, y float64) {
+		p.add(`<rect x="%.1f" y="%.1f" width="20" height="9" fill="#57606a"/>`, x, y-4.5)
+	})
+	entry("waiting", 20, func(x, y float64) {
+		p.add(`<rect x="%.1f" y="%.1f" width="20" height="3" fill="#57606a"/>`, x, y-1.5)
+	})
 	entry("returned on a guess", 20, func(x, y float64) {
-		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#57606a" stroke-width="3" stroke-dasharray="2 4"/>`, x, y, x+20, y)
+		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#57606a" stroke-width="3" stroke-dasharray="2 4"/>`, x,
+			y, x+20, y)
 	})
 	entry("caller unconfirmed", 20, func(x, y float64) {
 		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#8c959f" stroke-dasharray="1 3"/>`, x, y, x+20, y)

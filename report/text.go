@@ -27,7 +27,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		wrap(&b, "because: ", []string{clean(r.Outcome)}, " ")
 	}
 	if r.Stalls > 0 {
-		wrap(&b, "stuck: ", []string{"nothing was under way that its code waited for, so it went on without speculation; this is a defect of Foresay"}, " ")
+		wrap(&b, "stuck: ", []string{"nothing was under way that its code waited for, so it went on without speculation; " +
+			"this is a defect of Foresay"}, " ")
 	}
 	if len(r.LimitedBy) > 0 {
 		limits := make([]string, len(r.LimitedBy))

@@ -19,7 +19,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	conn, err := speculation.NewClient("dns:///users.internal:443", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := speculation.NewClient("dns:///users.internal:443",
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -100,7 +100,8 @@ func TestProcess(t *testing.T) {
 		}
 	}
 	if calls["GET /page"] != 2 || len(calls) != 2 || told != 2 {
-		t.Errorf("calls by request %v, %d told of: want 2 in GET /page, and one request for the gRPC server's call", calls, told)
+		t.Errorf("calls by request %v, %d told of: want 2 in GET /page, and one request for the gRPC server's call", calls,
+			told)
 	}
 	if s := process.Control().Status().Sites[0]; s.Mode != control.ModeCanary || s.Share != 0.1 {
 		t.Errorf("the site file is not in force: %v %v", s.Mode, s.Share)
@@ -127,7 +128,8 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := process.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials())); err == nil {
+	if _, err := process.NewClient("passthrough:///x",
+		grpc.WithTransportCredentials(insecure.NewCredentials())); err == nil {
 		t.Error("a site file that is not there is no error")
 	}
 }

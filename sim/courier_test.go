@@ -154,7 +154,8 @@ func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io
 	t.Helper()
 	m := wan.Uniform(20*time.Millisecond, "a", "b", "c", "d")
 	s, err := sim.New(sim.Config[letter]{
-		Seed: seed, WAN: m, Disk: sim.Disk{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}, Codec: letters{}, CodecChance: 0.7, Trace: trace, Shuffle: seed%2 == 1,
+		Seed: seed, WAN: m, Disk: sim.Disk{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}, Codec: letters{},
+		CodecChance: 0.7, Trace: trace, Shuffle: seed%2 == 1,
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./sim -run TestCouriers", seed),
 	})
 	if err != nil {
@@ -172,7 +173,8 @@ func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io
 		}
 	}
 	p.disorder = faults&(sim.Duplicate|sim.Reorder) != 0
-	err = s.Inject(sim.Profile{Faults: faults, Every: 100 * time.Millisecond, Lasting: 200 * time.Millisecond, LostDisk: func(id protocol.ID) { p.known[id] = 0 }})
+	err = s.Inject(sim.Profile{Faults: faults, Every: 100 * time.Millisecond, Lasting: 200 * time.Millisecond,
+		LostDisk: func(id protocol.ID) { p.known[id] = 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,10 +222,13 @@ func TestEachFaultStrikes(t *testing.T) {
 		fault sim.Faults
 		trace string
 	}{
-		{sim.Crash, "crashes; of 1 writes that are not durable 0 are kept"}, {sim.Power, "crashes;"}, {sim.LostDisk, "loses its disk"},
+		{sim.Crash, "crashes; of 1 writes that are not durable 0 are kept"}, {sim.Power, "crashes;"},
+		{sim.LostDisk, "loses its disk"},
 		{sim.Pause, "stands still for"}, {sim.Skew, "its clock is now off by"}, {sim.Jump, "its clock jumps by"},
-		{sim.Partition, "is cut"}, {sim.OneWay, "is cut"}, {sim.Partial, "is cut"}, {sim.Reset, "is reset"}, {sim.Slow, "BytesPerSecond:"},
-		{sim.SlowDisk, "its disk takes"}, {sim.Jitter, "and a loss of 0.000"}, {sim.Loss, "a jitter of 0s more"}, {sim.Duplicate, "0.000 up to"}, {sim.Reorder, "0.000 arrive twice"},
+		{sim.Partition, "is cut"}, {sim.OneWay, "is cut"}, {sim.Partial, "is cut"}, {sim.Reset, "is reset"},
+		{sim.Slow, "BytesPerSecond:"},
+		{sim.SlowDisk, "its disk takes"}, {sim.Jitter, "and a loss of 0.000"}, {sim.Loss, "a jitter of 0s more"},
+		{sim.Duplicate, "0.000 up to"}, {sim.Reorder, "0.000 arrive twice"},
 	}
 	count := func(f sim.Faults) map[string]int {
 		var b strings.Builder
@@ -256,10 +261,12 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 			continue
 		}
 		var f *sim.Failure
-		if !errors.As(err, &f) || f.Kind != "invariant" || f.Seed != seed || f.Node == 0 || !strings.Contains(err.Error(), "others know of") {
+		if !errors.As(err, &f) || f.Kind != "invariant" || f.Seed != seed || f.Node == 0 ||
+			!strings.Contains(err.Error(), "others know of") {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		if want := fmt.Sprintf("\nreplay: FORESAY_SEED=%d go test ./sim -run TestCouriers\n", seed); !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("\nreplay: FORESAY_SEED=%d go test ./sim -run TestCouriers\n", seed); !strings.Contains(
+			err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
 		if s.Step() || s.Run(time.Second) == nil || s.Err() == nil {
@@ -291,7 +298,8 @@ func TestOrderOfAMapIsCaught(t *testing.T) {
 			s := newCouriers(t, seed, sim.NoFaults, &post{unsorted: true}, trace)
 			return s.Result(s.Run(2 * time.Second))
 		})
-		if err == nil || !strings.Contains(err.Error(), "two runs with the same seed differ") || !strings.Contains(err.Error(), "sends to") {
+		if err == nil || !strings.Contains(err.Error(), "two runs with the same seed differ") ||
+			!strings.Contains(err.Error(), "sends to") {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}

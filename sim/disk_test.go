@@ -93,7 +93,8 @@ func TestCrashWithinACall(t *testing.T) {
 					t.Errorf("keep %d: log %v, key %v", keep, log, ok)
 				}
 				notes := b.notes[2]
-				if len(notes) < 3 || notes[0] != "50ms 1: writes nothing" || notes[1] != "51ms 1: ahead" || notes[len(notes)-1] != "51ms broken 1" {
+				if len(notes) < 3 || notes[0] != "50ms 1: writes nothing" || notes[1] != "51ms 1: ahead" ||
+					notes[len(notes)-1] != "51ms broken 1" {
 					t.Fatalf("got %q", notes)
 				}
 				sent[len(notes)-3] = true
@@ -135,7 +136,8 @@ func TestDiskIsWhatACallPrefixWrote(t *testing.T) {
 	}
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		b := newBench(t, sim.Config[any]{Seed: seed, Disk: sim.Disk{Latency: time.Duration(rnd.IntN(3)) * ms, Jitter: 2 * ms}})
+		b := newBench(t, sim.Config[any]{Seed: seed, Disk: sim.Disk{Latency: time.Duration(rnd.IntN(3)) * ms,
+			Jitter: 2 * ms}})
 		states := []state{{map[string]string{}, map[uint64]any{}, 1}}
 		oldest := 0 // of states, that may be left
 		for range 30 {

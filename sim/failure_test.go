@@ -91,7 +91,9 @@ func TestLiveness(t *testing.T) {
 	if err := b.RunUntil(time.Second, func() bool { return b.Now() >= 500*ms }); err != nil || b.Now() != 500*ms {
 		t.Errorf("%v at %v", err, b.Now())
 	}
-	f := wantFailure(t, b.RunUntil(time.Second, func() bool { return false }), "liveness", "did not come about within 1s", 0)
+	f := wantFailure(t, b.RunUntil(time.Second, func() bool {
+		return false
+	}), "liveness", "did not come about within 1s", 0)
 	if b.Now() != 1500*ms || f.At != 1500*ms || b.Err() != nil {
 		t.Errorf("it is %v, error %v", b.Now(), b.Err())
 	}
@@ -200,12 +202,14 @@ func TestConfigsAreChecked(t *testing.T) {
 	b := newBench(t, sim.Config[any]{})
 	node := func() protocol.Node[any] { return &probe{} }
 	for want, n := range map[string]sim.Node[any]{
-		"sim: node 0: the ID is 0 or used already":                               {New: node, Site: "a"},
-		"sim: node 1: the ID is 0 or used already":                               {ID: 1, New: node, Site: "a"},
-		"sim: node 3: New is missing":                                            {ID: 3, Site: "a"},
-		`sim: node 3: unknown site "c" (the sites are ["a" "b"])`:                {ID: 3, New: node, Site: "c"},
-		"sim: node 3: a clock's drift of -600000 millionths is more than 500000": {ID: 3, New: node, Site: "a", Clock: sim.Clock{DriftPPM: -600_000}},
-		"sim: node 3: Disk of {Latency:0s Jitter:-1ns} has a negative time":      {ID: 3, New: node, Site: "a", Disk: &sim.Disk{Jitter: -1}},
+		"sim: node 0: the ID is 0 or used already":                {New: node, Site: "a"},
+		"sim: node 1: the ID is 0 or used already":                {ID: 1, New: node, Site: "a"},
+		"sim: node 3: New is missing":                             {ID: 3, Site: "a"},
+		`sim: node 3: unknown site "c" (the sites are ["a" "b"])`: {ID: 3, New: node, Site: "c"},
+		"sim: node 3: a clock's drift of -600000 millionths is more than 500000": {ID: 3, New: node, Site: "a",
+			Clock: sim.Clock{DriftPPM: -600_000}},
+		"sim: node 3: Disk of {Latency:0s Jitter:-1ns} has a negative time": {ID: 3, New: node, Site: "a",
+			Disk: &sim.Disk{Jitter: -1}},
 	} {
 		if err := b.Add(n); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -44,7 +44,8 @@ const StreamFaults = AllFaults &^ (Duplicate | Reorder)
 
 func faultNames() []string {
 	return []string{
-		"crash", "power", "lostdisk", "slowdisk", "pause", "skew", "jump", "partition", "oneway", "partial", "reset", "slow", "jitter", "loss",
+		"crash", "power", "lostdisk", "slowdisk", "pause", "skew", "jump", "partition", "oneway", "partial", "reset", "slow",
+		"jitter", "loss",
 		"duplicate", "reorder",
 	}
 }
@@ -88,7 +89,8 @@ func ParseFaults(text string) (Faults, error) {
 			g = StreamFaults
 		case bare == "none" && !without:
 		default:
-			return 0, fmt.Errorf("sim: unknown fault %q (want all, stream, none or some of %s%s)", bare, strings.Join(faultNames(), ", "), nearest.Hint(bare, faultNames()))
+			return 0, fmt.Errorf("sim: unknown fault %q (want all, stream, none or some of %s%s)", bare,
+				strings.Join(faultNames(), ", "), nearest.Hint(bare, faultNames()))
 		}
 		if without {
 			f &^= g

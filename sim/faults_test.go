@@ -14,7 +14,8 @@ import (
 func TestParseFaults(t *testing.T) {
 	for text, want := range map[string]sim.Faults{
 		"none": sim.NoFaults, "all": sim.AllFaults, "stream": sim.StreamFaults,
-		"crash": sim.Crash, "crash,partition,skew": sim.Crash | sim.Partition | sim.Skew, " loss , reorder": sim.Loss | sim.Reorder,
+		"crash": sim.Crash, "crash,partition,skew": sim.Crash | sim.Partition | sim.Skew,
+		" loss , reorder":         sim.Loss | sim.Reorder,
 		"all,-duplicate,-reorder": sim.StreamFaults, "crash,-crash": sim.NoFaults, "none,jitter": sim.Jitter,
 	} {
 		got, err := sim.ParseFaults(text)
@@ -22,8 +23,10 @@ func TestParseFaults(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	const names = "crash, power, lostdisk, slowdisk, pause, skew, jump, partition, oneway, partial, reset, slow, jitter, loss, duplicate, reorder"
-	for text, bad := range map[string]string{"": "", "crash,": "", "crush": "crush", "-none": "none", "Crash": "Crash", "--crash": "-crash"} {
+	const names = "crash, power, lostdisk, slowdisk, pause, skew, jump, partition, oneway, partial, reset, slow, " +
+		"jitter, loss, duplicate, reorder"
+	for text, bad := range map[string]string{"": "", "crash,": "", "crush": "crush", "-none": "none", "Crash": "Crash",
+		"--crash": "-crash"} {
 		hint := ""
 		if strings.Contains(bad, "r") {
 			hint = "; did you mean crash?"
@@ -46,7 +49,8 @@ func TestFaultsAreAFlag(t *testing.T) {
 	if err := set.Parse([]string{"--faults", "crash,pause"}); err != nil || f != sim.Crash|sim.Pause {
 		t.Errorf("%v, %v", f, err)
 	}
-	if err := set.Parse([]string{"--faults", "nothing"}); err == nil || !strings.Contains(err.Error(), `unknown fault "nothing"`) {
+	if err := set.Parse([]string{"--faults", "nothing"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown fault "nothing"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -106,7 +110,8 @@ func TestMaxDown(t *testing.T) {
 		for seed := range uint64(10) {
 			s := newCouriers(t, seed, sim.NoFaults, &post{}, nil)
 			nodes := []protocol.ID{1, 2, 3}
-			err := s.Inject(sim.Profile{Faults: sim.Crash | sim.LostDisk, Nodes: nodes, MaxDown: max, Every: 50 * ms, Lasting: 200 * ms, LostDisk: func(protocol.ID) {}})
+			err := s.Inject(sim.Profile{Faults: sim.Crash | sim.LostDisk, Nodes: nodes, MaxDown: max, Every: 50 * ms,
+				Lasting: 200 * ms, LostDisk: func(protocol.ID) {}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +143,8 @@ func TestHealEndsAllFaults(t *testing.T) {
 		p := &post{}
 		s := newCouriers(t, seed, sim.AllFaults, p, nil)
 		gone := make(map[protocol.ID]bool)
-		err := s.Inject(sim.Profile{Seed: 7, Faults: sim.AllFaults, MaxDown: 3, Every: 20 * ms, LostDisk: func(id protocol.ID) { gone[id], p.known[id] = true, 0 }})
+		err := s.Inject(sim.Profile{Seed: 7, Faults: sim.AllFaults, MaxDown: 3, Every: 20 * ms,
+			LostDisk: func(id protocol.ID) { gone[id], p.known[id] = true, 0 }})
 		if err != nil {
 			t.Fatal(err)
 		}

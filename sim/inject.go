@@ -128,7 +128,8 @@ func (in *injector[M]) always() {
 			d.Reorder = max(d.Reorder, in.rand.Float64()*0.3)
 		}
 		s.datagrams = &d
-		s.trace.note(s, nil, fmt.Sprintf("links carry datagrams, of which %.3f arrive twice and %.3f up to %v late", d.Duplicate, d.Reorder, d.ReorderBy))
+		s.trace.note(s, nil, fmt.Sprintf("links carry datagrams, of which %.3f arrive twice and %.3f up to %v late",
+			d.Duplicate, d.Reorder, d.ReorderBy))
 	}
 }
 

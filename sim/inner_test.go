@@ -21,7 +21,9 @@ func TestQueueLikeASortedList(t *testing.T) {
 		var model []entry
 		for n := range uint64(2000) {
 			if rnd.IntN(5) < 2+int(n/1000) && len(model) > 0 {
-				want := slices.MinFunc(model, func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
+				want := slices.MinFunc(model, func(a, b entry) int {
+					return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n))
+				})
 				model = slices.DeleteFunc(model, func(e entry) bool { return e == want })
 				d := q.pop()
 				if got := (entry{d.at, q.events[d.event].n}); got != want {

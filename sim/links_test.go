@@ -65,7 +65,8 @@ func TestDownSitesLoseAndTell(t *testing.T) {
 	b.send(30*ms, "after")
 	b.run(t)
 	b.want(t, 2, "70ms broken 1", "80ms 1: after")
-	if err := b.SetLink(wan.Path{From: "a", To: "c"}, up); err == nil || !strings.Contains(err.Error(), `set link a->c: not among the sites ["a" "b"]`) {
+	if err := b.SetLink(wan.Path{From: "a", To: "c"}, up); err == nil ||
+		!strings.Contains(err.Error(), `set link a->c: not among the sites ["a" "b"]`) {
 		t.Errorf("error %v", err)
 	}
 	if err := b.SetLink(p, wan.Link{Loss: 2}); err == nil || !strings.Contains(err.Error(), "loss 2 is not in [0, 1)") {
@@ -141,7 +142,8 @@ func TestBandwidth(t *testing.T) {
 }
 
 func TestDatagrams(t *testing.T) {
-	b := newBench(t, sim.Config[any]{Seed: 3, Datagrams: &sim.Datagrams{Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, ReorderBy: 20 * ms}})
+	b := newBench(t, sim.Config[any]{Seed: 3, Datagrams: &sim.Datagrams{Loss: 0.1, Duplicate: 0.1, Reorder: 0.1,
+		ReorderBy: 20 * ms}})
 	const n = 2000
 	for i := range n {
 		b.send(time.Duration(i)*ms, i)
@@ -210,7 +212,8 @@ func TestSchedulesOfFaults(t *testing.T) {
 	b := newBench(t, sim.Config[any]{})
 	ab := []wan.Path{{From: "a", To: "b"}}
 	for _, s := range []wan.Schedule{
-		{{From: 10 * ms, Until: 30 * ms, Paths: ab, Down: true}, {From: 20 * ms, Until: 100 * ms, Paths: ab, Delay: 100 * ms}},
+		{{From: 10 * ms, Until: 30 * ms, Paths: ab, Down: true}, {From: 20 * ms, Until: 100 * ms, Paths: ab,
+			Delay: 100 * ms}},
 		{{From: 50 * ms, Until: 10 * time.Second, Paths: ab, Delay: 7 * ms}},
 	} {
 		if err := b.Apply(s); err != nil {
@@ -240,7 +243,8 @@ func TestRandomSchedules(t *testing.T) {
 		p := &post{}
 		s := newCouriers(t, seed, sim.NoFaults, p, nil)
 		m := wan.Uniform(0, "a", "b", "c", "d")
-		if err := s.Apply(wan.Random(m, wan.Chance{Seed: seed, For: 3 * time.Second, Every: 100 * ms, Lasting: 200 * ms})); err != nil {
+		if err := s.Apply(wan.Random(m, wan.Chance{Seed: seed, For: 3 * time.Second, Every: 100 * ms,
+			Lasting: 200 * ms})); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Run(6 * time.Second); err != nil {

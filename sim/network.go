@@ -130,7 +130,8 @@ func (s *Sim[M]) sendStream(n, peer *node[M], p packet[M]) {
 	s.tellGap(n, peer)
 	l.sent++
 	at := r.leave(s.now, p.sizeBytes)
-	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent), wan.Departure{Path: r.path, At: at, SizeBytes: p.sizeBytes})
+	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent),
+		wan.Departure{Path: r.path, At: at, SizeBytes: p.sizeBytes})
 	l.last = max(l.last, at)
 	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg})
 }

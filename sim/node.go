@@ -153,7 +153,8 @@ func (s *Sim[M]) expired(n *node[M], e *event[M]) bool {
 	case t.due > s.now:
 		t.event = t.due
 		n.timers[e.timer] = t
-		s.queue.add(t.due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, epoch: t.epoch, timer: e.timer})
+		s.queue.add(t.due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, epoch: t.epoch,
+			timer: e.timer})
 		return false
 	}
 	delete(n.timers, e.timer)

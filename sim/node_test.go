@@ -32,7 +32,8 @@ func TestTimers(t *testing.T) {
 	b.At(100*ms, func() { b.Crash(1, sim.KeepAll) })
 	b.At(110*ms, func() { b.Restart(1) })
 	b.run(t)
-	b.want(t, 1, "0s timer at once", "10ms timer a", "15ms timer earlier", "20ms timer [a value]", "35ms timer later", "60ms timer stopped")
+	b.want(t, 1, "0s timer at once", "10ms timer a", "15ms timer earlier", "20ms timer [a value]", "35ms timer later",
+		"60ms timer stopped")
 }
 
 // TestDatagramBeforeTheStart: a datagram that comes at the moment at which a node is restarted does
@@ -285,7 +286,9 @@ func TestShuffle(t *testing.T) {
 	for seed := range uint64(40) {
 		for _, shuffle := range []bool{false, true} {
 			var order string
-			b := newBench(t, sim.Config[any]{Seed: seed, Shuffle: shuffle, App: func(_ protocol.ID, msg any) { order += fmt.Sprint(msg) }})
+			b := newBench(t, sim.Config[any]{Seed: seed, Shuffle: shuffle, App: func(_ protocol.ID, msg any) {
+				order += fmt.Sprint(msg)
+			}})
 			for id := range protocol.ID(2) {
 				b.Deliver(id+1, act(func(env *protocol.Env[any]) { env.After(10*ms, 1) }))
 			}

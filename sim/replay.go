@@ -28,7 +28,8 @@ func Twice(run func(trace io.Writer) Run) (Run, error) {
 	if first.Hash == second.Hash && first.Steps == second.Steps && text(first.Err) == text(second.Err) {
 		return first, nil
 	}
-	err := fmt.Errorf("sim: two runs with the same seed differ: %d steps with the hash %016x, and %d with %016x", first.Steps, first.Hash, second.Steps, second.Hash)
+	err := fmt.Errorf("sim: two runs with the same seed differ: %d steps with the hash %016x, and %d with %016x",
+		first.Steps, first.Hash, second.Steps, second.Hash)
 	seen := &keeper{}
 	run(seen)
 	c := &comparer{want: seen.Bytes()}

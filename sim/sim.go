@@ -56,7 +56,8 @@ func New[M any](c Config[M]) (*Sim[M], error) {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	c.setDefaults()
-	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed), datagrams: c.Datagrams}
+	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed),
+		datagrams: c.Datagrams}
 	s.queue.shuffle, s.queue.seed = c.Shuffle, mix(c.Seed^0x73687566)
 	s.net = newNetwork(c.Seed, c.WAN)
 	s.trace = newTrace[M](c.Trace, c.TraceKeep)
@@ -81,7 +82,8 @@ func (s *Sim[M]) Add(spec Node[M]) error {
 	if d := spec.Disk; d != nil && (d.Latency < 0 || d.Jitter < 0) {
 		return fmt.Errorf("sim: node %d: Disk of %+v has a negative time", spec.ID, *d)
 	}
-	n := &node[M]{log: log[M]{next: 1}, id: spec.ID, index: int32(len(s.nodes)), site: site, make: spec.New, ownDisk: s.config.Disk, ownClock: spec.Clock}
+	n := &node[M]{log: log[M]{next: 1}, id: spec.ID, index: int32(len(s.nodes)), site: site, make: spec.New,
+		ownDisk: s.config.Disk, ownClock: spec.Clock}
 	if spec.Disk != nil {
 		n.ownDisk = *spec.Disk
 	}

@@ -101,7 +101,8 @@ func (t *trace[M]) lost(s *Sim[M], n *node[M], to protocol.ID, why string) {
 
 func (t *trace[M]) effect(s *Sim[M], n *node[M], e *protocol.Effect[M]) {
 	if !t.off && e.Kind.Durable() {
-		t.add(&line[M]{at: s.now, step: s.steps, what: actEffect, node: n.id, effect: e.Kind, n: e.Index, msg: e.Msg, key: e.Key, value: e.Value})
+		t.add(&line[M]{at: s.now, step: s.steps, what: actEffect, node: n.id, effect: e.Kind, n: e.Index, msg: e.Msg,
+			key: e.Key, value: e.Value})
 	}
 }
 

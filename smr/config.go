@@ -37,7 +37,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	case c.Machine == nil:
 		return c, fmt.Errorf("smr: ReplicaConfig.Machine is nil")
 	case !c.Join && i < 0:
-		return c, fmt.Errorf("smr: ReplicaConfig.Members does not have the replica %d itself; set Join for one that is to be added", c.ID)
+		return c, fmt.Errorf("smr: ReplicaConfig.Members does not have the replica %d itself; set Join for one that is to "+
+			"be added", c.ID)
 	case !c.Join && c.Leader != 0 && lead < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.Leader: %d is no member", c.Leader)
 	case c.RoundTrip < 0:

@@ -61,7 +61,8 @@ func (x *exchange) predicted(payload []byte) {
 // parse fails as grpc does on a response that is too large or none.
 func (x *exchange) parse(payload []byte, into proto.Message) error {
 	if len(payload) > x.limitBytes {
-		return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", len(payload), x.limitBytes)
+		return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", len(payload),
+			x.limitBytes)
 	}
 	if err := proto.Unmarshal(payload, into); err != nil {
 		return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)

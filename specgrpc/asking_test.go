@@ -36,12 +36,14 @@ func TestAskingCallsEnd(t *testing.T) {
 			_ = foresay.Predict(ctx, value(r.GetKey()))
 			return value(r.GetKey()), nil
 		}
-		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+			handler grpc.StreamHandler) error {
 			defer time.Sleep(time.Millisecond) // the end comes later than the result
 			return handler(srv, ss)
 		}))
 		ends := new(rpcEnds)
-		cc := w.dial(addr, grpc.WithStatsHandler(ends), specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, grpc.WithStatsHandler(ends),
+			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		const calls = 20
 		for range calls {
 			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.GetResponse, error) {

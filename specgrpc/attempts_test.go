@@ -220,7 +220,8 @@ func (p *refusing) head(stream uint32, last bool, fields ...string) {
 	for i := 0; i < len(fields); i += 2 {
 		_ = p.headers.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
 	}
-	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndHeaders: true, EndStream: last})
+	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndHeaders: true,
+		EndStream: last})
 }
 
 // slowToken takes its time for all but the first attempt of a call.

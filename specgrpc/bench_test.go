@@ -65,7 +65,9 @@ func BenchmarkEcho(b *testing.B) {
 			"task-right-asked":    inTask(asked, echoed),
 			"task-right-streamed": inTask(streams, echoed),
 		} {
-			b.Run(name+map[int]string{1: "/1-caller", 16: "/16-callers"}[callers], func(b *testing.B) { measure(b, callers, call) })
+			b.Run(name+map[int]string{1: "/1-caller", 16: "/16-callers"}[callers], func(b *testing.B) {
+				measure(b, callers, call)
+			})
 		}
 	}
 }

@@ -23,7 +23,9 @@ import (
 
 // inProcess serves impl over connections in memory, in real time, and returns a
 // function that connects to it.
-func inProcess(t testing.TB, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption) (*specgrpc.ServiceRegistrar, func(...grpc.DialOption) *specgrpc.ClientConn) {
+func inProcess(
+	t testing.TB, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption,
+) (*specgrpc.ServiceRegistrar, func(...grpc.DialOption) *specgrpc.ClientConn) {
 	t.Helper()
 	l := bufconn.Listen(1 << 20)
 	s := grpc.NewServer(grpc.WaitForHandlers(true))
@@ -123,7 +125,8 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 				return value(r.GetKey()), nil
 			}
 			defer release()
-			r, dial := inProcess(t, impl, specgrpc.WithMaxHalfOpenCalls(2*n), specgrpc.WithMaxDepth(2*n), specgrpc.WithMaxLease(time.Hour))
+			r, dial := inProcess(t, impl, specgrpc.WithMaxHalfOpenCalls(2*n), specgrpc.WithMaxDepth(2*n),
+				specgrpc.WithMaxLease(time.Hour))
 			cc := dial(specgrpc.WithMaxHalfOpen(n), specgrpc.WithLease(time.Hour))
 			c := kvpb.NewTestKVClient(cc)
 			if _, err := c.Get(t.Context(), &kvpb.GetRequest{Key: "first"}); err != nil {

@@ -41,7 +41,9 @@ func (k *call) recycle() {
 }
 
 // newCall describes a call to the engine.
-func (c *ClientConn) newCall(ctx context.Context, m *method, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
+func (c *ClientConn) newCall(
+	ctx context.Context, m *method, req, reply proto.Message, opts []grpc.CallOption,
+) (*call, error) {
 	observed := observes(opts)
 	identity, err := c.identity(ctx, m, req, observed)
 	if err != nil {
@@ -84,7 +86,9 @@ const maxIdentityBytes = 256
 
 // identity tells calls apart: by connection, method, request or the site's key
 // of it, outgoing metadata, and whether the caller looks at the transport.
-func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (identity string, err error) {
+func (c *ClientConn) identity(
+	ctx context.Context, m *method, req proto.Message, observed bool,
+) (identity string, err error) {
 	c.scratch(func(b []byte) []byte {
 		b, err = c.appendIdentity(b, ctx, m, req, observed)
 		if len(b) <= maxIdentityBytes {
@@ -176,7 +180,8 @@ func (k *call) deliver(value any, err error, reply proto.Message, opts []grpc.Ca
 func (k *call) fill(reply proto.Message, value any) error {
 	m, ok := value.(proto.Message)
 	if !ok {
-		return status.Errorf(codes.Internal, "specgrpc: %s to %s: the call's value is a %T", k.method.name, k.conn.name(), value)
+		return status.Errorf(codes.Internal, "specgrpc: %s to %s: the call's value is a %T", k.method.name, k.conn.name(),
+			value)
 	}
 	if err := fill(reply, m); err != nil {
 		return status.Errorf(codes.Internal, "specgrpc: %s to %s: copy the response: %v", k.method.name, k.conn.name(), err)

@@ -44,7 +44,10 @@ func (o *outgoing) drain() {
 // carry is the innermost unary interceptor: it chooses between a plain call and
 // a speculative stream. Calls that are no attempts of a task, those that other
 // interceptors make of their own included, are plain.
-func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (c *ClientConn) carry(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
 	if out == nil || out.call.conn != c || out.call.method.name != method {
 		if cc.GetMethodConfig(method).RetryPolicy == nil {
@@ -81,7 +84,9 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 // ahead makes a plain call for a speculative caller: it has no side effects, and its
 // site says that the server may be asked. It takes a stream that others leave, as any
 // speculative call. A failure is no result: it may be one of being asked too early.
-func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption) error {
+func (c *ClientConn) ahead(
+	ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption,
+) error {
 	a, room := out.attempt, &c.half.room
 	if why := c.half.enter(a, false); why != (lack{}) {
 		return errors.New(why.String())
@@ -126,7 +131,10 @@ var unaryDesc grpc.StreamDesc //tidy:ok nobody changes it
 
 // hold waits until the call may be made plainly, and makes it: nothing that the
 // attempt did so far counts.
-func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
+func (c *ClientConn) hold(
+	ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts []grpc.CallOption,
+) error {
 	m := out.call.method.name
 	c.cfg.logger.Debug("specgrpc: call held", "method", m, "target", c.cc.Target(), "reason", reason)
 	err := out.attempt.Hold(reason)
@@ -144,7 +152,10 @@ func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req
 }
 
 // followed makes an ordinary call whose later attempts get streams as its first one does.
-func (c *ClientConn) followed(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
+func (c *ClientConn) followed(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts []grpc.CallOption,
+) error {
 	a := &attempts{conn: c}
 	defer a.end()
 	return c.plain(ctx, method, req, reply, cc, invoke, a.follow(opts))
@@ -153,7 +164,10 @@ func (c *ClientConn) followed(ctx context.Context, method string, req, reply any
 // plain makes an ordinary call. Only when speculative streams may take up what the
 // peer admits does it do itself what grpc's own invoker does, and watch whether the
 // call gets a stream: grpc then has a goroutine watch each stream, too.
-func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
+func (c *ClientConn) plain(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts []grpc.CallOption,
+) error {
 	if c.half.room.ample() {
 		defer c.half.room.done()
 		return invoke(ctx, method, req, reply, cc, opts...)

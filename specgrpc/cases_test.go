@@ -20,7 +20,8 @@ import (
 )
 
 func dialCase(t testing.TB, opts ...grpc.DialOption) *specgrpc.ClientConn {
-	cc, err := specgrpc.NewClient("passthrough:///x", append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	cc, err := specgrpc.NewClient("passthrough:///x",
+		append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestMethodsAreBounded(t *testing.T) {
 	const n = 5000
 	start := time.Now()
 	for i := range n {
-		if err := observe(t.Context(), fmt.Sprintf("/attacker.S/m%d", i), &kvpb.GetRequest{}, &kvpb.GetResponse{}, nil, ok); err != nil {
+		if err := observe(t.Context(), fmt.Sprintf("/attacker.S/m%d", i), &kvpb.GetRequest{}, &kvpb.GetResponse{}, nil,
+			ok); err != nil {
 			t.Fatal(err)
 		}
 	}

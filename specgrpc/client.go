@@ -93,7 +93,8 @@ func streamer() (grpc.Streamer, error) {
 	var inner grpc.Streamer
 	probe, err := grpc.NewClient("passthrough:///foresay",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithChainStreamInterceptor(func(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, s grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+		grpc.WithChainStreamInterceptor(func(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string,
+			s grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 			inner = s
 			return nil, errProbe
 		}))
@@ -144,7 +145,9 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 
 // NewStream opens a stream. In a task it waits until the run is confirmed, as
 // foresay.Barrier does.
-func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *ClientConn) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	if err := driver.BarrierBefore(ctx, control.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}

@@ -37,13 +37,20 @@ func (t *trace) note(format string, args ...any) {
 	t.seen = append(t.seen, fmt.Sprintf(format, args...))
 }
 
-func (t *trace) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (t *trace) unary(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	err := invoker(ctx, method, req, reply, cc, opts...)
-	t.note("%s(%s) = %s, %v", method, req.(*kvpb.GetRequest).GetKey(), reply.(*kvpb.GetResponse).GetValue(), status.Code(err))
+	t.note("%s(%s) = %s, %v", method, req.(*kvpb.GetRequest).GetKey(), reply.(*kvpb.GetResponse).GetValue(),
+		status.Code(err))
 	return err
 }
 
-func (t *trace) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (t *trace) stream(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	t.note("stream %s", method)
 	return streamer(ctx, desc, cc, method, opts...)
 }
@@ -79,7 +86,8 @@ func TestInterceptorsSeeActualResponsesOnly(t *testing.T) {
 // timeouts do, must not undo the call.
 func TestInterceptorThatCancelsOnReturn(t *testing.T) {
 	inWorld(t, func(w *world) {
-		timeout := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		timeout := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+			opts ...grpc.CallOption) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
 			return invoker(ctx, method, req, reply, cc, opts...)
@@ -102,7 +110,10 @@ func TestInterceptorThatCancelsOnReturn(t *testing.T) {
 }
 
 // limiting has each call end after 200 ms.
-func limiting(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func limiting(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
 	return invoker(ctx, method, req, reply, cc, opts...)
@@ -112,8 +123,10 @@ func limiting(ctx context.Context, method string, req, reply any, cc *grpc.Clien
 // without speculation, the call would have been made only then.
 func TestTimeLimitsBeginWithConfirm(t *testing.T) {
 	const confirmedAfter = 300 * time.Millisecond
-	for name, dial := range map[string][]grpc.DialOption{"interceptor": {grpc.WithUnaryInterceptor(limiting)}, "code": nil} {
-		for answersAfter, want := range map[time.Duration]codes.Code{150 * time.Millisecond: codes.OK, time.Hour: codes.DeadlineExceeded} {
+	for name, dial := range map[string][]grpc.DialOption{"interceptor": {grpc.WithUnaryInterceptor(limiting)},
+		"code": nil} {
+		for answersAfter, want := range map[time.Duration]codes.Code{150 * time.Millisecond: codes.OK,
+			time.Hour: codes.DeadlineExceeded} {
 			inWorld(t, func(w *world) {
 				impl := &kvServer{get: slow("slow", confirmedAfter)}
 				addr := w.serveScript("a", impl, func(s *scripted) error {
@@ -158,7 +171,8 @@ func TestTimeLimitsBeginWithConfirm(t *testing.T) {
 // An interceptor that tries again does so plainly, when the caller is confirmed.
 func TestInterceptorThatRetries(t *testing.T) {
 	inWorld(t, func(w *world) {
-		retry := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		retry := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+			opts ...grpc.CallOption) error {
 			err := invoker(ctx, method, req, reply, cc, opts...)
 			if status.Code(err) == codes.Unavailable {
 				err = invoker(ctx, method, req, reply, cc, opts...)
@@ -192,7 +206,8 @@ func TestInterceptorsOwnCallsArePlain(t *testing.T) {
 		impl := newSlowServer()
 		_, _, addr := w.kv("a", impl)
 		tokens := w.dial(addr)
-		fetch := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		fetch := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+			opts ...grpc.CallOption) error {
 			token, err := kvpb.NewTestKVClient(tokens).Get(ctx, &kvpb.GetRequest{Key: "token"})
 			if err != nil {
 				return err
@@ -217,7 +232,8 @@ func TestInterceptorsOwnCallsArePlain(t *testing.T) {
 func TestInterceptorsPanicReachesTheCaller(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, _, addr := w.kv("a", newSlowServer())
-		cc := w.dial(addr, grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn,
+			grpc.UnaryInvoker, ...grpc.CallOption) error {
 			panic("bug in an interceptor")
 		}))
 		defer func() {
@@ -270,8 +286,10 @@ func TestObservedCallsSeeTheTransport(t *testing.T) {
 				finished := 0
 				_, err := c.Get(foresay.Predicting(ctx, value("wrong")), &kvpb.GetRequest{Key: key},
 					grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from), grpc.OnFinish(func(error) { finished++ }))
-				if (err != nil) != (key == "fails") || header.Get("h")[0] != key || trailer.Get("t")[0] != key || from.Addr == nil || finished != 1 {
-					w.Errorf("run %d: %s: got %v, header %v, trailer %v, peer %v, %d times finished", runs, key, err, header, trailer, from.Addr, finished)
+				if (err != nil) != (key == "fails") || header.Get("h")[0] != key || trailer.Get("t")[0] != key ||
+					from.Addr == nil || finished != 1 {
+					w.Errorf("run %d: %s: got %v, header %v, trailer %v, peer %v, %d times finished", runs, key, err, header, trailer,
+						from.Addr, finished)
 				}
 			}
 			_, err := guessed(ctx, c, "slow", value("wrong"))
@@ -301,9 +319,10 @@ func TestConnectionsAreToldApart(t *testing.T) {
 			return addr
 		}
 		dial := func(addr string) kvpb.TestKVClient {
-			return kvpb.NewTestKVClient(w.dial("anywhere", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-				return w.net.Dial(ctx, "client", addr)
-			})))
+			return kvpb.NewTestKVClient(w.dial("anywhere",
+				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+					return w.net.Dial(ctx, "client", addr)
+				})))
 		}
 		a, b := dial(serve("a")), dial(serve("b"))
 		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {

@@ -59,7 +59,8 @@ func limitedParts() []limitedPart {
 	get := func(ctx context.Context, e *endings, place int) *foresay.Future[int] {
 		return foresay.Go(ctx, func(ctx context.Context) (int, error) { return 1, e.get(ctx, place, 15) })
 	}
-	waiting := func(combined func(fs ...*foresay.Future[int]) *foresay.Future[int]) func(ctx context.Context, e *endings, d until) {
+	waiting := func(combined func(fs ...*foresay.Future[int]) *foresay.Future[int]) func(ctx context.Context, e *endings,
+		d until) {
 		return func(ctx context.Context, e *endings, d until) {
 			dc, cancel := d(ctx)
 			defer cancel()
@@ -106,12 +107,16 @@ func limitedParts() []limitedPart {
 		{"Quorum", waiting(func(fs ...*foresay.Future[int]) *foresay.Future[int] { return foresay.Quorum(2, nil, fs...) })},
 		{"a wait for a write", plain(func(ctx context.Context, e *endings) {
 			quiet := &endings{c: e.c}
-			f := foresay.Go(context.WithoutCancel(ctx), func(ctx context.Context) (int, error) { return 1, quiet.put(ctx, 3, 15) })
+			f := foresay.Go(context.WithoutCancel(ctx), func(ctx context.Context) (int, error) {
+				return 1, quiet.put(ctx, 3, 15)
+			})
 			wait(e, ctx, f)
 			wait(e, context.WithoutCancel(ctx), f)
 		})},
 		{"Go, given its context", plain(func(ctx context.Context, e *endings) {
-			wait(e, context.WithoutCancel(ctx), foresay.Go(ctx, func(ctx context.Context) (int, error) { return 1, e.put(ctx, 3, 15) }))
+			wait(e, context.WithoutCancel(ctx), foresay.Go(ctx, func(ctx context.Context) (int, error) {
+				return 1, e.put(ctx, 3, 15)
+			}))
 			_ = e.put(ctx, 4, 0)
 		})},
 		{"Go, with its own context", func(ctx context.Context, e *endings, d until) {
@@ -147,18 +152,20 @@ func limitedPrograms() (all []ending) {
 			made := func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, msecs(limit))
 			}
-			all = append(all, ending{fmt.Sprintf("%s/%d ms after a read", part.name, limit), func(ctx context.Context, e *endings) error {
-				_ = e.get(ctx, 0, 50)
-				part.code(ctx, e, made)
-				return e.put(ctx, 6, 0)
-			}})
-			all = append(all, ending{fmt.Sprintf("%s/%d ms before a read", part.name, limit), func(ctx context.Context, e *endings) error {
-				d, cancel := made(ctx)
-				defer cancel()
-				_ = e.get(ctx, 0, 50)
-				part.code(ctx, e, func(context.Context) (context.Context, context.CancelFunc) { return d, func() {} })
-				return e.put(ctx, 6, 0)
-			}})
+			all = append(all, ending{fmt.Sprintf("%s/%d ms after a read", part.name, limit),
+				func(ctx context.Context, e *endings) error {
+					_ = e.get(ctx, 0, 50)
+					part.code(ctx, e, made)
+					return e.put(ctx, 6, 0)
+				}})
+			all = append(all, ending{fmt.Sprintf("%s/%d ms before a read", part.name, limit),
+				func(ctx context.Context, e *endings) error {
+					d, cancel := made(ctx)
+					defer cancel()
+					_ = e.get(ctx, 0, 50)
+					part.code(ctx, e, func(context.Context) (context.Context, context.CancelFunc) { return d, func() {} })
+					return e.put(ctx, 6, 0)
+				}})
 		}
 	}
 	return all

@@ -40,7 +40,9 @@ func TestPerRPCCredentials(t *testing.T) {
 		}}
 		_, _, addr := w.kv("a", s)
 		cc := w.dial(addr, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
-			Name: getMethod, Predictors: []control.Predictor{predict.LastValue(func(r *kvpb.GetRequest) string { return r.GetKey() }, 0)},
+			Name: getMethod, Predictors: []control.Predictor{predict.LastValue(func(r *kvpb.GetRequest) string {
+				return r.GetKey()
+			}, 0)},
 		}))
 		c := kvpb.NewTestKVClient(cc)
 		for i, who := range []string{"ann", "bob"} {

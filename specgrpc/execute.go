@@ -49,7 +49,8 @@ func (c *serverCall) execute(srv any) (any, error) {
 		return nil
 	}
 	interceptor := c.interceptor
-	return c.method.desc.Handler(srv, ctx, decode, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	return c.method.desc.Handler(srv, ctx, decode, func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+		handler grpc.UnaryHandler) (any, error) {
 		run := func(ctx context.Context, req any) (any, error) { return c.handle(ctx, req, handler) }
 		if interceptor == nil {
 			return run(ctx, req)

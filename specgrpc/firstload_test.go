@@ -26,7 +26,8 @@ type firstLoad struct {
 }
 
 func (l firstLoad) String() string {
-	return fmt.Sprintf("%d streams, %d tasks, right %t, staged %t, connected %t", l.streams, l.tasks, l.right, l.staged, l.connected)
+	return fmt.Sprintf("%d streams, %d tasks, right %t, staged %t, connected %t", l.streams, l.tasks, l.right, l.staged,
+		l.connected)
 }
 
 const coldWork = 20 * time.Millisecond
@@ -135,7 +136,8 @@ func (l firstLoad) run(t *testing.T) (plain, ours took) {
 // streams, though nobody knows that yet, and about half as long where it admits any number.
 func TestFirstLoad(t *testing.T) {
 	for _, l := range []firstLoad{
-		{streams: 16, tasks: 16}, {streams: 16, tasks: 64}, {streams: 100, tasks: 64}, {streams: 100, tasks: 400}, {tasks: 128},
+		{streams: 16, tasks: 16}, {streams: 16, tasks: 64}, {streams: 100, tasks: 64}, {streams: 100, tasks: 400},
+		{tasks: 128},
 	} {
 		for i := range 8 {
 			l.right, l.staged, l.connected = i&1 != 0, i&2 != 0, i&4 != 0
@@ -146,7 +148,8 @@ func TestFirstLoad(t *testing.T) {
 				most = 0.7
 			}
 			if mean > most || worst > 1.25 {
-				t.Errorf("%v: mean %v, plainly %v: %.2f; worst %v, plainly %v: %.2f", l, ours.mean, plain.mean, mean, ours.max, plain.max, worst)
+				t.Errorf("%v: mean %v, plainly %v: %.2f; worst %v, plainly %v: %.2f", l, ours.mean, plain.mean, mean, ours.max,
+					plain.max, worst)
 			}
 		}
 	}

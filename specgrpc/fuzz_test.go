@@ -127,14 +127,17 @@ func entitled(in [][]byte) bool {
 	if len(in) < 2 || proto.Unmarshal(in[1], second) != nil || second.GetConfirm() == nil {
 		return false
 	}
-	return string(second.GetConfirm().GetCallId()) == string(r.GetCallId()) && second.GetConfirm().GetAttempt() == r.GetAttempt()
+	return string(second.GetConfirm().GetCallId()) == string(r.GetCallId()) &&
+		second.GetConfirm().GetAttempt() == r.GetAttempt()
 }
 
 // FuzzClient has a client judge arbitrary frames: whatever passes keeps to the
 // order and refers to what was sent.
 func FuzzClient(f *testing.F) {
-	prediction := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: []byte("p")}}}
-	final := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{Final: &specv1.Final{Result: &specv1.Final_Prediction{}}}}
+	prediction := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{
+		Prediction: &specv1.Prediction{Payload: []byte("p")}}}
+	final := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{
+		Final: &specv1.Final{Result: &specv1.Final_Prediction{}}}}
 	f.Add(join(prediction, final))
 	f.Add(join(final, prediction))
 	f.Add(join(prediction, final, final))

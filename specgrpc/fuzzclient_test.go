@@ -41,14 +41,18 @@ func FuzzClientStream(f *testing.F) {
 		f.Add(b, false)
 	}
 	payload, _ := proto.Marshal(value("k"))
-	prediction := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: payload}}}
-	final := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{Final: &specv1.Final{Result: &specv1.Final_Prediction{}}}}
+	prediction := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{
+		Prediction: &specv1.Prediction{Payload: payload}}}
+	final := &specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{
+		Final: &specv1.Final{Result: &specv1.Final_Prediction{}}}}
 	seed(prediction, final)
 	seed(final)
 	seed(prediction, final, prediction)
 	seed(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Refused{}})
-	seed(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{Final: &specv1.Final{Result: &specv1.Final_Payload{Payload: payload}, Tentative: true}}})
-	seed(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{Final: &specv1.Final{Result: &specv1.Final_Status{Status: []byte("\b\x05")}}}})
+	seed(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{
+		Final: &specv1.Final{Result: &specv1.Final_Payload{Payload: payload}, Tentative: true}}})
+	seed(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{
+		Final: &specv1.Final{Result: &specv1.Final_Status{Status: []byte("\b\x05")}}}})
 	f.Add([]byte("\x01\xff"), false)
 	f.Fuzz(func(t *testing.T, data []byte, right bool) {
 		inWorld(t, func(w *world) { fuzzClient(w, data, right) })

@@ -52,8 +52,10 @@ func grpcOptions() []grpcOption {
 		{name: "UseCompressor", call: []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, asks: 5000, bytes: 5000},
 		{name: "UseCompressor by default", dial: []grpc.DialOption{def(grpc.UseCompressor(gzip.Name))}, asks: 5000},
 		{name: "UseCompressor, unknown", call: []grpc.CallOption{grpc.UseCompressor("nobody's")}, code: codes.Internal},
-		{name: "WithCompressor", dial: []grpc.DialOption{withOwnCompressor()}, serve: []grpc.ServerOption{ownDecompressor()}, asks: 5000},
-		{name: "WithCompressor, unknown to the server", dial: []grpc.DialOption{withOwnCompressor()}, code: codes.Unimplemented},
+		{name: "WithCompressor", dial: []grpc.DialOption{withOwnCompressor()}, serve: []grpc.ServerOption{ownDecompressor()},
+			asks: 5000},
+		{name: "WithCompressor, unknown to the server", dial: []grpc.DialOption{withOwnCompressor()},
+			code: codes.Unimplemented},
 		{name: "CallAuthority", call: []grpc.CallOption{grpc.CallAuthority("shop.example")}},
 		{name: "WithAuthority", dial: []grpc.DialOption{grpc.WithAuthority("shop.example")}},
 		{name: "WithUserAgent", dial: []grpc.DialOption{grpc.WithUserAgent("shop/1")}},
@@ -67,18 +69,25 @@ func grpcOptions() []grpcOption {
 		{name: "ForceCodec", call: []grpc.CallOption{grpc.ForceCodec(reversedCodec{})}, waits: true},
 		{name: "ForceCodecV2", call: []grpc.CallOption{reversed}, waits: true},
 		{name: "ForceCodecV2 by default", dial: []grpc.DialOption{def(reversed)}, waits: true},
-		{name: "ForceServerCodecV2", call: []grpc.CallOption{reversed}, serve: []grpc.ServerOption{grpc.ForceServerCodecV2(encoding.GetCodecV2("reversed"))}, waits: true},
+		{name: "ForceServerCodecV2", call: []grpc.CallOption{reversed},
+			serve: []grpc.ServerOption{grpc.ForceServerCodecV2(encoding.GetCodecV2("reversed"))}, waits: true},
 		{name: "ForceServerCodec of some messages only", serve: []grpc.ServerOption{grpc.ForceServerCodec(ownMessages{})}},
 		{name: "MaxCallRecvMsgSize, fits", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(1000)}, bytes: 980},
-		{name: "MaxCallRecvMsgSize", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(1000)}, bytes: 1001, code: codes.ResourceExhausted},
-		{name: "MaxCallRecvMsgSize by default", dial: []grpc.DialOption{def(grpc.MaxCallRecvMsgSize(1000))}, bytes: 1001, code: codes.ResourceExhausted},
-		{name: "MaxCallRecvMsgSize, more than usual", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(9 << 20)}, bytes: 6 << 20},
+		{name: "MaxCallRecvMsgSize", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(1000)}, bytes: 1001,
+			code: codes.ResourceExhausted},
+		{name: "MaxCallRecvMsgSize by default", dial: []grpc.DialOption{def(grpc.MaxCallRecvMsgSize(1000))}, bytes: 1001,
+			code: codes.ResourceExhausted},
+		{name: "MaxCallRecvMsgSize, more than usual", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(9 << 20)},
+			bytes: 6 << 20},
 		{name: "MaxCallSendMsgSize, fits", call: []grpc.CallOption{grpc.MaxCallSendMsgSize(1000)}, asks: 980},
-		{name: "MaxCallSendMsgSize", call: []grpc.CallOption{grpc.MaxCallSendMsgSize(1000)}, asks: 1001, code: codes.ResourceExhausted},
+		{name: "MaxCallSendMsgSize", call: []grpc.CallOption{grpc.MaxCallSendMsgSize(1000)}, asks: 1001,
+			code: codes.ResourceExhausted},
 		{name: "MaxRecvMsgSize of the server, fits", serve: []grpc.ServerOption{grpc.MaxRecvMsgSize(1000)}, asks: 980},
-		{name: "MaxRecvMsgSize of the server", serve: []grpc.ServerOption{grpc.MaxRecvMsgSize(1000)}, asks: 1001, code: codes.ResourceExhausted},
+		{name: "MaxRecvMsgSize of the server", serve: []grpc.ServerOption{grpc.MaxRecvMsgSize(1000)}, asks: 1001,
+			code: codes.ResourceExhausted},
 		{name: "MaxSendMsgSize of the server, fits", serve: []grpc.ServerOption{grpc.MaxSendMsgSize(1000)}, bytes: 980},
-		{name: "MaxSendMsgSize of the server", serve: []grpc.ServerOption{grpc.MaxSendMsgSize(1000)}, bytes: 1001, code: codes.ResourceExhausted},
+		{name: "MaxSendMsgSize of the server", serve: []grpc.ServerOption{grpc.MaxSendMsgSize(1000)}, bytes: 1001,
+			code: codes.ResourceExhausted},
 		{name: "WithStatsHandler", dial: []grpc.DialOption{grpc.WithStatsHandler(addsUser{})}},
 		{name: "MaxRetryRPCBufferSize", call: []grpc.CallOption{grpc.MaxRetryRPCBufferSize(1)}},
 		{name: "WithMaxCallAttempts", dial: []grpc.DialOption{grpc.WithMaxCallAttempts(2)}},
@@ -305,7 +314,8 @@ func (k grpcOption) test(w *world, guesses bool, guess string) {
 	first := kvpb.NewTestKVClient(w.dial(gate))
 
 	s, _, addr := k.server(w, guesses)
-	want, err := k.calls(w.Context(), kvpb.NewTestKVClient(w.raw(gate)), kvpb.NewTestKVClient(w.raw(addr, k.dial...)), guess)
+	want, err := k.calls(w.Context(), kvpb.NewTestKVClient(w.raw(gate)), kvpb.NewTestKVClient(w.raw(addr, k.dial...)),
+		guess)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -315,7 +325,8 @@ func (k grpcOption) test(w *world, guesses bool, guess string) {
 	wantKept := kept(s, addr)
 
 	s, seen, addr := k.server(w, guesses)
-	cc := w.dial(addr, append(slices.Clone(k.dial), specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))...)
+	cc := w.dial(addr, append(slices.Clone(k.dial),
+		specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))...)
 	got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		return k.calls(ctx, first, kvpb.NewTestKVClient(cc), guess)
 	})

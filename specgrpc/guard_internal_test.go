@@ -26,7 +26,8 @@ func TestGeneratedHandlers(t *testing.T) {
 			t.Errorf("%s/%s: %v", tt.service, tt.method, got)
 		}
 	}
-	for name, want := range map[string]string{"_a": "XA", "a_1": "A_1", "a1b": "A1B", "A_B": "A_B", "a_": "A_", "a__b": "A_B"} {
+	for name, want := range map[string]string{"_a": "XA", "a_1": "A_1", "a1b": "A1B", "A_B": "A_B", "a_": "A_",
+		"a__b": "A_B"} {
 		if got := inGo(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

@@ -163,7 +163,8 @@ func TestInterceptorsUnknown(t *testing.T) {
 func TestNamesOfSpeculativeCalls(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s seen
-		_, addr := w.server("a", &kvServer{}, grpc.ChainUnaryInterceptor(s.unary), grpc.ChainStreamInterceptor(s.stream), specgrpc.InTapHandle(s.tap))
+		_, addr := w.server("a", &kvServer{}, grpc.ChainUnaryInterceptor(s.unary), grpc.ChainStreamInterceptor(s.stream),
+			specgrpc.InTapHandle(s.tap))
 		if got := w.outcome(addr, getMethod, &kvpb.GetRequest{Key: "k"}); got != codes.OK {
 			w.Errorf("got %v", got)
 		}
@@ -182,9 +183,10 @@ func TestNewServerRefuses(t *testing.T) {
 	}{
 		"stream interceptor": {[]grpc.ServerOption{grpc.StreamInterceptor(s.stream)}, "grpc.ChainStreamInterceptor"},
 		"tap":                {[]grpc.ServerOption{grpc.InTapHandle(s.tap)}, "specgrpc.InTapHandle"},
-		"tap twice":          {[]grpc.ServerOption{specgrpc.InTapHandle(s.tap), specgrpc.InTapHandle(s.tap)}, "one tap handle"},
-		"unary twice":        {[]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.UnaryInterceptor(s.unary)}, "unary"},
-		"method":             {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
+		"tap twice": {[]grpc.ServerOption{specgrpc.InTapHandle(s.tap), specgrpc.InTapHandle(s.tap)},
+			"one tap handle"},
+		"unary twice": {[]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.UnaryInterceptor(s.unary)}, "unary"},
+		"method":      {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

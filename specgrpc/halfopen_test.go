@@ -98,7 +98,9 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 func TestNoSpeculativeStreams(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
-		addr := w.serveScript("a", impl, func(*scripted) error { return status.Error(codes.Internal, "nobody should come here") })
+		addr := w.serveScript("a", impl, func(*scripted) error {
+			return status.Error(codes.Internal, "nobody should come here")
+		})
 		cc := w.dial(addr, specgrpc.WithMaxHalfOpen(0))
 		if _, _, err := doChain(w, cc, "value of slow"); err != nil {
 			w.Error(err)

@@ -49,7 +49,9 @@ func stands(ctx context.Context, value any, err error) (any, error) {
 }
 
 // runTask runs the handler of a replayable method for a plain call.
-func (r *ServiceRegistrar) runTask(ctx context.Context, m *serverMethod, req any, handler grpc.UnaryHandler) (any, error) {
+func (r *ServiceRegistrar) runTask(
+	ctx context.Context, m *serverMethod, req any, handler grpc.UnaryHandler,
+) (any, error) {
 	defer r.panicked(m)
 	value, err := foresay.Do(ctx, func(ctx context.Context) (any, error) {
 		return runHandler(ctx, m, req, handler)

@@ -21,7 +21,8 @@ func handwritten(obeys bool) *grpc.ServiceDesc {
 	desc := kvpb.TestKV_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	i := slices.IndexFunc(desc.Methods, func(md grpc.MethodDesc) bool { return md.MethodName == "Put" })
-	desc.Methods[i].Handler = func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	desc.Methods[i].Handler = func(srv any, ctx context.Context, dec func(any) error,
+		interceptor grpc.UnaryServerInterceptor) (any, error) {
 		in := new(kvpb.PutRequest)
 		if err := dec(in); err != nil {
 			return nil, err

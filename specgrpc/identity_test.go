@@ -47,7 +47,10 @@ type userOption struct {
 }
 
 // addUser is an interceptor that sends the context's user, or the option's.
-func addUser(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func addUser(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	user, _ := ctx.Value(userKey{}).(string)
 	if p, ok := ctx.Value(userKey{}).(*string); ok {
 		user = *p
@@ -81,12 +84,14 @@ func identities() []identity {
 		}},
 		{"credentials of the connection", grpc.WithPerRPCCredentials(contextToken{}), inContext},
 		{"an interceptor", grpc.WithChainUnaryInterceptor(addUser), inContext},
-		{"an interceptor that looks at an option", grpc.WithChainUnaryInterceptor(addUser), func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
-			return ctx, []grpc.CallOption{userOption{user: user}}
-		}},
-		{"an interceptor that follows a pointer", grpc.WithChainUnaryInterceptor(addUser), func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
-			return context.WithValue(ctx, userKey{}, &user), nil
-		}},
+		{"an interceptor that looks at an option", grpc.WithChainUnaryInterceptor(addUser),
+			func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
+				return ctx, []grpc.CallOption{userOption{user: user}}
+			}},
+		{"an interceptor that follows a pointer", grpc.WithChainUnaryInterceptor(addUser),
+			func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
+				return context.WithValue(ctx, userKey{}, &user), nil
+			}},
 	}
 }
 
@@ -130,7 +135,8 @@ func TestIdentity(t *testing.T) {
 		t.Run(id.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				s, addr := userServer(w, putMethod)
-				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn),
+					specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 				c := kvpb.NewTestKVClient(cc)
 				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					first, opts := id.as(ctx, "service")
@@ -177,7 +183,8 @@ func TestSameIdentity(t *testing.T) {
 							return "", err
 						}
 					}
-					if _, err := c.Get(foresay.Predicting(as, &kvpb.GetResponse{Value: "bob"}), &kvpb.GetRequest{Key: "me"}, opts...); err != nil {
+					if _, err := c.Get(foresay.Predicting(as, &kvpb.GetResponse{Value: "bob"}), &kvpb.GetRequest{Key: "me"},
+						opts...); err != nil {
 						return "", err
 					}
 					if id.name != "an interceptor that follows a pointer" { // else it is another pointer now
@@ -224,7 +231,8 @@ func TestTenantsInTurn(t *testing.T) {
 						if run > 1 {
 							time.Sleep(5 * time.Millisecond)
 						}
-						me, _ := c.Get(foresay.Predicting(first, &kvpb.GetResponse{Value: "bob"}, &kvpb.GetResponse{Value: "alice"}), &kvpb.GetRequest{Key: "me"}, opts...)
+						me, _ := c.Get(foresay.Predicting(first, &kvpb.GetResponse{Value: "bob"}, &kvpb.GetResponse{Value: "alice"}),
+							&kvpb.GetRequest{Key: "me"}, opts...)
 						page(0, me.GetValue())
 					})
 					wg.Go(func() {
@@ -255,7 +263,8 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 				if err != nil {
 					w.Fatal(err)
 				}
-				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{Name: getMethod, Predictors: []control.Predictor{last}}))
+				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn),
+					specgrpc.WithSites(control.SiteConfig{Name: getMethod, Predictors: []control.Predictor{last}}))
 				c := kvpb.NewTestKVClient(cc)
 				told := func(user string) (first string) {
 					_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
@@ -277,7 +286,8 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 					}
 				}
 				stats := cc.Site(getMethod).Stats()
-				want := map[string]int64{"metadata": 1, "credentials of the connection": 1, "an interceptor": 1, "an interceptor that looks at an option": 1}[id.name]
+				want := map[string]int64{"metadata": 1, "credentials of the connection": 1, "an interceptor": 1,
+					"an interceptor that looks at an option": 1}[id.name]
 				if right := stats.Right; !public && right != want {
 					w.Errorf("%s: %d guesses were right, want %d", id.name, right, want)
 				}

@@ -26,7 +26,8 @@ func TestLimitOfTheRightRun(t *testing.T) {
 		for _, how := range []struct {
 			name            string
 			unaware, staged bool
-		}{{"a read", false, false}, {"a read, sent plainly", true, false}, {"a staged write", false, true}, {"a held write", true, true}} {
+		}{{"a read", false, false}, {"a read, sent plainly", true, false}, {"a staged write", false, true},
+			{"a held write", true, true}} {
 			t.Run(tt.guess+", "+tt.actual+", "+how.name, func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					want, wantPuts := limitedCall(w, control.ModeOff, how.unaware, how.staged, tt.guess, tt.actual)
@@ -65,7 +66,8 @@ func limitedCall(w *world, mode control.Mode, unaware, staged bool, guess, actua
 		_, _, addr = w.kv(site, impl, specgrpc.Stages(putMethod))
 	}
 	cc := w.dial(addr, specgrpc.WithMode(mode), specgrpc.WithSites(
-		control.SiteConfig{Name: getMethod, SendPlainly: true}, control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+		control.SiteConfig{Name: getMethod, SendPlainly: true},
+		control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 	c := kvpb.NewTestKVClient(cc)
 	_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		r, err := c.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: guess}), &kvpb.GetRequest{Key: "limit"})

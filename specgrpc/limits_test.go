@@ -58,9 +58,10 @@ func TestBusyMachineIsNoLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer()
-	kvpb.RegisterTestKVServer(specgrpc.Registrar(s), &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-		return value(r.GetKey()), pause(ctx, 2*time.Millisecond)
-	}})
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s),
+		&kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			return value(r.GetKey()), pause(ctx, 2*time.Millisecond)
+		}})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	cc, err := specgrpc.NewClient(l.Addr().String(), specgrpc.WithMode(control.ModeOn),
@@ -186,7 +187,8 @@ func sendPlainlyAtALimit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const streams = 8
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse,
+				error) {
 				return value(r.GetKey()), pause(ctx, 50*time.Millisecond)
 			}})
 		}, grpc.MaxConcurrentStreams(streams))

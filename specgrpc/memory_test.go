@@ -43,7 +43,8 @@ func TestTaskMemory(t *testing.T) {
 			if tt.streamed {
 				addr = streams
 			}
-			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn),
+			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+				specgrpc.WithMode(control.ModeOn),
 				specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
 			if err != nil {
 				t.Fatal(err)

@@ -55,7 +55,8 @@ func configuredCalls() []configured {
 		{name: "in time", says: `"timeout": "0.150s"`, takes: 100 * time.Millisecond},
 		{name: "too late", says: `"timeout": "0.150s"`, takes: 300 * time.Millisecond, code: codes.DeadlineExceeded},
 		{name: "a write in time", says: `"timeout": "0.150s"`, takes: 100 * time.Millisecond, write: true},
-		{name: "a write too late", says: `"timeout": "0.150s"`, takes: 300 * time.Millisecond, write: true, code: codes.DeadlineExceeded},
+		{name: "a write too late", says: `"timeout": "0.150s"`, takes: 300 * time.Millisecond, write: true,
+			code: codes.DeadlineExceeded},
 		{name: "a large response", says: `"maxResponseMessageBytes": 1000`, bytes: 1001, code: codes.ResourceExhausted},
 		{name: "a response that just fits", says: `"maxResponseMessageBytes": 1000`, bytes: 995},
 		{name: "a larger response than usual", says: `"maxResponseMessageBytes": 9000000`, bytes: 6 << 20},
@@ -132,10 +133,13 @@ func TestServiceConfig(t *testing.T) {
 					cc := w.dial(addr, serviceConfig(name, k.says), specgrpc.WithMode(control.ModeOn),
 						specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 					start = time.Now()
-					got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) { return k.call(ctx, kvpb.NewTestKVClient(cc)) })
+					got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+						return k.call(ctx, kvpb.NewTestKVClient(cc))
+					})
 					took := time.Since(start)
 					if got != want || status.Code(err) != k.code {
-						w.Errorf("got %d bytes, %v after %v; plainly %d bytes, %v after %v", len(got), err, took, len(want), wantErr, plainly)
+						w.Errorf("got %d bytes, %v after %v; plainly %d bytes, %v after %v", len(got), err, took, len(want), wantErr,
+							plainly)
 					}
 					if k.code == codes.DeadlineExceeded && took > plainly+25*time.Millisecond {
 						w.Errorf("it took %v, plainly %v", took, plainly)
@@ -157,7 +161,9 @@ func TestServiceConfigKeepsGain(t *testing.T) {
 			w.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) { return k.call(ctx, c) }); err != nil {
+		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			return k.call(ctx, c)
+		}); err != nil {
 			w.Error(err)
 		}
 		if took := time.Since(start); took > 85*time.Millisecond {
@@ -187,7 +193,8 @@ func TestNoTimeoutOfTheServiceAtTheServer(t *testing.T) {
 			return &kvpb.PutResponse{}, nil
 		}
 		_, _, addr := w.kv("a", s, specgrpc.Stages(putMethod))
-		cc := w.dial(addr, serviceConfig(`{"service": "foresay.testkv.v1.TestKV"}`, `"timeout": "0.5s"`), specgrpc.WithMode(control.ModeOn),
+		cc := w.dial(addr, serviceConfig(`{"service": "foresay.testkv.v1.TestKV"}`, `"timeout": "0.5s"`),
+			specgrpc.WithMode(control.ModeOn),
 			specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 			return configured{write: true}.call(ctx, kvpb.NewTestKVClient(cc))
@@ -219,7 +226,8 @@ func TestWaitForReady(t *testing.T) {
 		inWorld(t, func(w *world) {
 			_, addr := configured{}.server(w)
 			first := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithMode(control.ModeOn)))
-			dead := kvpb.NewTestKVClient(w.dial("nobody:1", specgrpc.WithMode(control.ModeOn), grpc.WithDefaultServiceConfig(fmt.Sprintf(service, k.service, k.method))))
+			dead := kvpb.NewTestKVClient(w.dial("nobody:1", specgrpc.WithMode(control.ModeOn),
+				grpc.WithDefaultServiceConfig(fmt.Sprintf(service, k.service, k.method))))
 			_, _ = dead.Get(w.Context(), &kvpb.GetRequest{}, grpc.WaitForReady(false)) // the connection knows by now
 			ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
 			defer cancel()
@@ -244,7 +252,9 @@ func (configResolver) Scheme() string                        { return "config" }
 func (configResolver) ResolveNow(resolver.ResolveNowOptions) {}
 func (configResolver) Close()                                {}
 
-func (r configResolver) Build(_ resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+func (r configResolver) Build(
+	_ resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions,
+) (resolver.Resolver, error) {
 	return r, cc.UpdateState(resolver.State{
 		Addresses: []resolver.Address{{Addr: r.addr, ServerName: "a"}}, ServiceConfig: cc.ParseServiceConfig(r.config),
 	})
@@ -259,7 +269,8 @@ func TestServiceConfigOfTheResolver(t *testing.T) {
 			k := configured{takes: 300 * time.Millisecond, code: codes.DeadlineExceeded}
 			_, gate := configured{}.server(w)
 			_, addr := k.server(w)
-			opts := append(w.dialOptions("client"), grpc.WithResolvers(configResolver{addr, config}), specgrpc.WithMode(control.ModeOn))
+			opts := append(w.dialOptions("client"), grpc.WithResolvers(configResolver{addr, config}),
+				specgrpc.WithMode(control.ModeOn))
 			if disabled {
 				opts, k.code = append(opts, grpc.WithDisableServiceConfig()), codes.OK
 			}
@@ -307,7 +318,9 @@ func TestAttempts(t *testing.T) {
 			})
 			wantCode(w, err, codes.Unavailable)
 			time.Sleep(time.Second)
-			if puts, effects := len(notesWith(s, "put")), len(slices.DeleteFunc(s.notes(), func(n string) bool { return n != "effect" })); puts != attempts+1 || effects != attempts {
+			if puts, effects := len(notesWith(s, "put")), len(slices.DeleteFunc(s.notes(), func(n string) bool {
+				return n != "effect"
+			})); puts != attempts+1 || effects != attempts {
 				w.Errorf("of %d attempts that gRPC makes the server saw %d, and the effects of %d", attempts, puts, effects)
 			}
 		})

@@ -75,7 +75,8 @@ func TestWhatModesSend(t *testing.T) {
 					w.Errorf("the server saw %q, want %q", seen, tt.seen)
 				}
 				s := cc.Site(getMethod).Stats()
-				if s.Right != tt.right || s.Shadows != tt.shadows || s.Wasted != tt.inVain || s.WouldBeRight+s.WouldBeWrong != tt.compared {
+				if s.Right != tt.right || s.Shadows != tt.shadows || s.Wasted != tt.inVain || s.WouldBeRight+
+					s.WouldBeWrong != tt.compared {
 					w.Errorf("%+v", s)
 				}
 				if len(ctl.Sites()) != 2 {
@@ -113,7 +114,8 @@ func TestObserveInterceptor(t *testing.T) {
 			w.Fatal(err)
 		}
 		st := ctl.Status().Sites
-		if len(st) != 1 || st[0].Name != getMethod || st[0].Effect != "none" || st[0].Stats.Plain != 5 || st[0].Stats.WouldBeRight != 2 || st[0].Stats.WouldBeWrong != 0 {
+		if len(st) != 1 || st[0].Name != getMethod || st[0].Effect != "none" || st[0].Stats.Plain != 5 ||
+			st[0].Stats.WouldBeRight != 2 || st[0].Stats.WouldBeWrong != 0 {
 			w.Errorf("%+v", st)
 		}
 		if _, err := specgrpc.ObserveInterceptor(specgrpc.WithLease(0)); err == nil {

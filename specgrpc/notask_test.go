@@ -64,7 +64,8 @@ func TestNoTask(t *testing.T) {
 			var header, trailer metadata.MD
 			var from peer.Peer
 			finished := 0
-			v, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"}, grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from), grpc.OnFinish(func(error) { finished++ }))
+			v, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"}, grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from),
+				grpc.OnFinish(func(error) { finished++ }))
 			return fmt.Sprint(v.GetValue(), err, header.Get("h"), trailer.Get("t"), from.Addr != nil, finished)
 		},
 		"credentials": func(ctx context.Context, c kvpb.TestKVClient) string {
@@ -113,7 +114,8 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 	r, _, addr := w.kv("a", impl)
 	seen := ""
 	var mu sync.Mutex
-	within := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	within := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		mu.Lock()
 		seen += fmt.Sprint(" ", method, driver.InTask(ctx))
 		mu.Unlock()
@@ -174,7 +176,8 @@ func TestRestingStreams(t *testing.T) {
 			return value(r.GetKey()), pause(ctx, 5*time.Millisecond)
 		}
 		streams := 0
-		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+			handler grpc.StreamHandler) error {
 			streams++
 			return handler(srv, ss)
 		}))

@@ -13,7 +13,9 @@ import (
 // ask opens the stream and sends the request. grpc needs a deep stack for that,
 // twice what it needs to wait for the answer: a call that may stay half-open for
 // long leaves it to a goroutine that ends.
-func (x *exchange) ask(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte) (stop func() bool, err error) {
+func (x *exchange) ask(
+	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte,
+) (stop func() bool, err error) {
 	returned := false
 	defer func() {
 		if !returned { // user code in grpc panicked: there may be no stream to drain
@@ -49,7 +51,9 @@ var errNotAsked = errors.New("specgrpc: opening its stream ended the goroutine")
 
 // openAndSend returns an error if the request did not leave. Until the returned
 // function is called the end of ctx ends the stream.
-func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte) (stop func() bool, err error) {
+func (x *exchange) openAndSend(
+	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte,
+) (stop func() bool, err error) {
 	stop, err = x.open(ctx, cc, opts)
 	if err != nil {
 		return stop, err
@@ -74,7 +78,9 @@ var askingDesc = grpc.StreamDesc{ServerStreams: true} //tidy:ok nobody changes i
 
 // open opens the stream. Until the returned function is called the end of ctx
 // ends the stream.
-func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
+func (x *exchange) open(
+	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption,
+) (stop func() bool, err error) {
 	s := x.s
 	x.ctx = ctx
 	if x.speculative {

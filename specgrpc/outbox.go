@@ -30,7 +30,9 @@ type letter struct {
 
 // post sends a frame after all those before: at once if that cannot wait, and
 // else later, which the channel then tells of. Under mu.
-func (o *outbox) post(stream grpc.ServerStream, frame *specv1.ServerFrame, sizeBytes int) (later <-chan error, err error) {
+func (o *outbox) post(
+	stream grpc.ServerStream, frame *specv1.ServerFrame, sizeBytes int,
+) (later <-chan error, err error) {
 	o.bytes += sizeBytes + frameOverheadBytes
 	if o.bytes <= quietBytes {
 		return nil, stream.SendMsg(frame)

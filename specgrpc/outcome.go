@@ -119,7 +119,10 @@ func (x *exchange) lost(err error) error {
 	code := status.Code(err)
 	switch code {
 	case codes.OK, codes.Unknown, codes.Internal, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
-		return status.Errorf(codes.Unavailable, "specgrpc: %s to %s, call %v: outcome unknown: the stream ended after Confirm: %v", s.method.name, s.conn.name(), s.id, err)
+		return status.Errorf(codes.Unavailable,
+			"specgrpc: %s to %s, call %v: outcome unknown: the stream ended after Confirm: %v", s.method.name, s.conn.name(),
+			s.id, err)
 	}
-	return status.Errorf(code, "specgrpc: %s to %s, call %v: %s", s.method.name, s.conn.name(), s.id, status.Convert(err).Message())
+	return status.Errorf(code, "specgrpc: %s to %s, call %v: %s", s.method.name, s.conn.name(), s.id,
+		status.Convert(err).Message())
 }

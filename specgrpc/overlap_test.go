@@ -56,9 +56,11 @@ func overlaps() []overlapping {
 			return err
 		}
 	}
-	out := []overlapping{{"reads and writes", false, func(ctx context.Context, c kvpb.TestKVClient, _ *kvpb.GetResponse) error {
+	out := []overlapping{{"reads and writes", false, func(ctx context.Context, c kvpb.TestKVClient,
+		_ *kvpb.GetResponse) error {
 		return beside(get(ctx, c, "a"), add(ctx, c, "b"), get(ctx, c, "c"), add(ctx, c, "d"))
-	}}, {"one after a guess, others beside it", true, func(ctx context.Context, c kvpb.TestKVClient, guess *kvpb.GetResponse) error {
+	}}, {"one after a guess, others beside it", true, func(ctx context.Context, c kvpb.TestKVClient,
+		guess *kvpb.GetResponse) error {
 		return beside(func() error {
 			v, err := guessed(ctx, c, "a", guess)
 			if err != nil {
@@ -66,7 +68,8 @@ func overlaps() []overlapping {
 			}
 			return get(ctx, c, "next "+v.GetValue())()
 		}, get(ctx, c, "b"), get(ctx, c, "c"))
-	}}, {"a value goes from one to the other", false, func(ctx context.Context, c kvpb.TestKVClient, _ *kvpb.GetResponse) error {
+	}}, {"a value goes from one to the other", false, func(ctx context.Context, c kvpb.TestKVClient,
+		_ *kvpb.GetResponse) error {
 		values := make(chan string, 1)
 		return beside(func() error {
 			v, err := c.Get(ctx, &kvpb.GetRequest{Key: "a"})
@@ -80,7 +83,8 @@ func overlaps() []overlapping {
 		return add(ctx, c, "d")()
 	}}}
 	for n := range 8 {
-		out = append(out, overlapping{fmt.Sprint(n+1, " reads"), false, func(ctx context.Context, c kvpb.TestKVClient, _ *kvpb.GetResponse) error {
+		out = append(out, overlapping{fmt.Sprint(n+1, " reads"), false, func(ctx context.Context, c kvpb.TestKVClient,
+			_ *kvpb.GetResponse) error {
 			var fs []func() error
 			for i := range n + 1 {
 				fs = append(fs, get(ctx, c, fmt.Sprint(i)))
@@ -161,7 +165,8 @@ func (w *world) overlap(p overlapping, plainServer bool, g string, site control.
 // behind which others wait, and a guess that is taken before the other one of two goroutines makes
 // its call: that cannot be told from code in sequence. So of two the other one comes first.
 func TestAnyNumberOfGoroutines(t *testing.T) {
-	sites := map[string]control.SiteConfig{"undeclared": {}, "reads": {Effect: control.EffectNone}, "ordered reads": {Effect: control.EffectNone, Ordered: true}}
+	sites := map[string]control.SiteConfig{"undeclared": {}, "reads": {Effect: control.EffectNone},
+		"ordered reads": {Effect: control.EffectNone, Ordered: true}}
 	for _, declared := range slices.Sorted(maps.Keys(sites)) {
 		for _, plainServer := range []bool{true, false} {
 			for _, g := range []string{"", "right", "wrong"} {
@@ -214,7 +219,9 @@ func TestGroupsOfGoroutines(t *testing.T) {
 			_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
 			c := kvpb.NewTestKVClient(w.dial(addr))
 			time.Sleep(time.Second)
-			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, groups(ctx, c) }); err != nil {
+			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				return 0, groups(ctx, c)
+			}); err != nil {
 				w.Error(err)
 			}
 			written := map[string]int{}

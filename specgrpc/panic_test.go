@@ -69,7 +69,8 @@ func TestPanicSeenByARecoveringInterceptor(t *testing.T) {
 	type bug struct{ error }
 	inWorld(t, func(w *world) {
 		impl := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) { panic(bug{}) }}
-		recovering := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+		recovering := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any,
+			err error) {
 			defer func() {
 				impl.note("recovered %T", recover())
 				err = status.Error(codes.Internal, "recovered")
@@ -82,7 +83,8 @@ func TestPanicSeenByARecoveringInterceptor(t *testing.T) {
 			cc := w.raw(addr)
 			_, err := kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
 			wantCode(w, err, codes.Internal)
-			for _, caller := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_SPECULATIVE, specv1.CallerState_CALLER_STATE_CONFIRMED} {
+			for _, caller := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_SPECULATIVE,
+				specv1.CallerState_CALLER_STATE_CONFIRMED} {
 				c := w.openRaw(cc, getMethod)
 				r := c.request(&kvpb.GetRequest{})
 				if r.Caller = caller; caller == specv1.CallerState_CALLER_STATE_CONFIRMED {
@@ -110,7 +112,8 @@ func TestPanicOfAConfirmedCall(t *testing.T) {
 			_ = foresay.Barrier(ctx)
 			panic("bug")
 		}
-		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(recovery), specgrpc.Stages(putMethod), specgrpc.AllReplayable())
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(recovery), specgrpc.Stages(putMethod),
+			specgrpc.AllReplayable())
 		_, plain := w.serve("b", func(s *grpc.Server) {
 			kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.AllReplayable()), impl)
 		}, grpc.UnaryInterceptor(recovery))
@@ -152,7 +155,9 @@ func TestPanicsOfASite(t *testing.T) {
 		site control.SiteConfig
 		want []string // in the error, if there is one
 	}{
-		"Key":         {control.SiteConfig{Key: func(any) []byte { panic("no key") }}, []string{getMethod, "SiteConfig.Key", "no key"}},
+		"Key": {control.SiteConfig{Key: func(any) []byte {
+			panic("no key")
+		}}, []string{getMethod, "SiteConfig.Key", "no key"}},
 		"Equal":       {control.SiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
 		"ConflictKey": {control.SiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
 		"Predictor":   {control.SiteConfig{Predictors: []control.Predictor{panicking{}}}, nil},

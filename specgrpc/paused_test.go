@@ -27,7 +27,9 @@ type pausing struct {
 	registrars []*specgrpc.ServiceRegistrar
 }
 
-func newPausing(w *world, lease time.Duration, put func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error)) *pausing {
+func newPausing(
+	w *world, lease time.Duration, put func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error),
+) *pausing {
 	p := &pausing{world: w, impl: staging()}
 	if put != nil {
 		p.impl.put = put

@@ -71,7 +71,11 @@ func TestUnawarePeerAfterConfirm(t *testing.T) {
 func TestRefusedAfterConfirm(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
-		cc := w.dial(w.serveScript("a", impl, func(s *scripted) error { s.word(); s.refuse(1); return nil }), specgrpc.WithSites(staged))
+		cc := w.dial(w.serveScript("a", impl, func(s *scripted) error {
+			s.word()
+			s.refuse(1)
+			return nil
+		}), specgrpc.WithSites(staged))
 		got, err := getThenPut(w, cc)
 		if err != nil || got.GetVersion() != 1 {
 			w.Errorf("got %v, %v", got, err)
@@ -168,7 +172,8 @@ func TestSilentServersAreSeldomAsked(t *testing.T) {
 			}
 			return value(r.GetKey()), nil
 		}
-		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		r, _, addr := w.kv("a", impl, grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+			handler grpc.StreamHandler) error {
 			asked++
 			return handler(srv, ss)
 		}))
@@ -176,7 +181,8 @@ func TestSilentServersAreSeldomAsked(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		cc := w.dial(addr, specgrpc.WithControl(all), specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithControl(all),
+			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int) (of int) {
 			before := asked
@@ -252,7 +258,8 @@ func TestClosedPort(t *testing.T) {
 			return "", err
 		})
 		wantCode(w, err, codes.Unavailable)
-		if got := nobody.GetState(); got != connectivity.TransientFailure && got != connectivity.Connecting && got != connectivity.Idle {
+		if got := nobody.GetState(); got != connectivity.TransientFailure && got != connectivity.Connecting &&
+			got != connectivity.Idle {
 			w.Errorf("state %v", got)
 		}
 	})

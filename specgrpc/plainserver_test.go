@@ -46,7 +46,8 @@ func TestRefusedIsNotInVain(t *testing.T) {
 func TestPlainServerIsAskedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
-		c := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})))
+		c := kvpb.NewTestKVClient(w.dial(addr,
+			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})))
 		get := func(ctx context.Context) (int, error) {
 			_, err := c.Get(ctx, &kvpb.GetRequest{Key: "a"})
 			return 0, err

@@ -117,7 +117,9 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 
 // divert is the outermost stream interceptor of a Server: it takes speculative
 // calls, which are no streams to the interceptors that follow.
-func (r *ServiceRegistrar) divert(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (r *ServiceRegistrar) divert(
+	srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
 	if own, ok := r.streams[info.FullMethod]; ok {
 		handler = own
 	}
@@ -140,7 +142,8 @@ func (r *ServiceRegistrar) unaryDesc(m *serverMethod) grpc.MethodDesc {
 	if m.replayable {
 		handler = r.replayableHandler(m)
 	}
-	return grpc.MethodDesc{MethodName: m.desc.MethodName, Handler: func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	return grpc.MethodDesc{MethodName: m.desc.MethodName, Handler: func(srv any, ctx context.Context, dec func(any) error,
+		interceptor grpc.UnaryServerInterceptor) (any, error) {
 		if err := r.learn(ctx, interceptor); err != nil {
 			return nil, err
 		}
@@ -150,13 +153,15 @@ func (r *ServiceRegistrar) unaryDesc(m *serverMethod) grpc.MethodDesc {
 	}}
 }
 
-type methodHandler = func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error)
+type methodHandler = func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (
+	any, error)
 
 // replayableHandler runs a method's handler as a task, inside the server's
 // interceptors.
 func (r *ServiceRegistrar) replayableHandler(m *serverMethod) methodHandler {
 	return func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-		return m.desc.Handler(srv, ctx, dec, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		return m.desc.Handler(srv, ctx, dec, func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+			handler grpc.UnaryHandler) (any, error) {
 			task := func(ctx context.Context, req any) (any, error) { return r.runTask(ctx, m, req, handler) }
 			if interceptor == nil {
 				return task(ctx, req)

@@ -99,7 +99,8 @@ func TestSiteFileShares(t *testing.T) {
 func TestPredictorsOfAFile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		file := filepath.Join(w.TempDir(), "sites.json")
-		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "mode": "on", "predictors": [{"kind": "last", "key_fields": ["key"]}]}]}`), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+
+			`", "mode": "on", "predictors": [{"kind": "last", "key_fields": ["key"]}]}]}`), 0o600); err != nil {
 			w.Fatal(err)
 		}
 		_, _, addr := w.kv("a", &kvServer{})

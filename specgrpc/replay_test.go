@@ -61,7 +61,8 @@ func TestReplayableHandlers(t *testing.T) {
 					got, err := c.Get(w.Context(), &kvpb.GetRequest{Key: key}, grpc.Header(&header), grpc.Trailer(&trailer))
 					took := time.Since(start)
 					switch {
-					case key == "fails" && (status.Code(err) != codes.NotFound || status.Convert(err).Message() != "value of value of slow"):
+					case key == "fails" && (status.Code(err) != codes.NotFound ||
+						status.Convert(err).Message() != "value of value of slow"):
 						w.Errorf("got %v, want NotFound", err)
 					case key == "k" && (err != nil || got.GetValue() != "k!value of value of slow"):
 						w.Errorf("got %v, %v", got, err)

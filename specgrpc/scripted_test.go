@@ -150,7 +150,8 @@ func TestServersThatGiveNoResult(t *testing.T) {
 			return nil
 		},
 		"reference to garbage": func(s *scripted) error {
-			_ = s.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: []byte{0xff}}}})
+			_ = s.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{
+				Prediction: &specv1.Prediction{Payload: []byte{0xff}}}})
 			s.sendFinal(&specv1.Final{Result: &specv1.Final_Prediction{Prediction: 0}})
 			s.word()
 			return nil
@@ -197,7 +198,8 @@ func TestServersThatGiveNoResult(t *testing.T) {
 			return nil
 		},
 		"oversized frame": func(s *scripted) error {
-			_ = s.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: make([]byte, 5<<20)}}})
+			_ = s.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{
+				Prediction: &specv1.Prediction{Payload: make([]byte, 5<<20)}}})
 			s.word()
 			return nil
 		},
@@ -232,8 +234,14 @@ func TestLossAfterConfirmIsUnknown(t *testing.T) {
 		play script
 		want codes.Code
 	}{
-		"unavailable":         {func(s *scripted) error { s.word(); return status.Error(codes.Unavailable, "gone") }, codes.Unavailable},
-		"internal":            {func(s *scripted) error { s.word(); return status.Error(codes.Internal, "proxy") }, codes.Unavailable},
+		"unavailable": {func(s *scripted) error {
+			s.word()
+			return status.Error(codes.Unavailable, "gone")
+		}, codes.Unavailable},
+		"internal": {func(s *scripted) error {
+			s.word()
+			return status.Error(codes.Internal, "proxy")
+		}, codes.Unavailable},
 		"OK without a result": {func(s *scripted) error { s.word(); return nil }, codes.Unavailable},
 		"tentative, then lost": {func(s *scripted) error {
 			s.final(&kvpb.PutResponse{Version: 99}, true)

@@ -76,7 +76,8 @@ func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 	}
 	if err == nil {
 		if m, ok := response.(proto.Message); !ok {
-			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name, response)
+			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name,
+				response)
 		} else if f.payload.Payload, err = marshal(m); err != nil {
 			err = status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 		}

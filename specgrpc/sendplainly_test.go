@@ -214,11 +214,13 @@ func TestSendPlainlyFails(t *testing.T) {
 func TestSendPlainlyIsForReads(t *testing.T) {
 	for method, want := range map[string]string{getMethod: "", putMethod: "without side effects"} {
 		file := filepath.Join(t.TempDir(), "sites.json")
-		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+method+`", "send_plainly": true}]}`), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+method+`", "send_plainly": true}]}`),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		for name, opt := range map[string]grpc.DialOption{
-			"code": specgrpc.WithSites(control.SiteConfig{Name: method, SendPlainly: true}), "file": specgrpc.WithSiteFile(file, nil),
+			"code": specgrpc.WithSites(control.SiteConfig{Name: method, SendPlainly: true}),
+			"file": specgrpc.WithSiteFile(file, nil),
 		} {
 			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()), opt)
 			if err == nil {
@@ -245,7 +247,8 @@ func sentAheadGivesWay(t *testing.T, reads int) {
 		var slowReads atomic.Int32
 		_, _, front := w.kv("a", &kvServer{get: slow("slow", time.Second)})
 		_, plain := w.serve("b", func(s *grpc.Server) {
-			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse,
+				error) {
 				if strings.HasPrefix(r.GetKey(), "slow") && slowReads.Add(1) > 0 {
 					if err := pause(ctx, 2*time.Second); err != nil {
 						return nil, err

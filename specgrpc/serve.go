@@ -46,7 +46,8 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 		return c.serveConfirmed(srv)
 	}
 	if !m.obeys.Load() {
-		return c.refuse(r.unknown("its handler has not called an interceptor so far, so that nothing would hold its effects back"))
+		return c.refuse(r.unknown("its handler has not called an interceptor so far, so that nothing would hold its " +
+			"effects back"))
 	}
 	// From admit on GracefulStop may abort the call.
 	c.arm(r.leaseOf(req))
@@ -81,11 +82,14 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 	const limit = specv1.Refused_REASON_LIMIT
 	switch {
 	case !c.method.admitted:
-		return refuse(&stats.RefusedEffects, specv1.Refused_REASON_EFFECTS, "%s is declared neither free of side effects nor as staging them", c.method.name)
+		return refuse(&stats.RefusedEffects, specv1.Refused_REASON_EFFECTS,
+			"%s is declared neither free of side effects nor as staging them", c.method.name)
 	case int64(req.GetDepth()) > int64(r.cfg.maxDepth):
-		return refuse(&stats.RefusedLimit, limit, "its caller stands on %d assumptions, at most %d", req.GetDepth(), r.cfg.maxDepth)
+		return refuse(&stats.RefusedLimit, limit, "its caller stands on %d assumptions, at most %d", req.GetDepth(),
+			r.cfg.maxDepth)
 	case len(req.GetPayload()) > r.cfg.maxPayload:
-		return refuse(&stats.RefusedLimit, limit, "its request has %d bytes, at most %d", len(req.GetPayload()), r.cfg.maxPayload)
+		return refuse(&stats.RefusedLimit, limit, "its request has %d bytes, at most %d", len(req.GetPayload()),
+			r.cfg.maxPayload)
 	case r.stopping:
 		return refuse(&stats.RefusedStopping, specv1.Refused_REASON_STOPPING, "the server is stopping")
 	}

@@ -74,13 +74,18 @@ func TestRefusals(t *testing.T) {
 		want   specv1.Refused_Reason
 		stats  specgrpc.ServerStats
 	}{
-		"side effects": {method: putMethod, want: specv1.Refused_REASON_EFFECTS, stats: specgrpc.ServerStats{RefusedEffects: 1}},
+		"side effects": {method: putMethod, want: specv1.Refused_REASON_EFFECTS,
+			stats: specgrpc.ServerStats{RefusedEffects: 1}},
 		"depth": {method: getMethod, change: func(r *specv1.Request) { r.Depth = 33 },
 			want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
 		"configured depth": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxDepth(2)},
-			change: func(r *specv1.Request) { r.Depth = 3 }, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
+			change: func(r *specv1.Request) {
+				r.Depth = 3
+			}, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
 		"size": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxPayload(8)},
-			change: func(r *specv1.Request) { r.Payload = make([]byte, 9) }, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
+			change: func(r *specv1.Request) {
+				r.Payload = make([]byte, 9)
+			}, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
 		"half-open calls": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(0)},
 			want: specv1.Refused_REASON_FULL, stats: specgrpc.ServerStats{RefusedFull: 1}},
 	}
@@ -152,7 +157,8 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 		}
 		wantNotes(w, impl)
 
-		cc = w.raw(addr, grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		cc = w.raw(addr, grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
+			method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			return streamer(metadata.AppendToOutgoingContext(ctx, "principal", "ada"), desc, cc, method, opts...)
 		}))
 		c = w.openRaw(cc, getMethod)
@@ -165,7 +171,8 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 }
 
 func TestRegistrarRejectsUnknownMethods(t *testing.T) {
-	for name, method := range map[string]string{"typo": "/foresay.testkv.v1.TestKV/Gut", "form": "Get", "stream": getMethod + ".spec"} {
+	for name, method := range map[string]string{"typo": "/foresay.testkv.v1.TestKV/Gut", "form": "Get",
+		"stream": getMethod + ".spec"} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if p := recover(); p == nil || !strings.Contains(p.(string), method) {
@@ -192,7 +199,8 @@ func TestReauthorization(t *testing.T) {
 		auth := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			return handler(context.WithValue(ctx, principalKey{}, "ada"), req)
 		}
-		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(auth), specgrpc.Stages(putMethod), specgrpc.WithReauthorize(reauthorize))
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(auth), specgrpc.Stages(putMethod),
+			specgrpc.WithReauthorize(reauthorize))
 		cc := w.raw(addr)
 
 		c := w.openRaw(cc, putMethod)
@@ -254,7 +262,8 @@ func TestServerPredictions(t *testing.T) {
 			return &kvpb.GetResponse{Value: "two"}, nil
 		}
 		_, _, addr := w.kv("a", impl)
-		for _, state := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_CONFIRMED, specv1.CallerState_CALLER_STATE_SPECULATIVE} {
+		for _, state := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_CONFIRMED,
+			specv1.CallerState_CALLER_STATE_SPECULATIVE} {
 			c := w.openRaw(w.raw(addr, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30))), getMethod)
 			r := c.request(&kvpb.GetRequest{Key: "k"})
 			r.Caller = state

@@ -43,7 +43,8 @@ func NewServer(opts ...grpc.ServerOption) *Server {
 		}
 	}
 	s := new(Server)
-	own := []grpc.ServerOption{grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	own := []grpc.ServerOption{grpc.StreamInterceptor(func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo,
+		handler grpc.StreamHandler) error {
 		return s.registrar.divert(srv, ss, info, handler)
 	})}
 	refuseHidden(own[0], plain)
@@ -78,7 +79,8 @@ func refuseHidden(streams grpc.ServerOption, plain []grpc.ServerOption) {
 	} {
 		switch refused := tried(try.own); {
 		case strings.Contains(refused, "already set"):
-			panic(fmt.Sprintf("specgrpc: NewServer: %s would see speculative calls under the names of their streams, %s: use %s (%s)",
+			panic(fmt.Sprintf("specgrpc: NewServer: %s would see speculative calls under the names of their streams, %s: use "+
+				"%s (%s)",
 				try.its, "/pkg.Service/Method"+specSuffix, try.instead, refused))
 		case refused != "":
 			panic(refused)

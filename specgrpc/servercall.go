@@ -58,7 +58,9 @@ type serverCall struct {
 	final          bool      // posted: no Prediction may follow
 }
 
-func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, req *specv1.Request, id attemptID) *serverCall {
+func newServerCall(
+	r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, req *specv1.Request, id attemptID,
+) *serverCall {
 	c := &serverCall{
 		registrar: r, method: m, id: id, stream: ss, ctx: ss.Context(),
 		speculative: req.GetCaller() == specv1.CallerState_CALLER_STATE_SPECULATIVE,
@@ -175,7 +177,8 @@ func (c *serverCall) reauthorize(ctx context.Context, req any) (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.registrar.cfg.logger.Error("specgrpc: reauthorisation panicked", "method", c.method.name, "panic", p, "stack", string(debug.Stack()))
+			c.registrar.cfg.logger.Error("specgrpc: reauthorisation panicked", "method", c.method.name, "panic", p, "stack",
+				string(debug.Stack()))
 			err = status.Errorf(codes.Internal, "specgrpc: %s: reauthorisation failed", c.method.name)
 		}
 	}()

@@ -56,7 +56,8 @@ type serverConfig struct {
 func newServerConfig() serverConfig {
 	return serverConfig{
 		staged: make(map[string]bool), pure: make(map[string]bool), replayable: make(map[string]bool),
-		maxHalfOpen: defaultHalfOpen, maxPerCaller: math.MaxInt, seed: maphash.MakeSeed(), maxDepth: 32, maxPayload: 4 << 20, lease: 15 * time.Second,
+		maxHalfOpen: defaultHalfOpen, maxPerCaller: math.MaxInt, seed: maphash.MakeSeed(), maxDepth: 32, maxPayload: 4 << 20,
+		lease:  15 * time.Second,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -167,18 +167,23 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]contr
 // siteFields are the fields of a site.
 func siteFields() []string {
 	return []string{
-		"method", "mode", "share", "effect", "predictors", "equal_ignoring", "conflict_fields", "key_fields", "ignore_metadata", "ordered",
+		"method", "mode", "share", "effect", "predictors", "equal_ignoring", "conflict_fields", "key_fields",
+		"ignore_metadata", "ordered",
 		"server_predictions", "limits",
 	}
 }
 
-func parseField(method, name string, value json.RawMessage, predictors map[string]control.Predictor) (func(*control.SiteConfig), error) {
+func parseField(
+	method, name string, value json.RawMessage, predictors map[string]control.Predictor,
+) (func(*control.SiteConfig), error) {
 	switch name {
 	case "mode":
-		return parseName(value, []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary, control.ModeOn},
+		return parseName(value, []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary,
+			control.ModeOn},
 			func(c *control.SiteConfig, m control.Mode) { c.Mode = m })
 	case "effect":
-		return parseName(value, []control.Effect{control.EffectUnknown, control.EffectNone, control.EffectStaged, control.EffectImmediate},
+		return parseName(value, []control.Effect{control.EffectUnknown, control.EffectNone, control.EffectStaged,
+			control.EffectImmediate},
 			func(c *control.SiteConfig, e control.Effect) { c.Effect = e })
 	case "share":
 		return parseShare(value)
@@ -222,7 +227,9 @@ func parseShare(value json.RawMessage) (func(*control.SiteConfig), error) {
 	return func(c *control.SiteConfig) { c.Share = share }, nil
 }
 
-func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*control.SiteConfig, T)) (func(*control.SiteConfig), error) {
+func parseName[T fmt.Stringer](
+	value json.RawMessage, known []T, set func(*control.SiteConfig, T),
+) (func(*control.SiteConfig), error) {
 	var name string
 	if err := strictly(value, &name); err != nil {
 		return nil, err
@@ -278,7 +285,9 @@ func put[T any](to, from *T) {
 
 // parsePredictors takes names of predictors that the program gave, and
 // descriptions of those that package predict makes.
-func parsePredictors(method string, value json.RawMessage, known map[string]control.Predictor) (func(*control.SiteConfig), error) {
+func parsePredictors(
+	method string, value json.RawMessage, known map[string]control.Predictor,
+) (func(*control.SiteConfig), error) {
 	var items []json.RawMessage
 	if err := strictly(value, &items); err != nil {
 		return nil, err
@@ -294,7 +303,9 @@ func parsePredictors(method string, value json.RawMessage, known map[string]cont
 	return func(c *control.SiteConfig) { c.Predictors = chosen }, nil
 }
 
-func parsePredictor(method string, item json.RawMessage, known map[string]control.Predictor) (control.Predictor, error) {
+func parsePredictor(
+	method string, item json.RawMessage, known map[string]control.Predictor,
+) (control.Predictor, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(item), []byte("{")) {
 		var name string
 		if err := strictly(item, &name); err != nil {
@@ -305,9 +316,11 @@ func parsePredictor(method string, item json.RawMessage, known map[string]contro
 		case ok:
 			return p, nil
 		case len(known) == 0:
-			return nil, fmt.Errorf(`no predictor is called %q: the program gave none; describe one, such as {"kind": "last"}`, name)
+			return nil, fmt.Errorf(`no predictor is called %q: the program gave none; describe one, such as {"kind": "last"}`,
+				name)
 		}
-		return nil, fmt.Errorf(`no predictor is called %q; there are: %s; or describe one, such as {"kind": "last"}`, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		return nil, fmt.Errorf(`no predictor is called %q; there are: %s; or describe one, such as {"kind": "last"}`, name,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	cfg, err := predict.ParseConfig(item)
 	if err != nil {

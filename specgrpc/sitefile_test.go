@@ -39,7 +39,8 @@ func TestParseSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	get, put := sites[0], sites[1]
-	if get.Name != getMethod || get.Mode != control.ModeOff || get.Effect != control.EffectNone || len(get.Predictors) != 2 ||
+	if get.Name != getMethod || get.Mode != control.ModeOff || get.Effect != control.EffectNone ||
+		len(get.Predictors) != 2 ||
 		len(get.IgnoreMetadata) != 1 || !get.Ordered || !get.ServerPredictions {
 		t.Errorf("got %+v", get)
 	}
@@ -47,7 +48,8 @@ func TestParseSites(t *testing.T) {
 	if !get.Equal(a, b) || get.Equal(a, &kvpb.GetResponse{Value: "w", Version: 1}) || a.GetVersion() != 1 {
 		t.Error("Equal should ignore the version, and nothing else")
 	}
-	if k := get.Key(&kvpb.GetRequest{Key: "k"}); string(k) != string(get.Key(&kvpb.GetRequest{Key: "k"})) || string(k) == string(get.Key(&kvpb.GetRequest{Key: "l"})) {
+	if k := get.Key(&kvpb.GetRequest{Key: "k"}); string(k) != string(get.Key(&kvpb.GetRequest{Key: "k"})) ||
+		string(k) == string(get.Key(&kvpb.GetRequest{Key: "l"})) {
 		t.Error("Key should be the field")
 	}
 	conflict := func(key, value string) string { return put.ConflictKey(&kvpb.PutRequest{Key: key, Value: value}) }
@@ -64,12 +66,14 @@ func TestParseSites(t *testing.T) {
 
 func TestNestedFieldPaths(t *testing.T) {
 	const method = kvpb.TestKV_RelayRead_FullMethodName
-	sites, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+method+`", "key_fields": ["name", "operations"]}]}`), nil)
+	sites, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+method+
+		`", "key_fields": ["name", "operations"]}]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	relay := func(name, key string) *kvpb.RelayRequest {
-		return &kvpb.RelayRequest{Name: name, Operations: []*kvpb.Operation{{Operation: &kvpb.Operation_Get{Get: &kvpb.GetRequest{Key: key}}}}}
+		return &kvpb.RelayRequest{Name: name, Operations: []*kvpb.Operation{
+			{Operation: &kvpb.Operation_Get{Get: &kvpb.GetRequest{Key: key}}}}}
 	}
 	key := sites[0].Key
 	once, again := string(key(relay("n", "a"))), string(key(relay("n", "a")))
@@ -89,14 +93,18 @@ func TestParseSitesErrors(t *testing.T) {
 		`{"sites": [{"method": 7}]}`:     {"site 1", `"method"`},
 		`{"sites": [{"method": "` + getMethod + `.spec"}]}`:                             {".spec"},
 		`{"sites": [{"method": "` + getMethod + `"}, {"method": "` + getMethod + `"}]}`: {getMethod, "twice"},
-		site(`"mode": "maybe"`):                                       {getMethod, `"mode"`, `"maybe"`, "off, observe, shadow, canary, on"},
-		site(`"effect": "some"`):                                      {getMethod, `"effect"`, "immediate"},
-		site(`"effect": 1`):                                           {getMethod, `"effect"`},
-		site(`"ordered": "yes"`):                                      {getMethod, `"ordered"`},
-		site(`"ignore_metadata": [1]`):                                {getMethod, `"ignore_metadata"`},
-		site(`"metadata": ["tenant"]`):                                {getMethod, `"metadata": all outgoing metadata belong to a call now`, `"ignore_metadata"`},
-		site(`"predictors": ["crystal ball"]`):                        {getMethod, `"predictors"`, "crystal ball", "constant, other"},
-		site(`"equal_ignoring": ["versoin"]`):                         {getMethod, `"equal_ignoring"`, "GetResponse", "versoin"},
+		site(`"mode": "maybe"`): {getMethod, `"mode"`, `"maybe"`,
+			"off, observe, shadow, canary, on"},
+		site(`"effect": "some"`):       {getMethod, `"effect"`, "immediate"},
+		site(`"effect": 1`):            {getMethod, `"effect"`},
+		site(`"ordered": "yes"`):       {getMethod, `"ordered"`},
+		site(`"ignore_metadata": [1]`): {getMethod, `"ignore_metadata"`},
+		site(`"metadata": ["tenant"]`): {getMethod,
+			`"metadata": all outgoing metadata belong to a call now`, `"ignore_metadata"`},
+		site(`"predictors": ["crystal ball"]`): {getMethod, `"predictors"`, "crystal ball",
+			"constant, other"},
+		site(`"equal_ignoring": ["versoin"]`): {getMethod, `"equal_ignoring"`, "GetResponse",
+			"versoin"},
 		site(`"key_fields": ["key.x"]`):                               {getMethod, `"key_fields"`, "key.x"},
 		site(`"key_fields": []`):                                      {getMethod, `"key_fields"`, "no field"},
 		site(`"limits": {"dept": 1}`):                                 {getMethod, `"limits"`, "dept"},
@@ -121,11 +129,13 @@ func TestParseSitesErrors(t *testing.T) {
 // What a file says of limits leaves the others alone.
 func TestLimitsOfASite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sites.json")
-	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "limits": {"pending": 3, "depth": 2, "min_saving": "2ms"}}]}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+
+		`", "limits": {"pending": 3, "depth": 2, "min_saving": "2ms"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: control.SiteLimits{Depth: 7, Width: 1}}), specgrpc.WithSiteFile(file, nil))
+		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: control.SiteLimits{Depth: 7, Width: 1}}),
+		specgrpc.WithSiteFile(file, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +178,8 @@ func TestLimitedSites(t *testing.T) {
 				if err != nil {
 					w.Error(err)
 				}
-				if took, s := time.Since(start), cc.Site(getMethod).Stats(); took.Round(time.Millisecond) != tt.took || s.Predicted != tt.predicted {
+				if took, s := time.Since(start), cc.Site(getMethod).Stats(); took.Round(time.Millisecond) != tt.took ||
+					s.Predicted != tt.predicted {
 					w.Errorf("took %v, want %v; %+v, want %d predicted", took, tt.took, s, tt.predicted)
 				}
 				w.quiet(cc, r)
@@ -208,10 +219,11 @@ func TestNewClientOptions(t *testing.T) {
 		opt   grpc.DialOption
 		wants []string
 	}{
-		"file":           {specgrpc.WithSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
-		"no file":        {specgrpc.WithSiteFile(file+"x", nil), []string{file + "x"}},
-		"name":           {specgrpc.WithSites(control.SiteConfig{Name: "Get"}), []string{`"Get"`}},
-		"twice":          {specgrpc.WithSites(control.SiteConfig{Name: getMethod}, control.SiteConfig{Name: getMethod}), []string{getMethod, "twice"}},
+		"file":    {specgrpc.WithSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
+		"no file": {specgrpc.WithSiteFile(file+"x", nil), []string{file + "x"}},
+		"name":    {specgrpc.WithSites(control.SiteConfig{Name: "Get"}), []string{`"Get"`}},
+		"twice": {specgrpc.WithSites(control.SiteConfig{Name: getMethod}, control.SiteConfig{Name: getMethod}),
+			[]string{getMethod, "twice"}},
 		"site":           {specgrpc.WithSites(control.SiteConfig{Name: getMethod, Mode: 99}), []string{getMethod, "mode"}},
 		"lease":          {specgrpc.WithLease(0), []string{"lease"}},
 		"half-open":      {specgrpc.WithMaxHalfOpen(-1), []string{"half-open"}},
@@ -238,7 +250,8 @@ func TestMisspeltMethod(t *testing.T) {
 			t.Errorf("got %v, want it to say %s", err, want)
 		}
 	}
-	if _, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/elsewhere.v1.Any/Thing", "mode": "on"}]}`), nil); err != nil {
+	if _, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/elsewhere.v1.Any/Thing", "mode": "on"}]}`),
+		nil); err != nil {
 		t.Errorf("a service that is not linked in: %v", err)
 	}
 }

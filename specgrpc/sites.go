@@ -215,7 +215,9 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	if cfg.Mode == control.ModeDefault {
 		cfg.Mode = c.mode
 	}
-	m, err := newMethod(cfg, func(cfg control.SiteConfig) (*control.Site, error) { return c.control.NewSite(cfg, c.target) })
+	m, err := newMethod(cfg, func(cfg control.SiteConfig) (*control.Site, error) {
+		return c.control.NewSite(cfg, c.target)
+	})
 	if err == nil {
 		c.reloader.apply(m.site)
 	}

@@ -29,7 +29,8 @@ func TestSitesOfNoMethod(t *testing.T) {
 			for _, m := range tt.methods {
 				sites = append(sites, control.SiteConfig{Name: m})
 			}
-			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithSites(sites...))
+			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()),
+				specgrpc.WithSites(sites...))
 			if err == nil {
 				cc.Close()
 			}

@@ -19,7 +19,10 @@ import (
 func (w *world) waiting(from wan.Site, addr, token string, n int) (admitted int) {
 	w.Helper()
 	cc, err := grpc.NewClient("passthrough:///"+addr, append(w.dialOptions(from), grpc.WithStreamInterceptor(
-		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
+			opts ...grpc.CallOption) (
+			grpc.ClientStream, error,
+		) {
 			if token != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", token)
 			}
@@ -55,7 +58,8 @@ func TestSlotsAreShared(t *testing.T) {
 		"one host":               {nil, []greedy{{"client", "", 8}, {"b", "", 4}, {"c", "", 2}}},
 		"a host with many names": {nil, []greedy{{"client", "ada", 8}, {"client", "bob", 0}, {"b", "", 4}}},
 		"a name on many hosts":   {nil, []greedy{{"client", "ada", 8}, {"b", "ada", 0}, {"c", "bob", 4}}},
-		"a lower bound":          {[]grpc.ServerOption{specgrpc.WithMaxHalfOpenCallsPerCaller(3)}, []greedy{{"client", "", 3}, {"b", "", 3}, {"c", "", 3}}},
+		"a lower bound": {[]grpc.ServerOption{specgrpc.WithMaxHalfOpenCallsPerCaller(3)},
+			[]greedy{{"client", "", 3}, {"b", "", 3}, {"c", "", 3}}},
 		"a principal of one's own": {[]grpc.ServerOption{specgrpc.WithPrincipal(func(ctx context.Context) string {
 			return fmt.Sprint(len(metadata.ValueFromIncomingContext(ctx, "authorization")))
 		})}, []greedy{{"client", "ada", 8}, {"b", "bob", 0}}},

@@ -320,6 +320,7 @@ func (s *specStream) ends(stop context.CancelFunc) {
 func (s *specStream) debug(msg string, args ...any) {
 	l := s.conn.cfg.logger
 	if l.Enabled(context.Background(), slog.LevelDebug) {
-		l.Debug("specgrpc: "+msg, append(args, "method", s.method.name, "target", s.conn.cc.Target(), "call", s.id.String())...)
+		l.Debug("specgrpc: "+msg, append(args, "method", s.method.name, "target", s.conn.cc.Target(), "call",
+			s.id.String())...)
 	}
 }

@@ -18,7 +18,9 @@ import (
 // speculate makes a call over a speculative stream. It returns true with the
 // call's result, or false with the reason why there is none: the call may be
 // made plainly then.
-func (c *ClientConn) speculate(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption, speculative bool) (done bool, reason string, err error) {
+func (c *ClientConn) speculate(
+	ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption, speculative bool,
+) (done bool, reason string, err error) {
 	m := out.call.method
 	in, ok := req.(proto.Message)
 	res, ok2 := reply.(proto.Message)
@@ -127,7 +129,9 @@ func (h *halfOpen) enter(a *driver.Attempt, keeps bool) lack {
 	return lack{}
 }
 
-func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message) (done bool, reason string, err error) {
+func (x *exchange) run(
+	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message,
+) (done bool, reason string, err error) {
 	if !x.speculative {
 		again := &attempts{conn: x.s.conn}
 		defer again.end()

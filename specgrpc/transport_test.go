@@ -115,7 +115,8 @@ func TestProxyThatTurnsResetsIntoEndOfStream(t *testing.T) {
 				w.Error(err)
 			}
 			w.quiet(client, r)
-			if got := strings.Join(impl.notes(), ", "); !strings.Contains(got, want) || strings.Contains(got, "committed wrong") {
+			if got := strings.Join(impl.notes(), ", "); !strings.Contains(got, want) ||
+				strings.Contains(got, "committed wrong") {
 				w.Errorf("prediction %q: %s", prediction, got)
 			}
 		}
@@ -309,9 +310,10 @@ func TestMetadataAreTheCallers(t *testing.T) {
 		}
 		_, _, addr := w.kv("a", impl)
 		cc := w.dial(addr)
-		_, err := foresay.Do(metadata.AppendToOutgoingContext(w.Context(), "tenant", "t1"), func(ctx context.Context) (string, error) {
-			return chain(ctx, kvpb.NewTestKVClient(cc), "value of slow")
-		})
+		_, err := foresay.Do(metadata.AppendToOutgoingContext(w.Context(), "tenant", "t1"),
+			func(ctx context.Context) (string, error) {
+				return chain(ctx, kvpb.NewTestKVClient(cc), "value of slow")
+			})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -394,12 +396,14 @@ func TestGracefulStopInTheMiddleOfManyCalls(t *testing.T) {
 		for i := range 100 {
 			done.Go(func() {
 				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
-				stream, err := cc.NewStream(w.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, putMethod+".spec")
+				stream, err := cc.NewStream(w.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, putMethod+
+					".spec")
 				if err != nil {
 					return // the server is gone
 				}
 				c := &rawCall{w: w, stream: stream, id: []byte("0123456789abcdef")}
-				_ = stream.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: c.request(&kvpb.PutRequest{Key: "k"})}})
+				_ = stream.SendMsg(&specv1.ClientFrame{
+					Frame: &specv1.ClientFrame_Request{Request: c.request(&kvpb.PutRequest{Key: "k"})}})
 				for stream.RecvMsg(new(specv1.ServerFrame)) == nil {
 				}
 			})

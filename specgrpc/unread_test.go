@@ -26,7 +26,9 @@ func large(i int) *kvpb.GetResponse {
 // unreadCall calls a handler that sends more than a client takes that does not
 // read, predictions or predictions and a result, and returns when the handler
 // can go no further.
-func unreadCall(w *world, finishes bool, lease time.Duration) (*specgrpc.ServiceRegistrar, *grpc.Server, *rawCall, *kvServer) {
+func unreadCall(
+	w *world, finishes bool, lease time.Duration,
+) (*specgrpc.ServiceRegistrar, *grpc.Server, *rawCall, *kvServer) {
 	impl := &kvServer{}
 	impl.get = func(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 		defer func() { impl.note("%v", context.Cause(ctx)) }()
@@ -107,7 +109,8 @@ func TestReadingLate(t *testing.T) {
 		r, s, c, _ := unreadCall(w, false, 10*time.Second)
 		for i := range 10 {
 			var got kvpb.GetResponse
-			if err := proto.Unmarshal(c.next().GetPrediction().GetPayload(), &got); err != nil || got.GetVersion() != large(i).GetVersion() {
+			if err := proto.Unmarshal(c.next().GetPrediction().GetPayload(), &got); err != nil ||
+				got.GetVersion() != large(i).GetVersion() {
 				w.Fatalf("frame %d predicts version %d, %v; want %d", i, got.GetVersion(), err, large(i).GetVersion())
 			}
 		}

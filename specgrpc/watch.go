@@ -33,7 +33,8 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	if err := t.configure(&cfg); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		m := t.method(method)
 		ctx, w := t.watch(ctx, driver.Operation{Site: m.site}, m, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
@@ -45,7 +46,10 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 // ObserveStreamInterceptor notes where requests open streams on an ordinary grpc.ClientConn, and
 // changes nothing about them: speculation would wait there. Give it to
 // grpc.WithChainStreamInterceptor.
-func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func ObserveStreamInterceptor(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	if !driver.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
 		_ = driver.BarrierBefore(ctx, control.WaitStream, method) // outside of tasks it does not fail
 	}
@@ -54,7 +58,9 @@ func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 
 // watch begins to observe a call that is made plainly, in the context that
 // it returns. It returns no watched if there is nothing to observe.
-func (c *siteTable) watch(ctx context.Context, op driver.Operation, m *method, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
+func (c *siteTable) watch(
+	ctx context.Context, op driver.Operation, m *method, args, reply any, opts []grpc.CallOption,
+) (context.Context, *watched) {
 	w, ok := c.watches.Get().(*watched)
 	if !ok {
 		w = new(watched)
@@ -63,7 +69,8 @@ func (c *siteTable) watch(ctx context.Context, op driver.Operation, m *method, a
 	w.req, ok = args.(proto.Message)
 	w.reply, ok2 = reply.(proto.Message)
 	w.table, w.method, w.opts = c, m, opts
-	op.Request, op.Observed, op.Peer, op.Transport = args, !ok || !ok2 || observes(opts) || ownCredentials(opts), m.peer(opts), w
+	op.Request, op.Observed, op.Peer, op.Transport = args, !ok || !ok2 || observes(opts) || ownCredentials(opts),
+		m.peer(opts), w
 	if !w.call.Begin(ctx, op) {
 		w.release()
 		return ctx, nil
@@ -115,7 +122,8 @@ func (w *watched) Ask(ctx context.Context) context.Context { return w.table.ask(
 // Accept takes what could be the response. It makes no copy: nobody uses it.
 func (w *watched) Accept(prediction any) (any, bool) {
 	m, ok := prediction.(proto.Message)
-	if !ok || !m.ProtoReflect().IsValid() || m.ProtoReflect().Descriptor().FullName() != w.reply.ProtoReflect().Descriptor().FullName() {
+	if !ok || !m.ProtoReflect().IsValid() ||
+		m.ProtoReflect().Descriptor().FullName() != w.reply.ProtoReflect().Descriptor().FullName() {
 		return nil, false
 	}
 	return m, true
@@ -161,7 +169,9 @@ func (k *call) ResponseDigest(response any) (digest uint64, ok bool) {
 
 var digestSeed = maphash.MakeSeed() //tidy:ok drawn once; digests never leave the process
 
-func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message, opts []grpc.CallOption) (digest uint64) {
+func (c *siteTable) requestDigest(
+	ctx context.Context, m *method, req proto.Message, opts []grpc.CallOption,
+) (digest uint64) {
 	principal, ok := c.principal(c.ask(ctx, m, opts))
 	if !ok {
 		return 0

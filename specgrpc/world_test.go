@@ -73,7 +73,9 @@ func (w *world) serve(site wan.Site, register func(s *grpc.Server), opts ...grpc
 }
 
 // kv serves impl through a registrar.
-func (w *world) kv(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption) (*specgrpc.ServiceRegistrar, *grpc.Server, string) {
+func (w *world) kv(
+	site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption,
+) (*specgrpc.ServiceRegistrar, *grpc.Server, string) {
 	w.Helper()
 	var r *specgrpc.ServiceRegistrar
 	s, addr := w.serve(site, func(s *grpc.Server) {
@@ -101,7 +103,8 @@ func (w *world) dial(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn 
 
 func (w *world) dialFrom(site wan.Site, addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+addr, append(w.dialOptions(site), append([]grpc.DialOption{specgrpc.WithMode(control.ModeOn)}, opts...)...)...)
+	cc, err := specgrpc.NewClient("passthrough:///"+addr,
+		append(w.dialOptions(site), append([]grpc.DialOption{specgrpc.WithMode(control.ModeOn)}, opts...)...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -216,7 +219,9 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // guessed calls Get with a prediction.
-func guessed(ctx context.Context, c kvpb.TestKVClient, key string, prediction *kvpb.GetResponse) (*kvpb.GetResponse, error) {
+func guessed(
+	ctx context.Context, c kvpb.TestKVClient, key string, prediction *kvpb.GetResponse,
+) (*kvpb.GetResponse, error) {
 	return c.Get(foresay.Predicting(ctx, prediction), &kvpb.GetRequest{Key: key})
 }
 

@@ -54,7 +54,8 @@ func (c Config) WithDefaults() (Config, error) {
 	case c.ID == protocol.App:
 		return c, fmt.Errorf("store: Config.ID is 0")
 	case c.RoundTrip < 0 || c.Retain < 0 || c.MaxAhead < 0:
-		return c, fmt.Errorf("store: Config.RoundTrip, Retain or MaxAhead of %v, %v, %v is negative", c.RoundTrip, c.Retain, c.MaxAhead)
+		return c, fmt.Errorf("store: Config.RoundTrip, Retain or MaxAhead of %v, %v, %v is negative", c.RoundTrip, c.Retain,
+			c.MaxAhead)
 	case c.MaxTxns < 0 || c.MaxWaiting < 0:
 		return c, fmt.Errorf("store: Config.MaxTxns or MaxWaiting of %d, %d is negative", c.MaxTxns, c.MaxWaiting)
 	}

@@ -53,7 +53,8 @@ func (l Layout) Validate() error {
 		case len(s.Coordinators) == 0:
 			return fmt.Errorf("store: site %q: no coordinator", s.Name)
 		case len(s.Shards) == 0 || len(s.Shards) > maxShards || len(s.Shards) != len(l.Sites[0].Shards):
-			return fmt.Errorf("store: site %q: %d shards (want 1 to %d, as many as site %q has)", s.Name, len(s.Shards), maxShards, l.Sites[0].Name)
+			return fmt.Errorf("store: site %q: %d shards (want 1 to %d, as many as site %q has)", s.Name, len(s.Shards),
+				maxShards, l.Sites[0].Name)
 		}
 		names[s.Name] = true
 		for _, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {

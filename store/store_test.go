@@ -21,7 +21,8 @@ func TestVersionsAndPriorities(t *testing.T) {
 	for _, c := range []struct {
 		p, q Priority
 		want bool
-	}{{old, young, true}, {young, old, false}, {old, old, false}, {old, none, true}, {none, old, false}, {none, none, false}} {
+	}{{old, young, true}, {young, old, false}, {old, old, false}, {old, none, true}, {none, old, false},
+		{none, none, false}} {
 		if got := c.p.Before(c.q); got != c.want {
 			t.Errorf("%v before %v: %v", c.p, c.q, got)
 		}

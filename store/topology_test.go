@@ -15,7 +15,8 @@ func topology(shards int) Topology {
 		s := TopologySite{Name: string(rune('a' + i)), Number: i + 1}
 		for j := range 2 {
 			s.Machines = append(s.Machines, Machine{
-				Name: fmt.Sprintf("%s%d", s.Name, j), Peers: fmt.Sprintf("%s%d:1", s.Name, j), Client: fmt.Sprintf("%s%d:2", s.Name, j),
+				Name: fmt.Sprintf("%s%d", s.Name, j), Peers: fmt.Sprintf("%s%d:1", s.Name, j),
+				Client: fmt.Sprintf("%s%d:2", s.Name, j),
 			})
 		}
 		t.Sites = append(t.Sites, s)
@@ -92,10 +93,18 @@ func TestTopologyErrors(t *testing.T) {
 		{func(t *Topology) {
 			t.Sites[1].Machines[0].Shards, t.Sites[1].Machines[1].Shards = []int{0}, []int{2}
 		}, `site "b": no machine has shard 1`},
-		{func(t *Topology) { t.Sites[1].Machines[0].Peers = "a1:1" }, `machine "b0": its address a1:1 is one of machine "a1" too`},
-		{func(t *Topology) { t.Sites[1].Machines[0].Client = "a1:2" }, `machine "b0": its address a1:2 is one of machine "a1" too`},
-		{func(t *Topology) { t.Sites[1].Machines[1].Client = "b0:1" }, `machine "b1": its address b0:1 is one of machine "b0" too`},
-		{func(t *Topology) { t.Sites[1].Machines[1].Client = "b1:1" }, `machine "b1": its address b1:1 is one of machine "b1" too`},
+		{func(t *Topology) {
+			t.Sites[1].Machines[0].Peers = "a1:1"
+		}, `machine "b0": its address a1:1 is one of machine "a1" too`},
+		{func(t *Topology) {
+			t.Sites[1].Machines[0].Client = "a1:2"
+		}, `machine "b0": its address a1:2 is one of machine "a1" too`},
+		{func(t *Topology) {
+			t.Sites[1].Machines[1].Client = "b0:1"
+		}, `machine "b1": its address b0:1 is one of machine "b0" too`},
+		{func(t *Topology) {
+			t.Sites[1].Machines[1].Client = "b1:1"
+		}, `machine "b1": its address b1:1 is one of machine "b1" too`},
 		{func(t *Topology) { t.Sites[0].Fenced, t.Sites[1].Fenced = true, true }, "1 of 3 sites are not fenced"},
 	} {
 		top := topology(3)

@@ -52,7 +52,9 @@ func TxnFields(c *wirefmt.Coder, m *Txn) {
 // below 16.
 func RequestKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields), wirefmt.NewKind[Message](3, commitRequestFields), wirefmt.NewKind[Message](4, siteVoteFields), wirefmt.NewKind[Message](5, decidedFields),
+		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields),
+		wirefmt.NewKind[Message](3, commitRequestFields), wirefmt.NewKind[Message](4, siteVoteFields),
+		wirefmt.NewKind[Message](5, decidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
 	}
 }

@@ -40,7 +40,8 @@ func (t *task) Ended(r *report.Report) {
 // close ends the task's own span. Under mu.
 func (t *task) close(r *report.Report, leftOut int) {
 	attrs := []attribute.KeyValue{
-		keyRuns.Int(len(r.Runs)), keySavedMs.Float64(ms(r.Saved)), keyWastedMs.Float64(ms(wasted(r))), keyWastedCalls.Int(r.Wasted),
+		keyRuns.Int(len(r.Runs)), keySavedMs.Float64(ms(r.Saved)), keyWastedMs.Float64(ms(wasted(r))),
+		keyWastedCalls.Int(r.Wasted),
 	}
 	if r.Speculative {
 		attrs = append(attrs, keySpeculative.Bool(true))
@@ -137,7 +138,8 @@ func (w *writer) replay(r *report.Run) {
 	if span == nil {
 		return
 	}
-	span.SetAttributes(keyRun.Int(r.ID), keyReplayOf.Int(r.ReplayOf), keyCall.Int(r.Cause), keySite.String(w.call(r.Cause).Site), keyOutcome.String(outcome))
+	span.SetAttributes(keyRun.Int(r.ID), keyReplayOf.Int(r.ReplayOf), keyCall.Int(r.Cause),
+		keySite.String(w.call(r.Cause).Site), keyOutcome.String(outcome))
 	link(span, w.wrong[fork{r.ReplayOf, r.Cause}], linkBranch)
 	span.End(trace.WithTimestamp(w.at(end)))
 }

@@ -39,30 +39,35 @@ func Register(ctl *control.Control, meter metric.Meter) (metric.Registration, er
 	}
 	m := &maker{meter: meter}
 	in := &instruments{
-		calls:       m.count("foresay.calls", "{call}", "Calls made, in tasks and in plain code."),
-		predictions: m.count("foresay.predictions", "{prediction}", "Calls whose prediction was used, by whether it was right."),
-		observed:    m.count("foresay.observed", "{prediction}", "Calls whose prediction was compared and not used, by whether it was right."),
+		calls: m.count("foresay.calls", "{call}", "Calls made, in tasks and in plain code."),
+		predictions: m.count("foresay.predictions", "{prediction}",
+			"Calls whose prediction was used, by whether it was right."),
+		observed: m.count("foresay.observed", "{prediction}",
+			"Calls whose prediction was compared and not used, by whether it was right."),
 		wastedCalls: m.count("foresay.wasted.calls", "{call}", "Calls sent in vain, by the site whose prediction was wrong."),
 		shadows:     m.count("foresay.shadows", "{run}", "Times that work was started in shadow mode and thrown away."),
 		trips:       m.count("foresay.trips", "{trip}", "Times that the site was tripped."),
-		stalls:      m.count("foresay.stalls", "{task}", "Tasks that were stuck, by a defect of Foresay, and went on without speculation."),
-		saved:       m.seconds("foresay.saved", "Waits for answers that right predictions spared, which may overlap."),
-		wastedTime:  m.seconds("foresay.wasted.time", "How long calls in vain took, added up."),
-		extraLoad:   m.ratio("foresay.extra_load", "Calls in vain per call that counts, of all sites, lately."),
-		budget:      m.ratio("foresay.budget", "The extra load that may be caused."),
-		siteLoad:    m.ratio("foresay.site.extra_load", "Calls in vain by the site's predictions per call that counts at all sites, lately."),
-		hitRatio:    m.ratio("foresay.hit_ratio", "Share of used predictions that were right, lately."),
-		breakEven:   m.ratio("foresay.break_even", "The hit ratio above which predictions pay."),
-		pending:     m.gauge("foresay.runs.pending", "{run}", "Runs that stand on a guess."),
-		killed:      m.gauge("foresay.killed", "", "1 if the kill switch stops all speculation."),
-		tripped:     m.gauge("foresay.site.tripped", "", "1 if the site takes no predictions because they did not pay."),
-		state:       m.gauge("foresay.site.state", "{connection}", "Connections whose site is in the state."),
-		mode:        m.gauge("foresay.site.mode", "{connection}", "Connections whose site is in the mode."),
+		stalls: m.count("foresay.stalls", "{task}",
+			"Tasks that were stuck, by a defect of Foresay, and went on without speculation."),
+		saved:      m.seconds("foresay.saved", "Waits for answers that right predictions spared, which may overlap."),
+		wastedTime: m.seconds("foresay.wasted.time", "How long calls in vain took, added up."),
+		extraLoad:  m.ratio("foresay.extra_load", "Calls in vain per call that counts, of all sites, lately."),
+		budget:     m.ratio("foresay.budget", "The extra load that may be caused."),
+		siteLoad: m.ratio("foresay.site.extra_load",
+			"Calls in vain by the site's predictions per call that counts at all sites, lately."),
+		hitRatio:  m.ratio("foresay.hit_ratio", "Share of used predictions that were right, lately."),
+		breakEven: m.ratio("foresay.break_even", "The hit ratio above which predictions pay."),
+		pending:   m.gauge("foresay.runs.pending", "{run}", "Runs that stand on a guess."),
+		killed:    m.gauge("foresay.killed", "", "1 if the kill switch stops all speculation."),
+		tripped:   m.gauge("foresay.site.tripped", "", "1 if the site takes no predictions because they did not pay."),
+		state:     m.gauge("foresay.site.state", "{connection}", "Connections whose site is in the state."),
+		mode:      m.gauge("foresay.site.mode", "{connection}", "Connections whose site is in the mode."),
 	}
 	if m.err != nil {
 		return nil, m.err
 	}
-	r := &reader{control: ctl, instruments: in, last: make(map[*control.Site]control.SiteStats), gone: make(map[string]control.SiteStats)}
+	r := &reader{control: ctl, instruments: in, last: make(map[*control.Site]control.SiteStats),
+		gone: make(map[string]control.SiteStats)}
 	registration, err := meter.RegisterCallback(r.collect, m.made...)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: register the instruments: %w", err)
@@ -114,7 +119,8 @@ func (r *reader) collect(_ context.Context, o metric.Observer) error {
 	o.ObserveInt64(in.killed, number(status.Killed))
 	for name, s := range r.counters() {
 		site := labelSite.String(name)
-		all, right, wrong := metric.WithAttributes(site), metric.WithAttributes(site, labelOutcome.String("right")), metric.WithAttributes(site, labelOutcome.String("wrong"))
+		all, right, wrong := metric.WithAttributes(site), metric.WithAttributes(site, labelOutcome.String("right")),
+			metric.WithAttributes(site, labelOutcome.String("wrong"))
 		o.ObserveInt64(in.calls, s.Calls+s.Plain, all)
 		o.ObserveInt64(in.predictions, s.Right, right)
 		o.ObserveInt64(in.predictions, s.Wrong, wrong)

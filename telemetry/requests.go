@@ -88,7 +88,8 @@ func (r *requests) attributesOf(k kind) metric.MeasurementOption {
 		if k.name != "other" && r.kinds.Add(1) > maxKinds {
 			return r.attributesOf(kind{"other", k.arm})
 		}
-		with, _ = r.attributes.LoadOrStore(k, metric.WithAttributes(labelRequest.String(k.name), labelArm.String(armName(k.arm))))
+		with, _ = r.attributes.LoadOrStore(k, metric.WithAttributes(labelRequest.String(k.name),
+			labelArm.String(armName(k.arm))))
 	}
 	return with.(metric.MeasurementOption)
 }

@@ -69,7 +69,9 @@ func (t *task) Run(ctx context.Context, run report.Run) context.Context {
 }
 
 // Attempt puts a call that stands on a guess below the branch of that guess.
-func (t *task) Attempt(ctx context.Context, call report.Call, run report.Run, on int, speculative bool) context.Context {
+func (t *task) Attempt(
+	ctx context.Context, call report.Call, run report.Run, on int, speculative bool,
+) context.Context {
 	outer := trace.SpanFromContext(ctx)
 	a := &attempt{site: call.Site, speculative: speculative, outer: outer}
 	t.mu.Lock()

@@ -45,7 +45,8 @@ func (w *writer) verdict(r *report.Run, s *report.Step, step int) verdict {
 func (w *writer) branch(r *report.Run, s *report.Step, v verdict, depth int) {
 	c := w.call(s.Call)
 	name := named("branch", c.Site)
-	attrs := append(w.step(r, s), keyMode.String(control.ModeOn.String()), keyPrediction.Int(s.Prediction), keyDepth.Int(depth), keyOutcome.String(v.outcome))
+	attrs := append(w.step(r, s), keyMode.String(control.ModeOn.String()), keyPrediction.Int(s.Prediction),
+		keyDepth.Int(depth), keyOutcome.String(v.outcome))
 	if s.Adopted {
 		attrs = append(attrs, keyAdopted.Bool(true))
 	}
@@ -90,7 +91,8 @@ func (w *writer) held(c *report.Call) {
 		}
 		for i++; i < len(c.Held) && (outcome != sent || c.Held[i].At < end); i++ {
 			if span != nil {
-				span.AddEvent("held", trace.WithTimestamp(w.at(c.Held[i].At)), trace.WithAttributes(keyReason.String(c.Held[i].Reason)))
+				span.AddEvent("held", trace.WithTimestamp(w.at(c.Held[i].At)),
+					trace.WithAttributes(keyReason.String(c.Held[i].Reason)))
 			}
 		}
 		if span != nil {

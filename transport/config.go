@@ -96,10 +96,12 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("transport: Config.TLS and Config.Insecure are both set")
 	}
 	if c.TLS != nil && (c.TLS.RootCAs == nil || c.TLS.ClientCAs == nil) {
-		return c, errors.New("transport: Config.TLS lacks RootCAs or ClientCAs: the authorities of this machine are not the cluster's")
+		return c, errors.New("transport: Config.TLS lacks RootCAs or ClientCAs: the authorities of this machine are not " +
+			"the cluster's")
 	}
 	for name, p := range map[string]*int{
-		"QueueMessages": &c.QueueMessages, "QueueBytes": &c.QueueBytes, "MaxMessageBytes": &c.MaxMessageBytes, "MaxStreams": &c.MaxStreams,
+		"QueueMessages": &c.QueueMessages, "QueueBytes": &c.QueueBytes, "MaxMessageBytes": &c.MaxMessageBytes,
+		"MaxStreams": &c.MaxStreams,
 	} {
 		if *p < 0 {
 			return c, fmt.Errorf("transport: Config.%s is %d, less than 0", name, *p)
@@ -123,7 +125,8 @@ func (c Config) withDefaults() (Config, error) {
 
 func (c Config) withTimes() (Config, error) {
 	for name, p := range map[string]*time.Duration{
-		"HandshakeTimeout": &c.HandshakeTimeout, "MinBackoff": &c.MinBackoff, "MaxBackoff": &c.MaxBackoff, "MaxAge": &c.MaxAge,
+		"HandshakeTimeout": &c.HandshakeTimeout, "MinBackoff": &c.MinBackoff, "MaxBackoff": &c.MaxBackoff,
+		"MaxAge":    &c.MaxAge,
 		"Keepalive": &c.Keepalive, "DrainTimeout": &c.DrainTimeout,
 	} {
 		if *p < 0 {

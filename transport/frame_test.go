@@ -58,11 +58,13 @@ func TestFramesWithSharedBytes(t *testing.T) {
 			t.Fatalf("%d byte strings were copied", len(shared))
 		}
 		var frame peerv1.Frame
-		if err := proto.Unmarshal(out.Materialize(), &frame); err != nil || frame.GetFirst() != b.first || !bytes.Equal(frame.GetMessages(), want) {
+		if err := proto.Unmarshal(out.Materialize(), &frame); err != nil || frame.GetFirst() != b.first ||
+			!bytes.Equal(frame.GetMessages(), want) {
 			t.Fatalf("protobuf reads another frame: %v", err)
 		}
 		var got received
-		if err := codec.Unmarshal(out, &got); err != nil || got.greets || got.first != b.first || !bytes.Equal(got.messages, want) {
+		if err := codec.Unmarshal(out, &got); err != nil || got.greets || got.first != b.first ||
+			!bytes.Equal(got.messages, want) {
 			t.Fatalf("another frame was received: %v", err)
 		}
 		got.free()
@@ -82,7 +84,8 @@ func TestFramesThatAreNone(t *testing.T) {
 	if err := codec.Unmarshal(hello, &got); err != nil || !got.greets {
 		t.Errorf("a hello: %v, greets %v", err, got.greets)
 	}
-	for _, b := range [][]byte{{0x22, 5, 1}, {0x18}, {0xff}, {0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {
+	for _, b := range [][]byte{{0x22, 5, 1}, {0x18}, {0xff}, {0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		1}} {
 		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, &got); err == nil {
 			t.Errorf("%x was read as %+v", b, got)
 		}

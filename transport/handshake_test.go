@@ -46,25 +46,41 @@ func TestStrangersAreRefused(t *testing.T) {
 		refused string // why, in a's words; empty: they talk
 		noisy   bool   // a gets through the handshake and is refused with its first message
 	}{
-		"good":                               {a: good.issue("replica-1"), b: good.issue("replica-2"), id: 1},
-		"good, of many names":                {a: good.issue("x", "replica-1"), b: good.issue("replica-3", "replica-2"), id: 1},
-		"client":                             {a: good.issue("client"), b: good.issue("replica-2"), id: 70000},
-		"one client":                         {a: good.issue("client-70000"), b: good.issue("replica-2"), id: 70000},
-		"a member's own client":              {a: good.issue("replica-1"), b: good.issue("replica-2"), id: transport.FirstMemberClient + 1},
-		"a client under a member's client's": {a: good.issue("client-70000"), b: good.issue("replica-2"), id: transport.FirstMemberClient + 1, refused: "messages from node", noisy: true},
-		"nearly a member":                    {a: good.issue("replica-"), b: good.issue("replica-2"), id: transport.FirstMemberClient + 1, refused: "messages from node", noisy: true},
-		"the member is another":              {a: good.issue("replica-1"), b: good.issue("replica-3"), id: 1, refused: "certificate is valid for replica-3, not replica-2"},
-		"the member has another authority":   {a: good.issue("replica-1"), b: evil.issue("replica-2"), id: 1, refused: "certificate signed by unknown authority"},
-		"the sender has another authority":   {a: mixed, b: good.issue("replica-2"), id: 1, refused: "tls: "},
-		"the sender has no certificate":      {a: &tls.Config{RootCAs: mixed.RootCAs, ClientCAs: mixed.RootCAs}, b: good.issue("replica-2"), id: 1, refused: "tls: certificate required"},
-		"the sender has no TLS":              {b: good.issue("replica-2"), id: 1, refused: "it takes connections with TLS only"},
-		"the sender's has ended":             {a: good.issueUntil(year2001, "replica-1"), b: good.issue("replica-2"), id: 1, wait: 9000 * time.Hour, refused: "tls: expired certificate"},
-		"the member's has ended":             {a: good.issue("replica-1"), b: good.issueUntil(year2001, "replica-2"), id: 1, wait: 9000 * time.Hour, refused: "certificate has expired"},
-		"a member under another's ID":        {a: good.issue("replica-3"), b: good.issue("replica-2"), id: 1, refused: `messages from node 1: the certificate is for ["replica-3"], it would have to be for one of ["replica-1"]`, noisy: true},
-		"a client under a member's ID":       {a: good.issue("client"), b: good.issue("replica-2"), id: 1, refused: "messages from node 1", noisy: true},
-		"a member under a client's ID":       {a: good.issue("replica-1"), b: good.issue("replica-2"), id: 70000, refused: "messages from node 70000", noisy: true},
-		"a client under another client's":    {a: good.issue("client-70001"), b: good.issue("replica-2"), id: 70000, refused: "messages from node 70000", noisy: true},
-		"a name that only begins like ours":  {a: good.issue("replica-11"), b: good.issue("replica-2"), id: 1, refused: "messages from node 1", noisy: true},
+		"good": {a: good.issue("replica-1"), b: good.issue("replica-2"), id: 1},
+		"good, of many names": {a: good.issue("x", "replica-1"), b: good.issue("replica-3", "replica-2"),
+			id: 1},
+		"client":     {a: good.issue("client"), b: good.issue("replica-2"), id: 70000},
+		"one client": {a: good.issue("client-70000"), b: good.issue("replica-2"), id: 70000},
+		"a member's own client": {a: good.issue("replica-1"), b: good.issue("replica-2"),
+			id: transport.FirstMemberClient + 1},
+		"a client under a member's client's": {a: good.issue("client-70000"), b: good.issue("replica-2"),
+			id: transport.FirstMemberClient + 1, refused: "messages from node", noisy: true},
+		"nearly a member": {a: good.issue("replica-"), b: good.issue("replica-2"),
+			id: transport.FirstMemberClient + 1, refused: "messages from node", noisy: true},
+		"the member is another": {a: good.issue("replica-1"), b: good.issue("replica-3"), id: 1,
+			refused: "certificate is valid for replica-3, not replica-2"},
+		"the member has another authority": {a: good.issue("replica-1"), b: evil.issue("replica-2"), id: 1,
+			refused: "certificate signed by unknown authority"},
+		"the sender has another authority": {a: mixed, b: good.issue("replica-2"), id: 1, refused: "tls: "},
+		"the sender has no certificate": {a: &tls.Config{RootCAs: mixed.RootCAs, ClientCAs: mixed.RootCAs},
+			b: good.issue("replica-2"), id: 1, refused: "tls: certificate required"},
+		"the sender has no TLS": {b: good.issue("replica-2"), id: 1,
+			refused: "it takes connections with TLS only"},
+		"the sender's has ended": {a: good.issueUntil(year2001, "replica-1"), b: good.issue("replica-2"), id: 1,
+			wait: 9000 * time.Hour, refused: "tls: expired certificate"},
+		"the member's has ended": {a: good.issue("replica-1"), b: good.issueUntil(year2001, "replica-2"), id: 1,
+			wait: 9000 * time.Hour, refused: "certificate has expired"},
+		"a member under another's ID": {a: good.issue("replica-3"), b: good.issue("replica-2"), id: 1,
+			refused: `messages from node 1: the certificate is for ["replica-3"], it would have to be for one of ["replica-1"]`,
+			noisy:   true},
+		"a client under a member's ID": {a: good.issue("client"), b: good.issue("replica-2"), id: 1,
+			refused: "messages from node 1", noisy: true},
+		"a member under a client's ID": {a: good.issue("replica-1"), b: good.issue("replica-2"), id: 70000,
+			refused: "messages from node 70000", noisy: true},
+		"a client under another client's": {a: good.issue("client-70001"), b: good.issue("replica-2"), id: 70000,
+			refused: "messages from node 70000", noisy: true},
+		"a name that only begins like ours": {a: good.issue("replica-11"), b: good.issue("replica-2"), id: 1,
+			refused: "messages from node 1", noisy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -198,18 +214,28 @@ func TestMalformedStreams(t *testing.T) {
 		code   codes.Code
 		want   string
 	}{
-		"nothing":         {nil, codes.DeadlineExceeded, "no hello within 5s"},
-		"no hello":        {[]*peerv1.Frame{{Messages: message}}, codes.InvalidArgument, "no hello"},
-		"old version":     {[]*peerv1.Frame{hello(func(h *peerv1.Hello) { h.MinVersion, h.MaxVersion = 0, 0 })}, codes.FailedPrecondition, "speaks versions 0 to 0 of the peer streams, this one 1 to 1"},
-		"new version":     {[]*peerv1.Frame{hello(func(h *peerv1.Hello) { h.MinVersion, h.MaxVersion = 2, 7 })}, codes.FailedPrecondition, "speaks versions 2 to 7"},
-		"long cluster":    {[]*peerv1.Frame{hello(func(h *peerv1.Hello) { h.Cluster = strings.Repeat("x", 3000) })}, codes.FailedPrecondition, `of the cluster "test"`},
-		"no epoch":        {[]*peerv1.Frame{hello(func(h *peerv1.Hello) { h.Epoch = 0 })}, codes.Aborted, "newer"},
-		"second hello":    {[]*peerv1.Frame{fine, fine}, codes.InvalidArgument, "second hello"},
-		"cut off":         {[]*peerv1.Frame{fine, {Messages: message[:5]}}, codes.InvalidArgument, "2 bytes announced, 1 left"},
-		"number too long": {[]*peerv1.Frame{fine, {Messages: []byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}}, codes.InvalidArgument, "field 1"},
-		"from nobody":     {[]*peerv1.Frame{fine, {Messages: []byte{0, 0, 2, 0}}}, codes.PermissionDenied, "node 0"},
-		"repeated":        {[]*peerv1.Frame{fine, {Messages: message}, {Messages: message}}, codes.InvalidArgument, "message 0 repeats: 1 is next"},
-		"too large":       {[]*peerv1.Frame{fine, {Messages: make([]byte, 5<<20)}}, codes.ResourceExhausted, "larger than max"},
+		"nothing":  {nil, codes.DeadlineExceeded, "no hello within 5s"},
+		"no hello": {[]*peerv1.Frame{{Messages: message}}, codes.InvalidArgument, "no hello"},
+		"old version": {[]*peerv1.Frame{hello(func(h *peerv1.Hello) {
+			h.MinVersion, h.MaxVersion = 0, 0
+		})}, codes.FailedPrecondition, "speaks versions 0 to 0 of the peer streams, this one 1 to 1"},
+		"new version": {[]*peerv1.Frame{hello(func(h *peerv1.Hello) {
+			h.MinVersion, h.MaxVersion = 2, 7
+		})}, codes.FailedPrecondition, "speaks versions 2 to 7"},
+		"long cluster": {[]*peerv1.Frame{hello(func(h *peerv1.Hello) {
+			h.Cluster = strings.Repeat("x", 3000)
+		})}, codes.FailedPrecondition, `of the cluster "test"`},
+		"no epoch":     {[]*peerv1.Frame{hello(func(h *peerv1.Hello) { h.Epoch = 0 })}, codes.Aborted, "newer"},
+		"second hello": {[]*peerv1.Frame{fine, fine}, codes.InvalidArgument, "second hello"},
+		"cut off": {[]*peerv1.Frame{fine, {Messages: message[:5]}}, codes.InvalidArgument,
+			"2 bytes announced, 1 left"},
+		"number too long": {[]*peerv1.Frame{fine, {Messages: []byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}},
+			codes.InvalidArgument, "field 1"},
+		"from nobody": {[]*peerv1.Frame{fine, {Messages: []byte{0, 0, 2, 0}}}, codes.PermissionDenied, "node 0"},
+		"repeated": {[]*peerv1.Frame{fine, {Messages: message}, {Messages: message}}, codes.InvalidArgument,
+			"message 0 repeats: 1 is next"},
+		"too large": {[]*peerv1.Frame{fine, {Messages: make([]byte, 5<<20)}}, codes.ResourceExhausted,
+			"larger than max"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -324,11 +350,13 @@ func TestHealth(t *testing.T) {
 			w.Fatal(err)
 		}
 		defer cc.Close()
-		watch, err := healthpb.NewHealthClient(cc).Watch(w.Context(), &healthpb.HealthCheckRequest{Service: "foresay.peer.v1.Peer"})
+		watch, err := healthpb.NewHealthClient(cc).Watch(w.Context(),
+			&healthpb.HealthCheckRequest{Service: "foresay.peer.v1.Peer"})
 		if err != nil {
 			w.Fatal(err)
 		}
-		for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING} {
+		for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING,
+			healthpb.HealthCheckResponse_NOT_SERVING} {
 			r, err := watch.Recv()
 			if err != nil || r.GetStatus() != want {
 				w.Errorf("got %v, %v, want %v", r, err, want)

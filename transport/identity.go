@@ -150,5 +150,6 @@ func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("messages from node %d: the certificate is for %q, it would have to be for one of %q", id, cert.DNSNames, names)
+	return fmt.Errorf("messages from node %d: the certificate is for %q, it would have to be for one of %q", id,
+		cert.DNSNames, names)
 }

@@ -57,7 +57,8 @@ type service struct {
 // Link serves a stream.
 func (s service) Link(stream peerv1.Peer_LinkServer) error {
 	t := s.t
-	in := &inbound{t: t, stream: stream, cert: peerCertificate(stream.Context()), dead: make(chan struct{}), heard: make(map[protocol.ID]bool), out: newOutbox(&t.cfg, 0)}
+	in := &inbound{t: t, stream: stream, cert: peerCertificate(stream.Context()), dead: make(chan struct{}),
+		heard: make(map[protocol.ID]bool), out: newOutbox(&t.cfg, 0)}
 	if n := t.streams.Add(1); n > int64(t.cfg.MaxStreams) {
 		t.streams.Add(-1)
 		return in.refuse(status.Errorf(codes.ResourceExhausted, "this host has its limit of %d streams", t.cfg.MaxStreams))
@@ -175,10 +176,12 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 	case h == nil:
 		return 0, status.Error(codes.InvalidArgument, "the first frame is no hello")
 	case h.GetMinVersion() > maxVersion || h.GetMaxVersion() < minVersion:
-		return 0, status.Errorf(codes.FailedPrecondition, "the other host speaks versions %d to %d of the peer streams, this one %d to %d",
+		return 0, status.Errorf(codes.FailedPrecondition,
+			"the other host speaks versions %d to %d of the peer streams, this one %d to %d",
 			h.GetMinVersion(), h.GetMaxVersion(), minVersion, maxVersion)
 	case h.GetCluster() != cfg.Cluster:
-		return 0, status.Errorf(codes.FailedPrecondition, "this is a host of the cluster %q, not of %.300q", cfg.Cluster, h.GetCluster())
+		return 0, status.Errorf(codes.FailedPrecondition, "this is a host of the cluster %q, not of %.300q", cfg.Cluster,
+			h.GetCluster())
 	}
 	for _, id := range cfg.IDs {
 		if uint32(id) == h.GetTo() {
@@ -190,7 +193,8 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 			return min(h.GetMaxVersion(), maxVersion), nil
 		}
 	}
-	return 0, status.Errorf(codes.FailedPrecondition, "this host is %d, not %d: the address is of another member", cfg.IDs, h.GetTo())
+	return 0, status.Errorf(codes.FailedPrecondition, "this host is %d, not %d: the address is of another member", cfg.IDs,
+		h.GetTo())
 }
 
 // start begins with the messages of a source, unless the stream is dead already.

@@ -192,7 +192,9 @@ func (l *link) dial(address string, raw *rawConns) (*grpc.ClientConn, error) {
 	cfg := &l.t.cfg
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(cfg.dialCredentials(l.to)),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return raw.add(cfg.Dial(ctx, address)) }),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return raw.add(cfg.Dial(ctx, address))
+		}),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: cfg.HandshakeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: cfg.Keepalive, Timeout: keepaliveTimeout}),
 		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
@@ -200,7 +202,8 @@ func (l *link) dial(address string, raw *rawConns) (*grpc.ClientConn, error) {
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
 		grpc.WithMaxHeaderListSize(maxHeaderListBytes),
 		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(newFrameCodec()), grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
+			grpc.ForceCodecV2(newFrameCodec()), grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()),
+			grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
 	)
 }
 

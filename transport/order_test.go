@@ -125,7 +125,8 @@ func TestResetWithMessagesOnTheirWay(t *testing.T) {
 		time.Sleep(time.Second)
 		// What of two senders comes at one moment has no order.
 		notes := strings.Split(b.got(), ", ")
-		for from, want := range map[string]string{"1": "1: one, 1 broken, 1: three", "70000": "70000: uno, 70000 broken, 70000: tre"} {
+		for from, want := range map[string]string{"1": "1: one, 1 broken, 1: three",
+			"70000": "70000: uno, 70000 broken, 70000: tre"} {
 			of := slices.DeleteFunc(slices.Clone(notes), func(note string) bool {
 				return !strings.HasPrefix(note, from+":") && !strings.HasPrefix(note, from+" ")
 			})
@@ -289,7 +290,8 @@ func TestFullQueueLosesTheNewest(t *testing.T) {
 
 func TestQueueOfBytes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		a, b := w.peer(1, transport.Config{QueueBytes: 1000, MaxMessageBytes: 5000}, 2), w.peer(2, transport.Config{MaxMessageBytes: 5000})
+		a, b := w.peer(1, transport.Config{QueueBytes: 1000, MaxMessageBytes: 5000}, 2),
+			w.peer(2, transport.Config{MaxMessageBytes: 5000})
 		time.Sleep(time.Second)
 		a.send(2, strings.Repeat("x", 5000)) // alone
 		time.Sleep(time.Second)
@@ -371,7 +373,8 @@ func TestBlackHole(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		a.send(2, "here")
 		time.Sleep(time.Second)
-		if got := b.got(); !strings.HasSuffix(got, "1: here") || strings.Contains(got, "lost") != strings.HasPrefix(got, "1: lost") {
+		if got := b.got(); !strings.HasSuffix(got, "1: here") || strings.Contains(got, "lost") != strings.HasPrefix(got,
+			"1: lost") {
 			w.Errorf("got %q", got)
 		}
 	})

@@ -41,7 +41,8 @@ type outbox struct {
 type counts struct{ frames, messages, bytes uint64 }
 
 func newOutbox(cfg *Config, next uint64) *outbox {
-	return &outbox{maxMessages: cfg.QueueMessages, maxBytes: cfg.QueueBytes, maxSpan: cfg.MaxAge / 4, wake: make(chan struct{}, 1), next: next, asleep: true}
+	return &outbox{maxMessages: cfg.QueueMessages, maxBytes: cfg.QueueBytes, maxSpan: cfg.MaxAge / 4,
+		wake: make(chan struct{}, 1), next: next, asleep: true}
 }
 
 // push queues a message, unless the queue is full. list says that p has to call rouse later.

@@ -15,7 +15,8 @@ func TestPack(t *testing.T) {
 		text string
 	}
 	messages := []message{
-		{Addr{0, 1}, 2, "hello"}, {Addr{1<<32 - 1, 1<<32 - 1}, 1<<32 - 1, ""}, {Addr{300, 70000}, 3, string(make([]byte, 1000))},
+		{Addr{0, 1}, 2, "hello"}, {Addr{1<<32 - 1, 1<<32 - 1}, 1<<32 - 1, ""},
+		{Addr{300, 70000}, 3, string(make([]byte, 1000))},
 	}
 	for _, m := range messages {
 		before := len(buf)

@@ -82,7 +82,8 @@ func refusal(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return errors.Is(err, errTLSOnly) || status.Code(err) == codes.FailedPrecondition || strings.Contains(text, "handshake failed: tls: ") || strings.Contains(text, "remote error: tls: ")
+	return errors.Is(err, errTLSOnly) || status.Code(err) == codes.FailedPrecondition ||
+		strings.Contains(text, "handshake failed: tls: ") || strings.Contains(text, "remote error: tls: ")
 }
 
 func (l *link) stats() PeerStats {

@@ -135,7 +135,8 @@ func (t *Transport) SetPeer(id protocol.ID, address string) error {
 		l.move(address)
 		return nil
 	}
-	l := &link{t: t, to: id, address: address, out: newOutbox(&t.cfg, t.resume[id]), state: Waiting, again: make(chan struct{}, 1)}
+	l := &link{t: t, to: id, address: address, out: newOutbox(&t.cfg, t.resume[id]), state: Waiting,
+		again: make(chan struct{}, 1)}
 	delete(t.resume, id)
 	t.links[id] = l
 	t.setRoute(id, l.out)

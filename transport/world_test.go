@@ -163,7 +163,9 @@ func newAuthority(t testing.TB, name string) *authority {
 	return a
 }
 
-func (a *authority) sign(template, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *authority) sign(
+	template, parent *x509.Certificate, by *ecdsa.PrivateKey,
+) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -192,7 +194,8 @@ func (a *authority) issueUntil(end time.Time, names ...string) *tls.Config {
 	a.t.Helper()
 	cert, key := a.sign(&x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: time.Unix(0, 0), NotAfter: end, DNSNames: slices.Clone(names),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth,
+			x509.ExtKeyUsageServerAuth},
 	}, a.cert, a.key)
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

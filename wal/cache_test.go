@@ -15,7 +15,8 @@ import (
 func TestReadsFollowWrites(t *testing.T) {
 	for _, limit := range []int{1, 6000, 1 << 20} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			s, err := Open("store", Options{FS: vfs.NewMem(), ReadCacheBytes: limit, MemTableBytes: minMemTableBytes, NoSync: true})
+			s, err := Open("store", Options{FS: vfs.NewMem(), ReadCacheBytes: limit, MemTableBytes: minMemTableBytes,
+				NoSync: true})
 			if err != nil {
 				t.Fatal(err)
 			}

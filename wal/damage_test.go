@@ -177,11 +177,14 @@ func TestFormatFile(t *testing.T) {
 		content string
 		want    string
 	}{
-		"empty":          {"", "/data/FORESAY: not the format file"},
-		"of another":     {"hello, world\n", "/data/FORESAY: not the format file"},
-		"newer":          {"foresay-wal 3\nwho knows", "/data/FORESAY: the directory has format version 3, and this program knows 1 to 2 only: run the program that wrote it"},
-		"cut off":        {string(good[:len(good)-1]), "/data/FORESAY: its checksum or form is wrong"},
-		"another digit":  {strings.Replace(string(good), id.String(), strings.Repeat("0", 32), 1), "/data/FORESAY: its checksum or form is wrong"},
+		"empty":      {"", "/data/FORESAY: not the format file"},
+		"of another": {"hello, world\n", "/data/FORESAY: not the format file"},
+		"newer": {"foresay-wal 3\nwho knows",
+			"/data/FORESAY: the directory has format version 3, and this program knows 1 to 2 only: run the program that " +
+				"wrote it"},
+		"cut off": {string(good[:len(good)-1]), "/data/FORESAY: its checksum or form is wrong"},
+		"another digit": {strings.Replace(string(good), id.String(), strings.Repeat("0", 32), 1),
+			"/data/FORESAY: its checksum or form is wrong"},
 		"more":           {string(good) + "\n", "/data/FORESAY: its checksum or form is wrong"},
 		"no line":        {"foresay-wal 1", "/data/FORESAY: not the format file"},
 		"a large number": {"foresay-wal 99999999999999999999\n", "/data/FORESAY: not the format file"},
@@ -235,7 +238,8 @@ func TestMissingFiles(t *testing.T) {
 	if err := image.Remove("/data/FORESAY"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("/data", Options{FS: image}); err == nil || !strings.Contains(err.Error(), `/data/FORESAY: missing, but the database has data, of "n"`) {
+	if _, err := Open("/data", Options{FS: image}); err == nil ||
+		!strings.Contains(err.Error(), `/data/FORESAY: missing, but the database has data, of "n"`) {
 		t.Errorf("got %v", err)
 	}
 	image = disk.Kill()

@@ -44,7 +44,8 @@ type FormatError struct {
 
 // Error says what to do.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: the directory has format version %d, and this program knows %d to %d only: run the program that wrote it, or one made for both",
+	return fmt.Sprintf("%s: the directory has format version %d, and this program knows %d to %d only: run the program "+
+		"that wrote it, or one made for both",
 		e.File, e.Version, earliestVersion, formatVersion)
 }
 

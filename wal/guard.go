@@ -134,7 +134,9 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 }
 
 func (g *guardFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return g.open("open for writing", name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, opts...) })
+	return g.open("open for writing", name, func() (vfs.File, error) {
+		return g.FS.OpenReadWrite(name, category, opts...)
+	})
 }
 
 func (g *guardFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {

@@ -34,22 +34,25 @@ type image struct {
 }
 
 func (m image) String() string {
-	return fmt.Sprintf("records %d to %d (%d of them), %d keys, batch %s", m.low, m.next-1, len(m.records), len(m.keys), m.keys[counterKey])
+	return fmt.Sprintf("records %d to %d (%d of them), %d keys, batch %s", m.low, m.next-1, len(m.records), len(m.keys),
+		m.keys[counterKey])
 }
 
 // counterKey is written by each batch, with the batch's number.
 const counterKey = "batch"
 
 func (m image) equal(other image) bool {
-	return m.low == other.low && m.next == other.next && slices.EqualFunc(m.records, other.records, func(a, b Record) bool {
-		return a.Index == b.Index && bytes.Equal(a.Data, b.Data)
-	}) && fmt.Sprint(m.keys) == fmt.Sprint(other.keys)
+	return m.low == other.low && m.next == other.next &&
+		slices.EqualFunc(m.records, other.records, func(a, b Record) bool {
+			return a.Index == b.Index && bytes.Equal(a.Data, b.Data)
+		}) && fmt.Sprint(m.keys) == fmt.Sprint(other.keys)
 }
 
 func newHistory(nodes int) *history {
 	h := &history{}
 	for i := range nodes {
-		h.nodes = append(h.nodes, &nodeHistory{name: fmt.Sprintf("node-%d", i), after: []image{{low: 1, next: 1, keys: map[string]string{}}}})
+		h.nodes = append(h.nodes, &nodeHistory{name: fmt.Sprintf("node-%d", i),
+			after: []image{{low: 1, next: 1, keys: map[string]string{}}}})
 	}
 	return h
 }

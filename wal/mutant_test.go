@@ -19,7 +19,11 @@ func TestCrashFindsPlantedFaults(t *testing.T) {
 	}{
 		{"acknowledge before the sync", func(e *enumeration) { e.opts.NoSync = true }},
 		{"no directory sync", func(e *enumeration) { e.disk = func(fs vfs.FS) vfs.FS { return noDirSyncFS{fs} } }},
-		{"no sync of the format file", func(e *enumeration) { e.disk = func(fs vfs.FS) vfs.FS { return noFormatSyncFS{fs} } }},
+		{"no sync of the format file", func(e *enumeration) {
+			e.disk = func(fs vfs.FS) vfs.FS {
+				return noFormatSyncFS{fs}
+			}
+		}},
 		{"no checksum", func(e *enumeration) { e.again = func(fs vfs.FS) vfs.FS { return noChecksumFS{fs} } }},
 		{"batches that are not atomic", func(e *enumeration) { e.plant = plantPieces }},
 		{"batches in another order", func(e *enumeration) { e.plant = plantReversed }},

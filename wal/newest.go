@@ -134,7 +134,8 @@ func (s *Store) checkNewest(database string) error {
 			return nil
 		}
 	}
-	return &DamageError{File: s.fs.PathJoin(database, fmt.Sprintf("%06d.log", number)), Problem: "missing, though it was written to last"}
+	return &DamageError{File: s.fs.PathJoin(database, fmt.Sprintf("%06d.log", number)),
+		Problem: "missing, though it was written to last"}
 }
 
 // A DamageError says that a directory does not have all that was acknowledged.
@@ -145,6 +146,7 @@ type DamageError struct {
 
 // Error says what to do.
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("%s: %s: what this disk has promised is not all there any more. An older copy has not all of it either, so do not restore one: "+
+	return fmt.Sprintf("%s: %s: what this disk has promised is not all there any more. An older copy has not all of it "+
+		"either, so do not restore one: "+
 		"replace the node by a new one, with an empty directory and another identity", e.File, e.Problem)
 }

@@ -54,7 +54,8 @@ func (s *Store) Node(name string) (*Node, error) {
 	}
 	n := &Node{
 		store: s, name: name, younger: &pending{},
-		keyPrefix: entryPrefix(name, kindKey), recordPrefix: entryPrefix(name, kindRecord), lowKey: entryPrefix(name, kindLow),
+		keyPrefix: entryPrefix(name, kindKey), recordPrefix: entryPrefix(name, kindRecord),
+		lowKey: entryPrefix(name, kindLow),
 	}
 	if err := n.load(); err != nil {
 		return nil, fmt.Errorf("wal: %s: node %q: %w", s.dir, name, err)
@@ -148,7 +149,8 @@ func (n *Node) Records() iter.Seq2[Record, error] {
 // stored yields the database's records from one index up to, but not including, next. It returns
 // the index after the last one, and whether the loop goes on.
 func (n *Node) stored(from, next uint64, yield func(Record, error) bool) (uint64, bool, error) {
-	it, err := n.store.newIter(appendIndex(n.recordPrefix[:len(n.recordPrefix):len(n.recordPrefix)], from), prefixEnd(n.recordPrefix))
+	it, err := n.store.newIter(appendIndex(n.recordPrefix[:len(n.recordPrefix):len(n.recordPrefix)], from),
+		prefixEnd(n.recordPrefix))
 	if err != nil {
 		return from, true, err
 	}

@@ -164,7 +164,8 @@ func (s *Store) finishMaking() error {
 		return err
 	}
 	if len(names) > 0 {
-		return &DamageError{File: name, Problem: fmt.Sprintf("missing, but the database has data, of %q and others", names[0])}
+		return &DamageError{File: name, Problem: fmt.Sprintf("missing, but the database has data, of %q and others",
+			names[0])}
 	}
 	s.id = newID()
 	return s.writeFormat()

@@ -147,7 +147,8 @@ func open(dir string, opts Options, plant func(*Store)) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: opts, nodes: make(map[string]*Node), ended: make(chan struct{}), failed: make(chan struct{}), finished: make(chan struct{})}
+	s := &Store{dir: dir, opts: opts, nodes: make(map[string]*Node), ended: make(chan struct{}),
+		failed: make(chan struct{}), finished: make(chan struct{})}
 	s.work, s.finish, s.room = sync.NewCond(&s.mu), sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	if opts.FS == vfs.Default {
 		if s.dir, err = filepath.Abs(dir); err != nil {
@@ -232,12 +233,14 @@ func (s *Store) fail(err error) error {
 		close(s.failed)
 		_, damaged := errors.AsType[*DamageError](err)
 		if !damaged && pebble.IsCorruptionError(err) { // of a file of large values, which Pebble does not name
-			err, damaged = &DamageError{File: s.opts.FS.PathJoin(s.dir, databaseName), Problem: fmt.Sprintf("a file is damaged (%v)", err)}, true
+			err, damaged = &DamageError{File: s.opts.FS.PathJoin(s.dir, databaseName),
+				Problem: fmt.Sprintf("a file is damaged (%v)", err)}, true
 		}
 		if damaged {
 			s.err = fmt.Errorf("wal: %s: the store has stopped: %w", s.dir, err)
 		} else {
-			s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)
+			s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it "+
+				"again: %w", s.dir, err)
 		}
 	}
 	failure := s.err

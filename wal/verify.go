@@ -44,7 +44,8 @@ func (c chunks) at(offset int) int {
 	if c.isLog {
 		header, from, to = logHeaderBytes, logFull, logLast
 	}
-	if len(block) < header || block[6] < from || block[6] > to || c.isLog && binary.LittleEndian.Uint32(block[7:]) != c.number {
+	if len(block) < header || block[6] < from || block[6] > to || c.isLog &&
+		binary.LittleEndian.Uint32(block[7:]) != c.number {
 		return 0
 	}
 	end := header + int(binary.LittleEndian.Uint16(block[4:]))
@@ -123,7 +124,8 @@ func (s *Store) verify(dir string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if at := c.verify(); at >= 0 {
-			return &DamageError{File: file, Problem: fmt.Sprintf("damaged at byte %d, though what follows was written later", at)}
+			return &DamageError{File: file, Problem: fmt.Sprintf("damaged at byte %d, though what follows was written later",
+				at)}
 		}
 	}
 	return nil

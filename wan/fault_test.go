@@ -28,7 +28,8 @@ func TestScheduleChangesLinks(t *testing.T) {
 		path wan.Path
 		want wan.Link
 	}{
-		{0, ab, base}, {10*ms - 1, ab, base}, {10 * ms, ab, down}, {10 * ms, ba, base}, {15 * ms, ab, both}, {20 * ms, ab, slow},
+		{0, ab, base}, {10*ms - 1, ab, base}, {10 * ms, ab, down}, {10 * ms, ba, base}, {15 * ms, ab, both},
+		{20 * ms, ab, slow},
 		{20*ms - 1, ba, slow}, {30 * ms, ab, base}, {time.Hour, ba, base}, {15 * ms, wan.Path{From: "a", To: "c"}, base},
 	} {
 		if got := s.Link(test.path, base, test.at); got != test.want {
@@ -68,7 +69,8 @@ func TestSchedulesAreChecked(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := (wan.Schedule{{From: ms, Until: 2 * ms, Paths: wan.Between([]wan.Site{"a"}, []wan.Site{"b"}), Down: true}}).Validate(m); err != nil {
+	if err := (wan.Schedule{{From: ms, Until: 2 * ms, Paths: wan.Between([]wan.Site{"a"}, []wan.Site{"b"}),
+		Down: true}}).Validate(m); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,7 +113,8 @@ func TestRandomSchedules(t *testing.T) {
 			t.Errorf("%d faults in a minute, one each second", len(s))
 		}
 		for i, f := range s {
-			if f.From >= c.For || i > 0 && f.From < s[i-1].From || f.Until <= f.From || f.Until > f.From+20*time.Second || len(f.Paths) == 0 || f.Change(wan.Link{}) == (wan.Link{}) {
+			if f.From >= c.For || i > 0 && f.From < s[i-1].From || f.Until <= f.From || f.Until > f.From+20*time.Second ||
+				len(f.Paths) == 0 || f.Change(wan.Link{}) == (wan.Link{}) {
 				t.Errorf("seed %d: %v", seed, f)
 			}
 		}

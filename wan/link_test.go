@@ -65,7 +65,8 @@ func TestLossCostsTimeouts(t *testing.T) {
 	} {
 		lost, twice := 0, 0
 		for i := range n {
-			d := l.Transit(7, Departure{Path: Path{From: "a", To: "b"}, At: time.Duration(i) * time.Millisecond, SizeBytes: test.sizeBytes})
+			d := l.Transit(7, Departure{Path: Path{From: "a", To: "b"}, At: time.Duration(i) * time.Millisecond,
+				SizeBytes: test.sizeBytes})
 			switch {
 			case d == 0:
 			case d == l.RTO:

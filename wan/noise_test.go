@@ -56,7 +56,8 @@ func TestTailIsIndependent(t *testing.T) {
 		}
 	}
 	if mean := sum / time.Duration(lost); nothing > 5 || mean < ms/4 || mean > ms*5/12 {
-		t.Errorf("%d tails of nothing, and a mean of %v where segments were lost, want a third of a millisecond", nothing, mean)
+		t.Errorf("%d tails of nothing, and a mean of %v where segments were lost, want a third of a millisecond", nothing,
+			mean)
 	}
 }
 

@@ -37,7 +37,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, _ := m.Link(wan.Path{From: "b", To: "a"}); l.Delay != 40*time.Millisecond || m.RTT("a", "b") != 340*time.Millisecond {
+	if l, _ := m.Link(wan.Path{From: "b", To: "a"}); l.Delay != 40*time.Millisecond ||
+		m.RTT("a", "b") != 340*time.Millisecond {
 		t.Errorf("b to a takes %v, the round trip %v", l.Delay, m.RTT("a", "b"))
 	}
 }
@@ -69,12 +70,15 @@ func TestParseErrorsNameWhatAndWhere(t *testing.T) {
 		{`{"sites": ["a"], "links": {}}`, `wan: f.json: links: want an array, got {}`},
 		{`{"sites": ["a"], "links": [1]}`, `wan: f.json: links[0]: want an object, got 1`},
 		{`{"sites": ["a"], "links": [{}]}`, `wan: f.json: links[0].from: missing`},
-		{`{"sites": ["a"], "links": [{"from": "a", "to": "b"}]}`, `wan: f.json: links[0].to: unknown site "b" (the sites are ["a"])`},
+		{`{"sites": ["a"], "links": [{"from": "a", "to": "b"}]}`,
+			`wan: f.json: links[0].to: unknown site "b" (the sites are ["a"])`},
 		{`{"sites": ["a"], "links": [{"from": 1, "to": "b"}]}`, `wan: f.json: links[0].from: want a string, got 1`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "los": 1}]}`, `wan: f.json: links[0].los: unknown field ` +
 			`(want one of from, to, delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second, down; did you mean loss?)`},
-		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "loss": 1}]}`, `wan: f.json: links[0].loss: loss 1 is not in [0, 1)`},
-		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "tail_ms": 600001}]}`, `wan: f.json: links[0].tail_ms: tail 10m0.001s is not from 0 to 10m0s`},
+		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "loss": 1}]}`,
+			`wan: f.json: links[0].loss: loss 1 is not in [0, 1)`},
+		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "tail_ms": 600001}]}`,
+			`wan: f.json: links[0].tail_ms: tail 10m0.001s is not from 0 to 10m0s`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "bytes_per_second": 1.5}]}`,
 			`wan: f.json: links[0].bytes_per_second: want a whole number, got 1.5`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "down": "it is, very much so, and for a long time"}]}`,

@@ -29,7 +29,8 @@ func Preset(name string) (Deployment, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s%s)", name, strings.Join(names, ", "), nearest.Hint(name, names))
+	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s%s)", name, strings.Join(names, ", "),
+		nearest.Hint(name, names))
 }
 
 // Presets returns the deployments of the papers, and one of the papers' time. All round trips are
@@ -37,11 +38,16 @@ func Preset(name string) (Deployment, error) {
 // here.
 func Presets() []Deployment {
 	return []Deployment{
-		{"na3", "nine sites in North America, replicas at three [Thesis Table 4.4, §4.5.2]", NorthAmerica(), []Site{"WA", "VA", "QC"}},
-		{"na5", "nine sites in North America, replicas at five [Thesis Table 4.4, §4.5.2]", NorthAmerica(), []Site{"WA", "VA", "QC", "CA", "TX"}},
-		{"globe3", "six sites on four continents, replicas at three [Thesis Table 4.1, §4.5.2]", Globe(), []Site{"WA", "PR", "NSW"}},
-		{"specrpc", "Oregon, Ireland and Seoul, a replica at each [SpecRPC Table 1]", SpecRPC(), []Site{"oregon", "ireland", "seoul"}},
-		{"ec2", "nine regions of a public cloud as of April 2017, replicas at three", EC2(), []Site{"virginia", "oregon", "ireland"}},
+		{"na3", "nine sites in North America, replicas at three [Thesis Table 4.4, §4.5.2]", NorthAmerica(),
+			[]Site{"WA", "VA", "QC"}},
+		{"na5", "nine sites in North America, replicas at five [Thesis Table 4.4, §4.5.2]", NorthAmerica(),
+			[]Site{"WA", "VA", "QC", "CA", "TX"}},
+		{"globe3", "six sites on four continents, replicas at three [Thesis Table 4.1, §4.5.2]", Globe(),
+			[]Site{"WA", "PR", "NSW"}},
+		{"specrpc", "Oregon, Ireland and Seoul, a replica at each [SpecRPC Table 1]", SpecRPC(),
+			[]Site{"oregon", "ireland", "seoul"}},
+		{"ec2", "nine regions of a public cloud as of April 2017, replicas at three", EC2(),
+			[]Site{"virginia", "oregon", "ireland"}},
 	}
 }
 
@@ -76,7 +82,8 @@ func Globe() Matrix {
 // EC2 returns nine regions of a public cloud, with the averages that were measured between them in
 // April 2017, when STR was (the paper prints no matrix).
 func EC2() Matrix {
-	return triangle([]Site{"virginia", "california", "oregon", "ireland", "frankfurt", "tokyo", "seoul", "singapore", "sydney"}, [][]int{
+	return triangle([]Site{"virginia", "california", "oregon", "ireland", "frankfurt", "tokyo", "seoul", "singapore",
+		"sydney"}, [][]int{
 		{72, 88, 81, 89, 145, 178, 217, 230},
 		{19, 153, 167, 103, 132, 174, 158},
 		{137, 160, 89, 118, 161, 162},

@@ -49,14 +49,16 @@ func TestTables(t *testing.T) {
 		{wan.NorthAmerica(), "VA", "TX", 27}, {wan.NorthAmerica(), "VA", "TRT", 29}, {wan.NorthAmerica(), "QC", "TRT", 11},
 		{wan.NorthAmerica(), "CA", "QC", 67}, {wan.NorthAmerica(), "IA", "IL", 8}, {wan.NorthAmerica(), "WA", "WY", 21},
 		{wan.NorthAmerica(), "WY", "TRT", 36}, {wan.NorthAmerica(), "IL", "QC", 23}, {wan.NorthAmerica(), "TX", "QC", 51},
-		{wan.Globe(), "VA", "WA", 67}, {wan.Globe(), "HK", "VA", 196}, {wan.Globe(), "PR", "NSW", 234}, {wan.Globe(), "SG", "HK", 35},
+		{wan.Globe(), "VA", "WA", 67}, {wan.Globe(), "HK", "VA", 196}, {wan.Globe(), "PR", "NSW", 234},
+		{wan.Globe(), "SG", "HK", 35},
 		{wan.Globe(), "WA", "NSW", 175}, {wan.Globe(), "NSW", "SG", 87},
 	} {
 		if got := test.m.RTT(test.a, test.b); got != time.Duration(test.want)*time.Millisecond {
 			t.Errorf("%s to %s and back take %v, want %d ms", test.a, test.b, got, test.want)
 		}
 	}
-	for want, m := range map[time.Duration]wan.Matrix{1284 * time.Millisecond: wan.NorthAmerica(), 2175 * time.Millisecond: wan.Globe()} {
+	for want, m := range map[time.Duration]wan.Matrix{1284 * time.Millisecond: wan.NorthAmerica(),
+		2175 * time.Millisecond: wan.Globe()} {
 		var sum time.Duration
 		for i, a := range m.Sites() {
 			for _, b := range m.Sites()[:i] {
@@ -84,7 +86,8 @@ func TestMultiPaxosInTheModel(t *testing.T) {
 		commits = append(commits, d.Matrix.RTT(client, leader)+d.Matrix.RTT(leader, nearest))
 	}
 	slices.Sort(commits)
-	if p50, max := commits[len(commits)/2], commits[len(commits)-1]; p50 != 109*time.Millisecond || max != 135*time.Millisecond {
+	if p50, max := commits[len(commits)/2], commits[len(commits)-1]; p50 != 109*time.Millisecond ||
+		max != 135*time.Millisecond {
 		t.Errorf("p50 %v, max %v", p50, max)
 	}
 }

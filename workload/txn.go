@@ -72,7 +72,8 @@ type retwisKind struct {
 }
 
 func retwisKinds() [4]retwisKind {
-	return [4]retwisKind{{"add-user", 5, 1, 3}, {"follow", 15, 2, 2}, {"post-tweet", 30, 3, 5}, {"load-timeline", 50, 0, 0}}
+	return [4]retwisKind{{"add-user", 5, 1, 3}, {"follow", 15, 2, 2}, {"post-tweet", 30, 3, 5},
+		{"load-timeline", 50, 0, 0}}
 }
 
 // Next returns a transaction.

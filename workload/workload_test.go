@@ -136,7 +136,8 @@ func TestRetwisHasItsMix(t *testing.T) {
 			t.Fatalf("%s has %d reads and %d writes, want %v", txn.Name, reads, writes, want)
 		}
 	}
-	for name, want := range map[string]float64{"add-user": 0.05, "follow": 0.15, "post-tweet": 0.30, "load-timeline": 0.50} {
+	for name, want := range map[string]float64{"add-user": 0.05, "follow": 0.15, "post-tweet": 0.30,
+		"load-timeline": 0.50} {
 		if got := count[name] / n; math.Abs(got-want) > 0.01 {
 			t.Errorf("%s has a share of %.3f, want %.2f", name, got, want)
 		}

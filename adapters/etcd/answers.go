@@ -78,7 +78,8 @@ func sameTxn(near, far *pb.TxnResponse) bool {
 	}
 	for i, n := range near.GetResponses() {
 		f := far.GetResponses()[i]
-		if n.GetResponseRange() == nil || f.GetResponseRange() == nil || !sameRange(n.GetResponseRange(), f.GetResponseRange()) {
+		if n.GetResponseRange() == nil || f.GetResponseRange() == nil ||
+			!sameRange(n.GetResponseRange(), f.GetResponseRange()) {
 			return false
 		}
 	}

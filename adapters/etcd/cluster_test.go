@@ -35,7 +35,8 @@ func newCluster(t testing.TB) *cluster {
 		cfg := embed.NewConfig()
 		cfg.Name, cfg.Dir = fmt.Sprint("m", i), t.TempDir()
 		local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-		cfg.ListenPeerUrls, cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{local}, []url.URL{local}, []url.URL{local}
+		cfg.ListenPeerUrls, cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{local}, []url.URL{local},
+			[]url.URL{local}
 		cfg.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: c.peers[i].addr()}}
 		cfg.InitialCluster = strings.Join(names, ",")
 		cfg.LogLevel, cfg.LogOutputs = "panic", []string{"/dev/null"}
@@ -56,7 +57,8 @@ func newCluster(t testing.TB) *cluster {
 		}
 	}
 	if leader := c.leader(); leader == follower {
-		if err := c.members[leader].Server.MoveLeader(t.Context(), uint64(c.members[leader].Server.MemberID()), uint64(c.members[0].Server.MemberID())); err != nil {
+		if err := c.members[leader].Server.MoveLeader(t.Context(), uint64(c.members[leader].Server.MemberID()),
+			uint64(c.members[0].Server.MemberID())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // A plan is computed from what the nearest member says, while the cluster is
 // asked whether that is right.
 func Example() {
-	cluster, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://etcd-1.example:2379", "http://etcd-2.example:2379"}})
+	cluster, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://etcd-1.example:2379",
+		"http://etcd-2.example:2379"}})
 	if err != nil {
 		fmt.Println(err)
 		return

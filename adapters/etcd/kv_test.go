@@ -247,7 +247,8 @@ func testWrites(t *testing.T, kv *KV, far, near *clientv3.Client) {
 		if err != nil || !txn.Succeeded {
 			return 0, fmt.Errorf("the transaction: %v, %w", txn, err)
 		}
-		if op, err := kv.Do(ctx, clientv3.OpPut("w", "4", clientv3.WithPrevKV())); err != nil || string(op.Put().PrevKv.Value) != "3" {
+		if op, err := kv.Do(ctx, clientv3.OpPut("w", "4", clientv3.WithPrevKV())); err != nil ||
+			string(op.Put().PrevKv.Value) != "3" {
 			return 0, fmt.Errorf("Do: %v, %w", op, err)
 		}
 		resp, err := kv.Get(ctx, "w") // the near member may not know yet

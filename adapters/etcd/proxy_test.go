@@ -32,7 +32,8 @@ func newProxy(t testing.TB, target string, delay time.Duration) *proxy {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &proxy{listener: l, delay: delay, target: target, held: make(map[string]bool), free: make(chan struct{}), ctx: ctx}
+	p := &proxy{listener: l, delay: delay, target: target, held: make(map[string]bool), free: make(chan struct{}),
+		ctx: ctx}
 	p.wg.Go(p.accept)
 	t.Cleanup(func() {
 		cancel()

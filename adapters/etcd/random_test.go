@@ -85,7 +85,10 @@ func readBoth(ctx context.Context, kv clientv3.KV) (both [2]int64, err error) {
 }
 
 // straggle has calls overtake each other.
-func straggle(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func straggle(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	pause(ctx, time.Duration(rand.N(10))*time.Millisecond)
 	return invoke(ctx, method, req, reply, cc, opts...)
 }

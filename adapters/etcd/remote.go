@@ -99,12 +99,15 @@ func newRemote(cfg *Config) (*remote, error) {
 	if r.weakTxns, err = replica.New(reading(weak, "/Txn", near.weaklyTxn, near.weaklyTxn)); err != nil {
 		return nil, err
 	}
-	r.writes, err = control.NewSite(control.SiteConfig{Name: cfg.Name + "/write", Mode: control.ModeOff, Effect: control.EffectImmediate})
+	r.writes, err = control.NewSite(control.SiteConfig{Name: cfg.Name + "/write", Mode: control.ModeOff,
+		Effect: control.EffectImmediate})
 	return r, err
 }
 
 // reading configures one kind of reads.
-func reading[Req, Resp any](cfg *Config, name string, near, far func(context.Context, Req) (Resp, error)) replica.Config[Req, Resp] {
+func reading[Req, Resp any](
+	cfg *Config, name string, near, far func(context.Context, Req) (Resp, error),
+) replica.Config[Req, Resp] {
 	out := replica.NearFar(near, far)
 	out.Name, out.Mode, out.Share, out.Control, out.Limits = cfg.Name+name, cfg.Mode, cfg.Share, cfg.Control, cfg.Limits
 	out.Ordered = !cfg.Concurrent
@@ -124,7 +127,9 @@ func (r *remote) Range(ctx context.Context, req *pb.RangeRequest, opts ...grpc.C
 }
 
 // RangeStream is GetStream.
-func (r *remote) RangeStream(ctx context.Context, req *pb.RangeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
+func (r *remote) RangeStream(
+	ctx context.Context, req *pb.RangeRequest, opts ...grpc.CallOption,
+) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
 	if err := foresay.Barrier(ctx); err != nil {
 		return nil, err
 	}
@@ -140,12 +145,16 @@ func (r *remote) Put(ctx context.Context, req *pb.PutRequest, opts ...grpc.CallO
 }
 
 // DeleteRange is Delete, an effect.
-func (r *remote) DeleteRange(ctx context.Context, req *pb.DeleteRangeRequest, opts ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
+func (r *remote) DeleteRange(
+	ctx context.Context, req *pb.DeleteRangeRequest, opts ...grpc.CallOption,
+) (*pb.DeleteRangeResponse, error) {
 	return write(ctx, r, "DeleteRange", req, r.far.client.DeleteRange, opts)
 }
 
 // Compact is an effect.
-func (r *remote) Compact(ctx context.Context, req *pb.CompactionRequest, opts ...grpc.CallOption) (*pb.CompactionResponse, error) {
+func (r *remote) Compact(
+	ctx context.Context, req *pb.CompactionRequest, opts ...grpc.CallOption,
+) (*pb.CompactionResponse, error) {
 	return write(ctx, r, "Compact", req, r.far.client.Compact, opts)
 }
 

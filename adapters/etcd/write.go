@@ -13,7 +13,8 @@ import (
 // write makes a request with side effects: in a task when everything before it
 // is confirmed, and once however often the code runs.
 func write[Req, Resp proto.Message](
-	ctx context.Context, r *remote, method string, req Req, call func(context.Context, Req, ...grpc.CallOption) (Resp, error), opts []grpc.CallOption,
+	ctx context.Context, r *remote, method string, req Req, call func(context.Context, Req, ...grpc.CallOption) (Resp,
+		error), opts []grpc.CallOption,
 ) (Resp, error) {
 	if !driver.InTask(ctx) {
 		return call(ctx, req, opts...)

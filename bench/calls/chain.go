@@ -72,7 +72,8 @@ func chainLength() studied {
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
 				l.period *= 2
-				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("calls", calls), table.Is("correct_percent", 90)}, l))
+				st.groups = append(st.groups, sideBySide(variant{},
+					[]table.Cell{table.Is("calls", calls), table.Is("correct_percent", 90)}, l))
 			}
 			return st
 		},
@@ -94,13 +95,15 @@ func chainRTT() studied {
 			for _, percent := range bench.Pick(o, []int{0, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(o)
 				l.ask.work, l.percent = 0, percent
-				st.groups = append(st.groups, sideBySide(variant{}, []table.Cell{table.Is("rtt_ms", 10), table.Is("correct_percent", percent)}, l))
+				st.groups = append(st.groups, sideBySide(variant{},
+					[]table.Cell{table.Is("rtt_ms", 10), table.Is("correct_percent", percent)}, l))
 			}
 			return st
 		},
 		Figures: []figure.Spec{{
-			Title: "A chain of 4 calls over a round trip of 10 ms", X: "correct_percent", XLabel: "right predictions per call (%)",
-			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system"}, Bars: true,
+			Title: "A chain of 4 calls over a round trip of 10 ms", X: "correct_percent",
+			XLabel: "right predictions per call (%)",
+			Y:      "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system"}, Bars: true,
 		}},
 	}
 }
@@ -120,8 +123,9 @@ func bandwidth() studied {
 			return st
 		},
 		Figures: []figure.Spec{{
-			Title: "Bytes on the wire for a chain of 4 calls of 64 bytes", X: "correct_percent", XLabel: "right predictions per call (%)",
-			Y: "bytes_per_op", YLabel: "bytes per request, both directions", Series: []string{"system"}, Bars: true,
+			Title: "Bytes on the wire for a chain of 4 calls of 64 bytes", X: "correct_percent",
+			XLabel: "right predictions per call (%)",
+			Y:      "bytes_per_op", YLabel: "bytes per request, both directions", Series: []string{"system"}, Bars: true,
 		}},
 	}
 }

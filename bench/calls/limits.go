@@ -25,11 +25,13 @@ type limit struct {
 // limits asks what speculation costs and gains where a limit on concurrent streams is near.
 func limits() studied {
 	return studied{
-		Name:    "limits",
-		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of half-open calls",
-		Modes:   []bench.Mode{bench.Virtual, bench.Real},
+		Name: "limits",
+		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of " +
+			"half-open calls",
+		Modes: []bench.Mode{bench.Virtual, bench.Real},
 		study: func(o bench.Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
+			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3),
+				ratios: []ratio{opsRatio, worstRatio}}
 			for _, streams := range []int{16, 100, 0} {
 				for _, callers := range bench.Pick(o, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
 					st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
@@ -51,7 +53,8 @@ func limits() studied {
 		},
 		Figures: []figure.Spec{{
 			Title: "Chains of 3 calls of 50 ms over one connection", X: "callers", XLabel: "callers",
-			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system", "max_streams", "half_open", "calls", "connection"},
+			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system", "max_streams", "half_open", "calls",
+				"connection"},
 		}},
 	}
 }
@@ -73,7 +76,8 @@ func limitedTrials(o bench.Options, lim limit, callers int) []trial {
 		calls = "staged"
 	}
 	params := []table.Cell{
-		table.Is("max_streams", orAny(lim.streams)), table.Is("half_open", orAny(lim.halfOpen)), table.Is("calls", calls), table.Is("connection", "used"), table.Is("callers", callers),
+		table.Is("max_streams", orAny(lim.streams)), table.Is("half_open", orAny(lim.halfOpen)), table.Is("calls", calls),
+		table.Is("connection", "used"), table.Is("callers", callers),
 	}
 	v := variant{streams: lim.streams, halfOpen: lim.halfOpen, staged: lim.staged}
 	plain := grpcStack()

@@ -30,8 +30,9 @@ const (
 
 func observeOverhead() bench.Experiment {
 	return bench.Experiment{
-		Name:    "observe-overhead",
-		Summary: "echoes of 64 bytes and 4 KB, no work, 16 callers: what it costs to observe, and to group calls by request (real mode)",
+		Name: "observe-overhead",
+		Summary: "echoes of 64 bytes and 4 KB, no work, 16 callers: what it costs to observe, and to group calls by " +
+			"request (real mode)",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: measureObservers,
 		Figures: observeFigures(),
@@ -65,7 +66,9 @@ func (o observer) stack() (stack, *control.Control, error) {
 	}
 	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
-		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
+		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string {
+			return string(r.GetPayload()[:8])
+		}, 10_000)}
 	}
 	s := grpcStack()
 	s.name = o.name
@@ -150,7 +153,8 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 				// again and again: most answers are known
 				load: load{callers: clients, calls: calls, perCaller: 2, span: span},
 				params: []table.Cell{
-					table.Is("bytes", size), table.Is("calls", calls), table.Is("callers", clients), table.Is("predictor", w.predictor), table.Is("grouped", w.grouped),
+					table.Is("bytes", size), table.Is("calls", calls), table.Is("callers", clients),
+					table.Is("predictor", w.predictor), table.Is("grouped", w.grouped),
 				},
 			})
 		}

@@ -24,7 +24,9 @@ func BenchmarkObservedCall(b *testing.B) {
 	for _, o := range observers() {
 		for _, size := range []int{payloadBytes, 4096} {
 			for _, calls := range []int{0, 1, chainCalls} {
-				b.Run(fmt.Sprintf("%s/%d/calls=%d", o.name, size, calls), func(b *testing.B) { benchmarkObserved(b, o, size, calls) })
+				b.Run(fmt.Sprintf("%s/%d/calls=%d", o.name, size, calls), func(b *testing.B) {
+					benchmarkObserved(b, o, size, calls)
+				})
 			}
 		}
 	}
@@ -41,7 +43,9 @@ func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 	}
 	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
-		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string { return string(r.GetPayload()[:8]) }, 10_000)}
+		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string {
+			return string(r.GetPayload()[:8])
+		}, 10_000)}
 	}
 	intercept, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl), specgrpc.WithSites(site))
 	if err != nil {

@@ -14,10 +14,12 @@ func overhead() studied {
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []bench.Mode{bench.Real},
 		study: func(o bench.Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
+			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 2, 20),
+				ratios: []ratio{opsRatio, cpuRatio}, paired: true}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: bench.Pick(o, 15*time.Millisecond, 60*time.Millisecond)}
+					l := load{callers: callers, calls: calls, perCaller: 64, span: bench.Pick(o, 15*time.Millisecond,
+						60*time.Millisecond)}
 					st.groups = append(st.groups, overheadTrials(l))
 				}
 			}
@@ -47,7 +49,8 @@ func overheadTrials(l load) []trial {
 			made = "by default"
 		}
 		*group = append(*group, trial{stack: s, load: own, params: []table.Cell{
-			table.Is("calls", l.calls), table.Is("callers", l.callers), table.Is("prediction", prediction), table.Is("predicted_by", by), table.Is("guesses", made), table.Is("path", path),
+			table.Is("calls", l.calls), table.Is("callers", l.callers), table.Is("prediction", prediction),
+			table.Is("predicted_by", by), table.Is("guesses", made), table.Is("path", path),
 		}})
 	}
 	var group []trial
@@ -68,8 +71,10 @@ func overheadTrials(l load) []trial {
 		}
 	}
 	// On connections of their own: what is on them decides.
-	add(&group, foresayDo(variant{fused: true, calls: l.calls}), rightGuess.String(), "client", "plain", rightGuess, noGuess)
-	add(&group, foresayDo(variant{fused: true, calls: l.calls, asking: true}), rightGuess.String(), "server", "spec", noGuess, rightGuess)
+	add(&group, foresayDo(variant{fused: true, calls: l.calls}), rightGuess.String(), "client", "plain", rightGuess,
+		noGuess)
+	add(&group, foresayDo(variant{fused: true, calls: l.calls, asking: true}), rightGuess.String(), "server", "spec",
+		noGuess, rightGuess)
 	return group
 }
 
@@ -90,7 +95,8 @@ func overheadFigures() []figure.Spec {
 			figures = append(figures, figure.Spec{
 				Suffix: calls.suffix + "-" + y.suffix, Title: y.title + calls.what,
 				Y: string(y.column), YLabel: "times plain gRPC's", Where: table.Is("calls", calls.n),
-				Across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, Ratio: true, Series: []string{"callers"},
+				Across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, Ratio: true,
+				Series: []string{"callers"},
 			})
 		}
 	}

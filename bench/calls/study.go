@@ -113,7 +113,8 @@ func studies() []studied {
 }
 
 func (e studied) experiment() bench.Experiment {
-	return bench.Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure, Figures: e.Figures}
+	return bench.Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure,
+		Figures: e.Figures}
 }
 
 func (e studied) measure(ctx context.Context, r bench.Run) (rows []table.Row, err error) {

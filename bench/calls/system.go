@@ -128,7 +128,8 @@ func serverSite(i int) wan.Site { return wan.Site(fmt.Sprintf("server-%d", i)) }
 
 // openSystem starts the servers and connects callers. It is to be closed, also after an error.
 func openSystem(s stack, mode bench.Mode, top topology, callers int) (*system, error) {
-	sys := &system{stack: s, net: &counted{network: newNetwork(mode, top)}, top: top, addresses: make([]string, top.servers)}
+	sys := &system{stack: s, net: &counted{network: newNetwork(mode, top)}, top: top,
+		addresses: make([]string, top.servers)}
 	// From last to first: a server that forwards needs the next one.
 	var next benchv1.BenchClient
 	for i := top.servers - 1; i >= 0; i-- {
@@ -200,7 +201,9 @@ func (sys *system) connect(from wan.Site, to int) (benchv1.BenchClient, error) {
 	address := sys.addresses[to]
 	opts := append(sys.top.dialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return sys.net.Dial(ctx, from, address) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return sys.net.Dial(ctx, from, address)
+		}))
 	c, err := sys.stack.dial("passthrough:///"+address, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: connect %s to server %d: %w", sys.stack.name, from, to, err)

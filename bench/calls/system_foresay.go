@@ -76,7 +76,8 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			if err != nil {
 				return nil, err
 			}
-			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
+			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(control.ModeOn),
+				specgrpc.WithControl(ctl))...)
 		},
 		predict: func(ctx context.Context, response *benchv1.WorkResponse) error {
 			return foresay.Predict(ctx, response)

@@ -68,7 +68,8 @@ func TestRatioIsOfNeighbours(t *testing.T) {
 
 func TestOverallWeighsRequestsNotRounds(t *testing.T) {
 	own := &tally{dist: &exactDistribution{}}
-	own.add(round{latencies: [][]time.Duration{{2 * time.Millisecond, 4 * time.Millisecond}, {6 * time.Millisecond}}, elapsed: time.Second, bytes: 300})
+	own.add(round{latencies: [][]time.Duration{{2 * time.Millisecond, 4 * time.Millisecond}, {6 * time.Millisecond}},
+		elapsed: time.Second, bytes: 300})
 	own.add(round{latencies: [][]time.Duration{{12 * time.Millisecond}}, elapsed: time.Second, bytes: 100})
 	if got, want := own.overall(), (figures{meanMs: 6, opsPerSecond: 2, bytesPerOp: 100}); got != want {
 		t.Errorf("overall figures are %+v, want %+v", got, want)

@@ -110,7 +110,8 @@ func checkReproduces(t *testing.T, e studied) {
 // TestStudiesDrawTheirFigures: the rows that a study gives have the columns that its figures show.
 func TestStudiesDrawTheirFigures(t *testing.T) {
 	for _, e := range studies() {
-		s := newSession(e.study(bench.Options{Mode: e.Modes[0], Quick: true}), bench.Run{Options: bench.Options{Mode: e.Modes[0]}, Experiment: e.Name})
+		s := newSession(e.study(bench.Options{Mode: e.Modes[0], Quick: true}),
+			bench.Run{Options: bench.Options{Mode: e.Modes[0]}, Experiment: e.Name})
 		for g, group := range s.groups {
 			for i := range group {
 				r := repeated(13 * time.Millisecond)

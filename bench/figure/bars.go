@@ -96,7 +96,8 @@ func (f Spec) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categor
 	if err != nil {
 		return err
 	}
-	one.LineStyle = draw.LineStyle{Color: grey.color(), Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+	one.LineStyle = draw.LineStyle{Color: grey.color(), Width: vg.Points(1.2),
+		Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
 	p.Add(one)
 	return nil
 }

@@ -75,7 +75,9 @@ func Draw(name, time string, figures []Spec, rows []table.Row) ([]Picture, error
 
 // wanted tells whether some of the rows are meant for the figure.
 func (f Spec) wanted(rows []table.Row) bool {
-	return f.Where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool { return r.Value(f.Where.Name) == f.Where.Value })
+	return f.Where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool {
+		return r.Value(f.Where.Name) == f.Where.Value
+	})
 }
 
 // A line is one series of a figure.
@@ -107,7 +109,9 @@ func (f Spec) lines(rows []table.Row) (lines []line, categories []string) {
 			lines = append(lines, line{name: name})
 		}
 		lines[i].points = append(lines[i].points, plotter.XY{X: x, Y: y})
-		if least, ok := row.Number(f.Floor); ok && !slices.ContainsFunc(floor.points, func(p plotter.XY) bool { return p.X == x }) {
+		if least, ok := row.Number(f.Floor); ok && !slices.ContainsFunc(floor.points, func(p plotter.XY) bool {
+			return p.X == x
+		}) {
 			floor.points = append(floor.points, plotter.XY{X: x, Y: least})
 		}
 	}

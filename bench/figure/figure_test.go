@@ -87,7 +87,9 @@ func checkSVG(t *testing.T, got figure.Picture, want figure.Spec) {
 // TestFiguresOfAPart: a run that leaves out a network has no figure of it.
 func TestFiguresOfAPart(t *testing.T) {
 	r := &bench.Result{Experiment: "domino-commit", Mode: bench.Virtual, Rows: []table.Row{
-		{table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 2), table.Is("latency_ms", 30.0)}, {table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 6), table.Is("latency_ms", 31.0)},
+		{table.Is("system", "domino"), table.Is("figure", "na5"), table.Is("percent_of_calls", 2),
+			table.Is("latency_ms", 30.0)}, {table.Is("system", "domino"), table.Is("figure", "na5"),
+			table.Is("percent_of_calls", 6), table.Is("latency_ms", 31.0)},
 	}}
 	figures, err := draw(t, r)
 	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {

@@ -60,7 +60,8 @@ func drawLabels(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, tex
 		sample, to := from+vg.Points(12), from+vg.Points(34)
 		c.StrokeLine2(draw.LineStyle{Color: s.hue.color(), Width: s.width, Dashes: s.dashes}, sample, at[i], to, at[i])
 		if s.glyph != nil {
-			c.DrawGlyph(draw.GlyphStyle{Color: s.hue.color(), Shape: s.glyph, Radius: vg.Points(3)}, vg.Point{X: (sample + to) / 2, Y: at[i]})
+			c.DrawGlyph(draw.GlyphStyle{Color: s.hue.color(), Shape: s.glyph, Radius: vg.Points(3)},
+				vg.Point{X: (sample + to) / 2, Y: at[i]})
 		}
 		c.FillText(text, vg.Point{X: to + vg.Points(5), Y: at[i]}, l.name)
 	}

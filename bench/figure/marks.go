@@ -79,7 +79,9 @@ func (f Spec) others() bool {
 }
 
 // addMarks draws the marks whose series is drawn, and returns their names.
-func (f Spec) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) (names []string, err error) {
+func (f Spec) addMarks(
+	p *plot.Plot, legend *plot.Legend, lines []line, categories []string,
+) (names []string, err error) {
 	for _, m := range f.Marks {
 		i := slices.IndexFunc(lines, func(l line) bool { return l.name == m.Line })
 		if i < 0 {
@@ -107,7 +109,9 @@ func (f Spec) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, categori
 }
 
 // addPoint draws a mark at its place, or so much above it. The first of a name is in the legend.
-func (f Spec) addPoint(p *plot.Plot, legend *plot.Legend, m Mark, c color.Color, at plotter.XY, up vg.Length, first bool) error {
+func (f Spec) addPoint(
+	p *plot.Plot, legend *plot.Legend, m Mark, c color.Color, at plotter.XY, up vg.Length, first bool,
+) error {
 	points, err := plotter.NewScatter(plotter.XYs{at})
 	if err != nil {
 		return err

@@ -11,13 +11,15 @@ import (
 // and a note, and only then.
 func TestMarksOfAPaper(t *testing.T) {
 	rows := []table.Row{
-		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 5), table.Is("ms", 10.0), table.Is("share", 0.5)},
+		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 5), table.Is("ms", 10.0),
+			table.Is("share", 0.5)},
 		{table.Is("system", "spec"), table.Is("site", "all"), table.Is("ops", 50), table.Is("ms", 20.0)},
 		{table.Is("system", "spec"), table.Is("site", "nothing to show")},
 	}
 	lines := Spec{
 		Title: "Lines", X: "ops", XLabel: "operations", Y: "ms", YLabel: "ms", Series: []string{"system"},
-		Marks: []Mark{{Line: "spec", X: 50, Y: 23}, {Line: "spec", X: Nowhere(), Y: 95, Bound: "over"}, {Line: "other", X: 50, Y: 1}},
+		Marks: []Mark{{Line: "spec", X: 50, Y: 23}, {Line: "spec", X: Nowhere(), Y: 95, Bound: "over"},
+			{Line: "other", X: 50, Y: 1}},
 	}
 	across := Spec{
 		Title: "Bars", Y: "share", YLabel: "share", Across: []string{"site"}, Series: []string{"system"},
@@ -25,7 +27,8 @@ func TestMarksOfAPaper(t *testing.T) {
 	}
 	others := across
 	others.Marks = []Mark{
-		{Line: "spec", Category: "all", Y: 0.42, Source: "another one"}, {Line: "spec", Category: "all", Y: 0.43, Source: "another one"}, {Line: "spec", Category: "all", Y: 0.44},
+		{Line: "spec", Category: "all", Y: 0.42, Source: "another one"}, {Line: "spec", Category: "all", Y: 0.43,
+			Source: "another one"}, {Line: "spec", Category: "all", Y: 0.44},
 	}
 	plain := lines
 	plain.Marks = nil
@@ -33,8 +36,10 @@ func TestMarksOfAPaper(t *testing.T) {
 		f        Spec
 		has, not []string
 	}{
-		{lines, []string{"spec, paper<", "spec, paper (over)<", "triangles, dotted lines" + marksNote}, []string{"other, paper"}},
-		{across, []string{">paper<", "triangles, each on its bar" + marksNote}, []string{"nothing to show", othersNote, "spec, paper"}},
+		{lines, []string{"spec, paper<", "spec, paper (over)<", "triangles, dotted lines" + marksNote},
+			[]string{"other, paper"}},
+		{across, []string{">paper<", "triangles, each on its bar" + marksNote}, []string{"nothing to show", othersNote,
+			"spec, paper"}},
 		{others, []string{">another one<", ">paper<", marksNote, othersNote}, nil},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
@@ -59,7 +64,10 @@ func TestMarksOfAPaper(t *testing.T) {
 func TestFloorOfAFigure(t *testing.T) {
 	f := Spec{X: "x", Y: "y", Series: []string{"system"}, Floor: "least", Scattered: true}
 	lines, _ := f.lines([]table.Row{
-		{table.Is("system", "a"), table.Is("x", 2), table.Is("y", 5), table.Is("least", 3)}, {table.Is("system", "a"), table.Is("x", 1), table.Is("y", 4), table.Is("least", 2)}, {table.Is("system", "b"), table.Is("x", 2), table.Is("y", 6), table.Is("least", 3)}, {table.Is("system", "b"), table.Is("x", 3), table.Is("y", 6)},
+		{table.Is("system", "a"), table.Is("x", 2), table.Is("y", 5), table.Is("least", 3)},
+		{table.Is("system", "a"), table.Is("x", 1), table.Is("y", 4), table.Is("least", 2)},
+		{table.Is("system", "b"), table.Is("x", 2), table.Is("y", 6), table.Is("least", 3)},
+		{table.Is("system", "b"), table.Is("x", 3), table.Is("y", 6)},
 	})
 	if len(lines) != 3 || lines[2].name != "floor" {
 		t.Fatalf("%d lines, %v", len(lines), lines)

@@ -36,14 +36,16 @@ const (
 
 func (h hue) color() color.RGBA {
 	return [...]color.RGBA{
-		{0x00, 0x72, 0xb2, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
+		{0x00, 0x72, 0xb2, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xd5, 0x5e, 0x00, 0xff},
+		{0xcc, 0x79, 0xa7, 0xff},
 		{0x56, 0xb4, 0xe9, 0xff}, {0xb8, 0xa8, 0x00, 0xff}, {0x00, 0x00, 0x00, 0xff}, {0x77, 0x77, 0x77, 0xff},
 	}[h]
 }
 
 // lookOf returns how a system, or another thing that figures compare, looks in all of them.
 func lookOf(name string) (look, bool) {
-	long, short, dots := []vg.Length{vg.Points(9), vg.Points(3)}, []vg.Length{vg.Points(4), vg.Points(2.5)}, []vg.Length{vg.Points(1.5), vg.Points(2.5)}
+	long, short, dots := []vg.Length{vg.Points(9), vg.Points(3)}, []vg.Length{vg.Points(4), vg.Points(2.5)},
+		[]vg.Length{vg.Points(1.5), vg.Points(2.5)}
 	broken := []vg.Length{vg.Points(8), vg.Points(2), vg.Points(1.5), vg.Points(2)}
 	wide, narrow := vg.Points(2.6), vg.Points(1.5)
 	switch name {
@@ -126,7 +128,8 @@ func looks(lines []line) []look {
 }
 
 func glyph(i int) draw.GlyphDrawer {
-	return []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, diamond{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.SquareGlyph{}, draw.PlusGlyph{}, downward{}}[i%8]
+	return []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, diamond{}, draw.PyramidGlyph{}, draw.CrossGlyph{},
+		draw.SquareGlyph{}, draw.PlusGlyph{}, downward{}}[i%8]
 }
 
 // diamond is a square that stands on a corner.

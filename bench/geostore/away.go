@@ -17,13 +17,16 @@ import (
 )
 
 func rcAway() bench.Experiment {
-	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second")
+	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and "+
+		"comes back, and in another run is not: commits, errors, processor time and memory by second")
 }
 
 // rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return
 // take is not hidden by what the computer has left over, nor is it that.
 func rcAwayHalf() bench.Experiment {
-	return awayExperiment("rc-away-half", 0.5, "the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait for one another")
+	return awayExperiment("rc-away-half", 0.5,
+		"the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait "+
+			"for one another")
 }
 
 func awayExperiment(name string, share float64, summary string) bench.Experiment {
@@ -100,7 +103,9 @@ func awayOnce(ctx context.Context, w bench.Run, share float64, kill bool) (rows 
 	run, killed, restarted := "undisturbed", nothing, nothing
 	if kill {
 		run = "killed"
-		killed, restarted = func(s *replicated.Processes) error { return s.Kill(awayGone) }, func(s *replicated.Processes) error { return s.Restart(awayGone) }
+		killed, restarted = func(s *replicated.Processes) error {
+			return s.Kill(awayGone)
+		}, func(s *replicated.Processes) error { return s.Restart(awayGone) }
 	}
 	err = bench.WithTempDir(func(dir string) error {
 		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: awayRoundTrip, retain: awayRetain})
@@ -185,7 +190,8 @@ func (p *awayPacing) next() time.Time { return p.from.Add(time.Duration(p.begun.
 // pace has clients begin a share of the commits a second that the store took until now.
 func (m *awayRun) pace(share float64) {
 	if n := m.commits.Load(); share < 1 && n > 0 {
-		m.paced.Store(&awayPacing{from: time.Now(), interval: time.Duration(float64(time.Since(m.began)) / (share * float64(n)))})
+		m.paced.Store(&awayPacing{from: time.Now(),
+			interval: time.Duration(float64(time.Since(m.began)) / (share * float64(n)))})
 	}
 }
 
@@ -216,7 +222,8 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, err
 			if p.name == "up" {
 				up.add(s)
 			}
-			rows = append(rows, append(table.Row{table.Is("run", m.name), table.Is("phase", p.name), table.Is("second", len(rows))}, s.cells(up, i > 1)...))
+			rows = append(rows, append(table.Row{table.Is("run", m.name), table.Is("phase", p.name),
+				table.Is("second", len(rows))}, s.cells(up, i > 1)...))
 		}
 		if err := <-begin; err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -254,10 +261,12 @@ func (s awaySecond) perProcessor() float64 {
 // cells returns the second beside what there was with all sites up.
 func (s awaySecond) cells(up awaySecond, compare bool) table.Row {
 	row := table.Row{
-		table.Measure("commits_per_s", s.rate()), table.Is("errors", int(s.failed)), table.Measure("max_ms", table.Ms(s.longest)), table.Measure("memory_mb", float64(s.memory)/(1<<20)),
+		table.Measure("commits_per_s", s.rate()), table.Is("errors", int(s.failed)),
+		table.Measure("max_ms", table.Ms(s.longest)), table.Measure("memory_mb", float64(s.memory)/(1<<20)),
 	}
 	if s.known {
-		row = append(row, table.Measure("processors", s.used.Seconds()/s.lasting.Seconds()), table.Measure("commits_per_processor_s", s.perProcessor()))
+		row = append(row, table.Measure("processors", s.used.Seconds()/s.lasting.Seconds()),
+			table.Measure("commits_per_processor_s", s.perProcessor()))
 	} else {
 		row = append(row, table.Is("processors", "unknown"))
 	}
@@ -286,7 +295,8 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 	}
 	m.last = m.used(ctx)
 	s := awaySecond{
-		lasting: time.Since(began), longest: time.Duration(m.longest.Load()), commits: m.commits.Load() - commits, failed: m.failed.Load() - failed,
+		lasting: time.Since(began), longest: time.Duration(m.longest.Load()), commits: m.commits.Load() - commits,
+		failed: m.failed.Load() - failed,
 		memory: m.store.servers.Memory(), parts: m.last.cells(used),
 	}
 	s.used, s.known = m.last.own(used)
@@ -347,7 +357,8 @@ func awayWorst(rows, undisturbed []table.Row) (worst []table.Row) {
 				failed += n
 			}
 			row := table.Row{
-				table.Is("run", rows[0].Text("run")), table.Is("phase", phase+", worst second"), table.Is("errors", int(failed)), table.Measure("of_up", least), table.Is("seconds_below_0.7", below),
+				table.Is("run", rows[0].Text("run")), table.Is("phase", phase+", worst second"), table.Is("errors", int(failed)),
+				table.Measure("of_up", least), table.Is("seconds_below_0.7", below),
 				table.Measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
 			}
 			if all := numbersOf(rows[from:to], "per_processor_of_up"); len(all) > 0 {

@@ -32,7 +32,8 @@ type awayDisk struct {
 
 // used returns what has been used so far.
 func (m *awayRun) used(ctx context.Context) awayUsed {
-	u := awayUsed{at: time.Now(), clients: bench.CPUTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(), disks: make([]awayDisk, len(m.store.pages))}
+	u := awayUsed{at: time.Now(), clients: bench.CPUTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(),
+		disks: make([]awayDisk, len(m.store.pages))}
 	ctx, cancel := context.WithTimeout(ctx, time.Second/2)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -27,7 +27,8 @@ func TestAwayIsCompared(t *testing.T) {
 	awayCompare(rows, run(100, 100, 100, 100, 100, 100))
 	var got [][]any
 	for _, r := range rows {
-		got = append(got, []any{r.Value("of_undisturbed"), r.Value("of_undisturbed_window"), r.Value("per_processor_of_undisturbed")})
+		got = append(got, []any{r.Value("of_undisturbed"), r.Value("of_undisturbed_window"),
+			r.Value("per_processor_of_undisturbed")})
 	}
 	want := [][]any{{1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {0.5, 0.9, 0.5}, {0.0, 0.7, 0.0}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -39,22 +40,26 @@ func TestAwayIsCompared(t *testing.T) {
 // and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
 	second := func(phase string, of float64, failed int) table.Row {
-		row := table.Row{table.Is("run", "killed"), table.Is("phase", phase), table.Is("errors", failed), table.Is("of_up", of)}
+		row := table.Row{table.Is("run", "killed"), table.Is("phase", phase), table.Is("errors", failed),
+			table.Is("of_up", of)}
 		if phase == "back" && of > 0.5 {
 			row = append(row, table.Is("per_processor_of_up", 2*of))
 		}
 		return row
 	}
 	rows := []table.Row{
-		{table.Is("run", "killed"), table.Is("phase", "up"), table.Is("errors", 9)}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
+		{table.Is("run", "killed"), table.Is("phase", "up"), table.Is("errors", 9)}, second("away", 0.9, 1),
+		second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
 		second("back", 1, 0), second("back", 1, 0), second("back", 1.5, 0),
 	}
 	want := []table.Row{
 		{
-			table.Is("run", "killed"), table.Is("phase", "away, worst second"), table.Is("errors", 3), table.Is("of_up", 0.7), table.Is("seconds_below_0.7", 0), table.Is("of_up_window", 0.8),
+			table.Is("run", "killed"), table.Is("phase", "away, worst second"), table.Is("errors", 3), table.Is("of_up", 0.7),
+			table.Is("seconds_below_0.7", 0), table.Is("of_up_window", 0.8),
 		},
 		{
-			table.Is("run", "killed"), table.Is("phase", "back, worst second"), table.Is("errors", 0), table.Is("of_up", 0.31), table.Is("seconds_below_0.7", 2), table.Is("of_up_window", 0.9), table.Is("per_processor_of_up", 2.276),
+			table.Is("run", "killed"), table.Is("phase", "back, worst second"), table.Is("errors", 0), table.Is("of_up", 0.31),
+			table.Is("seconds_below_0.7", 2), table.Is("of_up_window", 0.9), table.Is("per_processor_of_up", 2.276),
 		},
 	}
 	if diff := cmp.Diff(want, awayWorst(rows, nil)); diff != "" {
@@ -84,7 +89,8 @@ func TestAwayUnknown(t *testing.T) {
 		if _, is := tc.now.own(tc.since); is {
 			t.Errorf("from %v to %v the processor time is known", tc.since.machines, tc.now.machines)
 		}
-		if diff := cmp.Diff(table.Row{table.Is("processors_clients", 1.0)}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
+		if diff := cmp.Diff(table.Row{table.Is("processors_clients", 1.0)}, tc.now.cells(tc.since)); diff != "" &&
+			!tc.now.at.Equal(tc.since.at) {
 			t.Errorf("cells (-want +got):\n%s", diff)
 		}
 	}
@@ -122,7 +128,8 @@ func TestAwayPace(t *testing.T) {
 		m.pace(0.5) // 10 a second
 		for n := range 10 {
 			m.put(t.Context(), 0, bench.Random(1))
-			if got, want := time.Since(began), 4*time.Second+100*time.Millisecond+time.Duration(n+1)*300*time.Millisecond; got != want {
+			if got, want := time.Since(began), 4*time.Second+100*time.Millisecond+
+				time.Duration(n+1)*300*time.Millisecond; got != want {
 				t.Errorf("commit %d ended after %v, want %v", n, got, want)
 			}
 		}
@@ -140,8 +147,10 @@ func TestAwayPace(t *testing.T) {
 // not answer, had not answered before, or has begun again.
 func TestAwayDisk(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, "# HELP foresay_store_disk_commit_duration_seconds text\nforesay_store_disk_commit_duration_seconds_bucket{le=\"1\"} 7\n",
-			"foresay_store_disk_commit_duration_seconds_sum 0.5\nforesay_store_disk_commit_duration_seconds_count 100\nother_count 3\n")
+		fmt.Fprint(w, "# HELP foresay_store_disk_commit_duration_seconds "+
+			"text\nforesay_store_disk_commit_duration_seconds_bucket{le=\"1\"} 7\n",
+			"foresay_store_disk_commit_duration_seconds_sum 0.5\nforesay_store_disk_commit_duration_seconds_count "+
+				"100\nother_count 3\n")
 	}))
 	defer page.Close()
 	if got, want := readAwayDisk(t.Context(), page.URL), (awayDisk{true, 100, 0.5}); got != want {
@@ -152,11 +161,15 @@ func TestAwayDisk(t *testing.T) {
 		t.Errorf("a page that is not there says %v", got)
 	}
 	at := time.Now()
-	before := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second, 2 * time.Second}, []awayDisk{{true, 100, 0.5}, {true, 100, 0.5}, {}}}
+	before := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second, 2 * time.Second},
+		[]awayDisk{{true, 100, 0.5}, {true, 100, 0.5}, {}}}
 	now := awayUsed{
-		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{true, 300, 0.9}, {true, 1, 0.1}, {true, 70000, 30}},
+		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second},
+		[]awayDisk{{true, 300, 0.9}, {true, 1, 0.1}, {true, 70000, 30}},
 	}
-	want := table.Row{table.Is("processors_elsewhere", 0.75), table.Is("processors_clients", 0.5), table.Is("processors_1", 0.25), table.Is("processors_2", 0.0), table.Is("disk_commits_1", 100.0), table.Is("disk_ms_1", 2.0)}
+	want := table.Row{table.Is("processors_elsewhere", 0.75), table.Is("processors_clients", 0.5),
+		table.Is("processors_1", 0.25), table.Is("processors_2", 0.0), table.Is("disk_commits_1", 100.0),
+		table.Is("disk_ms_1", 2.0)}
 	if diff := cmp.Diff(want, now.cells(before)); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}

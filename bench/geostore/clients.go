@@ -33,7 +33,8 @@ func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients,
 	cs := &Clients{}
 	for i := range (perSite + sharing - 1) / sharing {
 		for j, site := range s.cfg.Matrix.Sites() {
-			if err := s.connect(cs, mode, site, uint64(i*len(s.cfg.Matrix.Sites())+j), min(sharing, perSite-i*sharing)); err != nil {
+			if err := s.connect(cs, mode, site, uint64(i*len(s.cfg.Matrix.Sites())+j),
+				min(sharing, perSite-i*sharing)); err != nil {
 				cs.Close()
 				return nil, fmt.Errorf("geostore: client %d at %s: %w", i, site, err)
 			}
@@ -44,7 +45,8 @@ func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients,
 
 func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
 	conn, err := front.Dial(front.Config{
-		Protocol: replicatedcommit.Protocol(), Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site), RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
+		Protocol: replicatedcommit.Protocol(), Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site),
+		RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
 	})
 	if err != nil {
 		return err

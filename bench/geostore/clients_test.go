@@ -9,7 +9,8 @@ import (
 
 // TestComparedReads: first answers count if a quorum has compared them, or a commit has.
 func TestComparedReads(t *testing.T) {
-	quorum, wrong, atOnce := client.ReadTrace{First: 1, Known: 9, Right: true}, client.ReadTrace{First: 1, Known: 9}, client.ReadTrace{First: -1, Known: 9}
+	quorum, wrong, atOnce := client.ReadTrace{First: 1, Known: 9, Right: true}, client.ReadTrace{First: 1, Known: 9},
+		client.ReadTrace{First: -1, Known: 9}
 	carried, dropped := client.ReadTrace{First: 1, Known: -1, Right: true}, client.ReadTrace{First: 1, Known: -1}
 	for _, c := range []struct {
 		verdict      store.Verdict

@@ -86,7 +86,8 @@ func TestSlowOnesAreMeasured(t *testing.T) {
 			longest = max(longest, txn.Took)
 		}
 		if longest != 10*time.Second || during < 70 {
-			t.Errorf("the longest transaction took %v, want 10s; %d of %d others were made after the window", longest, during, quick)
+			t.Errorf("the longest transaction took %v, want 10s; %d of %d others were made after the window", longest, during,
+				quick)
 		}
 	})
 }
@@ -118,7 +119,9 @@ func TestErrorsEndTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		ps := []player{
-			{site: "oregon", try: func(ctx context.Context, _ workload.Txn) ([]Attempt, error) { return nil, pause(ctx, time.Second) }},
+			{site: "oregon", try: func(ctx context.Context, _ workload.Txn) ([]Attempt, error) {
+				return nil, pause(ctx, time.Second)
+			}},
 			{site: "seoul", try: func(context.Context, workload.Txn) ([]Attempt, error) { return nil, broken }},
 		}
 		_, err := play(t.Context(), ps, Load{Workload: one{}, For: time.Hour})

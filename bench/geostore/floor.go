@@ -21,7 +21,8 @@ type floorClass struct {
 }
 
 func floorClasses() []floorClass {
-	return []floorClass{{"write", 0, false}, {"read-1", 1, false}, {"read-4", 4, false}, {"update-1", 1, true}, {"update-4", 4, true}, {"update-10", 10, true}}
+	return []floorClass{{"write", 0, false}, {"read-1", 1, false}, {"read-4", 4, false}, {"update-1", 1, true},
+		{"update-4", 4, true}, {"update-10", 10, true}}
 }
 
 // floorWorkload makes transactions of a class.
@@ -60,7 +61,8 @@ func floorPoint(o bench.Options) ([]rcPoint, error) {
 		}
 		mix = append(mix, workload.Part{Workload: floorWorkload{c, y}, Weight: 1})
 	}
-	p := rcPoint{workload: mix, clients: 1, txns: bench.Pick(o, 360, 3600), lasting: bench.Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
+	p := rcPoint{workload: mix, clients: 1, txns: bench.Pick(o, 360, 3600),
+		lasting: bench.Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
 	if o.Mode == bench.Real && o.Quick {
 		p.warm = rcWarmUp
 	}
@@ -69,14 +71,16 @@ func floorPoint(o bench.Options) ([]rcPoint, error) {
 
 func rcFloors() bench.Experiment {
 	return bench.Experiment{
-		Name:    "rc-floor",
-		Summary: "geo-replicated transactions that nobody contends with, against the round trip to the nearest other site; virtual: a disk syncs in 1 ms",
+		Name: "rc-floor",
+		Summary: "geo-replicated transactions that nobody contends with, against the round trip to the nearest other " +
+			"site; virtual: a disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{rows: floorRows, points: floorPoint}.run,
 		Figures: []figure.Spec{
 			{
-				Title: "Transactions without contention, against one round trip", Y: "ratio_to_floor", YLabel: "times the round trip to the nearest other site",
+				Title: "Transactions without contention, against one round trip", Y: "ratio_to_floor",
+				YLabel: "times the round trip to the nearest other site",
 				Across: []string{"class"}, Ratio: true, Series: []string{"system"}, Where: table.Is("site", "all"),
 			},
 		},
@@ -98,7 +102,8 @@ func floorRows(m rcMeasure) []table.Row {
 }
 
 func (m rcMeasure) floorRow(site wan.Site, class string, txns []Txn) table.Row {
-	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", string(site)), table.Is("class", class)}, table.Row(m.params))
+	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", string(site)), table.Is("class", class)},
+		table.Row(m.params))
 	row = append(row, table.Is("txns", len(txns)))
 	if len(txns) == 0 {
 		return row

@@ -51,7 +51,8 @@ func TestFloor(t *testing.T) {
 	ratios := floorRatios(t)
 	for _, site := range []string{"all", "oregon", "ireland", "seoul"} {
 		for _, c := range floorClasses() {
-			trips := map[client.Mode]int{client.GRPC: c.reads + 1, client.Off: c.reads + 1, client.Spec: min(c.reads, 1) + 1, client.Predicated: 1}
+			trips := map[client.Mode]int{client.GRPC: c.reads + 1, client.Off: c.reads + 1, client.Spec: min(c.reads, 1) + 1,
+				client.Predicated: 1}
 			if c.reads == 1 && !c.update {
 				trips = map[client.Mode]int{client.GRPC: 1, client.Off: 1, client.Spec: 1, client.Predicated: 1}
 			}
@@ -72,14 +73,18 @@ func TestFloor(t *testing.T) {
 // that their transactions have on average.
 func TestFloorRows(t *testing.T) {
 	txn := func(site wan.Site, class string, ms time.Duration) Txn {
-		return Txn{Site: site, Class: class, Took: ms * time.Millisecond, Attempts: []Attempt{{Took: time.Millisecond, Committed: true}}}
+		return Txn{Site: site, Class: class, Took: ms * time.Millisecond,
+			Attempts: []Attempt{{Took: time.Millisecond, Committed: true}}}
 	}
-	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(), played: Played{Txns: []Txn{
-		txn("oregon", "read-4", 244), txn("ireland", "read-4", 280), txn("oregon", "write", 183), txn("oregon", "read-4", 244), txn("oregon", "read-4", 488),
-	}}})
+	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(),
+		played: Played{Txns: []Txn{
+			txn("oregon", "read-4", 244), txn("ireland", "read-4", 280), txn("oregon", "write", 183),
+			txn("oregon", "read-4", 244), txn("oregon", "read-4", 488),
+		}}})
 	find := func(site, class string) table.Row {
 		for _, row := range rows {
-			if row.Text("site") == site && row.Text("class") == class && row.Text("system") == "spec" && row.Text("sync_ms") == "1" {
+			if row.Text("site") == site && row.Text("class") == class && row.Text("system") == "spec" &&
+				row.Text("sync_ms") == "1" {
 				return row
 			}
 		}
@@ -96,7 +101,8 @@ func TestFloorRows(t *testing.T) {
 		{"oregon", "write", 1, 183, 183, 183, 122, 1.5},
 	} {
 		row := find(c.site, c.class)
-		for name, want := range map[string]float64{"txns": c.txns, "mean_ms": c.mean, "p50_ms": c.p50, "p95_ms": c.p95, "floor_ms": c.floor, "ratio_to_floor": c.over} {
+		for name, want := range map[string]float64{"txns": c.txns, "mean_ms": c.mean, "p50_ms": c.p50, "p95_ms": c.p95,
+			"floor_ms": c.floor, "ratio_to_floor": c.over} {
 			if got, ok := row.Number(name); !ok || got < want-0.001 || got > want+0.001 {
 				t.Errorf("%s at %s: %s is %v, want %v", c.class, c.site, name, row.Value(name), want)
 			}

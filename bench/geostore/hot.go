@@ -20,8 +20,9 @@ const rcLAN = 500 * time.Microsecond
 
 func rcHot() bench.Experiment {
 	return bench.Experiment{
-		Name:    "rc-hot",
-		Summary: "clients of three sites 0.5 ms apart, all of which add to one key: commits per second, attempts per commit; virtual: a disk syncs in 1 ms",
+		Name: "rc-hot",
+		Summary: "clients of three sites 0.5 ms apart, all of which add to one key: commits per second, attempts per " +
+			"commit; virtual: a disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Real, bench.Virtual},
 		Bubbles: true,
 		Measure: hotKey,
@@ -85,7 +86,8 @@ func hotPlay(outer context.Context, w bench.Run, mode client.Mode, perSite int, 
 		ctx = context.WithoutCancel(outer) // its channel belongs to no bubble
 	}
 	cfg := Config{
-		Matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), Shards: rcShards, Keys: 1, ValueBytes: rcValueBytes, Seed: w.Seed, Dir: dir, Loopback: dir != "",
+		Matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), Shards: rcShards, Keys: 1, ValueBytes: rcValueBytes,
+		Seed: w.Seed, Dir: dir, Loopback: dir != "",
 	}
 	if w.Mode == bench.Virtual {
 		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, rcJitter), bench.SyncTime
@@ -100,11 +102,13 @@ func hotPlay(outer context.Context, w bench.Run, mode client.Mode, perSite int, 
 		return played, err
 	}
 	defer clients.Close()
-	return clients.Play(ctx, Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 2*time.Second, 8*time.Second)})
+	return clients.Play(ctx, Load{Workload: hotWorkload{}, Seed: w.Seed, Warm: time.Second,
+		For: bench.Pick(w.Options, 2*time.Second, 8*time.Second)})
 }
 
 func hotRow(mode client.Mode, clients int, p Played) table.Row {
-	m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", clients)}, matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
+	m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", clients)},
+		matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
 	row := m.row("all", p.Txns, total(p.Commits))
 	attempts := 0
 	for _, t := range p.Txns {

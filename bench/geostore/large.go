@@ -26,8 +26,9 @@ const (
 
 func rcLarge() bench.Experiment {
 	return bench.Experiment{
-		Name:    "rc-large",
-		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, memory, bytes written to disks",
+		Name: "rc-large",
+		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, " +
+			"memory, bytes written to disks",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: largeValues,
 		Figures: []figure.Spec{{
@@ -72,7 +73,8 @@ func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Ro
 	defer clients.Close()
 	written := bench.WrittenBytes()
 	p, err := clients.Play(ctx, Load{
-		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 5*time.Second, 15*time.Second), Failures: true,
+		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 5*time.Second,
+			15*time.Second), Failures: true,
 	})
 	if err != nil {
 		return nil, err
@@ -81,18 +83,21 @@ func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Ro
 	var heap runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&heap)
-	row = table.Row{table.Is("system", client.Spec.String()), table.Is("clients", n), table.Is("txns", len(p.Txns)), table.Is("failed", p.Failed), table.Measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
+	row = table.Row{table.Is("system", client.Spec.String()), table.Is("clients", n), table.Is("txns", len(p.Txns)),
+		table.Is("failed", p.Failed), table.Measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
 	if len(p.Txns) > 0 {
 		var took []time.Duration
 		for _, t := range p.Txns {
 			took = append(took, t.Took)
 		}
 		slices.Sort(took)
-		row = append(row, table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p95_ms", table.Ms(table.Quantile(took, 0.95))))
+		row = append(row, table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
+			table.Measure("p95_ms", table.Ms(table.Quantile(took, 0.95))))
 	}
 	row = append(row, table.Measure("heap_mb", float64(heap.HeapAlloc)/mega))
 	if written > 0 && p.All > 0 {
-		row = append(row, table.Measure("disk_bytes_per_byte", float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
+		row = append(row, table.Measure("disk_bytes_per_byte",
+			float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
 	}
 	return row, nil
 }

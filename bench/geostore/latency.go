@@ -31,7 +31,8 @@ func ycsbPoint(o bench.Options, ops, readPercent int) (rcPoint, error) {
 
 func retwisPoint(o bench.Options, alpha float64, txns int) (rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(o), alpha)
-	return rcPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns, lasting: rcLasting(o)}, err
+	return rcPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns,
+		lasting: rcLasting(o)}, err
 }
 
 // collect makes the points of some values of a parameter.
@@ -58,12 +59,15 @@ func perTime[T any](o bench.Options, quick, virtual, real []T) []T {
 func rcYCSBOps() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
-		Name:    "rc-ycsb-ops",
-		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a disk syncs in 1 ms",
+		Name: "rc-ycsb-ops",
+		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a " +
+			"disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{growth: true, points: func(o bench.Options) ([]rcPoint, error) {
-			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(o, ops, 50) })
+			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) {
+				return ycsbPoint(o, ops, 50)
+			})
 		}}.run,
 		Figures: []figure.Spec{
 			{
@@ -71,17 +75,21 @@ func rcYCSBOps() bench.Experiment {
 				Y: "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "growth", Title: "YCSB+T: growth of attempts that committed", X: "ops", XLabel: "operations per transaction",
-				Y: "attempt_growth_percent", YLabel: "longer than with 5 operations (%)", Series: []string{"system"}, Where: all,
+				Suffix: "growth", Title: "YCSB+T: growth of attempts that committed", X: "ops",
+				XLabel: "operations per transaction",
+				Y:      "attempt_growth_percent", YLabel: "longer than with 5 operations (%)", Series: []string{"system"},
+				Where: all,
 				Marks: []figure.Mark{{Line: "grpc", X: 50, Y: 600, Bound: "over"}, {Line: "spec", X: 50, Y: 23}},
 			},
 			{
-				Suffix: "end-to-end", Title: "YCSB+T: transactions with all their attempts", X: "ops", XLabel: "operations per transaction",
-				Y: "end_to_end_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
+				Suffix: "end-to-end", Title: "YCSB+T: transactions with all their attempts", X: "ops",
+				XLabel: "operations per transaction",
+				Y:      "end_to_end_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "guesses", Title: "YCSB+T: first answers that the quorum, or the commit, confirmed", X: "ops", XLabel: "operations per transaction",
-				Y: "first_answer_right_percent", YLabel: "right (%)", Series: []string{"system"}, Where: all,
+				Suffix: "guesses", Title: "YCSB+T: first answers that the quorum, or the commit, confirmed", X: "ops",
+				XLabel: "operations per transaction",
+				Y:      "first_answer_right_percent", YLabel: "right (%)", Series: []string{"system"}, Where: all,
 				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 95, Bound: "over"}},
 			},
 		},
@@ -91,24 +99,29 @@ func rcYCSBOps() bench.Experiment {
 func rcYCSBReads() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
-		Name:    "rc-ycsb-reads",
-		Summary: "geo-replicated transactions of 5 operations, 0 to 100 % of them reads (SpecRPC figure 10); virtual: a disk syncs in 1 ms",
+		Name: "rc-ycsb-reads",
+		Summary: "geo-replicated transactions of 5 operations, 0 to 100 % of them reads (SpecRPC figure 10); virtual: a " +
+			"disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
-			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}), func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
+			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}),
+				func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
 		Figures: []figure.Spec{
 			{
-				Suffix: "median", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent", XLabel: "operations that are reads (%)",
-				Y: "attempt_p50_ms", YLabel: "median latency (ms)", Series: []string{"system"}, Where: all,
+				Suffix: "median", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent",
+				XLabel: "operations that are reads (%)",
+				Y:      "attempt_p50_ms", YLabel: "median latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "tail", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent", XLabel: "operations that are reads (%)",
-				Y: "attempt_p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"system"}, Where: all,
+				Suffix: "tail", Title: "YCSB+T of 5 operations: attempts that committed", X: "read_percent",
+				XLabel: "operations that are reads (%)",
+				Y:      "attempt_p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "guesses", Title: "YCSB+T of 5 operations: first answers that the quorum, or the commit, confirmed", X: "read_percent", XLabel: "operations that are reads (%)",
+				Suffix: "guesses", Title: "YCSB+T of 5 operations: first answers that the quorum, or the commit, confirmed",
+				X: "read_percent", XLabel: "operations that are reads (%)",
 				Y: "first_answer_right_percent", YLabel: "right (%)", Series: []string{"system"}, Where: all,
 				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 99, Bound: "over"}},
 			},
@@ -123,15 +136,19 @@ func rcRetwis() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{distribution: true, points: func(o bench.Options) ([]rcPoint, error) {
-			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) { return retwisPoint(o, alpha, bench.Pick(o, 200, 5000)) })
+			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) {
+				return retwisPoint(o, alpha, bench.Pick(o, 200, 5000))
+			})
 		}}.run,
 		Figures: []figure.Spec{
 			{
 				Suffix: "distribution", Title: "Retwis: attempts that committed", X: "attempt_ms", XLabel: "latency (ms)",
-				Y: "percentile", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("site", table.OfAll), Scattered: true,
+				Y: "percentile", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("site", table.OfAll),
+				Scattered: true,
 			},
 			{
-				Suffix: "mean", Title: "Retwis: mean latency of attempts that committed", Y: "attempt_ratio_to_grpc", YLabel: "times plain gRPC's",
+				Suffix: "mean", Title: "Retwis: mean latency of attempts that committed", Y: "attempt_ratio_to_grpc",
+				YLabel: "times plain gRPC's",
 				Across: []string{"site"}, Ratio: true, Series: []string{"system"},
 				Marks: []figure.Mark{{Line: "spec", Category: "all", Y: 0.42}},
 			},
@@ -147,9 +164,10 @@ func rcContention() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
-			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
-				return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
-			})
+			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}),
+				func(alpha float64) (rcPoint, error) {
+					return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
+				})
 		}}.run,
 		Figures: []figure.Spec{
 			{
@@ -157,8 +175,9 @@ func rcContention() bench.Experiment {
 				Y: "abort_percent", YLabel: "aborted (%)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "abort-difference", Title: "Retwis: attempts that were aborted, beyond those of plain gRPC", X: "alpha", XLabel: "skew (alpha)",
-				Y: "abort_points_above_grpc", YLabel: "percentage points", Series: []string{"system"}, Where: all,
+				Suffix: "abort-difference", Title: "Retwis: attempts that were aborted, beyond those of plain gRPC", X: "alpha",
+				XLabel: "skew (alpha)",
+				Y:      "abort_points_above_grpc", YLabel: "percentage points", Series: []string{"system"}, Where: all,
 				Marks: []figure.Mark{{Line: "spec", X: 0.9, Y: 1, Bound: "about"}},
 			},
 			{
@@ -175,11 +194,13 @@ func rcContention() bench.Experiment {
 				Y: "end_to_end_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "end-to-end-ratio", Title: "Retwis: transactions with all their attempts, against those of mode spec", X: "alpha", XLabel: "skew (alpha)",
+				Suffix: "end-to-end-ratio", Title: "Retwis: transactions with all their attempts, against those of mode spec",
+				X: "alpha", XLabel: "skew (alpha)",
 				Y: "end_to_end_ratio_to_spec", YLabel: "times spec's mean latency", Series: []string{"system"}, Where: all,
 			},
 			{
-				Suffix: "auto", Title: "Retwis: transactions with all their attempts, against the best other mode at that skew", X: "alpha", XLabel: "skew (alpha)",
+				Suffix: "auto", Title: "Retwis: transactions with all their attempts, against the best other mode at that skew",
+				X: "alpha", XLabel: "skew (alpha)",
 				Y: "end_to_end_ratio_to_best", YLabel: "times the best mode's mean latency", Series: []string{"system"}, Where: all,
 			},
 		},

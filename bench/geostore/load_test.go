@@ -88,7 +88,8 @@ func TestLoadThatIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	_, err := Open(ctx, Config{
-		Matrix: wan.Uniform(time.Millisecond, "a", "b", "c"), Shards: 1, Keys: 1 << 40, Dir: t.TempDir(), Loading: func(uint64, uint64) { cancel(enough) },
+		Matrix: wan.Uniform(time.Millisecond, "a", "b", "c"), Shards: 1, Keys: 1 << 40, Dir: t.TempDir(),
+		Loading: func(uint64, uint64) { cancel(enough) },
 	})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v", err)

@@ -26,17 +26,20 @@ const (
 
 func rcPeers() bench.Experiment {
 	return bench.Experiment{
-		Name:    "rc-peers",
-		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per second, latency, the servers' processor time",
+		Name: "rc-peers",
+		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per " +
+			"second, latency, the servers' processor time",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: besideEtcd,
 		Figures: []figure.Spec{
 			{
-				Suffix: "ops", Title: "The store beside etcd, 48 clients, three processes on one machine", Y: "ops_per_s", YLabel: "operations per second",
+				Suffix: "ops", Title: "The store beside etcd, 48 clients, three processes on one machine", Y: "ops_per_s",
+				YLabel: "operations per second",
 				Across: []string{"op"}, Series: []string{"system"},
 			},
 			{
-				Suffix: "cpu", Title: "The store beside etcd: processor time of the servers", Y: "server_us_per_op", YLabel: "processor time per operation (µs)",
+				Suffix: "cpu", Title: "The store beside etcd: processor time of the servers", Y: "server_us_per_op",
+				YLabel: "processor time per operation (µs)",
 				Across: []string{"op"}, Series: []string{"system"},
 			},
 		},
@@ -56,7 +59,8 @@ type rival struct {
 }
 
 // errNoEtcd says how to get what the experiment compares with.
-var errNoEtcd = errors.New("there is no program etcd on the PATH; Debian's package etcd-server has it: apt-get install etcd-server")
+var errNoEtcd = errors.New("there is no program etcd on the PATH; Debian's package etcd-server has it: apt-get " +
+	"install etcd-server")
 
 func besideEtcd(ctx context.Context, w bench.Run) (rows []table.Row, err error) {
 	etcd := replicated.Etcd()
@@ -125,11 +129,15 @@ func rivalRow(op, name string, own, base []replicated.Turn) table.Row {
 	}
 	slices.Sort(took)
 	row := table.Row{
-		table.Is("op", op), table.Is("system", name), table.Is("clients", peersClients), table.Is("value_bytes", peersValueBytes), table.Measure("ops_per_s", table.Median(rates)),
-		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("ops_ratio_to_etcd", table.Median(rateRatio)),
+		table.Is("op", op), table.Is("system", name), table.Is("clients", peersClients),
+		table.Is("value_bytes", peersValueBytes), table.Measure("ops_per_s", table.Median(rates)),
+		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
+		table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))),
+		table.Measure("ops_ratio_to_etcd", table.Median(rateRatio)),
 	}
 	if len(cpuRatio) > 0 {
-		row = append(row, table.Measure("server_us_per_op", table.Median(cpu)), table.Measure("server_ratio_to_etcd", table.Median(cpuRatio)))
+		row = append(row, table.Measure("server_us_per_op", table.Median(cpu)),
+			table.Measure("server_ratio_to_etcd", table.Median(cpuRatio)))
 	}
 	return row
 }
@@ -187,7 +195,8 @@ func (r rival) all(f func(client int) error) error {
 // turn has the clients make one operation after the other. Those on their way at the end are part
 // of it.
 func (r rival) turn(ctx context.Context, w bench.Run, op string, seed uint64) (replicated.Turn, error) {
-	keys, lasting := bench.Pick(w.Options, peersQuickKeys, peersKeys), bench.Pick(w.Options, 300*time.Millisecond, 2*time.Second)
+	keys, lasting := bench.Pick(w.Options, peersQuickKeys, peersKeys), bench.Pick(w.Options, 300*time.Millisecond,
+		2*time.Second)
 	began, cpu := time.Now(), r.servers.CPU()
 	took := make([][]time.Duration, peersClients)
 	err := r.all(func(client int) error {

@@ -85,7 +85,8 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 		servers.Close()
 	}
 	for i := range peersServers {
-		conn, err := front.Dial(front.Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true, RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
+		conn, err := front.Dial(front.Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true,
+			RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
 		if err != nil {
 			end()
 			return r, err
@@ -158,7 +159,8 @@ func rivalFiles(dir string, o rivalOptions) (t store.Topology, pages, files []st
 			return t, nil, nil, err
 		}
 		sites = append(sites, site{m.Name, i + 1, []machine{m}})
-		t.Sites = append(t.Sites, store.TopologySite{Name: m.Name, Number: i + 1, Machines: []store.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
+		t.Sites = append(t.Sites, store.TopologySite{Name: m.Name, Number: i + 1,
+			Machines: []store.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
 	}
 	write := func(name string, content map[string]any) error {
 		b, err := json.Marshal(content)
@@ -168,7 +170,8 @@ func rivalFiles(dir string, o rivalOptions) (t store.Topology, pages, files []st
 		return os.WriteFile(filepath.Join(dir, name), b, 0o600)
 	}
 	err = write("store.json", map[string]any{
-		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": o.roundTrip.String(), "retain": o.retain.String(),
+		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": o.roundTrip.String(),
+		"retain": o.retain.String(),
 	})
 	if err != nil {
 		return t, nil, nil, err

@@ -18,9 +18,11 @@ func TestPeersWithoutEtcd(t *testing.T) {
 
 // TestRivalRow: ratios are the medians of those within a round.
 func TestRivalRow(t *testing.T) {
-	base := []replicated.Turn{{PerSecond: 100, CPUPerOp: 10}, {PerSecond: 400, CPUPerOp: 20}, {PerSecond: 200, CPUPerOp: 40}}
+	base := []replicated.Turn{{PerSecond: 100, CPUPerOp: 10}, {PerSecond: 400, CPUPerOp: 20},
+		{PerSecond: 200, CPUPerOp: 40}}
 	own := []replicated.Turn{
-		{PerSecond: 50, CPUPerOp: 30, Took: []time.Duration{3 * time.Millisecond}}, {PerSecond: 400, CPUPerOp: 20, Took: []time.Duration{time.Millisecond}},
+		{PerSecond: 50, CPUPerOp: 30, Took: []time.Duration{3 * time.Millisecond}},
+		{PerSecond: 400, CPUPerOp: 20, Took: []time.Duration{time.Millisecond}},
 		{PerSecond: 300, CPUPerOp: 80, Took: []time.Duration{2 * time.Millisecond}},
 	}
 	row := rivalRow("put", "foresay", own, base)

@@ -78,7 +78,8 @@ func (m rcMeasure) row(site string, txns []Txn, commits int) table.Row {
 	if reads > 0 {
 		row = append(row, table.Measure("first_answer_right_percent", 100*float64(right)/float64(reads)))
 	}
-	return append(row, table.Measure("floor_ms", table.Ms(floor)), table.Measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
+	return append(row, table.Measure("floor_ms", table.Ms(floor)),
+		table.Measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
 }
 
 // rcFloor is what no transaction of a site can be faster than that survives the loss of one: the
@@ -191,7 +192,8 @@ func rcDistribution(m rcMeasure) []table.Row {
 	var rows []table.Row
 	for p := 2; p <= 100 && len(committed) > 0; p += 2 {
 		row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", table.OfAll)}, table.Row(m.params))
-		rows = append(rows, append(row, table.Is("percentile", p), table.Measure("attempt_ms", table.Ms(table.Quantile(committed, float64(p)/100)))))
+		rows = append(rows, append(row, table.Is("percentile", p),
+			table.Measure("attempt_ms", table.Ms(table.Quantile(committed, float64(p)/100)))))
 	}
 	return rows
 }

@@ -67,7 +67,8 @@ const leastRoundTrip = 100 * time.Millisecond
 // Open loads the keys, if disks are in a directory, and starts the machines.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if len(cfg.Matrix.Sites()) == 0 || cfg.Shards < 1 || cfg.Sync < 0 || cfg.ValueBytes < 0 {
-		return nil, fmt.Errorf("geostore: Config: %d sites, %d shards, a sync of %v, values of %d bytes", len(cfg.Matrix.Sites()), cfg.Shards, cfg.Sync, cfg.ValueBytes)
+		return nil, fmt.Errorf("geostore: Config: %d sites, %d shards, a sync of %v, values of %d bytes",
+			len(cfg.Matrix.Sites()), cfg.Shards, cfg.Sync, cfg.ValueBytes)
 	}
 	s := &Store{cfg: cfg, longest: max(cfg.Matrix.MaxRTT(cfg.Matrix.Sites()), leastRoundTrip)}
 	if cfg.Dir != "" {
@@ -106,7 +107,8 @@ func (s *Store) start(ctx context.Context) error {
 		s.machines = append(s.machines, m)
 		s.topology.Sites = append(s.topology.Sites, store.TopologySite{
 			Name: string(site), Number: i + 1,
-			Machines: []store.Machine{{Name: machineName(site), Peers: m.peers.Addr().String(), Client: m.clients.Addr().String()}},
+			Machines: []store.Machine{{Name: machineName(site), Peers: m.peers.Addr().String(),
+				Client: m.clients.Addr().String()}},
 		})
 	}
 	for _, m := range s.machines {

@@ -30,7 +30,8 @@ func uncontended(t *testing.T, mode client.Mode, w fresh, sync time.Duration) []
 	t.Helper()
 	var txns []Txn
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open(t.Context(), Config{Matrix: wan.SpecRPC(), Shards: 3, Keys: 10_000_000, ValueBytes: 64, Sync: sync, Seed: 1})
+		s, err := Open(t.Context(), Config{Matrix: wan.SpecRPC(), Shards: 3, Keys: 10_000_000, ValueBytes: 64, Sync: sync,
+			Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +71,12 @@ func TestUncontendedLatencies(t *testing.T) {
 		work  fresh
 		trips time.Duration
 	}{
-		{client.GRPC, fresh{0, 1}, 1}, {client.GRPC, fresh{1, 0}, 1}, {client.GRPC, fresh{2, 0}, 3}, {client.GRPC, fresh{5, 2}, 6}, {client.Off, fresh{5, 2}, 6},
-		{client.Spec, fresh{0, 1}, 1}, {client.Spec, fresh{1, 0}, 1}, {client.Spec, fresh{2, 0}, 2}, {client.Spec, fresh{5, 2}, 2}, {client.Spec, fresh{25, 25}, 2},
-		{client.Predicated, fresh{0, 1}, 1}, {client.Predicated, fresh{1, 0}, 1}, {client.Predicated, fresh{5, 2}, 1}, {client.Predicated, fresh{25, 25}, 1},
+		{client.GRPC, fresh{0, 1}, 1}, {client.GRPC, fresh{1, 0}, 1}, {client.GRPC, fresh{2, 0}, 3},
+		{client.GRPC, fresh{5, 2}, 6}, {client.Off, fresh{5, 2}, 6},
+		{client.Spec, fresh{0, 1}, 1}, {client.Spec, fresh{1, 0}, 1}, {client.Spec, fresh{2, 0}, 2},
+		{client.Spec, fresh{5, 2}, 2}, {client.Spec, fresh{25, 25}, 2},
+		{client.Predicated, fresh{0, 1}, 1}, {client.Predicated, fresh{1, 0}, 1}, {client.Predicated, fresh{5, 2}, 1},
+		{client.Predicated, fresh{25, 25}, 1},
 	} {
 		for _, txn := range uncontended(t, c.mode, c.work, 0) {
 			want := Attempt{Took: c.trips * nearest(txn.Site), Committed: true, Reads: c.work.reads, Right: c.work.reads}

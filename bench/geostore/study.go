@@ -141,7 +141,8 @@ func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode)
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
 	ctx := context.WithoutCancel(outer)
 	store, err := Open(ctx, Config{
-		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes, Sync: bench.SyncTime, Seed: seed,
+		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes,
+		Sync: bench.SyncTime, Seed: seed,
 	})
 	if err != nil {
 		return played, err
@@ -177,7 +178,8 @@ func (st rcStudy) real(ctx context.Context, w bench.Run, points int, measure rcM
 		for i := range points {
 			for _, mode := range rcSystems() {
 				err := measure(i, mode, func(p rcPoint, mode client.Mode) (Played, error) {
-					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp), For: p.lasting})
+					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp),
+						For: p.lasting})
 				})
 				if err != nil {
 					return err
@@ -192,7 +194,8 @@ func (st rcStudy) real(ctx context.Context, w bench.Run, points int, measure rcM
 func withRealStore(ctx context.Context, w bench.Run, m wan.Matrix, f func(*Store) error) error {
 	return bench.WithTempDir(func(dir string) error {
 		store, err := Open(ctx, Config{
-			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.Options), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
+			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.Options), ValueBytes: rcValueBytes, Dir: dir, Loopback: true,
+			Seed:    w.Seed,
 			Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
 		})
 		if err != nil {
@@ -214,6 +217,7 @@ func rcKeysOf(o bench.Options) uint64 {
 // are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(),
+		rcLarge(), rcPeers(),
 	}
 }

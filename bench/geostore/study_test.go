@@ -25,7 +25,8 @@ func TestRowsOfTheStore(t *testing.T) {
 		played: Played{
 			Lasting: 2 * time.Second, Commits: map[wan.Site]int{"oregon": 3, "ireland": 1},
 			Txns: []Txn{
-				{Site: "oregon", Took: 900 * time.Millisecond, Attempts: []Attempt{attempt(300, false, 4, 2), attempt(244, true, 4, 4)}},
+				{Site: "oregon", Took: 900 * time.Millisecond, Attempts: []Attempt{attempt(300, false, 4, 2),
+					attempt(244, true, 4, 4)}},
 				{Site: "oregon", Took: 266 * time.Millisecond, Attempts: []Attempt{attempt(266, true, 4, 4)}},
 				{Site: "ireland", Took: 280 * time.Millisecond, Attempts: []Attempt{attempt(280, true, 8, 8)}},
 			},
@@ -34,10 +35,13 @@ func TestRowsOfTheStore(t *testing.T) {
 	rows := rcRows(m)
 	want := []map[string]float64{
 		{
-			"ops": 5, "txns": 3, "attempt_mean_ms": 790.0 / 3, "attempt_p50_ms": 266, "attempt_p95_ms": 280, "end_to_end_mean_ms": 482, "end_to_end_p50_ms": 280,
-			"abort_percent": 25, "commits_per_s": 2, "first_answer_right_percent": 90, "floor_ms": 128, "ratio_to_floor": 790.0 / 3 / 128,
+			"ops": 5, "txns": 3, "attempt_mean_ms": 790.0 / 3, "attempt_p50_ms": 266, "attempt_p95_ms": 280,
+			"end_to_end_mean_ms": 482, "end_to_end_p50_ms": 280,
+			"abort_percent": 25, "commits_per_s": 2, "first_answer_right_percent": 90, "floor_ms": 128,
+			"ratio_to_floor": 790.0 / 3 / 128,
 		},
-		{"txns": 2, "attempt_mean_ms": 255, "end_to_end_mean_ms": 583, "abort_percent": 100.0 / 3, "commits_per_s": 1.5, "floor_ms": 122},
+		{"txns": 2, "attempt_mean_ms": 255, "end_to_end_mean_ms": 583, "abort_percent": 100.0 / 3, "commits_per_s": 1.5,
+			"floor_ms": 122},
 		{"txns": 1, "attempt_mean_ms": 280, "abort_percent": 0, "commits_per_s": 0.5, "floor_ms": 140, "ratio_to_floor": 2},
 		{"txns": 0},
 	}
@@ -58,20 +62,24 @@ func TestRowsOfTheStore(t *testing.T) {
 
 func TestComparedRows(t *testing.T) {
 	row := func(system, site string, ops int, mean, aborts float64) table.Row {
-		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("ops", ops), table.Is("attempt_mean_ms", mean), table.Is("abort_percent", aborts)}
+		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("ops", ops),
+			table.Is("attempt_mean_ms", mean), table.Is("abort_percent", aborts)}
 	}
 	rows := []table.Row{
-		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60), row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
+		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60),
+		row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
 	}
 	rcCompare(rows, "grpc", "attempt", "abort")
 	rcCompare(rows, "spec", "attempt")
 	rcGrowth(rows)
 	var got [][]any
 	for _, r := range rows {
-		got = append(got, []any{r.Value("attempt_ratio_to_grpc"), r.Value("abort_points_above_grpc"), r.Value("abort_points_above_spec"), r.Value("attempt_ratio_to_spec"), r.Value("attempt_growth_percent")})
+		got = append(got, []any{r.Value("attempt_ratio_to_grpc"), r.Value("abort_points_above_grpc"),
+			r.Value("abort_points_above_spec"), r.Value("attempt_ratio_to_spec"), r.Value("attempt_growth_percent")})
 	}
 	want := [][]any{
-		{nil, nil, nil, 2.0, 0.0}, {0.5, 0.5, nil, nil, 0.0}, {nil, nil, nil, 12.5, 650.0}, {0.08, 20.0, nil, nil, 20.0}, {nil, nil, nil, nil, 0.0},
+		{nil, nil, nil, 2.0, 0.0}, {0.5, 0.5, nil, nil, 0.0}, {nil, nil, nil, 12.5, 650.0}, {0.08, 20.0, nil, nil, 20.0},
+		{nil, nil, nil, nil, 0.0},
 	}
 	round := cmp.Transformer("round", func(v float64) int { return int(v*1000 + 0.5) })
 	if diff := cmp.Diff(want, got, round); diff != "" {
@@ -83,10 +91,12 @@ func TestComparedRows(t *testing.T) {
 // else is.
 func TestBestOfTheOthers(t *testing.T) {
 	row := func(system, site string, mean float64) table.Row {
-		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("alpha", 0.9), table.Is("end_to_end_mean_ms", mean)}
+		return table.Row{table.Is("system", system), table.Is("site", site), table.Is("alpha", 0.9),
+			table.Is("end_to_end_mean_ms", mean)}
 	}
 	rows := []table.Row{
-		row("spec", "all", 250), row("predicated", "all", 200), row("auto", "all", 210), row("spec", "seoul", 100), row("auto", "seoul", 150), row("auto", "oregon", 1),
+		row("spec", "all", 250), row("predicated", "all", 200), row("auto", "all", 210), row("spec", "seoul", 100),
+		row("auto", "seoul", 150), row("auto", "oregon", 1),
 		{table.Is("system", "auto"), table.Is("site", "all"), table.Is("alpha", 0.9), table.Is("txns", 0)},
 	}
 	rcBest(rows, "auto")
@@ -103,7 +113,8 @@ func TestBestOfTheOthers(t *testing.T) {
 func smallRetwis() rcStudy {
 	return rcStudy{distribution: true, growth: true, points: func(o bench.Options) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
-		return []rcPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
+		return []rcPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60,
+			clients: 3}}, err
 	}}
 }
 
@@ -112,7 +123,9 @@ func smallRetwis() rcStudy {
 func TestStoreInVirtualTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see below
 	run := func() []table.Row {
-		rows, err := smallRetwis().run(t.Context(), bench.Run{Options: bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)}, Experiment: "small"})
+		rows, err := smallRetwis().run(t.Context(),
+			bench.Run{Options: bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3, Bubble: bubbles(t)},
+				Experiment: "small"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,10 +147,12 @@ func TestStoreInVirtualTime(t *testing.T) {
 	// Without contention one commit follows the reads: about 5 round trips one after the other, or
 	// two in all, or one if the commit says whether the reads were right. Auto is that, unless
 	// aborts speak against it.
-	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < 0.95*predicated || auto > means[2] {
+	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < 0.95*predicated ||
+		auto > means[2] {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
-	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 || off < grpc-30 || off > grpc+30 {
+	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 ||
+		off < grpc-30 || off > grpc+30 {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
 	// What happens at one instant has no order but that in which goroutines happen to run. On one

@@ -20,18 +20,21 @@ const rcNear = 5 * time.Millisecond
 
 func rcThroughput() bench.Experiment {
 	return bench.Experiment{
-		Name:    "rc-throughput",
-		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit (SpecRPC figure 13)",
+		Name: "rc-throughput",
+		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit " +
+			"(SpecRPC figure 13)",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: throughputOfStore,
 		Figures: []figure.Spec{
 			{
-				Suffix: "latency", Title: "Retwis on sites 5 ms apart: attempts that committed", X: "commits_per_s", XLabel: "commits per second",
-				Y: "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Scattered: true,
+				Suffix: "latency", Title: "Retwis on sites 5 ms apart: attempts that committed", X: "commits_per_s",
+				XLabel: "commits per second",
+				Y:      "attempt_mean_ms", YLabel: "mean latency (ms)", Series: []string{"system"}, Scattered: true,
 				Marks: []figure.Mark{{Line: "spec", X: figure.Nowhere(), Y: 14}},
 			},
 			{
-				Suffix: "cpu", Title: "Retwis on sites 5 ms apart: processor time per commit", Y: "cpu_us_per_commit", YLabel: "processor time (µs), clients and all machines",
+				Suffix: "cpu", Title: "Retwis on sites 5 ms apart: processor time per commit", Y: "cpu_us_per_commit",
+				YLabel: "processor time (µs), clients and all machines",
 				Across: []string{"clients"}, Series: []string{"system"},
 			},
 		},
@@ -50,7 +53,8 @@ func throughputOfStore(ctx context.Context, w bench.Run) (rows []table.Row, err 
 			t := storeThroughput{
 				store: store, matrix: matrix, perSite: n,
 				load: Load{
-					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: bench.Pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond,
+					For: bench.Pick(w.Options, 500*time.Millisecond, 1500*time.Millisecond),
 				},
 				rounds: bench.Pick(w.Options, 2, 5), seed: w.Seed,
 				step: func(doing string) { w.Step(i, len(perSite), doing) },
@@ -118,13 +122,15 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 	off := rounds[slices.Index(modes, client.Off)]
 	var rows []table.Row
 	for i, mode := range modes {
-		m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite), table.Is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
+		m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite),
+			table.Is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
 		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
 				table.Measure("cpu_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
 		}
-		rows = append(rows, append(row, table.Measure("commits_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
+		rows = append(rows, append(row, table.Measure("commits_ratio_to_off",
+			ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
 	}
 	return rows, nil
 }

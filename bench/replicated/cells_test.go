@@ -27,7 +27,8 @@ func TestCells(t *testing.T) {
 	if _, ok := a.Footprint([]byte("short")); ok {
 		t.Error("a malformed command has a footprint")
 	}
-	if got := string(a.Read([]byte("key....1"))); got != "value..3" || !a.has("key....1") || a.has("key....3") || a.Read([]byte("key....3")) != nil {
+	if got := string(a.Read([]byte("key....1"))); got != "value..3" || !a.has("key....1") || a.has("key....3") ||
+		a.Read([]byte("key....3")) != nil {
 		t.Errorf("read %q", got)
 	}
 	var b bytes.Buffer

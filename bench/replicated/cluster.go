@@ -66,8 +66,9 @@ func newCluster(s Setting) (*cluster, error) {
 	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*cells{}}
 	var err error
 	c.Group, err = smrsim.New(smrsim.Config{
-		Protocol: s.Protocol, Place: s.WAN, Clients: s.Clients, FirstClient: firstClient, RoundTrip: s.RoundTrip, Clock: c.clock,
-		Sim: sim.Config[smr.Message]{Seed: s.Seed, Disk: sim.Disk{Latency: s.Sync}, CheckEvery: 1000, TraceKeep: -1},
+		Protocol: s.Protocol, Place: s.WAN, Clients: s.Clients, FirstClient: firstClient, RoundTrip: s.RoundTrip,
+		Clock: c.clock,
+		Sim:   sim.Config[smr.Message]{Seed: s.Seed, Disk: sim.Disk{Latency: s.Sync}, CheckEvery: 1000, TraceKeep: -1},
 		Replica: func(r *smr.ReplicaConfig) {
 			c.stores[r.ID] = newCells()
 			r.Machine, r.Leader, r.MaxBatch = c.stores[r.ID], 1, s.MaxBatch

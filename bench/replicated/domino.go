@@ -223,7 +223,9 @@ type dominoCounts struct{ calls, tried, taken int }
 func (p dominoPoint) base(site, figure string) table.Row {
 	variant := variantCells(p.protocol, p.options, "")
 	row := table.Row{
-		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site), table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()), table.Measure("skew_ms", table.Ms(dominoSkew)),
+		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site),
+		table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()),
+		table.Measure("skew_ms", table.Ms(dominoSkew)),
 		variant[1], table.Measure("alpha", cmp.Or(p.alpha, dominoAlpha)), table.Is("clients", dominoClients(p.clients)),
 	}
 	if p.options.Percentile > 0 {
@@ -252,7 +254,8 @@ func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCoun
 	row := slices.Concat(p.base(site, figure), table.LatencyCells(took))
 	add := func(name string, rows []plan.Row) {
 		if len(rows) > 0 {
-			row = append(row, table.Measure(name+"_p50_ms", table.Ms(plan.Quantile(rows, 0.5))), table.Measure(name+"_p95_ms", table.Ms(plan.Quantile(rows, 0.95))))
+			row = append(row, table.Measure(name+"_p50_ms", table.Ms(plan.Quantile(rows, 0.5))),
+				table.Measure(name+"_p95_ms", table.Ms(plan.Quantile(rows, 0.95))))
 		}
 	}
 	add("model", b.model)
@@ -275,7 +278,8 @@ func dominoCurve(base table.Row, took []time.Duration) []table.Row {
 	slices.Sort(took)
 	var rows []table.Row
 	for p := 2; p <= 98 && len(took) > 0; p += 4 {
-		rows = append(rows, slices.Concat(base, table.Row{table.Is("percent_of_calls", p), table.Measure("latency_ms", table.Ms(table.Quantile(took, float64(p)/100)))}))
+		rows = append(rows, slices.Concat(base, table.Row{table.Is("percent_of_calls", p),
+			table.Measure("latency_ms", table.Ms(table.Quantile(took, float64(p)/100)))}))
 	}
 	return rows
 }
@@ -294,7 +298,8 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 	for _, r := range plan.Of(rows, plan.Floor, ack) {
 		took = append(took, r.Latency)
 	}
-	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll), table.Is("ack", ack.String()), table.Is("figure", curve)}
+	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll),
+		table.Is("ack", ack.String()), table.Is("figure", curve)}
 	return dominoCurve(base, took), nil
 }
 
@@ -302,17 +307,23 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 func dominoExperiment(o bench.Options, lasting time.Duration, points []dominoPoint) []bench.Point {
 	var out []bench.Point
 	for _, p := range points {
-		out = append(out, bench.Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) { return p.run(ctx, o.Seed, lasting) }})
+		out = append(out, bench.Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) {
+			return p.run(ctx, o.Seed, lasting)
+		}})
 	}
 	return out
 }
 
 // dominoFloor is the floor's distribution as a point.
 func dominoFloor(network, curve string, ack smr.Ack) bench.Point {
-	return bench.Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) { return dominoFloorRows(network, curve, ack) }}
+	return bench.Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) {
+		return dominoFloorRows(network, curve, ack)
+	}}
 }
 
 // catalogOf returns the catalog's protocols of some names, or all.
 func catalogOf(names ...string) []smr.Protocol {
-	return slices.DeleteFunc(catalog.Protocols(), func(p smr.Protocol) bool { return len(names) > 0 && !slices.Contains(names, p.Name) })
+	return slices.DeleteFunc(catalog.Protocols(), func(p smr.Protocol) bool {
+		return len(names) > 0 && !slices.Contains(names, p.Name)
+	})
 }

@@ -36,7 +36,8 @@ func dominoAdapt() bench.Experiment {
 func adaptFigure(part, what string) figure.Spec {
 	return figure.Spec{
 		Suffix: part, Title: "Writes until they are durable while " + what, X: "at_s", XLabel: "time (s)",
-		Y: "latency_ms", YLabel: "latency (ms)", Series: []string{"system"}, Where: table.Is("figure", part), Scattered: true, Floor: "floor_ms", Marks: thesisAdapts(part),
+		Y: "latency_ms", YLabel: "latency (ms)", Series: []string{"system"}, Where: table.Is("figure", part), Scattered: true,
+		Floor: "floor_ms", Marks: thesisAdapts(part),
 	}
 }
 
@@ -119,18 +120,21 @@ func adaptRows(o bench.Options, part string, protocol smr.Protocol) ([]table.Row
 	networks, noise := adaptNetworks(part), wan.InterDatacentre()
 	first := wan.Deployment{Name: "adapt", Matrix: networks[0].WithNoise(noise), Replicas: []wan.Site{"R", "M", "N"}}
 	measured, err := Latency(Setting{
-		Protocol: protocol, WAN: first, Seed: o.Seed, Ack: smr.AckDurable, Every: time.Second, Clients: []wan.Site{"C"}, Skew: dominoSkew, Changes: adaptChanges(part),
+		Protocol: protocol, WAN: first, Seed: o.Seed, Ack: smr.AckDurable, Every: time.Second, Clients: []wan.Site{"C"},
+		Skew: dominoSkew, Changes: adaptChanges(part),
 	}, adaptEras*adaptEra)
 	if err != nil {
 		return nil, err
 	}
-	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(protocol)
+	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(
+		protocol)
 	// each write has a key of its own
 	base := slices.DeleteFunc(p.base("C", part), func(c table.Cell) bool { return c.Name == "alpha" })
 	var rows []table.Row
 	for _, call := range measured[0].Calls {
 		network := networks[int(call.Began/adaptEra)]
-		row := slices.Concat(base, table.Row{table.Measure("at_s", call.Began.Seconds()), table.Measure("latency_ms", table.Ms(call.Took))})
+		row := slices.Concat(base, table.Row{table.Measure("at_s", call.Began.Seconds()),
+			table.Measure("latency_ms", table.Ms(call.Took))})
 		expected, err := adaptBounds(network, protocol)
 		if err != nil {
 			return nil, err
@@ -149,7 +153,8 @@ func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]table.Cell, error
 	if err != nil {
 		return nil, err
 	}
-	cells := []table.Cell{table.Measure("floor_ms", table.Ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
+	cells := []table.Cell{table.Measure("floor_ms",
+		table.Ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
 	if system != plan.Mencius {
 		cells = append(cells, table.Measure("model_ms", table.Ms(plan.Quantile(plan.Of(rows, system, smr.AckDurable), 0.5))))
 	}

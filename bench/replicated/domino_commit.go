@@ -20,19 +20,24 @@ const commitSlack = 8 * time.Millisecond
 
 func dominoCommit() bench.Experiment {
 	return bench.Experiment{
-		Name:    "domino-commit",
-		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",
+		Name: "domino-commit",
+		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and " +
+			"the floor (thesis figures 4.8 and 4.9)",
 		Modes:   []bench.Mode{bench.Virtual},
 		Measure: bench.Points(commitPoints),
 		Figures: []figure.Spec{
-			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
+			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"),
+			commitFigure("globe3", "replicas at WA, PR and NSW"),
 			{
-				Suffix: "na3-sites", Title: "Writes until they are durable, replicas at WA, VA and QC", Y: "p50_ms", YLabel: "median latency (ms)",
+				Suffix: "na3-sites", Title: "Writes until they are durable, replicas at WA, VA and QC", Y: "p50_ms",
+				YLabel: "median latency (ms)",
 				Across: []string{"site"}, Series: []string{"system"}, Where: table.Is("figure", "na3-sites"),
 			},
 			{
-				Suffix: "few-clients", Title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", Y: "p50_ms", YLabel: "median latency (ms)",
-				Across: []string{"clients"}, Series: []string{"system"}, Where: table.Is("figure", "few-clients"), Marks: thesisFewClients(),
+				Suffix: "few-clients", Title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", Y: "p50_ms",
+				YLabel: "median latency (ms)",
+				Across: []string{"clients"}, Series: []string{"system"}, Where: table.Is("figure", "few-clients"),
+				Marks: thesisFewClients(),
 			},
 		},
 	}
@@ -41,8 +46,9 @@ func dominoCommit() bench.Experiment {
 func commitFigure(network, replicas string) figure.Spec {
 	return figure.Spec{
 		Suffix: network, Title: "Writes until they are durable, " + replicas, X: "latency_ms", XLabel: "latency (ms)",
-		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("figure", network), Scattered: true,
-		Marks: thesisCommits(network),
+		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system"}, Where: table.Is("figure", network),
+		Scattered: true,
+		Marks:     thesisCommits(network),
 	}
 }
 
@@ -59,18 +65,22 @@ func commitPoints(o bench.Options) []bench.Point {
 			plain := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre()}
 			direct := domino.DirectOptions()
 			direct.Slack = commitSlack
-			points = append(points, dominoExperiment(o, dominoLasting(o), []dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
+			points = append(points, dominoExperiment(o, dominoLasting(o),
+				[]dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
 		}
 		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckDurable})...)
 		if o.Quick {
 			continue
 		}
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckOrdered, noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre()})...)
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckOrdered,
+			noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
+		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted,
+			noise: wan.InterDatacentre()})...)
 		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted})...)
 	}
 	for _, clients := range [][]wan.Site{{"IA"}, {"IA", "WA"}} {
-		p := dominoPoint{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients, figure: "few-clients"}
+		p := dominoPoint{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients,
+			figure: "few-clients"}
 		points = append(points, commitSystems(o, p, "fastpaxos", "multipaxos")...)
 	}
 	return points

@@ -14,20 +14,24 @@ import (
 
 func dominoPercentile() bench.Experiment {
 	return bench.Experiment{
-		Name:    "domino-percentile",
-		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and what is added (thesis figure 4.10)",
+		Name: "domino-percentile",
+		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and " +
+			"what is added (thesis figure 4.10)",
 		Modes:   []bench.Mode{bench.Virtual},
 		Measure: bench.Points(percentilePoints),
 		Figures: []figure.Spec{{
-			Title: "Domino's writes until they are durable, replicas at WA, PR and NSW", X: "percentile", XLabel: "percentile of delays by which arrivals are predicted",
-			Y: "p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"slack_ms"}, Where: table.Is("site", "all"), Floor: "floor_p95_ms",
+			Title: "Domino's writes until they are durable, replicas at WA, PR and NSW", X: "percentile",
+			XLabel: "percentile of delays by which arrivals are predicted",
+			Y:      "p99_ms", YLabel: "99th percentile of the latency (ms)", Series: []string{"slack_ms"},
+			Where: table.Is("site", "all"), Floor: "floor_p95_ms",
 		}},
 	}
 }
 
 func percentilePoints(o bench.Options) []bench.Point {
 	var points []dominoPoint
-	for _, slack := range bench.Pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
+	for _, slack := range bench.Pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond,
+		8 * time.Millisecond, 16 * time.Millisecond}) {
 		for _, percentile := range bench.Pick(o, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
 			p := dominoPoint{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
 			points = append(points, p.dominoVariant(domino.Options{Slack: slack, Percentile: percentile}))
@@ -38,22 +42,27 @@ func percentilePoints(o bench.Options) []bench.Point {
 
 func dominoExecution() bench.Experiment {
 	return bench.Experiment{
-		Name:    "domino-execution",
-		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond the thesis (figures 4.11 and 4.12)",
+		Name: "domino-execution",
+		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond " +
+			"the thesis (figures 4.11 and 4.12)",
 		Modes:   []bench.Mode{bench.Virtual},
 		Measure: bench.Points(executionPoints),
 		Figures: []figure.Spec{
-			slackFigure("na3", "WA, VA and QC", "median", "p50_ms"), slackFigure("na3", "WA, VA and QC", "95th percentile", "p95_ms"),
+			slackFigure("na3", "WA, VA and QC", "median", "p50_ms"), slackFigure("na3", "WA, VA and QC", "95th percentile",
+				"p95_ms"),
 			slackFigure("globe3", "WA, PR and NSW", "median", "p50_ms"),
-			executionFigure("na3", "WA, VA and QC", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.95"),
+			executionFigure("na3", "WA, VA and QC", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.75"),
+			executionFigure("globe3", "WA, PR and NSW", "0.95"),
 		},
 	}
 }
 
 func slackFigure(network, sites, what, column string) figure.Spec {
 	return figure.Spec{
-		Suffix: "slack-" + network + "-" + column[:3], Title: "Domino's writes until they are executed, replicas at " + sites, X: "slack_ms", XLabel: "added to predicted arrivals (ms)",
-		Y: column, YLabel: what + " of the latency (ms)", Series: []string{"options"}, Where: table.Is("figure", "slack-"+network),
+		Suffix: "slack-" + network + "-" + column[:3], Title: "Domino's writes until they are executed, replicas at " + sites,
+		X: "slack_ms", XLabel: "added to predicted arrivals (ms)",
+		Y: column, YLabel: what + " of the latency (ms)", Series: []string{"options"},
+		Where: table.Is("figure", "slack-"+network),
 		Floor: "floor_" + column,
 	}
 }
@@ -63,8 +72,10 @@ func executionCurve(network, alpha string) string { return "systems-" + network 
 
 func executionFigure(network, sites, alpha string) figure.Spec {
 	f := figure.Spec{
-		Suffix: executionCurve(network, alpha), Title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, X: "latency_ms", XLabel: "latency (ms)",
-		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system", "options"}, Where: table.Is("figure", executionCurve(network, alpha)), Scattered: true,
+		Suffix: executionCurve(network, alpha), Title: "Writes until they are executed, alpha " + alpha + ", replicas at " +
+			sites, X: "latency_ms", XLabel: "latency (ms)",
+		Y: "percent_of_calls", YLabel: "cumulative share (%)", Series: []string{"system", "options"},
+		Where: table.Is("figure", executionCurve(network, alpha)), Scattered: true,
 	}
 	if network == "na3" {
 		f.Marks = thesisExecutions()
@@ -74,7 +85,8 @@ func executionFigure(network, sites, alpha string) figure.Spec {
 
 // executionVariants are the thesis' Domino, and what goes beyond it.
 func executionVariants() []domino.Options {
-	return []domino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true}, {Direct: true, AllLearn: true, Arrival: true}}
+	return []domino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true},
+		{Direct: true, AllLearn: true, Arrival: true}}
 }
 
 func executionPoints(o bench.Options) []bench.Point {
@@ -105,8 +117,10 @@ func executionSystems(o bench.Options) []bench.Point {
 		alpha         float64
 	}{{"na3", "0.75", 0.75}, {"globe3", "0.75", 0.75}, {"globe3", "0.95", 0.95}} {
 		curve := executionCurve(c.network, c.name)
-		all := executionSystemsOf(dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), alpha: c.alpha, curve: curve})
-		points = slices.Concat(points, []bench.Point{dominoFloor(c.network, curve, smr.AckExecuted)}, dominoExperiment(o, dominoLasting(o), all))
+		all := executionSystemsOf(dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(),
+			alpha: c.alpha, curve: curve})
+		points = slices.Concat(points, []bench.Point{dominoFloor(c.network, curve, smr.AckExecuted)},
+			dominoExperiment(o, dominoLasting(o), all))
 	}
 	return points
 }

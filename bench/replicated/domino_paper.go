@@ -22,14 +22,17 @@ func thesisCommits(network string) []figure.Mark {
 	numbers := map[string][]reported{
 		"na3": { // §4.5.2 gives them for (a) only
 			{"domino", 48, 70, ""}, {"epaxos", 64, 87, ""}, {"mencius", 75, 94, ""}, {"multipaxos", 107, 134, ""},
-			{"domino", 47.9, 69.6, rerun}, {"epaxos", 67.3, 92.5, rerun}, {"mencius", 67.4, 92.7, rerun}, {"multipaxos", 111.2, 137.6, rerun},
+			{"domino", 47.9, 69.6, rerun}, {"epaxos", 67.3, 92.5, rerun}, {"mencius", 67.4, 92.7, rerun},
+			{"multipaxos", 111.2, 137.6, rerun},
 		},
-		"na5":    {{"domino", 44.8, 59.7, rerun}, {"epaxos", 52.6, 77.1, rerun}, {"multipaxos", 87, 116, rerun}},
-		"globe3": {{"domino", 176, 200, rerun}, {"epaxos", 206, 339, rerun}, {"mencius", 207, 340, rerun}, {"multipaxos", 279, 350, rerun}},
+		"na5": {{"domino", 44.8, 59.7, rerun}, {"epaxos", 52.6, 77.1, rerun}, {"multipaxos", 87, 116, rerun}},
+		"globe3": {{"domino", 176, 200, rerun}, {"epaxos", 206, 339, rerun}, {"mencius", 207, 340, rerun},
+			{"multipaxos", 279, 350, rerun}},
 	}
 	var marks []figure.Mark
 	for _, n := range numbers[network] {
-		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by}, figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
+		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by},
+			figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
 	}
 	return marks
 }
@@ -39,7 +42,8 @@ func thesisCommits(network string) []figure.Mark {
 // two clients more than Multi-Paxos.
 func thesisFewClients() []figure.Mark {
 	return []figure.Mark{
-		{Line: "fastpaxos", Category: "IA", Y: 35, Bound: "about"}, {Line: "multipaxos", Category: "IA", Y: 100, Bound: "about"},
+		{Line: "fastpaxos", Category: "IA", Y: 35, Bound: "about"}, {Line: "multipaxos", Category: "IA", Y: 100,
+			Bound: "about"},
 	}
 }
 
@@ -49,10 +53,12 @@ func thesisFewClients() []figure.Mark {
 func thesisExecutions() []figure.Mark {
 	var marks []figure.Mark
 	for _, n := range []reported{
-		{"epaxos, default", 69.4, 95.7, rerun}, {"mencius, default", 100.6, 150, rerun}, {"multipaxos, default", 112, 139, rerun},
+		{"epaxos, default", 69.4, 95.7, rerun}, {"mencius, default", 100.6, 150, rerun},
+		{"multipaxos, default", 112, 139, rerun},
 		{"domino, thesis", 98, 129, rerun}, {"domino, thesis", 106, 143, rerun},
 	} {
-		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by}, figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
+		marks = append(marks, figure.Mark{Line: n.system, X: n.p50, Y: 50, Source: n.by},
+			figure.Mark{Line: n.system, X: n.p95, Y: 95, Source: n.by})
 	}
 	return marks
 }

@@ -197,27 +197,34 @@ func TestDominoRows(t *testing.T) {
 		return out
 	}
 	measured := []SiteLatency{
-		{Site: "IA", Calls: samples(36, 40, 38), Answered: 3, Tried: 3, Taken: 2}, {Site: "WA", Calls: samples(67), Answered: 1},
+		{Site: "IA", Calls: samples(36, 40, 38), Answered: 3, Tried: 3, Taken: 2},
+		{Site: "WA", Calls: samples(67), Answered: 1},
 	}
-	p := dominoPoint{network: "na3", clients: []wan.Site{"IA", "WA"}, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: "curve", figure: "all", sites: "each"}
+	p := dominoPoint{network: "na3", clients: []wan.Site{"IA", "WA"}, ack: smr.AckDurable, noise: wan.InterDatacentre(),
+		curve: "curve", figure: "all", sites: "each"}
 	for _, c := range []struct {
 		point dominoPoint
 		want  []map[string]any
 	}{
 		{p.dominoVariant(domino.Options{Slack: 2500 * time.Microsecond, AllLearn: true, Percentile: 0.9}), []map[string]any{
 			{
-				"system": "domino", "site": "all", "figure": "all", "ack": "durable", "slack_ms": 2.5, "options": "all learn", "percentile": 90.0, "clients": "IA and WA",
-				"jitter": "tail 1.05ms, loss 2e-05, rto 1.5 rtt + 10ms", "p50_ms": 38.0, "p95_ms": 67.0, "model_p50_ms": 51.5, "model_p95_ms": 67.0, "floor_p50_ms": 49.5, "floor_p95_ms": 67.0,
+				"system": "domino", "site": "all", "figure": "all", "ack": "durable", "slack_ms": 2.5, "options": "all learn",
+				"percentile": 90.0, "clients": "IA and WA",
+				"jitter": "tail 1.05ms, loss 2e-05, rto 1.5 rtt + 10ms", "p50_ms": 38.0, "p95_ms": 67.0, "model_p50_ms": 51.5,
+				"model_p95_ms": 67.0, "floor_p50_ms": 49.5, "floor_p95_ms": 67.0,
 				"calls": 4, "dfp_pct": 75.0, "fast_path_pct": 66.666667,
 			},
-			{"site": "IA", "figure": "each", "p50_ms": 38.0, "model_p95_ms": 36.0, "floor_p50_ms": 32.0, "calls": 3, "dfp_pct": 100.0},
+			{"site": "IA", "figure": "each", "p50_ms": 38.0, "model_p95_ms": 36.0, "floor_p50_ms": 32.0, "calls": 3,
+				"dfp_pct": 100.0},
 			{"site": "WA", "p50_ms": 67.0, "floor_p95_ms": 67.0, "dfp_pct": 0.0, "fast_path_pct": nil},
 			{"site": "distribution", "figure": "curve", "percent_of_calls": 2, "latency_ms": 36.0},
 		}},
 		{p.dominoSystem(mencius.Protocol()), []map[string]any{
-			{"system": "mencius", "options": "default", "slack_ms": "", "percentile": nil, "dfp_pct": nil, "fast_path_pct": nil, "model_p50_ms": 68.0},
+			{"system": "mencius", "options": "default", "slack_ms": "", "percentile": nil, "dfp_pct": nil, "fast_path_pct": nil,
+				"model_p50_ms": 68.0},
 		}},
-		{p.dominoSystem(domino.Direct()), []map[string]any{{"system": "domino-direct", "options": "direct, all learn, arrival, slack adapts"}}},
+		{p.dominoSystem(domino.Direct()), []map[string]any{{"system": "domino-direct",
+			"options": "direct, all learn, arrival, slack adapts"}}},
 	} {
 		b, err := c.point.bounds(d)
 		if err != nil {
@@ -293,7 +300,8 @@ func TestMarksHaveLines(t *testing.T) {
 // same words, what a variant is.
 func TestVariantCells(t *testing.T) {
 	want := map[string]string{
-		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
+		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default",
+		"epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
 	}
 	say := func(cells []table.Cell) string {
 		return table.Row(cells).Text("slack_ms") + " " + table.Row(cells).Text("options")
@@ -314,7 +322,8 @@ func TestVariantCells(t *testing.T) {
 			t.Errorf("smr-throughput of %s: %q, want %q", p.Name, say(cells), want[p.Name])
 		}
 	}
-	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, slack adapts, batch 1" || p.Name != "domino-direct" {
+	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, slack adapts, batch 1" ||
+		p.Name != "domino-direct" {
 		t.Errorf("%s: %q", p.Name, say(cells))
 	}
 }

@@ -147,5 +147,6 @@ func (c *cluster) missing(keys []string) int {
 }
 
 func (g Gap) String() string {
-	return fmt.Sprintf("%s killed: nobody answered for %v, somebody not for %v, %d of %d writes lost", g.Role, g.All, g.One, g.Lost, g.Acknowledged)
+	return fmt.Sprintf("%s killed: nobody answered for %v, somebody not for %v, %d of %d writes lost", g.Role, g.All,
+		g.One, g.Lost, g.Acknowledged)
 }

@@ -29,7 +29,8 @@ func smrFailover() bench.Experiment {
 				Across: []string{"system", "killed", "options"}, Series: []string{"ack"},
 			},
 			{
-				Suffix: "client", Title: "The same for the client that waits longest", Y: "one_client_gap_max_ms", YLabel: "gap (ms)",
+				Suffix: "client", Title: "The same for the client that waits longest", Y: "one_client_gap_max_ms",
+				YLabel: "gap (ms)",
 				Across: []string{"system", "killed", "options"}, Series: []string{"ack"},
 			},
 		},
@@ -110,7 +111,8 @@ func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]
 			return nil, err
 		}
 		g, err := Failover(Setting{
-			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: bench.SyncTime,
+			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond,
+			Sync: bench.SyncTime,
 		}, d.victim)
 		if err != nil {
 			return nil, err
@@ -124,7 +126,8 @@ func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]
 	slices.Sort(all)
 	slices.Sort(one)
 	slices.Sort(roles)
-	named := table.Row{table.Is("system", d.system.Name), table.Is("wan", "na3"), table.Is("site", "all"), table.Is("ack", ack.String()), table.Is("jitter", noise.String())}
+	named := table.Row{table.Is("system", d.system.Name), table.Is("wan", "na3"), table.Is("site", "all"),
+		table.Is("ack", ack.String()), table.Is("jitter", noise.String())}
 	return []table.Row{slices.Concat(named, d.cells, table.Row{
 		table.Is("durable", "yes"),
 		table.Is("batch", "default"),

@@ -27,7 +27,8 @@ func TestFailover(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if g.One > time.Second || g.All > g.One || g.Lost > 0 || g.Acknowledged < 500 || (g.Role == "leader") != (v == Leader) {
+				if g.One > time.Second || g.All > g.One || g.Lost > 0 || g.Acknowledged < 500 ||
+					(g.Role == "leader") != (v == Leader) {
 					t.Errorf("seed %d, %v: %v", s.Seed, ack, g)
 				}
 			}

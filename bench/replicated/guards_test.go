@@ -69,7 +69,8 @@ func TestLostWritesAreAnError(t *testing.T) {
 		return build(c)
 	}
 	g, err := Failover(setting(t, p, "na3"), Leader)
-	if err == nil || !strings.Contains(err.Error(), "acknowledged writes are not in the state of all replicas") || g.Lost == 0 {
+	if err == nil || !strings.Contains(err.Error(), "acknowledged writes are not in the state of all replicas") ||
+		g.Lost == 0 {
 		t.Errorf("%v, error %v, want one about writes", g, err)
 	}
 }

@@ -17,12 +17,14 @@ import (
 
 func smrIdle() bench.Experiment {
 	return bench.Experiment{
-		Name:    "smr-idle",
-		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
+		Name: "smr-idle",
+		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time " +
+			"per second",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: bench.Points(idlePoints),
 		Figures: []figure.Spec{{
-			Suffix: "cpu", Title: "Three processes whose groups have nothing to do", Y: "cpu_ms_per_s", YLabel: "milliseconds of processor time per second",
+			Suffix: "cpu", Title: "Three processes whose groups have nothing to do", Y: "cpu_ms_per_s",
+			YLabel: "milliseconds of processor time per second",
 			Across: []string{"system"}, Series: []string{"groups"},
 		}},
 	}
@@ -42,12 +44,13 @@ func idlePoints(o bench.Options) []bench.Point {
 			groups = bench.Pick(o, []int{1, 512}, []int{1, 64, 512})
 		}
 		for _, n := range groups {
-			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n), Run: func(ctx context.Context) ([]table.Row, error) {
-				if o.Program == "" {
-					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
-				}
-				return idleRow(ctx, o, p, n)
-			}})
+			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n),
+				Run: func(ctx context.Context) ([]table.Row, error) {
+					if o.Program == "" {
+						return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+					}
+					return idleRow(ctx, o, p, n)
+				}})
 		}
 	}
 	return points
@@ -55,7 +58,8 @@ func idlePoints(o bench.Options) []bench.Point {
 
 func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (rows []table.Row, err error) {
 	err = bench.WithTempDir(func(dir string) error {
-		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
+		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip,
+			Routing: service.Routing{Groups: groups}})
 		if err != nil {
 			return err
 		}
@@ -71,7 +75,8 @@ func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (
 			return err
 		}
 		spent := g.servers.CPU() - used
-		rows = []table.Row{{table.Is("system", p.Name), table.Is("groups", groups), table.Measure("cpu_ms_per_s", table.Ms(spent)/time.Since(began).Seconds())}}
+		rows = []table.Row{{table.Is("system", p.Name), table.Is("groups", groups),
+			table.Measure("cpu_ms_per_s", table.Ms(spent)/time.Since(began).Seconds())}}
 		return nil
 	})
 	return rows, err

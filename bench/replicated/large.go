@@ -26,13 +26,15 @@ const (
 
 func smrLarge() bench.Experiment {
 	return bench.Experiment{
-		Name:        "smr-large",
-		Summary:     "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
+		Name: "smr-large",
+		Summary: "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 " +
+			"and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
 		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
 		Measure:     bench.Points(bulkPoints),
 		Figures: []figure.Spec{{
-			Suffix: "ops", Title: "Values of 64 KiB, 64 clients, three processes on one machine", Y: "ops_per_s", YLabel: "puts per second",
+			Suffix: "ops", Title: "Values of 64 KiB, 64 clients, three processes on one machine", Y: "ops_per_s",
+			YLabel: "puts per second",
 			Across: []string{"system"}, Series: []string{"round_trip"},
 		}},
 	}
@@ -110,12 +112,15 @@ func (b *bulk) row(first *bulk) table.Row {
 	var rates, cpu, ratios []float64
 	for i, t := range b.turns {
 		took = append(took, t.Took...)
-		rates, cpu, ratios = append(rates, t.PerSecond), append(cpu, t.CPUPerOp), append(ratios, t.PerSecond/first.turns[i].PerSecond)
+		rates, cpu, ratios = append(rates, t.PerSecond), append(cpu, t.CPUPerOp),
+			append(ratios, t.PerSecond/first.turns[i].PerSecond)
 	}
 	slices.Sort(took)
 	row := table.Row{
-		table.Is("system", b.system), table.Is("round_trip", b.trip), table.Is("clients", bulkClients), table.Is("value_bytes", bulkValueBytes), table.Measure("ops_per_s", table.Median(rates)),
-		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))), table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("server_us_per_op", table.Median(cpu)),
+		table.Is("system", b.system), table.Is("round_trip", b.trip), table.Is("clients", bulkClients),
+		table.Is("value_bytes", bulkValueBytes), table.Measure("ops_per_s", table.Median(rates)),
+		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
+		table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("server_us_per_op", table.Median(cpu)),
 	}
 	if first.system == "etcd" {
 		row = append(row, table.Measure("ops_ratio_to_etcd", table.Median(ratios)))

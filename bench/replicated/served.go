@@ -51,7 +51,8 @@ func startServed(ctx context.Context, program, dir string, cfg service.Config) (
 		}
 	}
 	client := &service.ClientConfig{
-		Cluster: cfg.Cluster, Protocol: cfg.Protocol, Members: cfg.Members, Insecure: true, RoundTrip: cfg.RoundTrip, Routing: cfg.Routing,
+		Cluster: cfg.Cluster, Protocol: cfg.Protocol, Members: cfg.Members, Insecure: true, RoundTrip: cfg.RoundTrip,
+		Routing: cfg.Routing,
 	}
 	if err := client.Check(); err != nil {
 		return nil, err

@@ -28,22 +28,26 @@ const (
 
 func smrSnapshots() bench.Experiment {
 	return bench.Experiment{
-		Name:        "smr-snapshots",
-		Summary:     "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
+		Name: "smr-snapshots",
+		Summary: "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every " +
+			"20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
 		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
 		Measure:     bench.Points(snapshotsPoints),
 		Figures: []figure.Spec{
 			{
-				Suffix: "ops", Title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", Y: "ops_ratio", YLabel: "times that without snapshots",
+				Suffix: "ops", Title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", Y: "ops_ratio",
+				YLabel: "times that without snapshots",
 				Across: []string{"system"}, Ratio: true,
 			},
 			{
-				Suffix: "gap", Title: "The longest gap between answers while snapshots are written", Y: "gap_ms", YLabel: "milliseconds",
+				Suffix: "gap", Title: "The longest gap between answers while snapshots are written", Y: "gap_ms",
+				YLabel: "milliseconds",
 				Across: []string{"system"},
 			},
 			{
-				Suffix: "memory", Title: "Memory of a replica that writes snapshots", Y: "memory_per_data", YLabel: "times its data",
+				Suffix: "memory", Title: "Memory of a replica that writes snapshots", Y: "memory_per_data",
+				YLabel: "times its data",
 				Across: []string{"system"}, Ratio: true,
 			},
 		},
@@ -112,11 +116,14 @@ func snapshotsRow(ctx context.Context, o bench.Options, p smr.Protocol) (rows []
 			back = append(back, turn)
 		}
 		rows = []table.Row{slices.Concat(
-			table.Row{table.Is("system", p.Name), table.Is("clients", snapshotsClients), table.Is("value_bytes", snapshotsValueBytes), table.Is("snapshot_every", every), table.Measure("data_mb", float64(st.Bytes)/1e6)},
+			table.Row{table.Is("system", p.Name), table.Is("clients", snapshotsClients),
+				table.Is("value_bytes", snapshotsValueBytes), table.Is("snapshot_every", every),
+				table.Measure("data_mb", float64(st.Bytes)/1e6)},
 			snapshotsCells(turns[0], turns[1]),
 			table.Row{table.Measure("memory_per_data", with), table.Measure("memory_without", without)},
 			table.Row{
-				table.Measure("back_gap_ms", table.Ms(back[0].gap)), table.Measure("back_gap_without_ms", table.Ms(back[1].gap)), table.Measure("back_s", back[0].back.Seconds()),
+				table.Measure("back_gap_ms", table.Ms(back[0].gap)), table.Measure("back_gap_without_ms", table.Ms(back[1].gap)),
+				table.Measure("back_s", back[0].back.Seconds()),
 				table.Measure("back_without_s", back[1].back.Seconds()), table.Measure("back_memory", memory(groups[0])),
 			},
 		)}
@@ -140,8 +147,10 @@ func snapshotsCells(with, without []snapshotsTurn) table.Row {
 		}
 	}
 	return table.Row{
-		table.Measure("ops_per_s", table.Median(rates)), table.Measure("ops_ratio", table.Median(ratios)), table.Measure("gap_ms", table.Ms(sum[0].gap)), table.Measure("gap_without_ms", table.Ms(sum[1].gap)),
-		table.Is("elections", int(sum[0].terms)), table.Is("elections_without", int(sum[1].terms)), table.Is("snapshot_slots", int(sum[0].snapshots)),
+		table.Measure("ops_per_s", table.Median(rates)), table.Measure("ops_ratio", table.Median(ratios)),
+		table.Measure("gap_ms", table.Ms(sum[0].gap)), table.Measure("gap_without_ms", table.Ms(sum[1].gap)),
+		table.Is("elections", int(sum[0].terms)), table.Is("elections_without", int(sum[1].terms)),
+		table.Is("snapshot_slots", int(sum[0].snapshots)),
 	}
 }
 
@@ -213,7 +222,9 @@ func (g *snapshotsGroup) turn(ctx context.Context, lasting time.Duration) (out s
 }
 
 // write has the clients write, each one call after the other, until they have done enough.
-func (g *snapshotsGroup) write(ctx context.Context, out *snapshotsTurn, enough func(took time.Duration, count int) bool) error {
+func (g *snapshotsGroup) write(
+	ctx context.Context, out *snapshotsTurn, enough func(took time.Duration, count int) bool,
+) error {
 	value := make([]byte, snapshotsValueBytes)
 	began := time.Now()
 	answers := &gapMeter{last: began}
@@ -300,7 +311,8 @@ func (g *snapshotsGroup) status(ctx context.Context) (most service.Status, err e
 	defer cancel()
 	all, err := g.client.Status(ctx)
 	for _, s := range all {
-		most.Term, most.Snapshot, most.Bytes = max(most.Term, s.Term), max(most.Snapshot, s.Snapshot), max(most.Bytes, s.Bytes)
+		most.Term, most.Snapshot, most.Bytes = max(most.Term, s.Term), max(most.Snapshot, s.Snapshot),
+			max(most.Bytes, s.Bytes)
 		most.Applied = max(most.Applied, s.Applied)
 	}
 	return most, err

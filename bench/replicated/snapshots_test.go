@@ -9,7 +9,8 @@ import (
 )
 
 func TestSnapshotsWithoutProgram(t *testing.T) {
-	if _, err := smrSnapshots().Run(t.Context(), bench.Options{Quick: true}); err == nil || !strings.Contains(err.Error(), "Program") {
+	if _, err := smrSnapshots().Run(t.Context(), bench.Options{Quick: true}); err == nil ||
+		!strings.Contains(err.Error(), "Program") {
 		t.Errorf("without a program: %v", err)
 	}
 }
@@ -29,11 +30,13 @@ func TestProtocolOption(t *testing.T) {
 		if n := len(c.points(bench.Options{})); n != 7 {
 			t.Errorf("%s measures %d protocols, want 7", c.e.Name, n)
 		}
-		if _, err := c.e.Run(t.Context(), bench.Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
+		if _, err := c.e.Run(t.Context(), bench.Options{Protocol: "paxos"}); err == nil ||
+			!strings.Contains(err.Error(), "unknown protocol") {
 			t.Errorf("%s: an unknown protocol: %v", c.e.Name, err)
 		}
 	}
-	if _, err := smrFailover().Run(t.Context(), bench.Options{Protocol: "raft"}); err == nil || !strings.Contains(err.Error(), "none can be chosen") {
+	if _, err := smrFailover().Run(t.Context(), bench.Options{Protocol: "raft"}); err == nil ||
+		!strings.Contains(err.Error(), "none can be chosen") {
 		t.Errorf("a protocol for an experiment without: %v", err)
 	}
 }
@@ -42,12 +45,15 @@ func TestProtocolOption(t *testing.T) {
 // turns, elections add up.
 func TestSnapshotsCells(t *testing.T) {
 	with := []snapshotsTurn{
-		{perSecond: 50, gap: 7 * time.Millisecond, terms: 1, snapshots: 10}, {perSecond: 400, gap: 3 * time.Millisecond}, {perSecond: 300, gap: time.Millisecond, terms: 2, snapshots: 5},
+		{perSecond: 50, gap: 7 * time.Millisecond, terms: 1, snapshots: 10}, {perSecond: 400, gap: 3 * time.Millisecond},
+		{perSecond: 300, gap: time.Millisecond, terms: 2, snapshots: 5},
 	}
-	without := []snapshotsTurn{{perSecond: 100, gap: time.Millisecond}, {perSecond: 500, gap: 2 * time.Millisecond, terms: 1}, {perSecond: 200}}
+	without := []snapshotsTurn{{perSecond: 100, gap: time.Millisecond}, {perSecond: 500, gap: 2 * time.Millisecond,
+		terms: 1}, {perSecond: 200}}
 	row := snapshotsCells(with, without)
 	for name, want := range map[string]float64{
-		"ops_per_s": 300, "ops_ratio": 0.8, "gap_ms": 7, "gap_without_ms": 2, "elections": 3, "elections_without": 1, "snapshot_slots": 15,
+		"ops_per_s": 300, "ops_ratio": 0.8, "gap_ms": 7, "gap_without_ms": 2, "elections": 3, "elections_without": 1,
+		"snapshot_slots": 15,
 	} {
 		if got, ok := row.Number(name); !ok || got != want {
 			t.Errorf("%s is %v, want %v", name, row.Value(name), want)

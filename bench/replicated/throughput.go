@@ -131,15 +131,17 @@ func (g *group) startReplica(id protocol.ID, lis net.Listener) error {
 			return err
 		}
 	}
-	h, err := host.New(host.Config{Network: transport.Config{Cluster: cluster0, IDs: []protocol.ID{id}, Insecure: true}, Listener: lis})
+	h, err := host.New(host.Config{Network: transport.Config{Cluster: cluster0, IDs: []protocol.ID{id}, Insecure: true},
+		Listener: lis})
 	if err != nil {
 		return err
 	}
-	n, err := host.Add(h, host.Spec[smr.Message]{ID: id, Node: node, Codec: g.load.Protocol.Codec, Disk: disk, App: func(msg smr.Message) {
-		if r, ok := msg.(smr.Refused); ok {
-			g.stop(fmt.Errorf("replica %d: refused: %s", id, r.Reason))
-		}
-	}})
+	n, err := host.Add(h, host.Spec[smr.Message]{ID: id, Node: node, Codec: g.load.Protocol.Codec, Disk: disk,
+		App: func(msg smr.Message) {
+			if r, ok := msg.(smr.Refused); ok {
+				g.stop(fmt.Errorf("replica %d: refused: %s", id, r.Reason))
+			}
+		}})
 	if err != nil {
 		return err
 	}

@@ -25,17 +25,20 @@ func smrThroughput() bench.Experiment {
 		}
 	}
 	return bench.Experiment{
-		Name:    "smr-throughput",
-		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
+		Name: "smr-throughput",
+		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and " +
+			"clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: bench.Points(throughputPoints),
 		Figures: []figure.Spec{
-			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory", throughputMarks()),
+			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory",
+				throughputMarks()),
 			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []figure.Mark{
 				{Line: batchName(0), Category: "epaxos", Y: 125e3, Source: "upstream"},
 			}),
 			draw(false, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, in memory", nil),
-			draw(true, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, on disk; etcd's calls one by one", nil),
+			draw(true, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, on disk; etcd's calls "+
+				"one by one", nil),
 		},
 	}
 }
@@ -98,9 +101,10 @@ func throughputPoints(o bench.Options) []bench.Point {
 	}
 	if path := Etcd(); path != "" {
 		etcd := Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
-		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd, func(ctx context.Context, l Load) (Rate, error) {
-			return EtcdThroughput(ctx, path, l)
-		})
+		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd,
+			func(ctx context.Context, l Load) (Rate, error) {
+				return EtcdThroughput(ctx, path, l)
+			})
 	}
 	return points
 }
@@ -126,7 +130,9 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, o bench.Options, system string, variant []table.Cell, run throughput, l Load) ([]table.Row, error) {
+func throughputRow(
+	ctx context.Context, o bench.Options, system string, variant []table.Cell, run throughput, l Load,
+) ([]table.Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
@@ -140,7 +146,8 @@ func throughputRow(ctx context.Context, o bench.Options, system string, variant 
 		return nil, err
 	}
 	cpu := bench.CPUTime() - before // of the warm-up too, as of its calls
-	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"), table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
+	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"),
+		table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),
 		table.Is("batch", batchName(l.MaxBatch)),

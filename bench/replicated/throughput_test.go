@@ -12,7 +12,8 @@ import (
 func TestThroughput(t *testing.T) {
 	for _, p := range []smr.Protocol{multipaxos.Protocol(), raft.Protocol()} {
 		for _, durable := range []bool{false, true} {
-			l := Load{Protocol: p, Ack: smr.AckDurable, Replicas: 3, Clients: 2, Window: 64, Durable: durable, Dir: t.TempDir(), For: 300 * time.Millisecond}
+			l := Load{Protocol: p, Ack: smr.AckDurable, Replicas: 3, Clients: 2, Window: 64, Durable: durable, Dir: t.TempDir(),
+				For: 300 * time.Millisecond}
 			r, err := Throughput(t.Context(), l)
 			if err != nil {
 				t.Fatalf("%s, durable %v: %v", p.Name, durable, err)

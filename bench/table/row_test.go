@@ -49,7 +49,8 @@ func TestJSONKeepsOrderAndRoundTrips(t *testing.T) {
 }
 
 func TestRowsThatAreNotFlatAreRejected(t *testing.T) {
-	for _, text := range []string{`[]`, `3`, `{"a":[1]}`, `{"a":{"b":1}}`, `{"a":true}`, `{"a":null}`, `{"a":1e999}`, `{"a":99999999999999999999}`, `{"a"`, ``} {
+	for _, text := range []string{`[]`, `3`, `{"a":[1]}`, `{"a":{"b":1}}`, `{"a":true}`, `{"a":null}`, `{"a":1e999}`,
+		`{"a":99999999999999999999}`, `{"a"`, ``} {
 		var r Row
 		if err := r.UnmarshalJSON([]byte(text)); err == nil {
 			t.Errorf("%s was read as %v, want an error", text, r)
@@ -84,7 +85,8 @@ foresay, "do"              100  spec   10.000              -
 func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 	var rows []Row
 	for i := range 3 {
-		rows = append(rows, Row{Is("system", "raft"), Is("site", []string{"a", "b", "c"}[i]), Is("jitter", "none"), Is("note", ""), Measure("p50_ms", 7)})
+		rows = append(rows, Row{Is("system", "raft"), Is("site", []string{"a", "b", "c"}[i]), Is("jitter", "none"),
+			Is("note", ""), Measure("p50_ms", 7)})
 	}
 	rows[1] = append(rows[1], Is("options", "direct"))
 	var b strings.Builder
@@ -114,7 +116,8 @@ func TestTableWithoutDistributions(t *testing.T) {
 	if err := Write(&b, rows); err != nil {
 		t.Fatal(err)
 	}
-	want := "system  site  p50_ms\na       all        1\n\n2 points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n"
+	want := "system  site  p50_ms\na       all        1\n\n2 points of distributions are not shown: JSON, CSV and " +
+		"figures have them (--json, --out)\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

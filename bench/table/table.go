@@ -26,7 +26,8 @@ func Write(w io.Writer, rows []Row) error {
 		t.add(shown, "all rows: ")
 	}
 	if n := len(rows) - len(shown); n > 0 {
-		t.blocks = append(t.blocks, fmt.Sprintf("%d points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n", n))
+		t.blocks = append(t.blocks, fmt.Sprintf(
+			"%d points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n", n))
 	}
 	_, err := io.WriteString(w, strings.Join(t.blocks, "\n"))
 	return err
@@ -104,7 +105,9 @@ func split(rows []Row, numbers bool) (names []string, all []common) {
 		_, isText := first.(string)
 		same := func(row Row) bool { return row.Value(name) == first }
 		switch {
-		case len(rows) < 2 || !numbers && (len(rows) < 3 || !isText) || slices.ContainsFunc(rows, func(row Row) bool { return !same(row) }):
+		case len(rows) < 2 || !numbers && (len(rows) < 3 || !isText) || slices.ContainsFunc(rows, func(row Row) bool {
+			return !same(row)
+		}):
 			names = append(names, name)
 		case first != any(""): // nobody has it
 			all = append(all, common{name, Text(first, -1)})
@@ -220,7 +223,10 @@ func keysOf(rows []Row, names []string) (keys []string) {
 		if len(apart) == len(rows) && len(keys) > 0 {
 			break
 		}
-		if slices.ContainsFunc(rows, func(r Row) bool { _, measured := r.Value(name).(float64); return !measured && r.Value(name) != nil }) {
+		if slices.ContainsFunc(rows, func(r Row) bool {
+			_, measured := r.Value(name).(float64)
+			return !measured && r.Value(name) != nil
+		}) {
 			keys = append(keys, name)
 		}
 	}

@@ -36,8 +36,9 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching, "losenewest": loseNewest,
-			"machine": machine, "halt": halt,
+			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
+			"losenewest": loseNewest,
+			"machine":    machine, "halt": halt,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[replicasKey{}] = map[string]*replica{}

@@ -47,7 +47,8 @@ func TestKills(t *testing.T) {
 
 func killOften(t *testing.T, protocolName string, kills int) {
 	dir := t.TempDir()
-	cfg, err := service.Init(service.InitOptions{Dir: dir, Protocol: protocolName, Replicas: 3, Cluster: "kills", Host: "127.0.0.1", RoundTrip: "50ms"})
+	cfg, err := service.Init(service.InitOptions{Dir: dir, Protocol: protocolName, Replicas: 3, Cluster: "kills",
+		Host: "127.0.0.1", RoundTrip: "50ms"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,42 +61,44 @@ func killOften(t *testing.T, protocolName string, kills int) {
 			_ = r.end(syscall.SIGKILL) // that it was killed is its error
 		}
 	}()
-	err = service.WithClient(t.Context(), cfg, service.ClientOptions{}, func(ctx context.Context, c *service.Client) error {
-		w.waitEqual(ctx, c)
-		stop := make(chan struct{})
-		writers := make([]*killWriter, killWriters)
-		var wg sync.WaitGroup
-		for i := range writers {
-			writers[i] = &killWriter{key: fmt.Sprint("writer-", i), progress: &w.progress}
-			wg.Go(func() {
-				err := service.WithClient(ctx, cfg, service.ClientOptions{}, func(ctx context.Context, c *service.Client) error {
-					return writers[i].run(ctx, c, stop)
+	err = service.WithClient(t.Context(), cfg, service.ClientOptions{},
+		func(ctx context.Context, c *service.Client) error {
+			w.waitEqual(ctx, c)
+			stop := make(chan struct{})
+			writers := make([]*killWriter, killWriters)
+			var wg sync.WaitGroup
+			for i := range writers {
+				writers[i] = &killWriter{key: fmt.Sprint("writer-", i), progress: &w.progress}
+				wg.Go(func() {
+					err := service.WithClient(ctx, cfg, service.ClientOptions{}, func(ctx context.Context, c *service.Client) error {
+						return writers[i].run(ctx, c, stop)
+					})
+					if err != nil {
+						t.Error(err)
+					}
 				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		random := rand.New(rand.NewPCG(1, uint64(len(protocolName))))
-		for range kills {
-			w.kill(ctx, c, random)
-		}
-		close(stop)
-		wg.Wait()
-		w.waitEqual(ctx, c)
-		for _, k := range writers {
-			k.check(ctx, t, c)
-			w.unknown += k.unknown
-		}
-		return nil
-	})
+			}
+			random := rand.New(rand.NewPCG(1, uint64(len(protocolName))))
+			for range kills {
+				w.kill(ctx, c, random)
+			}
+			close(stop)
+			wg.Wait()
+			w.waitEqual(ctx, c)
+			for _, k := range writers {
+				k.check(ctx, t, c)
+				w.unknown += k.unknown
+			}
+			return nil
+		})
 	if err != nil {
 		t.Error(err)
 	}
 	t.Logf("%s: %d writes acknowledged, %d of unknown outcome", protocolName, w.progress.acked.Load(), w.unknown)
 	for _, role := range slices.Sorted(maps.Keys(w.killed)) {
 		k := w.killed[role]
-		t.Logf("%s: %s killed %d times; longest time without an answer %v", protocolName, role, k.times, k.gap.Round(time.Millisecond))
+		t.Logf("%s: %s killed %d times; longest time without an answer %v", protocolName, role, k.times,
+			k.gap.Round(time.Millisecond))
 	}
 }
 

@@ -399,7 +399,8 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 	if err != nil {
 		w.Error(err)
 	}
-	w.Logf("%d transactions committed, %d attempts aborted; what became of %d was told later", w.committed.Load(), aborted, unknown)
+	w.Logf("%d transactions committed, %d attempts aborted; what became of %d was told later", w.committed.Load(), aborted,
+		unknown)
 }
 
 // resolve asks what became of a transaction until somebody knows: all machines are up.

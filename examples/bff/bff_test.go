@@ -36,14 +36,16 @@ func climbVirtual(t *testing.T, cfg config, names ...string) (all []*result) {
 func TestLadder(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			all := climbVirtual(t, config{requests: 600, rate: 120, seed: seed}, "plain", "observe", "prepared", "canary", "on", "off")
+			all := climbVirtual(t, config{requests: 600, rate: 120, seed: seed}, "plain", "observe", "prepared", "canary", "on",
+				"off")
 			plain, observed, prepared, canary, on, off := all[0], all[1], all[2], all[3], all[4], all[5]
 			var table strings.Builder
 			writeTable(&table, all)
 			t.Log("\n" + table.String())
 			for _, r := range []*result{observed, prepared, off} {
 				if r.mean() != plain.mean() || r.calls != r.needed {
-					t.Errorf("%s: the mean is %v with %d calls, plain it is %v with %d", r.rung.name, r.mean(), r.calls, plain.mean(), plain.calls)
+					t.Errorf("%s: the mean is %v with %d calls, plain it is %v with %d", r.rung.name, r.mean(), r.calls, plain.mean(),
+						plain.calls)
 				}
 			}
 			if got, most := on.quantile(0.5), plain.quantile(0.5)/2; got > most {
@@ -64,7 +66,8 @@ func TestLadder(t *testing.T) {
 				if r.extraLoad() > 0.1 {
 					t.Errorf("%s: the extra load is %.2f", r.rung.name, r.extraLoad())
 				}
-				if len(r.answers) != 600 || r.verdict.same+r.verdict.meanwhile != 600 || r.verdict.views < 300 || r.verdict.views == 600 {
+				if len(r.answers) != 600 || r.verdict.same+r.verdict.meanwhile != 600 || r.verdict.views < 300 ||
+					r.verdict.views == 600 {
 					t.Errorf("%s: %d answers: %+v", r.rung.name, len(r.answers), r.verdict)
 				}
 			}
@@ -93,7 +96,8 @@ func TestCheckRefuses(t *testing.T) {
 		u, _ := get(d, d.users, "u0")
 		price, _ := get(d, d.prices, offer{"a0", u.plan})
 		pieces, _ := get(d, d.stock, "a0")
-		a := answer{request: request{id: "r", user: "u0", sku: "a0"}, begun: at, end: at, page: Page{u.name, "a0", &Offer{price, pieces}}}
+		a := answer{request: request{id: "r", user: "u0", sku: "a0"}, begun: at, end: at,
+			page: Page{u.name, "a0", &Offer{price, pieces}}}
 		d.views["r"] = append(d.views["r"], viewOf(a))
 		return d, []answer{a}
 	}
@@ -135,7 +139,8 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for _, args := range []string{
-		"--rung moon", "--rung on --ladder", "--requests 0", "--rate 0", "--rate NaN", "--report x", "on", "--rung plain --debug localhost:0",
+		"--rung moon", "--rung on --ladder", "--requests 0", "--rate 0", "--rate NaN", "--report x", "on",
+		"--rung plain --debug localhost:0",
 	} {
 		if err := run(t.Context(), strings.Fields(args), new(strings.Builder)); err == nil {
 			t.Errorf("%s: no error", args)

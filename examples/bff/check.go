@@ -91,7 +91,8 @@ func (d *data) checkView(a answer) error {
 
 // viewOf returns the view that is recorded of a page with a price.
 func viewOf(a answer) *bffv1.RecordViewRequest {
-	return &bffv1.RecordViewRequest{Request: a.request.id, User: a.request.user, Sku: a.request.sku, PriceCents: a.page.Offer.PriceCents}
+	return &bffv1.RecordViewRequest{Request: a.request.id, User: a.request.user, Sku: a.request.sku,
+		PriceCents: a.page.Offer.PriceCents}
 }
 
 func indexOf(pages []Page, p Page) int {

@@ -107,7 +107,8 @@ func startObserved(n network, s *services) (_ *front, err error) {
 // site file says.
 func startPrepared(n network, s *services, siteFile string) (_ *front, err error) {
 	f := &front{debug: http.NewServeMux()}
-	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere, SiteFile: siteFile}); err != nil {
+	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere,
+		SiteFile: siteFile}); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface

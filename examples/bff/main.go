@@ -32,7 +32,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var cfg config
 	var name string
 	flags := flag.NewFlagSet("bff", flag.ContinueOnError)
-	all := flags.Bool("ladder", false, "climb plain, observe, canary and on, one after the other; the default without --rung")
+	all := flags.Bool("ladder", false, "climb plain, observe, canary and on, one after the other; the default without "+
+		"--rung")
 	flags.StringVar(&name, "rung", "", "stay on one rung: "+strings.Join(names(), ", "))
 	flags.IntVar(&cfg.requests, "requests", 600, "how many pages are asked for")
 	flags.Float64Var(&cfg.rate, "rate", 120, "pages per second")

@@ -70,7 +70,8 @@ func (c *clients) page(ctx context.Context, request, user, sku string) (*Page, e
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	_, err = c.users.RecordView(ctx, &bffv1.RecordViewRequest{Request: request, User: user, Sku: sku, PriceCents: quote.GetPriceCents()})
+	_, err = c.users.RecordView(ctx, &bffv1.RecordViewRequest{Request: request, User: user, Sku: sku,
+		PriceCents: quote.GetPriceCents()})
 	if err != nil {
 		return nil, err
 	}

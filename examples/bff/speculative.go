@@ -42,7 +42,8 @@ func (c *clients) pageInTask(ctx context.Context, request, user, sku string) (*P
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	_, err = c.users.RecordView(ctx, &bffv1.RecordViewRequest{Request: request, User: user, Sku: sku, PriceCents: quote.GetPriceCents()})
+	_, err = c.users.RecordView(ctx, &bffv1.RecordViewRequest{Request: request, User: user, Sku: sku,
+		PriceCents: quote.GetPriceCents()})
 	if err != nil {
 		return nil, err
 	}

@@ -190,7 +190,8 @@ func TestDebugEndpoint(t *testing.T) {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, dash.Path+"report", nil))
 		var report observe.Report
-		if err := json.Unmarshal(w.Body.Bytes(), &report); err != nil || len(report.Requests) != 1 || report.Requests[0].Requests != 20 {
+		if err := json.Unmarshal(w.Body.Bytes(), &report); err != nil || len(report.Requests) != 1 ||
+			report.Requests[0].Requests != 20 {
 			t.Errorf("report: %d %s", w.Code, w.Body)
 		}
 	})
@@ -290,7 +291,8 @@ func TestInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(res.answers); (got == 0) != (after == 0) || got == 600 || res.verdict.same+res.verdict.meanwhile != got {
+			if got := len(res.answers); (got == 0) != (after == 0) || got == 600 || res.verdict.same+
+				res.verdict.meanwhile != got {
 				t.Errorf("stopped after %v, %d answers are there, checked are %+v", after, got, res.verdict)
 			}
 			writeTable(io.Discard, []*result{res})

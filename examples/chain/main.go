@@ -73,7 +73,8 @@ func run(ctx context.Context) error {
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
 	defer server.GracefulStop()
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithMode(control.ModeOn))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-22s the last gift went to %s, found out in %3d ms\n", try.name+":", end, time.Since(start).Milliseconds())
+		fmt.Printf("%-22s the last gift went to %s, found out in %3d ms\n", try.name+":", end,
+			time.Since(start).Milliseconds())
 	}
 	stats := conn.Site(demov1.DataService_GetPH_FullMethodName).Stats()
 	fmt.Printf("\n%d calls made, %d of them in vain\n", stats.Calls, stats.Abandoned)

@@ -33,7 +33,8 @@ func (r *replica) GetPH(ctx context.Context, _ *demov1.GetPHRequest) (*demov1.Ge
 }
 
 func (r *replica) GetAI(ctx context.Context, req *demov1.GetAIRequest) (*demov1.GetAIResponse, error) {
-	return &demov1.GetAIResponse{Popular: []*demov1.Popular{{Item: req.GetInterests()[0] + " almanac"}}}, pause(ctx, 50*time.Millisecond)
+	return &demov1.GetAIResponse{Popular: []*demov1.Popular{{Item: req.GetInterests()[0] + " almanac"}}},
+		pause(ctx, 50*time.Millisecond)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -55,7 +56,8 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 	demov1.RegisterDataServiceServer(server, r)
 	demov1.RegisterAnalysisServiceServer(server, r)
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
-	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn))
+	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithMode(control.ModeOn))
 	if err != nil {
 		server.Stop()
 		return nil, nil, err
@@ -67,7 +69,9 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 }
 
 // recommend asks all replicas at once and waits for what two of them say.
-func recommend(ctx context.Context, replicas []demov1.DataServiceClient, analysis demov1.AnalysisServiceClient) (string, error) {
+func recommend(
+	ctx context.Context, replicas []demov1.DataServiceClient, analysis demov1.AnalysisServiceClient,
+) (string, error) {
 	var reads []*foresay.Future[*demov1.GetPHResponse]
 	for _, r := range replicas {
 		reads = append(reads, foresay.Go(ctx, func(ctx context.Context) (*demov1.GetPHResponse, error) {

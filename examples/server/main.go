@@ -96,9 +96,10 @@ func main() {
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
 	defer s.GracefulStop()
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
-		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
-		control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
+			control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
+			control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
 	must(err)
 	defer conn.Close()
 	var last *report.Report

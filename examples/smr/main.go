@@ -45,7 +45,8 @@ func startReplica(id protocol.ID, members []smr.Member, lis net.Listener) (*repl
 		}
 	}
 	p := raft.Protocol()
-	node, err := p.NewReplica(smr.ReplicaConfig{ID: id, Members: members, Machine: newBank(), RoundTrip: 50 * time.Millisecond})
+	node, err := p.NewReplica(smr.ReplicaConfig{ID: id, Members: members, Machine: newBank(),
+		RoundTrip: 50 * time.Millisecond})
 	if err != nil {
 		return nil, err
 	}

@@ -290,7 +290,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 		}
 		lacks := r.log[r.written[member.ID]:]
 		r.admission.Send(env, member.ID, Write{
-			First: r.written[member.ID] + 1, Decided: r.decided, Entries: lacks[:kit.FitEntries(lacks, min(len(lacks), r.cfg.MaxBatch))],
+			First: r.written[member.ID] + 1, Decided: r.decided,
+			Entries: lacks[:kit.FitEntries(lacks, min(len(lacks), r.cfg.MaxBatch))],
 		})
 	}
 }
@@ -306,7 +307,8 @@ func (r *replica) status(id smr.CallID) smr.Status {
 		role = "leader"
 	}
 	return smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader().ID, Ballot: 1, Committed: r.decided, Applied: r.state.Applied(),
+		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader().ID, Ballot: 1, Committed: r.decided,
+		Applied: r.state.Applied(),
 		LogSize: len(r.log), Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 }

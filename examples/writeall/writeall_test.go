@@ -20,7 +20,8 @@ func TestSeeds(t *testing.T) {
 		if seed%4 == 3 {
 			faults = sim.AllFaults
 		}
-		r, err := smrtest.Play(smrtest.Scenario{Protocol: Protocol(), Seed: seed, Faults: sim.Swarm(seed, faults&^sim.LostDisk)})
+		r, err := smrtest.Play(smrtest.Scenario{Protocol: Protocol(), Seed: seed,
+			Faults: sim.Swarm(seed, faults&^sim.LostDisk)})
 		if err != nil {
 			t.Fatalf("%v\n%v", r, err)
 		}
@@ -31,8 +32,10 @@ func TestSeeds(t *testing.T) {
 func TestScenarios(t *testing.T) { talk.Play(t, Protocol(), nil) }
 
 func messages() []smr.Message {
-	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}}
-	return []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}}
+	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4,
+		Command: []byte("set")}}
+	return []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4},
+		Record{First: 3, Entries: entries}}
 }
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
@@ -46,12 +49,14 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "others see what is not on the leader's disk", Dir: dir, Test: test,
 			Old: "\t\t\tr.admission.Send(env, member.ID, m)\n",
-			New: "\t\t\tif MUTANT {\n\t\t\t\tr.admission.SendAhead(env, member.ID, m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.admission.Send(env, member.ID, m)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tr.admission.SendAhead(env, member.ID, " +
+				"m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.admission.Send(env, member.ID, m)\n",
 		},
 		{
 			Name: "others say that they have written what is not on their disks", Dir: dir, Test: test,
 			Old: "\tr.admission.Send(env, from, Written{r.last()})\n",
-			New: "\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, Written{r.last()})\n\t\treturn\n\t}\n\tr.admission.Send(env, from, Written{r.last()})\n",
+			New: "\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, " +
+				"Written{r.last()})\n\t\treturn\n\t}\n\tr.admission.Send(env, from, Written{r.last()})\n",
 		},
 		{
 			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: test,

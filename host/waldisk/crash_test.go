@@ -115,7 +115,8 @@ func TestServerThatCrashes(t *testing.T) {
 			go func() { ended <- h.Run(ctx) }()
 			return store, cancel, ended
 		}
-		client, err := host.New(host.Config{Network: transport.Config{Cluster: "test", Insecure: true, Dial: net.DialContext("client")}})
+		client, err := host.New(host.Config{Network: transport.Config{Cluster: "test", Insecure: true,
+			Dial: net.DialContext("client")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,9 @@ func TestServerThatCrashes(t *testing.T) {
 		}
 		said := make(chan string, 10)
 		asker := &teller{goal: 500}
-		if _, err := host.Add(client, host.Spec[string]{ID: 70000, Node: asker, Codec: texts{}, App: func(msg string) { said <- msg }}); err != nil {
+		if _, err := host.Add(client, host.Spec[string]{ID: 70000, Node: asker, Codec: texts{}, App: func(msg string) {
+			said <- msg
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())

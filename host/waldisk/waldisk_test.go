@@ -203,7 +203,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	durable := make(chan string)
-	spec := host.Spec[string]{ID: 1, Node: new(register), Codec: texts{}, Disk: disk, App: func(msg string) { durable <- msg }}
+	spec := host.Spec[string]{ID: 1, Node: new(register), Codec: texts{}, Disk: disk, App: func(msg string) {
+		durable <- msg
+	}}
 	n, err := host.Add(h, spec)
 	if err != nil {
 		log.Fatal(err)

@@ -34,7 +34,8 @@ func Protocol(name string) (smr.Protocol, error) {
 			return p, nil
 		}
 	}
-	return smr.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(Names(), ", "), nearest.Hint(name, Names()))
+	return smr.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(Names(), ", "),
+		nearest.Hint(name, Names()))
 }
 
 // Names returns the names of all protocols.
@@ -59,5 +60,6 @@ func Store(name string) (store.Protocol, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return store.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names, ", "), nearest.Hint(name, names))
+	return store.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names, ", "),
+		nearest.Hint(name, names))
 }

@@ -35,7 +35,8 @@ func TestProtocols(t *testing.T) {
 
 func TestUnknownProtocol(t *testing.T) {
 	_, err := catalog.Protocol("paxos")
-	if err == nil || !strings.Contains(err.Error(), `"paxos" (want raft, multipaxos, fastpaxos, mencius, epaxos, domino, domino-direct; did you mean epaxos?)`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`"paxos" (want raft, multipaxos, fastpaxos, mencius, epaxos, domino, domino-direct; did you mean epaxos?)`) {
 		t.Errorf("the error is %v, want one that lists the names", err)
 	}
 }

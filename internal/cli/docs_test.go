@@ -11,7 +11,8 @@ import (
 // TestPagesShowCommandsThatExist: each foresay command in a shell block of these pages can be
 // understood: the command, its flags, its arguments.
 func TestPagesShowCommandsThatExist(t *testing.T) {
-	for _, page := range []string{"../../docs/smr.md", "../../docs/store.md", "../../docs/analyze.md", "../../docs/dashboard.md", "../../docs/adopting.md", "../../README.md"} {
+	for _, page := range []string{"../../docs/smr.md", "../../docs/store.md", "../../docs/analyze.md",
+		"../../docs/dashboard.md", "../../docs/adopting.md", "../../README.md"} {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -71,9 +71,11 @@ func TestUsageErrors(t *testing.T) {
 			complain(about+`unknown command "zzzzzz"; 'foresay.* --help' shows all$`, with("zzzzzz")...)
 			sub := c.Commands()[0].Name()
 			complain(about+`unknown command "`+sub+`e"; did you mean `+sub+`\?$`, with(sub+"e")...)
-			complain(`^foresay: help: .*unknown command "`+sub+`e"; did you mean `+sub+`\?$`, append([]string{"help"}, with(sub+"e")...)...)
+			complain(`^foresay: help: .*unknown command "`+sub+`e"; did you mean `+sub+`\?$`,
+				append([]string{"help"}, with(sub+"e")...)...)
 		}
-		if code, out, errs := say(append([]string{"help"}, path...)...); code != 0 || !strings.Contains(out, c.UseLine()) || errs != "" {
+		if code, out, errs := say(append([]string{"help"}, path...)...); code != 0 || !strings.Contains(out, c.UseLine()) ||
+			errs != "" {
 			t.Errorf("foresay help %s: exit code %d\n%s%s", strings.Join(path, " "), code, out, errs)
 		}
 		check := func(f *pflag.Flag) {
@@ -137,8 +139,10 @@ func TestHelpFits(t *testing.T) {
 	if n < 20 {
 		t.Errorf("%d commands", n)
 	}
-	const list = "Commands:\n  long-name    does one thing\n  longest-name does it with\n  short        does another, and that at great length, so that it takes more than one line to tell what it does on a screen\n"
-	if got := command.Wrapped(strings.Replace(list, "with", "with "+strings.Repeat("much ", 20), 1)); strings.Count(got, "\n               ") != 2 || strings.Contains(got, "it with m\n") {
+	const list = "Commands:\n  long-name    does one thing\n  longest-name does it with\n  short        does another, " +
+		"and that at great length, so that it takes more than one line to tell what it does on a screen\n"
+	if got := command.Wrapped(strings.Replace(list, "with", "with "+strings.Repeat("much ", 20), 1)); strings.Count(got,
+		"\n               ") != 2 || strings.Contains(got, "it with m\n") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -173,7 +177,8 @@ func TestCompletion(t *testing.T) {
 					t.Errorf("%v --%s offers %q: %v", path, f.Name, name, err)
 				}
 			}
-			if err := check(offered[0] + "q"); f.Name != "ack" && (err == nil || !strings.Contains(err.Error(), "did you mean "+offered[0]+"?")) {
+			if err := check(offered[0] + "q"); f.Name != "ack" &&
+				(err == nil || !strings.Contains(err.Error(), "did you mean "+offered[0]+"?")) {
 				t.Errorf("--%s %sq: %v, want a hint", f.Name, offered[0], err)
 			}
 		})
@@ -187,8 +192,10 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"smr plan --protocol raft,e": "raft,epaxos\n:6\n", "sim run --protocol fast": "fastpaxos\n:4\n", "smr dev --dir ": ":16\n",
-		"smr dev --clients ": ":4\n", "analyze --svg ": ":0\n", "sim run --faults crash,p": "crash,power\ncrash,pause\ncrash,partition\ncrash,partial\n:6\n",
+		"smr plan --protocol raft,e": "raft,epaxos\n:6\n", "sim run --protocol fast": "fastpaxos\n:4\n",
+		"smr dev --dir ":     ":16\n",
+		"smr dev --clients ": ":4\n", "analyze --svg ": ":0\n",
+		"sim run --faults crash,p": "crash,power\ncrash,pause\ncrash,partition\ncrash,partial\n:6\n",
 	} {
 		if _, out, _ := say(append([]string{"__complete"}, strings.Split(line, " ")...)...); out != want {
 			t.Errorf("%q is completed by %q, want %q", line, out, want)
@@ -205,9 +212,11 @@ func TestCompletion(t *testing.T) {
 // TestUsageErrorsAsJSON: who asks a transaction for JSON gets it where the command line makes no
 // sense, too, wherever the flag stands.
 func TestUsageErrorsAsJSON(t *testing.T) {
-	for _, line := range []string{"--json --timeout xyz get a", "--bad --json get a", "--json --mode", "--json --attempts -1 get a"} {
+	for _, line := range []string{"--json --timeout xyz get a", "--bad --json get a", "--json --mode",
+		"--json --attempts -1 get a"} {
 		code, out, errs := say(append([]string{"store", "txn"}, strings.Fields(line)...)...)
-		if code != 2 || !strings.HasPrefix(out, `{"outcome":"failed","error":"`) || strings.Count(out, "\n") != 1 || !strings.HasPrefix(errs, "foresay: store txn: ") {
+		if code != 2 || !strings.HasPrefix(out, `{"outcome":"failed","error":"`) || strings.Count(out, "\n") != 1 ||
+			!strings.HasPrefix(errs, "foresay: store txn: ") {
 			t.Errorf("store txn %s: exit code %d, output\n%sand\n%s", line, code, out, errs)
 		}
 	}

@@ -45,7 +45,8 @@ func outcomes(letters string) func(int) critpath.Outcome {
 // between and after.
 func bff(t *testing.T, pure bool) *critpath.Path {
 	return newPath(t, 76,
-		call("users", 2, 22, true), call("permissions", 23, 33, true), call("pricing", 34, 73, pure), call("stock", 34, 64, pure))
+		call("users", 2, 22, true), call("permissions", 23, 33, true), call("pricing", 34, 73, pure),
+		call("stock", 34, 64, pure))
 }
 
 func TestTriggers(t *testing.T) {
@@ -214,8 +215,10 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		{critpath.Request{Start: 2, End: 1}, "the request ends at 1ns, before its beginning at 2ns"},
-		{critpath.Request{End: 9, Calls: []critpath.Call{{Method: "Get", Start: 3, End: 2}}}, "call 0, Get, ends at 2ns, before its beginning at 3ns"},
-		{critpath.Request{Start: 2, End: 9, Calls: []critpath.Call{{Method: "Get", Start: 1, End: 4}}}, "call 0, Get, begins at 1ns, before its request at 2ns"},
+		{critpath.Request{End: 9, Calls: []critpath.Call{{Method: "Get", Start: 3, End: 2}}},
+			"call 0, Get, ends at 2ns, before its beginning at 3ns"},
+		{critpath.Request{Start: 2, End: 9, Calls: []critpath.Call{{Method: "Get", Start: 1, End: 4}}},
+			"call 0, Get, begins at 1ns, before its request at 2ns"},
 	} {
 		if _, err := critpath.New(row.r); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("got %v, want %s", err, row.want)
@@ -226,7 +229,8 @@ func TestNewRefuses(t *testing.T) {
 // A chain of n equal calls at hit rate p takes T (1 + (n-1)(1-p)) if the request's end does not
 // wait for the last.
 func TestExpectedChain(t *testing.T) {
-	calls := []critpath.Call{call("a", 0, 10, true), call("b", 10, 20, true), call("c", 20, 30, true), call("d", 30, 40, true)}
+	calls := []critpath.Call{call("a", 0, 10, true), call("b", 10, 20, true), call("c", 20, 30, true),
+		call("d", 30, 40, true)}
 	p := newPath(t, 40, calls...)
 	for _, rate := range []float64{0, 0.5, 0.9, 1} {
 		got := p.Expected([]float64{rate, rate, rate}) // d is not predicted: nothing follows it

@@ -18,7 +18,8 @@ func randomRequest(chance *rand.Rand) critpath.Request {
 	r.End = r.Start + time.Duration(chance.IntN(30))
 	for range chance.IntN(8) {
 		start := r.Start + time.Duration(chance.IntN(30))
-		r.Calls = append(r.Calls, critpath.Call{Start: start, End: start + time.Duration(chance.IntN(12)), Pure: chance.IntN(4) > 0})
+		r.Calls = append(r.Calls, critpath.Call{Start: start, End: start + time.Duration(chance.IntN(12)),
+			Pure: chance.IntN(4) > 0})
 	}
 	return r
 }

@@ -67,7 +67,8 @@ func New(r Request) (*Path, error) {
 	}
 	n := len(r.Calls)
 	p := &Path{
-		r: r, order: indexes(n), ended: indexes(n), place: make([]int, n), endPlace: make([]int, n), stands: make([]int, n+1), gap: make([]time.Duration, n+1), redo: make([]time.Duration, n),
+		r: r, order: indexes(n), ended: indexes(n), place: make([]int, n), endPlace: make([]int, n), stands: make([]int, n+1),
+		gap: make([]time.Duration, n+1), redo: make([]time.Duration, n),
 		actual: newSchedule(n), flipped: newSchedule(n),
 	}
 	for i, c := range r.Calls {
@@ -75,7 +76,8 @@ func New(r Request) (*Path, error) {
 		case c.End < c.Start:
 			return nil, fmt.Errorf("critpath: call %d, %s, ends at %v, before its beginning at %v", i, c.Method, c.End, c.Start)
 		case c.Start < r.Start:
-			return nil, fmt.Errorf("critpath: call %d, %s, begins at %v, before its request at %v", i, c.Method, c.Start, r.Start)
+			return nil, fmt.Errorf("critpath: call %d, %s, begins at %v, before its request at %v", i, c.Method, c.Start,
+				r.Start)
 		}
 	}
 	slices.SortFunc(p.order, func(i, j int) int {

@@ -77,11 +77,13 @@ func NewLive(o LiveOptions) (*Live, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	if l.world, err = newWorld(Options{Users: o.Users, control: l.Control, keep: kept, lag: changed}, false, o.Seed); err != nil {
+	if l.world, err = newWorld(Options{Users: o.Users, control: l.Control, keep: kept, lag: changed}, false,
+		o.Seed); err != nil {
 		return nil, err
 	}
 	// Half of the purchases are made without predictions, to compare.
-	for _, site := range []string{demov1.AnalysisService_GetPI_FullMethodName, demov1.AnalysisService_GetAI_FullMethodName} {
+	for _, site := range []string{demov1.AnalysisService_GetPI_FullMethodName,
+		demov1.AnalysisService_GetAI_FullMethodName} {
 		if err := l.Control.SetMode(site, control.ModeCanary, 0.5); err != nil {
 			l.world.close()
 			return nil, fmt.Errorf("demo: %w", err)

@@ -11,7 +11,8 @@ import (
 // TestLive has users buy until some predictions were right and some wrong, and
 // ends them.
 func TestLive(t *testing.T) {
-	l, err := NewLive(LiveOptions{Users: 4, Think: 10 * time.Millisecond, Calm: 500 * time.Millisecond, Fickle: 500 * time.Millisecond, Seed: 1})
+	l, err := NewLive(LiveOptions{Users: 4, Think: 10 * time.Millisecond, Calm: 500 * time.Millisecond,
+		Fickle: 500 * time.Millisecond, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,8 @@ func play(ctx context.Context, o Options, plain bool) (*played, error) {
 		return nil, err
 	}
 	defer w.close()
-	p := &played{bought: map[string][]*demov1.BuyRequest{}, numbers: map[string][]uint32{}, histories: map[string]*demov1.GetPHResponse{}, sites: w.sites}
+	p := &played{bought: map[string][]*demov1.BuyRequest{}, numbers: map[string][]uint32{},
+		histories: map[string]*demov1.GetPHResponse{}, sites: w.sites}
 	if err := w.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -163,7 +164,9 @@ type order struct {
 
 // purchase is the user's program: ordinary, sequential code. Only foresay.Do
 // around it says that its calls may be predicted.
-func (w *world) purchase(ctx context.Context, u string, report func(*report.Report)) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
+func (w *world) purchase(
+	ctx context.Context, u string, report func(*report.Report),
+) (*demov1.BuyRequest, *demov1.BuyResponse, error) {
 	o, err := foresay.Do(ctx, func(ctx context.Context) (order, error) {
 		pi, err := w.analysis.GetPI(ctx, &demov1.GetPIRequest{User: u})
 		if err != nil {
@@ -200,7 +203,9 @@ func choose(ctx context.Context, ai *demov1.GetAIResponse) (*demov1.Purchase, er
 func differ(a, b *played) error {
 	for u, want := range a.bought {
 		got := b.bought[u]
-		if !slices.EqualFunc(want, got, func(x, y *demov1.BuyRequest) bool { return proto.Equal(x, y) }) || !slices.Equal(a.numbers[u], b.numbers[u]) {
+		if !slices.EqualFunc(want, got, func(x, y *demov1.BuyRequest) bool {
+			return proto.Equal(x, y)
+		}) || !slices.Equal(a.numbers[u], b.numbers[u]) {
 			return fmt.Errorf("demo: %w: %s bought %v %v, plainly %v %v", ErrDiffers, u, got, b.numbers[u], want, a.numbers[u])
 		}
 		if !proto.Equal(a.histories[u], b.histories[u]) {
@@ -216,7 +221,8 @@ func (p *played) row(system string) Row {
 	for _, t := range p.times {
 		sum += t
 	}
-	r := Row{System: system, Purchases: len(p.times), MeanMs: ms(sum) / float64(len(p.times)), P50Ms: ms(quantile(p.times, 0.5)), P99Ms: ms(quantile(p.times, 0.99))}
+	r := Row{System: system, Purchases: len(p.times), MeanMs: ms(sum) / float64(len(p.times)),
+		P50Ms: ms(quantile(p.times, 0.5)), P99Ms: ms(quantile(p.times, 0.99))}
 	var right, wrong int64
 	for _, s := range p.sites {
 		st := s.Stats()

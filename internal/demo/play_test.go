@@ -24,7 +24,8 @@ func TestPlay(t *testing.T) {
 // TestDiffer: the demo fails if what was bought, or recorded, differs.
 func TestDiffer(t *testing.T) {
 	make := func(item string, recorded int) *played {
-		p := &played{bought: map[string][]*demov1.BuyRequest{}, numbers: map[string][]uint32{}, histories: map[string]*demov1.GetPHResponse{}}
+		p := &played{bought: map[string][]*demov1.BuyRequest{}, numbers: map[string][]uint32{},
+			histories: map[string]*demov1.GetPHResponse{}}
 		req := &demov1.BuyRequest{User: "u", Purchase: &demov1.Purchase{Item: item}}
 		p.bought["u"] = []*demov1.BuyRequest{req}
 		p.numbers["u"] = []uint32{1}

@@ -58,7 +58,8 @@ var interests = [...]string{"chess", "sailing", "jazz", "botany", "maps", "tea",
 
 func item(n int) *demov1.Purchase {
 	interest := interests[n%len(interests)]
-	return &demov1.Purchase{Item: fmt.Sprintf("%s book %d", interest, n), Interest: interest, PriceCents: uint32(1000 + 10*n)}
+	return &demov1.Purchase{Item: fmt.Sprintf("%s book %d", interest, n), Interest: interest,
+		PriceCents: uint32(1000 + 10*n)}
 }
 
 func (d *dataServer) history(u string, replica bool) *demov1.GetPHResponse {

@@ -66,18 +66,22 @@ func (w *world) open(plain bool) error {
 	if err != nil {
 		return err
 	}
-	toData, err := w.connect(plain, analysis, dataAddr, control.SiteConfig{Name: demov1.DataService_GetPH_FullMethodName, ServerPredictions: true})
+	toData, err := w.connect(plain, analysis, dataAddr, control.SiteConfig{Name: demov1.DataService_GetPH_FullMethodName,
+		ServerPredictions: true})
 	if err != nil {
 		return err
 	}
 	a := &analysisServer{data: demov1.NewDataServiceClient(toData), known: map[string]*demov1.GetAIResponse{}}
-	analysisAddr, err := w.serve(analysis, plain, func(r grpc.ServiceRegistrar) { demov1.RegisterAnalysisServiceServer(r, a) })
+	analysisAddr, err := w.serve(analysis, plain, func(r grpc.ServiceRegistrar) {
+		demov1.RegisterAnalysisServiceServer(r, a)
+	})
 	if err != nil {
 		return err
 	}
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 1000)
 	toAnalysis, err := w.connect(plain, client, analysisAddr,
-		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true, Predictors: []control.Predictor{last}},
+		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true,
+			Predictors: []control.Predictor{last}},
 		control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, ServerPredictions: true})
 	if err != nil {
 		return err
@@ -141,7 +145,8 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control
 				return nil, err
 			}
 		}
-		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...), specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
+		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...),
+			specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("demo: connect %s to %s: %w", from, addr, err)

@@ -23,20 +23,23 @@ func ending30(t *testing.T, deadline bool) (context.Context, context.CancelFunc)
 // without guesses: it sees the call fail for which plain code waits then, and goes on as it likes.
 func TestContextEndsOnAGuess(t *testing.T) {
 	type program struct {
-		run  func(ctx context.Context, get func(ctx context.Context) error, put func(ctx context.Context, v int) error) (int, error)
+		run func(ctx context.Context, get func(ctx context.Context) error, put func(ctx context.Context, v int) error) (int,
+			error)
 		want int
 		log  string
 		took time.Duration
 		fast bool // writes take no time
 	}
 	programs := map[string]program{
-		"a fallback": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+		"a fallback": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int,
+			error) {
 			if err := get(ctx); err != nil {
 				return 7, nil
 			}
 			return 8, put(ctx, 2)
 		}, 7, "[put a 1]", 30 * ms, false},
-		"cleaning up": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+		"cleaning up": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int,
+			error) {
 			if err := get(ctx); err != nil {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 				defer cancel()
@@ -44,14 +47,16 @@ func TestContextEndsOnAGuess(t *testing.T) {
 			}
 			return 8, nil
 		}, 7, "[put a 1 put a 2]", 40 * ms, false},
-		"going on regardless": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+		"going on regardless": {func(ctx context.Context, get func(context.Context) error,
+			put func(context.Context, int) error) (int, error) {
 			_ = get(ctx)
 			if err := put(ctx, 2); err == nil || ctx.Err() == nil {
 				return 8, fmt.Errorf("put: %v, context: %v", err, ctx.Err())
 			}
 			return 7, nil
 		}, 7, "[put a 1]", 30 * ms, true},
-		"looking before": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+		"looking before": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (
+			int, error) {
 			if ctx.Err() != nil {
 				return 8, nil
 			}
@@ -66,7 +71,8 @@ func TestContextEndsOnAGuess(t *testing.T) {
 			}
 			return 7, nil
 		}, 7, "[put a 1 put a 2]", 30 * ms, false},
-		"a group": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+		"a group": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int,
+			error) {
 			g, n := NewGroup(ctx), 0
 			g.Go(func(ctx context.Context) error {
 				time.Sleep(5 * ms)
@@ -194,7 +200,8 @@ func TestAbandonedTask(t *testing.T) {
 				runs++
 				return perform(Predicting(ctx, 0), slow.op(t, s.get, "get a"))
 			})
-			if !errors.Is(err, context.Canceled) || !errors.Is(err, context.Cause(ctx)) || runs != c.runs || time.Since(start) != 30*ms {
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, context.Cause(ctx)) || runs != c.runs ||
+				time.Since(start) != 30*ms {
 				t.Errorf("cause %v: %v after %v and %d runs", c.cause, err, time.Since(start), runs)
 			}
 		})

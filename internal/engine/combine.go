@@ -60,7 +60,8 @@ func Any[T any](futures ...*Future[T]) *Future[T] {
 // Quorum is foresay.Quorum.
 func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
 	if n < 1 || n > len(futures) {
-		return refused[T](futures, fmt.Errorf("foresay: Quorum: want %d that agree, of %d futures: n must be within 1 and their number", n, len(futures)))
+		return refused[T](futures, fmt.Errorf(
+			"foresay: Quorum: want %d that agree, of %d futures: n must be within 1 and their number", n, len(futures)))
 	}
 	if err := present("Quorum", futures); err != nil {
 		return refused[T](futures, err)
@@ -156,7 +157,9 @@ type offer struct {
 }
 
 // combined combines one or more futures.
-func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) ([]int, error)) *Future[T] {
+func combined[T any](
+	futures []*Future[T], equal func(p, a any) bool, decide func(*combination) ([]int, error),
+) *Future[T] {
 	c := &combination{decide: decide}
 	var names, lanes []string
 	for _, f := range futures {

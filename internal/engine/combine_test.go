@@ -55,18 +55,43 @@ func TestCombinatorMisuse(t *testing.T) {
 		call func(ctx context.Context) error
 		want string
 	}{
-		{"Any of none", func(ctx context.Context) error { _, err := Any[int]().Wait(ctx); return err }, "foresay: Any: no futures given"},
-		{"Any of nil", func(ctx context.Context) error { _, err := Any(value(ctx, 1), nil).Wait(ctx); return err }, "foresay: Any: future 2 of 2 is nil"},
-		{"All of nil", func(ctx context.Context) error { _, err := All(nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: All: future 1 of 2 is nil"},
-		{"Quorum of nil", func(ctx context.Context) error { _, err := Quorum(1, nil, new(Future[int])).Wait(ctx); return err }, "foresay: Quorum: future 1 of 1 is nil"},
-		{"Quorum of 0", func(ctx context.Context) error { _, err := Quorum(0, nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: Quorum: want 0 that agree, of 1 futures"},
-		{"Quorum of more", func(ctx context.Context) error { _, err := Quorum(2, nil, value(ctx, 1)).Wait(ctx); return err }, "foresay: Quorum: want 2 that agree, of 1 futures"},
-		{"Quorum of none", func(ctx context.Context) error { _, err := Quorum[int](1, nil).Wait(ctx); return err }, "foresay: Quorum: want 1 that agree, of 0 futures"},
+		{"Any of none", func(ctx context.Context) error {
+			_, err := Any[int]().Wait(ctx)
+			return err
+		}, "foresay: Any: no futures given"},
+		{"Any of nil", func(ctx context.Context) error {
+			_, err := Any(value(ctx, 1), nil).Wait(ctx)
+			return err
+		}, "foresay: Any: future 2 of 2 is nil"},
+		{"All of nil", func(ctx context.Context) error {
+			_, err := All(nil, value(ctx, 1)).Wait(ctx)
+			return err
+		}, "foresay: All: future 1 of 2 is nil"},
+		{"Quorum of nil", func(ctx context.Context) error {
+			_, err := Quorum(1, nil, new(Future[int])).Wait(ctx)
+			return err
+		}, "foresay: Quorum: future 1 of 1 is nil"},
+		{"Quorum of 0", func(ctx context.Context) error {
+			_, err := Quorum(0, nil, value(ctx, 1)).Wait(ctx)
+			return err
+		}, "foresay: Quorum: want 0 that agree, of 1 futures"},
+		{"Quorum of more", func(ctx context.Context) error {
+			_, err := Quorum(2, nil, value(ctx, 1)).Wait(ctx)
+			return err
+		}, "foresay: Quorum: want 2 that agree, of 1 futures"},
+		{"Quorum of none", func(ctx context.Context) error {
+			_, err := Quorum[int](1, nil).Wait(ctx)
+			return err
+		}, "foresay: Quorum: want 1 that agree, of 0 futures"},
 		{"Then of nil", func(ctx context.Context) error {
 			_, err := Then(nil, func(context.Context, int) (int, error) { return 1, nil }).Wait(context.Background())
 			return err
 		}, ""}, // within a task: a future of no task's
-		{"Wait of nil", func(ctx context.Context) error { var f *Future[int]; _, err := f.Wait(ctx); return err }, "foresay: Wait of a *Future[int] that is nil"},
+		{"Wait of nil", func(ctx context.Context) error {
+			var f *Future[int]
+			_, err := f.Wait(ctx)
+			return err
+		}, "foresay: Wait of a *Future[int] that is nil"},
 		{"disagreement", func(ctx context.Context) error {
 			_, err := Quorum(2, nil, value(ctx, 1), value(ctx, 2), value(ctx, 3)).Wait(ctx)
 			if err != nil && !errors.Is(err, ErrNoQuorum) {

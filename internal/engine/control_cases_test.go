@@ -21,8 +21,11 @@ func siteCase(t *testing.T, c *control.Control, cfg control.SiteConfig) *control
 	return s
 }
 
-func callCase(ctx context.Context, s *control.Site, id string, d time.Duration, v any, sent *atomic.Int64) (any, error) {
-	return Perform(ctx, &Operation{Site: s, Identity: id, CanSpeculate: true, Transport: &tallied{fakeTransport{d, func() (any, error) { return v, nil }}, sent}})
+func callCase(
+	ctx context.Context, s *control.Site, id string, d time.Duration, v any, sent *atomic.Int64,
+) (any, error) {
+	return Perform(ctx, &Operation{Site: s, Identity: id, CanSpeculate: true,
+		Transport: &tallied{fakeTransport{d, func() (any, error) { return v, nil }}, sent}})
 }
 
 // A shadow that guesses wrong itself replays; what the task did before must still
@@ -32,8 +35,10 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
 		x := siteCase(t, c, control.SiteConfig{Name: "/s/x", Effect: control.EffectNone})
 		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"wrong"}}})
 		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var nx, nw, na, nb, nd atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -58,7 +63,8 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("x %d w %d a %d b %d d %d; a: %+v; b: %+v", nx.Load(), nw.Load(), na.Load(), nb.Load(), nd.Load(), a.Stats(), b.Stats())
+		t.Logf("x %d w %d a %d b %d d %d; a: %+v; b: %+v", nx.Load(), nw.Load(), na.Load(), nb.Load(), nd.Load(), a.Stats(),
+			b.Stats())
 		if nx.Load() != 1 || nw.Load() != 1 {
 			t.Errorf("calls that the task had made already were sent %d and %d times, want once", nx.Load(), nw.Load())
 		}
@@ -72,8 +78,10 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 func TestShadowWasteCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"wrong"}}})
 		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, nb, nd atomic.Int64
 		stop := errors.New("stop")
@@ -116,10 +124,12 @@ func (b *blockingCase) Start(ctx context.Context, a *Attempt) {
 func TestShadowRollbackDelaysTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
-			if _, err := Perform(ctx, &Operation{Site: a, Identity: "a", CanSpeculate: true, Transport: &blockingCase{fakeTransport{10 * ms, val("a")}}}); err != nil {
+			if _, err := Perform(ctx, &Operation{Site: a, Identity: "a", CanSpeculate: true,
+				Transport: &blockingCase{fakeTransport{10 * ms, val("a")}}}); err != nil {
 				return 0, err
 			}
 			OnRollback(ctx, func() { time.Sleep(time.Second) })
@@ -137,7 +147,8 @@ func TestShadowMemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, mode := range []control.Mode{control.ModeObserve, control.ModeShadow} {
 			c := mustControl(t, control.Config{Budget: -1})
-			a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+			a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone,
+				Predictors: []control.Predictor{constant{"a"}}})
 			var memos atomic.Int64
 			var at time.Duration
 			start := time.Now()
@@ -213,7 +224,8 @@ func TestKillVariableWithoutControl(t *testing.T) {
 	t.Setenv(control.KillVariable, "1")
 	_ = os.Getenv(control.KillVariable)
 	synctest.Test(t, func(t *testing.T) {
-		s, err := control.NewSite(control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		s, err := control.NewSite(control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +385,9 @@ func TestTakeBackAfterClose(t *testing.T) {
 func TestSavedUnawaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
-		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+			got = r
+		}}})
 		s := newShop(t, c, control.ModeOn, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
@@ -402,8 +416,11 @@ func TestSavedUnawaited(t *testing.T) {
 // Calls of plain code never speculate, so a request that makes no others is on no side of a canary.
 func TestArmOfPlainCalls(t *testing.T) {
 	var got *control.RequestRecord
-	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1, Predictors: []control.Predictor{constant{"a"}}})
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+		got = r
+	}}})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1,
+		Predictors: []control.Predictor{constant{"a"}}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
 	w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})

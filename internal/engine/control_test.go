@@ -92,7 +92,8 @@ func TestModesAtRunTime(t *testing.T) {
 		}
 		expect("taken back", 20*ms)
 		for want, err := range map[string]error{
-			"/s/none": set("/s/none", control.ModeOn, 0), "share": set("/s/user", control.ModeCanary, math.NaN()), "share 2": set("/s/user", control.ModeCanary, 2), "mode": set("/s/user", 9, 0),
+			"/s/none": set("/s/none", control.ModeOn, 0), "share": set("/s/user", control.ModeCanary, math.NaN()),
+			"share 2": set("/s/user", control.ModeCanary, 2), "mode": set("/s/user", 9, 0),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want it to say %s", err, want)
@@ -122,7 +123,9 @@ func TestCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		arms := map[control.Arm]int{}
 		var records []*control.RequestRecord
-		a := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { records = append(records, r) }}})
+		a := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+			records = append(records, r)
+		}}})
 		b := mustControl(t, control.Config{})
 		s, other := newShop(t, a, control.ModeCanary, 0.3, "ann"), newShop(t, b, control.ModeCanary, 0.3, "ann")
 		const n = 2000
@@ -136,7 +139,8 @@ func TestCanary(t *testing.T) {
 			r.End(nil)
 			rec := records[len(records)-1]
 			arms[rec.Arm]++
-			if on := took == 10*ms; on != (rec.Arm == control.ArmOn) || rec.Duration != took || len(rec.Calls) != 2 || len(rec.Tasks) != 1 {
+			if on := took == 10*ms; on != (rec.Arm == control.ArmOn) || rec.Duration != took || len(rec.Calls) != 2 ||
+				len(rec.Tasks) != 1 {
 				t.Fatalf("took %v: %+v", took, rec)
 			}
 			if i < 200 {
@@ -161,11 +165,14 @@ func TestCanary(t *testing.T) {
 func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
-		c := mustControl(t, control.Config{Budget: -1, ControlShare: 0.2, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		c := mustControl(t, control.Config{Budget: -1, ControlShare: 0.2,
+			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
 		site := func(name string, mode control.Mode, share float64, predictors ...control.Predictor) *control.Site {
-			return siteCase(t, c, control.SiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone, Predictors: predictors})
+			return siteCase(t, c, control.SiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone,
+				Predictors: predictors})
 		}
-		on, canary := site("/s/on", control.ModeOn, 0, constant{"a"}), site("/s/canary", control.ModeCanary, 0.5, constant{"b"})
+		on, canary := site("/s/on", control.ModeOn, 0, constant{"a"}), site("/s/canary", control.ModeCanary, 0.5,
+			constant{"b"})
 		unpredicted := site("/s/unpredicted", control.ModeOn, 0)
 		arms := make(map[string]int)
 		for i := range 2 * controlAfter {
@@ -184,7 +191,9 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 			if r.End(err); err != nil {
 				t.Fatal(err)
 			}
-			if took := slices.ContainsFunc(got.Calls, func(c control.CallRecord) bool { return c.Mode == control.ModeOn && c.Guessed }); took && got.Arm == control.ArmOff {
+			if took := slices.ContainsFunc(got.Calls, func(c control.CallRecord) bool {
+				return c.Mode == control.ModeOn && c.Guessed
+			}); took && got.Arm == control.ArmOff {
 				t.Fatalf("request %d took guesses: %+v", i, got)
 			}
 			if i >= controlAfter {
@@ -192,7 +201,9 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 			}
 			arms[fmt.Sprint(when, " ", got.Arm)]++
 		}
-		for when, some := range map[string][]control.Arm{"on": {control.ArmNone}, "on, compared": {control.ArmOff, control.ArmOn}, "unpredicted": {control.ArmOff, control.ArmOn}, "unpredicted, compared": {control.ArmOff, control.ArmOn}} {
+		for when, some := range map[string][]control.Arm{"on": {control.ArmNone},
+			"on, compared": {control.ArmOff, control.ArmOn}, "unpredicted": {control.ArmOff, control.ArmOn},
+			"unpredicted, compared": {control.ArmOff, control.ArmOn}} {
 			for _, arm := range []control.Arm{control.ArmNone, control.ArmOff, control.ArmOn} {
 				if there := arms[fmt.Sprint(when, " ", arm)] > 0; there != slices.Contains(some, arm) {
 					t.Errorf("%s: arms %v, want only %v", when, arms, some)
@@ -206,7 +217,9 @@ func TestCanaryBesideSitesThatAreOn(t *testing.T) {
 func TestRequestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
-		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }, func(*control.RequestRecord) { panic("contained") }}})
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+			got = r
+		}, func(*control.RequestRecord) { panic("contained") }}})
 		s := newShop(t, c, control.ModeOn, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		if _, err := s.chain(ctx, "ann"); err != nil {
@@ -229,18 +242,22 @@ func TestRequestRecord(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		want := []control.CallRecord{
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, End: 10 * ms, Guessed: true, Right: true, Task: 1},
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, End: 10 * ms, Guessed: true, Right: true,
+				Task: 1},
 			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, End: 10 * ms, Task: 1},
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true, Task: 2},
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true,
+				Task: 2},
 			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 30 * ms, End: 33 * ms, Guessed: true},
+			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 30 * ms, End: 33 * ms,
+				Guessed: true},
 		}
 		for i, c := range got.Calls {
 			if c != want[i] {
 				t.Errorf("call %d: %+v, want %+v", i, c, want[i])
 			}
 		}
-		if len(got.Tasks) != 2 || got.Tasks[0].Saved != 10*ms || got.Tasks[1].Saved != 0 || got.Tasks[0].Wasted != 0 || got.Tasks[1].Wasted != 1 {
+		if len(got.Tasks) != 2 || got.Tasks[0].Saved != 10*ms || got.Tasks[1].Saved != 0 || got.Tasks[0].Wasted != 0 ||
+			got.Tasks[1].Wasted != 1 {
 			t.Errorf("%+v", got.Tasks)
 		}
 	})
@@ -253,7 +270,8 @@ func TestObserveChangesNothing(t *testing.T) {
 	run := func(mode control.Mode) (trace []string) {
 		synctest.Test(t, func(t *testing.T) {
 			c := mustControl(t, control.Config{})
-			site, err := c.NewSite(control.SiteConfig{Name: "/s/get", Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"0"}, panicking{}}}, "")
+			site, err := c.NewSite(control.SiteConfig{Name: "/s/get", Mode: mode, Effect: control.EffectNone,
+				Predictors: []control.Predictor{constant{"0"}, panicking{}}}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,13 +279,14 @@ func TestObserveChangesNothing(t *testing.T) {
 			for i := range 4 {
 				ctx, r := c.Begin(t.Context(), "page", "")
 				_, err := Do(Predicting(ctx, "1", 7), func(ctx context.Context) (int, error) {
-					v, err := Perform(ctx, &Operation{Site: site, Identity: fmt.Sprint(i), CanSpeculate: true, Transport: &fakeTransport{ms, func() (any, error) {
-						trace = append(trace, fmt.Sprint("sent ", i, " at ", time.Since(start)))
-						if i == 3 {
-							return nil, broken
-						}
-						return fmt.Sprint(i), nil
-					}}})
+					v, err := Perform(ctx, &Operation{Site: site, Identity: fmt.Sprint(i), CanSpeculate: true,
+						Transport: &fakeTransport{ms, func() (any, error) {
+							trace = append(trace, fmt.Sprint("sent ", i, " at ", time.Since(start)))
+							if i == 3 {
+								return nil, broken
+							}
+							return fmt.Sprint(i), nil
+						}}})
 					trace = append(trace, fmt.Sprint(v, err, State(ctx), time.Since(start)))
 					return 0, err
 				})
@@ -318,7 +337,8 @@ func TestTrip(t *testing.T) {
 		}
 		calls(120, "eve")
 		st := state()
-		if st.State != control.StateTripped || !strings.Contains(st.Reason, "break-even") || st.Stats.Trips != 1 || time.Until(st.Until) > time.Minute {
+		if st.State != control.StateTripped || !strings.Contains(st.Reason, "break-even") || st.Stats.Trips != 1 ||
+			time.Until(st.Until) > time.Minute {
 			t.Fatalf("%+v", st)
 		}
 		wrong := st.Stats.Wrong
@@ -330,7 +350,8 @@ func TestTrip(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		calls(40, "eve") // no better
-		if st := state(); st.State != control.StateTripped || st.Stats.Trips != 2 || st.Stats.Wrong > wrong+enough || time.Until(st.Until) < time.Minute {
+		if st := state(); st.State != control.StateTripped || st.Stats.Trips != 2 || st.Stats.Wrong > wrong+enough ||
+			time.Until(st.Until) < time.Minute {
 			t.Fatalf("%+v", st)
 		}
 		time.Sleep(2 * time.Minute)
@@ -358,7 +379,8 @@ func TestConclusive(t *testing.T) {
 				time.Sleep(50 * ms)
 			}
 			if st := c.Status().Sites[0]; st.State != state || st.Judged < 1 || st.Conclusive != conclusive {
-				t.Errorf("after %d calls of %s: %v, conclusive %v of %v judged; want %v, %v", calls, user, st.State, st.Conclusive, st.Judged, state, conclusive)
+				t.Errorf("after %d calls of %s: %v, conclusive %v of %v judged; want %v, %v", calls, user, st.State, st.Conclusive,
+					st.Judged, state, conclusive)
 			}
 		}
 		after(5, "ann", control.StateLearning, false)
@@ -378,7 +400,8 @@ func TestConclusive(t *testing.T) {
 			if err := s.user.Reconfigure(mode, 0); err != nil {
 				t.Fatal(err)
 			}
-			if st := c.Status().Sites[0]; st.State != control.StateLearning || st.Reason != "" || !st.Until.IsZero() || st.Conclusive {
+			if st := c.Status().Sites[0]; st.State != control.StateLearning || st.Reason != "" || !st.Until.IsZero() ||
+				st.Conclusive {
 				t.Errorf("in mode %v: %v until %v because of %q, conclusive %v", mode, st.State, st.Until, st.Reason, st.Conclusive)
 			}
 		}
@@ -504,7 +527,8 @@ func TestMisled(t *testing.T) {
 			time.Sleep(50 * ms)
 		}
 		st := c.Status().Sites[0]
-		if st.Stats.Right != 40 || st.Stats.Wrong != 0 || st.Stats.Misled != 40 || math.Abs(st.HitRate-0.5) > 0.01 || st.BreakEven < 0.3 || st.BreakEven > 0.7 {
+		if st.Stats.Right != 40 || st.Stats.Wrong != 0 || st.Stats.Misled != 40 || math.Abs(st.HitRate-0.5) > 0.01 ||
+			st.BreakEven < 0.3 || st.BreakEven > 0.7 {
 			t.Errorf("%+v", st)
 		}
 	})

@@ -18,7 +18,9 @@ func TestWastedWithoutSpeculation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
 		var rep *report.Report
-		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+			got = r
+		}}})
 		s := newShop(t, c, control.ModeObserve, 0, "ann")
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
@@ -44,8 +46,10 @@ func TestSavedOfGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := func(mode control.Mode) (took, saved time.Duration) {
 			var got *control.RequestRecord
-			c := mustControl(t, control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-			site := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+			c := mustControl(t, control.Config{Budget: -1,
+				OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+			site := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
+				Predictors: []control.Predictor{constant{"a"}}})
 			ctx, r := c.Begin(t.Context(), "page", "1")
 			start := time.Now()
 			_, err := Do(ctx, func(ctx context.Context) (int, error) {
@@ -116,7 +120,8 @@ func TestBudgetFlaps(t *testing.T) {
 			time.Sleep(50 * ms)
 		}
 		st := c.Status().Sites[0]
-		t.Logf("%v trips %d in 20 min; extra load over all %.2f", st.State, st.Stats.Trips, float64(st.Stats.Wasted)/float64(s.user.Stats().Calls+s.price.Stats().Calls-st.Stats.Wasted))
+		t.Logf("%v trips %d in 20 min; extra load over all %.2f", st.State, st.Stats.Trips,
+			float64(st.Stats.Wasted)/float64(s.user.Stats().Calls+s.price.Stats().Calls-st.Stats.Wasted))
 		if st.Stats.Trips > 15 {
 			t.Errorf("the site was tripped %d times in 20 minutes and never stays away longer", st.Stats.Trips)
 		}
@@ -128,7 +133,8 @@ func TestShadowStartRace(t *testing.T) {
 	var after atomic.Int64
 	for range 3000 {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if ctx.Err() != nil {
 				after.Add(1)

@@ -134,7 +134,8 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		return acted[T]{v}, err
 	}}
 	op := &Operation{Site: actSite(), Identity: key, Transport: mine}
-	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
+	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true,
+		Once: true}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOff}, nil)
 	if err != nil {
 		l.run.task.outlasts(mine)
@@ -204,7 +205,8 @@ func (acted[T]) typ() reflect.Type { return reflect.TypeFor[T]() }
 
 // otherType is the error of a key that is used for one type and then for another.
 func otherType[T any](what, key string, first reflect.Type) error {
-	return fmt.Errorf("foresay: %s: key %q is of type %v in this task and cannot be used for type %v", what, key, first, reflect.TypeFor[T]())
+	return fmt.Errorf("foresay: %s: key %q is of type %v in this task and cannot be used for type %v", what, key, first,
+		reflect.TypeFor[T]())
 }
 
 // act is the transport of Act: it carries a call to a local function.
@@ -244,7 +246,8 @@ func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
 func actSite() *control.Site {
-	return control.Engine().LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff, Effect: control.EffectImmediate})
+	return control.Engine().LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff,
+		Effect: control.EffectImmediate})
 }
 
 // memo is a recorded value, or one that is being computed.

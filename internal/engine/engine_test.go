@@ -145,7 +145,8 @@ func TestCombinators(t *testing.T) {
 						return v.(int), nil
 					})
 				}
-				q := Quorum(2, nil, get("r1", 5*time.Millisecond, 4, nil), get("r2", 10*time.Millisecond, 4, nil), get("r3", 30*time.Millisecond, 4, nil))
+				q := Quorum(2, nil, get("r1", 5*time.Millisecond, 4, nil), get("r2", 10*time.Millisecond, 4, nil),
+					get("r3", 30*time.Millisecond, 4, nil))
 				next := Then(q, func(ctx context.Context, v int) (int, error) {
 					w, err := Perform(ctx, read(site, fmt.Sprint("n", v), 10*time.Millisecond, val(v+1)))
 					if err != nil {

@@ -10,7 +10,8 @@ var (
 	ErrMisspeculated = errors.New("foresay: misspeculated: this run computed on a wrong guess and was discarded")
 
 	// ErrDiverged is foresay.ErrDiverged.
-	ErrDiverged = errors.New("foresay: diverged: the function did not repeat a call with side effects that it had made before")
+	ErrDiverged = errors.New("foresay: diverged: the function did not repeat a call with side effects that it had made " +
+		"before")
 
 	// ErrEnded is foresay.ErrEnded.
 	ErrEnded = errors.New("foresay: the task that this context belongs to has ended")

@@ -231,7 +231,8 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, Lanes: f.computed, NoPrediction: t.killed()})
+	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, Lanes: f.computed,
+		NoPrediction: t.killed()})
 	c := t.newCall(ctx, 0, u.Call, l, op, &quest{mode: control.ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w

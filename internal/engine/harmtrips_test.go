@@ -29,13 +29,16 @@ func TestHarmTrips(t *testing.T) {
 func testHarmTrips(t *testing.T, mode control.Mode) {
 	var log bytes.Buffer
 	share := 0.0
-	cfg := control.Config{Budget: 10, Retry: time.Hour, ControlShare: 0.1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := control.Config{Budget: 10, Retry: time.Hour, ControlShare: 0.1,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	if mode == control.ModeCanary {
 		share = 0.5
 	}
 	c := mustControl(t, cfg)
-	guilty := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
-	innocent := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+	guilty := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone,
+		Predictors: []control.Predictor{constant{"a"}}})
+	innocent := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: control.EffectNone,
+		Predictors: []control.Predictor{constant{"a"}}})
 	calls := new(atomic.Int64)
 	page := func(site *control.Site, name string, harmed bool) {
 		ctx, r := c.Begin(t.Context(), name, "")
@@ -55,7 +58,9 @@ func testHarmTrips(t *testing.T, mode control.Mode) {
 	}
 	status := c.Status()
 	bad, good := status.Sites[0], status.Sites[1]
-	if bad.State != control.StateTripped || !strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") || !strings.Contains(bad.Reason, "(difference ") {
+	if bad.State != control.StateTripped ||
+		!strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") ||
+		!strings.Contains(bad.Reason, "(difference ") {
 		t.Errorf("harmful site: %v: %q", bad.State, bad.Reason)
 	}
 	if good.State != control.StateActive {

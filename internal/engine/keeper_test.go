@@ -30,7 +30,8 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var guess counting
 		var kept, made atomic.Int32
-		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone, Predictors: []control.Predictor{&guess}})
+		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone,
+			Predictors: []control.Predictor{&guess}})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			sum := 0
 			for i := range 3 {
@@ -49,7 +50,8 @@ func TestKeep(t *testing.T) {
 		}
 		// Each run that goes on with an actual result finds one more call in the record.
 		if want := int32(3 + 2 + 1); kept.Load() != want || guess.asked.Load() != want || made.Load() < 4*3 {
-			t.Errorf("of %d operations %d were kept and %d predicted, want %d", made.Load(), kept.Load(), guess.asked.Load(), want)
+			t.Errorf("of %d operations %d were kept and %d predicted, want %d", made.Load(), kept.Load(), guess.asked.Load(),
+				want)
 		}
 	})
 }

@@ -143,7 +143,8 @@ func (c *call) entered(right bool) {
 	r.Engine().AddCall(control.CallRecord{
 		Site: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
 		Start: c.attempt.launched.time().Sub(r.Engine().Start()), End: c.finished.time().Sub(r.Engine().Start()),
-		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
+		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil,
+		Peer:          c.op.Peer,
 		SharedGuessed: g.shared.known, SharedRight: g.shared.right, Task: int(c.task.ledger.number),
 	})
 }
@@ -171,7 +172,8 @@ func (t *task) closeLedger(out *report.Report) {
 		return
 	}
 	r.Engine().AddTask(control.TaskRecord{
-		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
+		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.Engine().Start()),
+		End:   end.Sub(r.Engine().Start()),
 		Saved: saved, Wasted: int(t.ledger.wasted),
 	})
 }

@@ -37,7 +37,8 @@ type light struct {
 }
 
 func newLight(ctx context.Context, fn body, cfg *taskConfig, habit *habit) *light {
-	l := &light{runContext: runContext{from: ctx}, fn: fn, cfg: cfg, habit: habit, began: time.Now(), request: control.RequestOf(ctx)}
+	l := &light{runContext: runContext{from: ctx}, fn: fn, cfg: cfg, habit: habit, began: time.Now(),
+		request: control.RequestOf(ctx)}
 	if l.request != nil {
 		l.number = l.request.Engine().Number()
 	}
@@ -146,7 +147,8 @@ func (l *light) reported() {
 	end := time.Now()
 	l.request.Engine().Waits(control.WaitResult, l.cfg.name, end, 0)
 	l.request.Engine().AddTask(control.TaskRecord{
-		Number: l.number, Name: l.cfg.name, Start: l.began.Sub(l.request.Engine().Start()), End: end.Sub(l.request.Engine().Start()),
+		Number: l.number, Name: l.cfg.name, Start: l.began.Sub(l.request.Engine().Start()),
+		End: end.Sub(l.request.Engine().Start()),
 	})
 }
 

@@ -92,10 +92,17 @@ func lightCases() map[string]func(c *lightCase, ctx context.Context) (string, er
 			c.call(ctx, "off")
 			return "v", nil
 		},
-		"panic":              func(*lightCase, context.Context) (string, error) { panic("ouch") },
-		"panic of a task":    func(_ *lightCase, ctx context.Context) (string, error) { OnCommit(ctx, func() {}); panic("ouch") },
-		"goexit":             func(*lightCase, context.Context) (string, error) { runtime.Goexit(); return "", nil },
-		"goexit of a task":   func(_ *lightCase, ctx context.Context) (string, error) { State(ctx); runtime.Goexit(); return "", nil },
+		"panic": func(*lightCase, context.Context) (string, error) { panic("ouch") },
+		"panic of a task": func(_ *lightCase, ctx context.Context) (string, error) {
+			OnCommit(ctx, func() {})
+			panic("ouch")
+		},
+		"goexit": func(*lightCase, context.Context) (string, error) { runtime.Goexit(); return "", nil },
+		"goexit of a task": func(_ *lightCase, ctx context.Context) (string, error) {
+			State(ctx)
+			runtime.Goexit()
+			return "", nil
+		},
 		"hooks before calls": hooked(true),
 		"hooks after calls":  hooked(false),
 		"rollback": func(c *lightCase, ctx context.Context) (string, error) {
@@ -195,10 +202,13 @@ func hooked(first bool) func(c *lightCase, ctx context.Context) (string, error) 
 // run executes a function, in a request, and returns what there is to know about it.
 func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Context) (string, error)) (told string) {
 	var record *control.RequestRecord
-	ctl := mustControl(c.t, control.Config{Recent: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { record = r }}})
+	ctl := mustControl(c.t, control.Config{Recent: -1,
+		OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { record = r }}})
 	c.sites = make(map[string]*control.Site)
-	for name, mode := range map[string]control.Mode{"off": control.ModeOff, "observe": control.ModeObserve, "failing": control.ModeObserve, "on": control.ModeOn} {
-		c.sites[name] = siteCase(c.t, ctl, control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{name}}})
+	for name, mode := range map[string]control.Mode{"off": control.ModeOff, "observe": control.ModeObserve,
+		"failing": control.ModeObserve, "on": control.ModeOn} {
+		c.sites[name] = siteCase(c.t, ctl, control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{name}}})
 	}
 	ctx, r := ctl.Begin(ctx, "request", "")
 	fn := func(ctx context.Context) (string, error) {
@@ -228,7 +238,8 @@ func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Co
 	ended.Wait()
 	synctest.Wait()
 	c.note("afterwards: %v, %v", c.ctx.Err(), context.Cause(c.ctx))
-	op := Operation{Site: c.sites["off"], Identity: "late", CanSpeculate: true, Transport: &fakeTransport{ms, func() (any, error) { return 0, nil }}}
+	op := Operation{Site: c.sites["off"], Identity: "late", CanSpeculate: true,
+		Transport: &fakeTransport{ms, func() (any, error) { return 0, nil }}}
 	if _, ok := op.Plainly(c.ctx); ok {
 		c.t.Error("a call of code that goes on after its task has ended is plain")
 	} else {
@@ -242,7 +253,8 @@ func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Co
 			c.t.Errorf("%s: %d calls outside of tasks", name, st.Plain)
 		}
 		if name != "on" {
-			c.note("%s: calls %d, would be right %d, wrong %d, learnt %d", name, st.Calls, st.WouldBeRight, st.WouldBeWrong, st.Learnt)
+			c.note("%s: calls %d, would be right %d, wrong %d, learnt %d", name, st.Calls, st.WouldBeRight, st.WouldBeWrong,
+				st.Learnt)
 		}
 	}
 	record.Start, record.ID = time.Time{}, ""
@@ -275,13 +287,16 @@ func TestLight(t *testing.T) {
 // TestHabits: a function has tasks again as soon as a call may be guessed, and loses few guesses.
 func TestHabits(t *testing.T) {
 	c := mustControl(t, control.Config{Budget: -1})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Effect: control.EffectNone,
+		Predictors: []control.Predictor{constant{"a"}}})
 	lights := 0
 	f := func(ctx context.Context) (any, error) {
 		if isLight(ctx) {
 			lights++
 		}
-		op := Operation{Site: s, Identity: "a", CanSpeculate: true, Transport: &fakeTransport{0, func() (any, error) { return "a", nil }}}
+		op := Operation{Site: s, Identity: "a", CanSpeculate: true, Transport: &fakeTransport{0, func() (any, error) {
+			return "a", nil
+		}}}
 		if _, ok := op.Plainly(ctx); ok {
 			return "a", nil
 		}

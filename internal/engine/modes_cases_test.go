@@ -19,7 +19,9 @@ func (p *askedCase) Learn(context.Context, any, any)    { p.learnt.Add(1) }
 
 func TestOffAsksNobodyForPlainCalls(t *testing.T) {
 	var got *control.RequestRecord
-	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+		got = r
+	}}})
 	p := &askedCase{}
 	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOff, Predictors: []control.Predictor{p}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
@@ -28,14 +30,17 @@ func TestOffAsksNobodyForPlainCalls(t *testing.T) {
 		w.Done("a", nil)
 	}
 	r.End(nil)
-	if p.asked.Load() != 0 || p.learnt.Load() != 0 || len(got.Calls) != 1 || got.Calls[0].Guessed || got.Calls[0].Mode != control.ModeOff {
+	if p.asked.Load() != 0 || p.learnt.Load() != 0 || len(got.Calls) != 1 || got.Calls[0].Guessed ||
+		got.Calls[0].Mode != control.ModeOff {
 		t.Errorf("asked %d times, told %d times: %+v", p.asked.Load(), p.learnt.Load(), got.Calls)
 	}
 }
 
 func TestNothingAfterEnd(t *testing.T) {
 	var got *control.RequestRecord
-	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
+		got = r
+	}}})
 	s := siteCase(t, c, control.SiteConfig{Name: "/s/a"})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w, late Watched
@@ -66,8 +71,10 @@ func TestShadowCountsNoCallItDoesNotMake(t *testing.T) {
 func TestShadowOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
-		c := mustControl(t, control.Config{Budget: -1, OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		c := mustControl(t, control.Config{Budget: -1,
+			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"wrong"}}})
 		plain := siteCase(t, c, control.SiteConfig{Name: "/s/plain"})
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
@@ -95,9 +102,12 @@ func TestShadowOfARequest(t *testing.T) {
 func TestShadowOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"wrong"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"wrong"}}})
 		var told []any
-		h := NewHandler(t.Context(), HandlerConfig{Name: "h", Replayable: true, Predicted: func(v any) { told = append(told, v) }})
+		h := NewHandler(t.Context(), HandlerConfig{Name: "h", Replayable: true, Predicted: func(v any) {
+			told = append(told, v)
+		}})
 		h.Confirm()
 		got, err := h.Run(func(ctx context.Context) (any, error) {
 			v, err := callCase(ctx, a, "a", 10*ms, "a", new(atomic.Int64))

@@ -32,12 +32,14 @@ func (l *lastingCase) Start(ctx context.Context, a *Attempt) {
 func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	call := func(ctx context.Context, s *control.Site, key string, delay time.Duration, guess any) (any, error) {
 		return Perform(Predicting(ctx, guess), &Operation{
-			Site: s, Identity: key, CanSpeculate: true, Transport: &lastingCase{blockingCase{fakeTransport{delay, val("answer")}}},
+			Site: s, Identity: key, CanSpeculate: true,
+			Transport: &lastingCase{blockingCase{fakeTransport{delay, val("answer")}}},
 		})
 	}
 	t.Run("of the task", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*ms, cancel)
 			start := time.Now()
@@ -49,7 +51,8 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a call that only a wrong guess leads to", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start := time.Now()
@@ -81,7 +84,8 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a goroutine that nobody waits for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
+			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start := time.Now()

@@ -29,8 +29,10 @@ func TestMinSaving(t *testing.T) {
 		{delay: 100 * time.Microsecond, limits: control.Limits{MinSaving: -1}, want: 2, took: 100 * time.Microsecond},
 		{delay: 10 * ms, want: 2, took: 10 * ms},
 		{delay: 100 * time.Microsecond, slowDown: 10 * ms, want: 2, took: 10*ms + 500*time.Microsecond},
-		{delay: 100 * time.Microsecond, queued: 3 * ms, slowDown: 300 * time.Microsecond, want: 0, took: 900 * time.Microsecond},
-		{delay: 100 * time.Microsecond, busy: 2 * 2, slowDown: 10 * ms, want: 2, took: 10*ms + (500+1000+2000)*time.Microsecond},
+		{delay: 100 * time.Microsecond, queued: 3 * ms, slowDown: 300 * time.Microsecond, want: 0,
+			took: 900 * time.Microsecond},
+		{delay: 100 * time.Microsecond, busy: 2 * 2, slowDown: 10 * ms, want: 2, took: 10*ms +
+			(500+1000+2000)*time.Microsecond},
 	} {
 		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.queued, tt.busy, tt.slowDown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -45,7 +47,9 @@ func TestMinSaving(t *testing.T) {
 				}
 				learn := func(calls int) { // the site learns how long its calls take
 					for range calls {
-						if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, s.get, "get k")) }); err != nil {
+						if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+							return perform(ctx, w.op(t, s.get, "get k"))
+						}); err != nil {
 							t.Fatal(err)
 						}
 					}

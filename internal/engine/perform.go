@@ -196,7 +196,9 @@ var errUnprepared = errors.New("foresay: the record of calls changed")
 
 // make makes the call and waits for its answer. If it would use another call than
 // was found, it returns errUnprepared; f is nil for a call that its Op tells whole.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found) (any, error) {
+func (t *task) make(
+	ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found,
+) (any, error) {
 	if l.givenUp() && spec.Effect == spectree.None {
 		return nil, unneeded(t.where(op, 0))
 	}
@@ -275,7 +277,9 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 // place makes the call in the tree. It returns the lane's use of it, the call, which may be one
 // that another run made, and what the lane waits with, if it is known; no use if the call diverged,
 // and the task with it. Under mu.
-func (t *task) place(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest) (*spectree.Use, *call, *waiter) {
+func (t *task) place(
+	ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest,
+) (*spectree.Use, *call, *waiter) {
 	slot := len(q.predictions) > 0 && t.takeSlot(op.Site)
 	if slot {
 		spec.Predictions = len(q.predictions)
@@ -314,12 +318,15 @@ func (t *task) place(ctx context.Context, l *lane, op *Operation, spec *spectree
 	return u, c, w
 }
 
-func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q *quest) *call {
+func (t *task) newCall(
+	ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q *quest,
+) *call {
 	c := &t.firstCall
 	if c.task != nil {
 		c = new(call)
 	}
-	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess.kept(), ctx: withoutOffers(ctx), limit: limit}
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess.kept(),
+		ctx: withoutOffers(ctx), limit: limit}
 	tc.Data = c
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
@@ -457,7 +464,8 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	// guess of its own.
 	firm := !l.run.tree.Speculative()
 	switch {
-	case outlived && (end.err == context.DeadlineExceeded || unneeded && c.tree.Effect() != spectree.None || c.isHeldAct()):
+	case outlived && (end.err == context.DeadlineExceeded || unneeded && c.tree.Effect() != spectree.None ||
+		c.isHeldAct()):
 		// The call's attempt has the time limit, from when it is really made on,
 		// and its end is the call's result. Without speculation the code might not
 		// even have come here yet. An effect that was begun comes to its end. An Act

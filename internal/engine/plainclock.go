@@ -202,7 +202,8 @@ func (w *pause) overlaps(next *pause) bool {
 	if w.ended.After(next.began) {
 		return true
 	}
-	return w.call != nil && next.call != nil && next.call.attempt != nil && w.call.goneOn == 0 && next.call.asked() < w.call.finished
+	return w.call != nil && next.call != nil && next.call.attempt != nil && w.call.goneOn == 0 &&
+		next.call.asked() < w.call.finished
 }
 
 // asked returns when code first asked for the call, as far as is known: it may have been held

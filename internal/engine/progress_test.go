@@ -24,19 +24,24 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	return &lab{
-		get: mustSite(t, control.SiteConfig{Name: "/lab/Get", Effect: control.EffectNone}), put: mustSite(t, control.SiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
-		stage: mustSite(t, control.SiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}), slow: mustSite(t, control.SiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
+		get:   mustSite(t, control.SiteConfig{Name: "/lab/Get", Effect: control.EffectNone}),
+		put:   mustSite(t, control.SiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
+		stage: mustSite(t, control.SiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}),
+		slow:  mustSite(t, control.SiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
 	}
 }
 
 // call makes a call that takes so long and returns its own name. Predictions
 // are right if they are the name.
-func (l *lab) call(ctx context.Context, site *control.Site, name string, took time.Duration, predictions ...any) (string, error) {
+func (l *lab) call(
+	ctx context.Context, site *control.Site, name string, took time.Duration, predictions ...any,
+) (string, error) {
 	if !l.plain {
 		ctx = Predicting(ctx, predictions...)
 	}
 	v, err := Perform(ctx, &Operation{
-		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate, Transport: &labCall{name, took, site.Engine().Config().Effect == control.EffectStaged},
+		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
+		Transport: &labCall{name, took, site.Engine().Config().Effect == control.EffectStaged},
 	})
 	if err != nil {
 		return "", err
@@ -91,33 +96,34 @@ func (c *labCall) work(ctx context.Context, a *Attempt) bool {
 // stalls are programs that once came to their end late, or never.
 func stalls() []stall {
 	return []stall{
-		{name: "a replay pins at an early write before it has reached what it chose", busy: false, f: func(ctx context.Context, l *lab) error {
-			if _, err := l.call(ctx, l.put, "append", time.Millisecond); err != nil {
-				return err
-			}
-			g := NewGroup(ctx)
-			g.Go(func(ctx context.Context) error {
-				x, err := l.call(ctx, l.get, "x", 50*ms, "x")
-				if err != nil {
+		{name: "a replay pins at an early write before it has reached what it chose", busy: false,
+			f: func(ctx context.Context, l *lab) error {
+				if _, err := l.call(ctx, l.put, "append", time.Millisecond); err != nil {
 					return err
 				}
-				_, err = l.call(ctx, l.stage, "append "+x, ms)
-				return err
-			})
-			g.Go(func(ctx context.Context) error {
-				time.Sleep(3 * ms)
-				if _, err := l.call(ctx, l.get, "y", 10*ms, "wrong"); err != nil {
-					return err
-				}
-				for range 2 {
-					if _, err := l.call(ctx, l.get, "z", 10*ms, "z"); err != nil {
+				g := NewGroup(ctx)
+				g.Go(func(ctx context.Context) error {
+					x, err := l.call(ctx, l.get, "x", 50*ms, "x")
+					if err != nil {
 						return err
 					}
-				}
-				return nil
-			})
-			return g.Wait()
-		}},
+					_, err = l.call(ctx, l.stage, "append "+x, ms)
+					return err
+				})
+				g.Go(func(ctx context.Context) error {
+					time.Sleep(3 * ms)
+					if _, err := l.call(ctx, l.get, "y", 10*ms, "wrong"); err != nil {
+						return err
+					}
+					for range 2 {
+						if _, err := l.call(ctx, l.get, "z", 10*ms, "z"); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				return g.Wait()
+			}},
 		{name: "a held call that a replay has chosen has no user", busy: true, f: func(ctx context.Context, l *lab) error {
 			if _, err := l.call(ctx, l.put, "append", ms); err != nil {
 				return err

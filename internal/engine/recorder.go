@@ -71,7 +71,8 @@ func (r *recorder) used(u *spectree.Use, c *call) {
 		cr.Predicted = append(cr.Predicted, r.now())
 	}
 	run := &r.runs[u.Run.ID-1]
-	s := report.Step{Call: cr.ID, Lane: c.tree.Lane(), At: r.now(), Resumed: never, Prediction: u.Answer(), Adopted: adopted}
+	s := report.Step{Call: cr.ID, Lane: c.tree.Lane(), At: r.now(), Resumed: never, Prediction: u.Answer(),
+		Adopted: adopted}
 	if s.Prediction != spectree.Waiting {
 		s.Resumed = s.At
 	}

@@ -30,17 +30,19 @@ type mixture struct {
 
 // read is a call that takes so many milliseconds and answers 1, for which the test guesses.
 func (m *mixture) read(ctx context.Context, takes int) int {
-	v, _ := Perform(Predicting(ctx, m.guesses...), read(m.get, fmt.Sprint("r", takes), time.Duration(takes)*time.Millisecond, val(1)))
+	v, _ := Perform(Predicting(ctx, m.guesses...),
+		read(m.get, fmt.Sprint("r", takes), time.Duration(takes)*time.Millisecond, val(1)))
 	n, _ := v.(int)
 	return n
 }
 
 // write has an effect, and takes so many milliseconds.
 func (m *mixture) write(ctx context.Context, v, takes int) error {
-	_, err := Perform(ctx, read(m.put, fmt.Sprint("w", takes, v), time.Duration(takes)*time.Millisecond, func() (any, error) {
-		m.effect(v)
-		return 0, nil
-	}))
+	_, err := Perform(ctx, read(m.put, fmt.Sprint("w", takes, v), time.Duration(takes)*time.Millisecond,
+		func() (any, error) {
+			m.effect(v)
+			return 0, nil
+		}))
 	return err
 }
 

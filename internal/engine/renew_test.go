@@ -69,7 +69,8 @@ func TestLimitThatRanOut(t *testing.T) {
 				if _, err := perform(limited, read(s.get, "in between", 20*ms, val(1))); err != nil {
 					return 0, err
 				}
-				_, err := perform(Predicting(limited, 1), &Operation{Site: s.get, Identity: "never", CanSpeculate: true, Transport: new(endless)})
+				_, err := perform(Predicting(limited, 1), &Operation{Site: s.get, Identity: "never", CanSpeculate: true,
+					Transport: new(endless)})
 				time.Sleep(ms)
 				if _, late := perform(limited, w.op(t, s.put, "put k 1")); err == nil || late == nil {
 					return 0, fmt.Errorf("%v, %v", err, late)
@@ -111,7 +112,8 @@ func TestContextThatTheCodeEnded(t *testing.T) {
 					again, errAgain := Memo(ended, "m", func(context.Context) (string, error) { return "memo", nil })
 					return fmt.Sprint(m, errM, a, errA, errB, again, errAgain), nil
 				})
-				if want := fmt.Sprint("memo", nil, "act context canceled", nil, nil, "memo", nil); got != want || err != nil || acts != 1 || commits != 1 {
+				if want := fmt.Sprint("memo", nil, "act context canceled", nil, nil, "memo", nil); got != want || err != nil ||
+					acts != 1 || commits != 1 {
 					t.Errorf("guess %d, try %d: %q, %v, %d acts, %d commits; want %q", guess, try, got, err, acts, commits, want)
 				}
 			})

@@ -29,7 +29,8 @@ func newWorld(delay time.Duration) *world { return &world{kv: map[string]int{}, 
 // op returns an operation: "get k" or "put k v".
 func (w *world) op(t testing.TB, site *control.Site, format string, args ...any) *Operation {
 	text := fmt.Sprintf(format, args...)
-	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate, Transport: &worldCall{w, text}}
+	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
+		Transport: &worldCall{w, text}}
 }
 
 type worldCall struct {
@@ -91,7 +92,8 @@ const ms = time.Millisecond
 type sites struct{ get, put *control.Site }
 
 func testSites(t testing.TB) sites {
-	return sites{mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}), mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
+	return sites{mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
+		mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
 }
 
 func perform(ctx context.Context, op *Operation) (int, error) {
@@ -161,7 +163,8 @@ func TestSiblings(t *testing.T) {
 		var mu sync.Mutex
 		commits, rollbacks := []int{}, []int{}
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
-			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{Site: s.get, Identity: "a", CanSpeculate: true, Transport: near})
+			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{Site: s.get, Identity: "a", CanSpeculate: true,
+				Transport: near})
 			if err != nil {
 				return 0, err
 			}
@@ -361,7 +364,8 @@ func TestLearning(t *testing.T) {
 		w.kv["a"] = 1
 		w.kv["b"] = 2
 		p := &notes{}
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Predictors: []control.Predictor{p}})
+		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+			Predictors: []control.Predictor{p}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			op := w.op(t, site, "get a")
 			op.Request = "a"
@@ -453,7 +457,8 @@ func TestHandler(t *testing.T) {
 				var log []string
 				var early []any
 				start := time.Now()
-				h := NewHandler(t.Context(), HandlerConfig{Name: "/x/Y", Speculative: true, Replayable: replayable, Predicted: func(v any) { early = append(early, v) }})
+				h := NewHandler(t.Context(), HandlerConfig{Name: "/x/Y", Speculative: true, Replayable: replayable,
+					Predicted: func(v any) { early = append(early, v) }})
 				v, err := h.Run(func(ctx context.Context) (any, error) {
 					if err := Predict(ctx, 41); err != nil {
 						return nil, err

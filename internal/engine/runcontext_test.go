@@ -51,7 +51,8 @@ func (c *recording) check(t *testing.T, function string) {
 	}
 	for _, key := range c.keys {
 		if _, ok := key.(*int); !ok {
-			t.Errorf("%s of %s asks by a key of type %T, not *int: the engine's contexts must answer that", function, runtime.Version(), key)
+			t.Errorf("%s of %s asks by a key of type %T, not *int: the engine's contexts must answer that", function,
+				runtime.Version(), key)
 		}
 	}
 }

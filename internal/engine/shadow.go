@@ -140,7 +140,8 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		v, err = c.answer(match)
 		return v, err, true
 	}
-	*op = &Operation{Site: (*op).Site, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole, Request: (*op).Request, CanSpeculate: true, Transport: unanswered{(*op).Transport}}
+	*op = &Operation{Site: (*op).Site, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole,
+		Request: (*op).Request, CanSpeculate: true, Transport: unanswered{(*op).Transport}}
 	q.mode, q.predictions = control.ModeOn, c.guess.values[:1]
 	spec.NoPrediction, spec.NoSpeculation, spec.Effect = false, false, spectree.None
 	return nil, nil, false

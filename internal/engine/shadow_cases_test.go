@@ -16,7 +16,8 @@ import (
 func TestShadowStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
 		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
 		var na, nw atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -37,8 +38,10 @@ func TestShadowStaged(t *testing.T) {
 func TestShadowUsesObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
-		o := siteCase(t, c, control.SiteConfig{Name: "/s/o", Mode: control.ModeObserve, Effect: control.EffectImmediate, Predictors: []control.Predictor{constant{"o"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		o := siteCase(t, c, control.SiteConfig{Name: "/s/o", Mode: control.ModeObserve, Effect: control.EffectImmediate,
+			Predictors: []control.Predictor{constant{"o"}}})
 		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, no, nd atomic.Int64
 		time.AfterFunc(40*ms, func() {
@@ -73,8 +76,10 @@ func TestShadowUsesObserved(t *testing.T) {
 func TestShadowTakesProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Retry: time.Second})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"b"}}})
+		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"b"}}})
 		for range 2 * enough { // it trips: what is said of its guesses is what a call would say
 			b.Engine().Counts().Sent.Add(1)
 			b.Engine().Counts().Wrong.Add(1)
@@ -129,7 +134,8 @@ func TestShadowEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := mustControl(t, control.Config{Budget: -1})
-				a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+				a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+					Predictors: []control.Predictor{constant{"a"}}})
 				var n atomic.Int64
 				defer func() { _ = recover() }()
 				_, err := Do(t.Context(), func(ctx context.Context) (int, error) {

@@ -40,10 +40,12 @@ func newShop(t *testing.T, c *control.Control, mode control.Mode, share float64,
 		return s
 	}
 	return &shop{
-		user:  site(control.SiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: control.EffectNone, Predictors: []control.Predictor{constant{guess}}}),
+		user: site(control.SiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{guess}}}),
 		price: site(control.SiteConfig{Name: "/s/price", Mode: control.ModeObserve, Effect: control.EffectNone}),
 		buy:   site(control.SiteConfig{Name: "/s/buy", Effect: control.EffectImmediate}),
-		sent:  map[string]*atomic.Int64{"user": {}, "price": {}, "buy": {}, "act": {}, "memo": {}, "commit": {}, "barrier": {}},
+		sent: map[string]*atomic.Int64{"user": {}, "price": {}, "buy": {}, "act": {}, "memo": {}, "commit": {},
+			"barrier": {}},
 	}
 }
 
@@ -121,7 +123,8 @@ func TestShadow(t *testing.T) {
 					t.Error(diff)
 				}
 				st := s.user.Stats()
-				if st.Shadows != tt.shadows || st.WouldBeRight != tt.right || st.Predicted != tt.predicts || st.Wasted != tt.prices-1 {
+				if st.Shadows != tt.shadows || st.WouldBeRight != tt.right || st.Predicted != tt.predicts ||
+					st.Wasted != tt.prices-1 {
 					t.Errorf("%+v", st)
 				}
 			})
@@ -145,7 +148,9 @@ func TestShadowEndsWithItsTask(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var rolledBack atomic.Int64
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
-			_, err := Perform(ctx, &Operation{Site: s.buy, Identity: "first", Transport: &fakeTransport{ms, func() (any, error) { return nil, broken }}})
+			_, err := Perform(ctx, &Operation{Site: s.buy, Identity: "first", Transport: &fakeTransport{ms, func() (any, error) {
+				return nil, broken
+			}}})
 			if err != broken {
 				t.Errorf("got %v", err)
 			}

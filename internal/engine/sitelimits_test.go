@@ -51,7 +51,8 @@ func TestSiteLimits(t *testing.T) {
 					t.Fatal(err)
 				}
 				if took := time.Since(start); took != tt.took || tt.spec >= 0 && len(w.spec) != tt.spec {
-					t.Errorf("took %v, want %v; %d calls for a speculative caller, want %d: %q", took, tt.took, len(w.spec), tt.spec, w.spec)
+					t.Errorf("took %v, want %v; %d calls for a speculative caller, want %d: %q", took, tt.took, len(w.spec), tt.spec,
+						w.spec)
 				}
 				if n := site.Stats().Open; n != 0 {
 					t.Errorf("%d predictions pending in the end", n)
@@ -66,7 +67,8 @@ func TestSiteLimits(t *testing.T) {
 func TestPendingOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(10 * ms)
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{Pending: 1}})
+		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+			Limits: control.SiteLimits{Pending: 1}})
 		other := mustSite(t, control.SiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
 		wrong := func(ctx context.Context) (int, error) {
 			// Both are discarded; the second call is abandoned.
@@ -109,7 +111,8 @@ func TestSiteWidth(t *testing.T) {
 	}{0: {4, 3}, 2: {3, 2}, 1: {2, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{Width: width}})
+			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+				Limits: control.SiteLimits{Width: width}})
 			var rep *report.Report
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				op := w.op(t, site, "get k")
@@ -142,8 +145,11 @@ func TestSiteMinSaving(t *testing.T) {
 	}{{0, 0, 3}, {50 * ms, 0, 0}, {-1, 50 * ms, 3}, {0, 50 * ms, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: control.SiteLimits{MinSaving: tt.site}})
-			if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, site, "get k")) }); err != nil {
+			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+				Limits: control.SiteLimits{MinSaving: tt.site}})
+			if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+				return perform(ctx, w.op(t, site, "get k"))
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Do(t.Context(), chainOf(t, w, site), WithLimits(control.Limits{MinSaving: tt.task})); err != nil {
@@ -157,7 +163,8 @@ func TestSiteMinSaving(t *testing.T) {
 }
 
 func TestSiteLimitsAreChecked(t *testing.T) {
-	for name, limits := range map[string]control.SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1}, "Width": {Width: -2}} {
+	for name, limits := range map[string]control.SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1},
+		"Width": {Width: -2}} {
 		_, err := control.NewSite(control.SiteConfig{Name: "/kv/Get", Limits: limits})
 		if err == nil || !strings.Contains(err.Error(), "site /kv/Get: field Limits."+name) {
 			t.Errorf("%s: got %v", name, err)

@@ -34,8 +34,18 @@ func TestSpared(t *testing.T) {
 		{"a call without a guess", func(c code) { c.call("a", 10*ms); c.call("unknown", 50*ms) }},
 		{"a short call without a guess", func(c code) { c.call("a", 50*ms); c.call("unknown", 10*ms) }},
 		{"a barrier", func(c code) { c.call("a", 50*ms); _ = Barrier(c.ctx); time.Sleep(10 * ms) }},
-		{"a barrier and a guessed call", func(c code) { c.call("a", 50*ms); _ = Barrier(c.ctx); c.call("b", 10*ms); time.Sleep(10 * ms) }},
-		{"work and a barrier", func(c code) { c.call("a", 50*ms); time.Sleep(5 * ms); _ = Barrier(c.ctx); time.Sleep(10 * ms) }},
+		{"a barrier and a guessed call", func(c code) {
+			c.call("a", 50*ms)
+			_ = Barrier(c.ctx)
+			c.call("b", 10*ms)
+			time.Sleep(10 * ms)
+		}},
+		{"work and a barrier", func(c code) {
+			c.call("a", 50*ms)
+			time.Sleep(5 * ms)
+			_ = Barrier(c.ctx)
+			time.Sleep(10 * ms)
+		}},
 		{"a held call", func(c code) { c.call("a", 50*ms); c.call("held", 10*ms); time.Sleep(10 * ms) }},
 		{"work and a held call", func(c code) { c.call("a", 50*ms); time.Sleep(5 * ms); c.call("held", 10*ms) }},
 		{"an act", func(c code) {
@@ -49,7 +59,11 @@ func TestSpared(t *testing.T) {
 			c.call("unknown", ms/4)
 		}},
 		{"a hook", func(c code) { c.call("a", 50*ms); OnCommit(c.ctx, func() { time.Sleep(10 * ms) }) }},
-		{"what follows a guessed call is held", func(c code) { c.call("a", 50*ms); c.call("b", 30*ms); c.call("held", 10*ms) }},
+		{"what follows a guessed call is held", func(c code) {
+			c.call("a", 50*ms)
+			c.call("b", 30*ms)
+			c.call("held", 10*ms)
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,7 +73,8 @@ func TestSpared(t *testing.T) {
 					c := mustControl(t, control.Config{Budget: -1})
 					sites := make(map[string]*control.Site)
 					for _, name := range []string{"a", "b", "c", "unknown", "held"} {
-						cfg := control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone, Predictors: []control.Predictor{constant{name}}}
+						cfg := control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
+							Predictors: []control.Predictor{constant{name}}}
 						switch name {
 						case "unknown":
 							cfg.Predictors = nil
@@ -100,7 +115,8 @@ func TestRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		c := mustControl(t, control.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
 		calls := func(n int, work time.Duration) (predicted int64) {
 			before := s.Stats().Predicted
 			for range n {
@@ -168,7 +184,8 @@ func (p *predictingTransport) Start(ctx context.Context, a *Attempt) {
 func TestRestsBesideServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{})
-		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, ServerPredictions: true})
+		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+			ServerPredictions: true})
 		calls := func() int64 {
 			before := s.Stats().Predicted
 			for range 60 {
@@ -200,7 +217,8 @@ func TestRestsBesideServer(t *testing.T) {
 // TestForcedGuesses: without a budget a site guesses although that saves nothing.
 func TestForcedGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := siteCase(t, mustControl(t, control.Config{Budget: -1}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		s := siteCase(t, mustControl(t, control.Config{Budget: -1}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		for i := range 200 {
 			if _, err := Do(t.Context(), func(ctx context.Context) (any, error) {
 				return callCase(ctx, s, fmt.Sprint(i), 5*ms, "a", new(atomic.Int64))

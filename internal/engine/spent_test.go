@@ -48,7 +48,9 @@ func TestSpentAnswers(t *testing.T) {
 		}
 		kept := 0
 		for u := range last.winner.tree.Uses {
-			if c, ok := u.Call.Data.(*call); ok && (c.value != nil || slices.ContainsFunc(c.predictions, func(p any) bool { return p != nil })) {
+			if c, ok := u.Call.Data.(*call); ok && (c.value != nil || slices.ContainsFunc(c.predictions, func(p any) bool {
+				return p != nil
+			})) {
 				kept++
 			}
 		}

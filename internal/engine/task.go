@@ -352,7 +352,8 @@ func (t *task) cancelled() {
 	t.mu.Lock()
 	t.note(cut)
 	firm, abandoned := t.tree.Freeze(), errors.Is(cut.cause, ErrAbandoned)
-	if !firm && !abandoned && t.shadowOf == nil && !t.tree.Over() && t.tree.Replayable() && t.tree.Caller() == spectree.CallerConfirmed {
+	if !firm && !abandoned && t.shadowOf == nil && !t.tree.Over() && t.tree.Replayable() &&
+		t.tree.Caller() == spectree.CallerConfirmed {
 		firm = t.tree.GoOn()
 	}
 	for r := range t.tree.Live() {

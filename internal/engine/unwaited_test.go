@@ -100,7 +100,8 @@ var lanePrograms = []laneProgram{
 		return expect(err)
 	}},
 	{"quorum fails early", []string{"x"}, false, func(ctx context.Context, p *player) error {
-		_, err := Quorum(2, nil, p.future(ctx, "a", 0, 0, ""), p.future(ctx, "b", 1, 0, ""), p.future(ctx, "", 0, 0, "x")).Wait(ctx)
+		_, err := Quorum(2, nil, p.future(ctx, "a", 0, 0, ""), p.future(ctx, "b", 1, 0, ""),
+			p.future(ctx, "", 0, 0, "x")).Wait(ctx)
 		return expect(err)
 	}},
 	{"a failure cancels a write", []string{"x"}, true, func(ctx context.Context, p *player) error {
@@ -176,11 +177,13 @@ func TestLanesNobodyWaitsFor(t *testing.T) {
 						return 9, nil
 					})
 					if err != nil || got != 9 {
-						t.Errorf("delays %v, a wrong guess before %v, after %v: got %v, %v; took effect: %v", p.delay, before, !late, got, err, p.w.log)
+						t.Errorf("delays %v, a wrong guess before %v, after %v: got %v, %v; took effect: %v", p.delay, before, !late, got,
+							err, p.w.log)
 						return
 					}
 					if !effects(p.w.log, prog.want, prog.race) {
-						t.Errorf("delays %v, a wrong guess before %v, after %v: took effect: %v; want %v once each", p.delay, before, !late, p.w.log, prog.want)
+						t.Errorf("delays %v, a wrong guess before %v, after %v: took effect: %v; want %v once each", p.delay, before,
+							!late, p.w.log, prog.want)
 					}
 				})
 				if t.Failed() {

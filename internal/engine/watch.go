@@ -189,7 +189,8 @@ func (w *Watched) Done(v any, err error) {
 	}
 	if r := w.req; r != nil {
 		r.Engine().AddCall(control.CallRecord{
-			Site: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode, Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
+			Site: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode,
+			Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
 			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,
 		})

@@ -12,7 +12,8 @@ func TestPercent(t *testing.T) {
 		live, garbage uint64
 		want          int
 	}{
-		{0, 64 * mb, 100}, {20 * mb, 64 * mb, 100}, {64 * mb, 64 * mb, 100}, {128 * mb, 64 * mb, 50}, {320 * mb, 64 * mb, 20}, {4000 * mb, 64 * mb, leastPercent},
+		{0, 64 * mb, 100}, {20 * mb, 64 * mb, 100}, {64 * mb, 64 * mb, 100}, {128 * mb, 64 * mb, 50}, {320 * mb, 64 * mb, 20},
+		{4000 * mb, 64 * mb, leastPercent},
 	} {
 		if got := boundedPercent(c.live, c.garbage); got != c.want {
 			t.Errorf("%d MB in use, %d MB garbage: %d %%, want %d", c.live/mb, c.garbage/mb, got, c.want)
@@ -58,7 +59,8 @@ func TestAllowedPercent(t *testing.T) {
 		live, garbage uint64
 		want          int
 	}{
-		{0, 64 * mb, mostPercent}, {4 * mb, 64 * mb, mostPercent}, {16 * mb, 64 * mb, 400}, {64 * mb, 64 * mb, 100}, {4000 * mb, 64 * mb, 100},
+		{0, 64 * mb, mostPercent}, {4 * mb, 64 * mb, mostPercent}, {16 * mb, 64 * mb, 400}, {64 * mb, 64 * mb, 100},
+		{4000 * mb, 64 * mb, 100},
 	} {
 		if got := allowedPercent(c.live, c.garbage); got != c.want {
 			t.Errorf("%d MB in use, %d MB garbage: %d %%, want %d", c.live/mb, c.garbage/mb, got, c.want)

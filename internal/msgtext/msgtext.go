@@ -146,7 +146,9 @@ func (f Format) list(v reflect.Value) string {
 // bytesText returns bytes as text if they are, and else how many there are, with the first ones.
 func bytesText(b []byte) string {
 	const limit = 32
-	text := strings.IndexFunc(string(b), func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) < 0
+	text := strings.IndexFunc(string(b), func(r rune) bool {
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r)
+	}) < 0
 	switch {
 	case len(b) > limit:
 		return fmt.Sprintf("%d bytes, %x...", len(b), b[:limit/4])

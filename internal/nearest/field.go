@@ -66,7 +66,8 @@ func Type(err *json.UnmarshalTypeError) string {
 	}
 	is, number := strings.CutPrefix(err.Value, "number ") // with its digits
 	if !number {
-		words := map[string]string{"string": "a string", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object"}
+		words := map[string]string{"string": "a string", "number": "a number", "bool": "true or false", "array": "a list",
+			"object": "an object"}
 		if word, known := words[is]; known {
 			is = word
 		}

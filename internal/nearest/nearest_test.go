@@ -9,7 +9,8 @@ import (
 func TestTo(t *testing.T) {
 	known := []string{"chain", "chain-length", "protocol", "predictors", "mode", "share"}
 	for word, want := range map[string]string{
-		"chian": "chain", "protcol": "protocol", "predictor": "predictors", "Mode": "mode", "mdoe": "mode", "colour": "", "x": "",
+		"chian": "chain", "protcol": "protocol", "predictor": "predictors", "Mode": "mode", "mdoe": "mode", "colour": "",
+		"x":       "",
 		"chain-l": "chain-length", "pro": "protocol", "": "", "sh": "", "protocols": "protocol",
 	} {
 		if got := nearest.To(word, known); got != want {

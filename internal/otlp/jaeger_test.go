@@ -17,17 +17,21 @@ func TestJaeger(t *testing.T) {
 		"references":[{"refType":"FOLLOWS_FROM","traceID":"ab","spanID":"e"},{"refType":"CHILD_OF","traceID":"ab","spanID":"d"}],
 		"tags":[{"key":"span.kind","value":"client"},{"key":"error","value":true},{"key":"rpc.method","value":"Get"},{"key":"n","value":3}]}`
 	const processes = `"processes":{"p1":{"serviceName":"one"},"p2":{"serviceName":"two"},"p3":7}`
-	for _, trace := range []string{`{"traceID":"ab","spans":[` + span + `],` + processes + `}`, `{` + processes + `,"spans":[` + span + `]}`} {
+	for _, trace := range []string{`{"traceID":"ab","spans":[` + span + `],` + processes + `}`, `{` + processes +
+		`,"spans":[` + span + `]}`} {
 		n := 0
 		for s, err := range otlp.Spans("f", strings.NewReader(`{"data":[`+trace+`],"total":0}`)) {
 			n++
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := fmt.Sprintf("%x %x %x", s.Trace, s.ID, s.Parent), "000000000000000000000000000000ab 000000000000000c 000000000000000d"; got != want {
+			if got, want := fmt.Sprintf("%x %x %x", s.Trace, s.ID, s.Parent),
+				"000000000000000000000000000000ab 000000000000000c 000000000000000d"; got != want {
 				t.Errorf("the ids are %s, want %s", got, want)
 			}
-			if s.Name != "x" || s.Kind != otlp.Client || !s.Failed || s.Start != time.Millisecond || s.End != 1005*time.Microsecond || s.Resource.Service != "two" || s.Attribute("rpc.method") != "Get" || len(s.Attributes) != 1 {
+			if s.Name != "x" || s.Kind != otlp.Client || !s.Failed || s.Start != time.Millisecond ||
+				s.End != 1005*time.Microsecond || s.Resource.Service != "two" || s.Attribute("rpc.method") != "Get" ||
+				len(s.Attributes) != 1 {
 				t.Errorf("got %+v of %+v", s, s.Resource)
 			}
 		}

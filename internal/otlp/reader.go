@@ -99,7 +99,8 @@ func (p *parser) open(r io.Reader) error {
 		}
 		in = bufio.NewReaderSize(unzipped, 64<<10)
 	case bytes.HasPrefix(head, zstd), len(head) == 8 && bytes.Equal(head[4:], zstd):
-		return errors.New("it is compressed by zstd, which is not read: decompress it, or let the exporter write without compression")
+		return errors.New("it is compressed by zstd, which is not read: decompress it, or let the exporter write without " +
+			"compression")
 	}
 	if head, _ := in.Peek(3); string(head) == "\ufeff" {
 		_, _ = in.Discard(len(head))

@@ -43,30 +43,40 @@ func read(t *testing.T, r io.Reader) []string {
 // line is a document in one line, as the file exporter writes it.
 func line(service string, spans ...string) string {
 	return `{"resourceSpans":[{"resource":{"attributes":[{"key":"host.name","value":{"stringValue":"h"}},{"key":"service.name","value":{"stringValue":"` +
-		service + `"}}]},"scopeSpans":[{"scope":{"name":"otelgrpc","version":"1"},"spans":[` + strings.Join(spans, ",") + `]}],"schemaUrl":"u"}]}` + "\n"
+		service + `"}}]},"scopeSpans":[{"scope":{"name":"otelgrpc","version":"1"},"spans":[` + strings.Join(spans, ",") +
+		`]}],"schemaUrl":"u"}]}` + "\n"
 }
 
 func span(rest string) string {
-	return `{"traceId":"` + traceA + `","spanId":"` + spanA + `","name":"n","startTimeUnixNano":"5","endTimeUnixNano":"9"` + rest + `}`
+	return `{"traceId":"` + traceA + `","spanId":"` + spanA +
+		`","name":"n","startTimeUnixNano":"5","endTimeUnixNano":"9"` + rest + `}`
 }
 
 func TestForms(t *testing.T) {
-	full := `{"traceId":"` + traceA + `","spanId":"` + spanA + `","parentSpanId":"` + spanB + `","name":"users.Users/Get","kind":3,"flags":257,` +
+	full := `{"traceId":"` + traceA + `","spanId":"` + spanA + `","parentSpanId":"` + spanB +
+		`","name":"users.Users/Get","kind":3,"flags":257,` +
 		`"startTimeUnixNano":"1780000000000000001","endTimeUnixNano":"1780000000000000009","attributes":[` +
 		`{"key":"rpc.system","value":{"stringValue":"grpc"}},{"key":"rpc.grpc.status_code","value":{"intValue":"2"}},{"key":"x","value":{"arrayValue":{"values":[]}}}],` +
 		`"events":[{"name":"e","timeUnixNano":"3"}],"links":[],"status":{"code":2,"message":"no"}}`
-	want := "0af7 b7ad<00f0 users.Users/Get kind 3 1780000000000000001-1780000000000000009 failed=true shop [{rpc.system grpc}]"
+	want := "0af7 b7ad<00f0 users.Users/Get kind 3 1780000000000000001-1780000000000000009 failed=true shop " +
+		"[{rpc.system grpc}]"
 	pretty := strings.NewReplacer(`,`, ",\n  ", `{`, "{\n ", `[`, "[\n").Replace(line("shop", full))
-	snake := strings.NewReplacer("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "traceId", "trace_id", "spanId", "span_id",
-		"parentSpanId", "parent_span_id", "startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano", "end_time_unix_nano", "stringValue", "string_value",
+	snake := strings.NewReplacer("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "traceId", "trace_id",
+		"spanId", "span_id",
+		"parentSpanId", "parent_span_id", "startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano",
+		"end_time_unix_nano", "stringValue", "string_value",
 		`"kind":3`, `"kind":"SPAN_KIND_CLIENT"`, `"code":2`, `"code":"STATUS_CODE_ERROR"`).Replace(line("shop", full))
-	base64 := strings.NewReplacer(traceA, "CvdlGRbNQ92ESOshHIAxnA==", spanA, "t61rcWkgMzE=", spanB, "APBnqgupArc=").Replace(line("shop", full))
-	numbers := strings.NewReplacer(`"1780000000000000001"`, `1780000000000000001`, `"1780000000000000009"`, `1780000000000000009`).Replace(line("shop", full))
+	base64 := strings.NewReplacer(traceA, "CvdlGRbNQ92ESOshHIAxnA==", spanA, "t61rcWkgMzE=", spanB,
+		"APBnqgupArc=").Replace(line("shop", full))
+	numbers := strings.NewReplacer(`"1780000000000000001"`, `1780000000000000001`, `"1780000000000000009"`,
+		`1780000000000000009`).Replace(line("shop", full))
 	late := strings.Replace(`{"resourceSpans":[{"scopeSpans":[{"spans":[SPAN]}],"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]}}]}`, "SPAN", full, 1)
 	for name, text := range map[string]string{
-		"a line": line("shop", full), "over lines": pretty, "snake case and names": snake, "ids in base64": base64, "times as numbers": numbers,
+		"a line": line("shop", full), "over lines": pretty, "snake case and names": snake, "ids in base64": base64,
+		"times as numbers":      numbers,
 		"older scopes":          strings.Replace(line("shop", full), "scopeSpans", "instrumentationLibrarySpans", 1),
-		"an array of documents": "[" + line("shop", full) + "]", "a byte order mark": "\ufeff" + line("shop", full), "space before": " \n\r\n" + line("shop", full),
+		"an array of documents": "[" + line("shop", full) + "]", "a byte order mark": "\ufeff" + line("shop", full),
+		"space before":   " \n\r\n" + line("shop", full),
 		"upper case ids": strings.NewReplacer(traceA, strings.ToUpper(traceA)).Replace(line("shop", full)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +129,8 @@ func TestManyLines(t *testing.T) {
 	if got := read(t, strings.NewReader("")); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	if got := read(t, strings.NewReader(`{"resourceMetrics":[{"x":[1,{"y":"z"}]}]}`+"\n"+line("a", span("")))); len(got) != 1 {
+	if got := read(t, strings.NewReader(`{"resourceMetrics":[{"x":[1,{"y":"z"}]}]}`+"\n"+line("a", span("")))); len(
+		got) != 1 {
 		t.Errorf("beside metrics: %v", got)
 	}
 	if got := read(t, strings.NewReader(`{"resourceSpans":null}{"resourceSpans":[{"resource":null,"scopeSpans":[{"spans":null},null]},null]}`)); got != nil {
@@ -136,24 +147,32 @@ func TestWrong(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"an id", text + line("a", badSpan(traceA, "xyz"), span("")), []string{good, `:2 (byte 578): a span: traceId: "xyz" is not 32 hexadecimal digits`, good}},
-		{"no id", line("a", badSpan(`"spanId":"`+spanA+`",`, "")), []string{`: a span: spanId: "" is not 16 hexadecimal digits`}},
+		{"an id", text + line("a", badSpan(traceA, "xyz"), span("")),
+			[]string{good, `:2 (byte 578): a span: traceId: "xyz" is not 32 hexadecimal digits`, good}},
+		{"no id", line("a", badSpan(`"spanId":"`+spanA+`",`, "")),
+			[]string{`: a span: spanId: "" is not 16 hexadecimal digits`}},
 		{"a zero id", line("a", badSpan(spanA, "0000000000000000")), []string{`: a span: spanId: it is zero`}},
-		{"a time", line("a", badSpan(`"5"`, `"five"`), span("")), []string{`the time "five" is no number of nanoseconds`, good}},
+		{"a time", line("a", badSpan(`"5"`, `"five"`), span("")), []string{`the time "five" is no number of nanoseconds`,
+			good}},
 		{"a time before 1970", line("a", badSpan(`"5"`, `-5`)), []string{`the time -5 is no number`}},
 		{"no time", line("a", badSpan(`"5"`, `0`)), []string{"it has no time of its beginning or its end"}},
-		{"a type", line("a", badSpan(`"n"`, `7`), `3`, span("")), []string{"cannot unmarshal number", "cannot unmarshal number", good}},
+		{"a type", line("a", badSpan(`"n"`, `7`), `3`, span("")),
+			[]string{"cannot unmarshal number", "cannot unmarshal number", good}},
 		{"syntax at the end", text + text[:100] + "!\n", []string{good, ":2 (byte "}},
 		{"syntax", text + text[:100] + "!\n" + text, []string{good, ":2 (byte ", good}},
-		{"a line cut off in a string", text + text[:len(text)-60] + "\n" + text + text, []string{good, ":2 (byte ", good, good}},
-		{"a line cut off after a comma", text + text[:strings.Index(text, `"scopeSpans"`)] + "\n" + text + text, []string{good, ":3 (byte 513): invalid character '{'", good, good}},
+		{"a line cut off in a string", text + text[:len(text)-60] + "\n" + text + text,
+			[]string{good, ":2 (byte ", good, good}},
+		{"a line cut off after a comma", text + text[:strings.Index(text, `"scopeSpans"`)] + "\n" + text + text,
+			[]string{good, ":3 (byte 513): invalid character '{'", good, good}},
 		{"one cut off and another in a line", text + text[:150] + text + text, []string{good, ":2 (byte ", good}},
 		{"lines of noise", text + "{noise\n" + "more\n" + "\n{}}\r\n" + text, []string{good, ":2 (byte ", ":5 (byte ", good}},
-		{"a bad number", text + `{"resourceSpans":7}` + "\n" + text + "{]\n" + text, []string{good, `:2 (byte 384): "7" where [ is expected`, good, ":4 (byte ", good}},
+		{"a bad number", text + `{"resourceSpans":7}` + "\n" + text + "{]\n" + text,
+			[]string{good, `:2 (byte 384): "7" where [ is expected`, good, ":4 (byte ", good}},
 		{"the end cut off", text + text[:300], []string{good, "the input ends in the middle of what begins here"}},
 		{"two values", text + "5", []string{good, `"5" where an object is expected`}},
 		{"an object for an array", `{"resourceSpans":{}}`, []string{`"{" where [ is expected`}},
-		{"other JSON", `{"data":[{"traceID":"x"}],"total":0}`, []string{`it holds no traces in OTLP JSON or Jaeger's: no object has "resourceSpans", or "data" with spans as Jaeger writes it; they have ["data" "total"]`}},
+		{"other JSON", `{"data":[{"traceID":"x"}],"total":0}`,
+			[]string{`it holds no traces in OTLP JSON or Jaeger's: no object has "resourceSpans", or "data" with spans as Jaeger writes it; they have ["data" "total"]`}},
 		{"no JSON", "\n\nhello", []string{`it is not OTLP JSON: it begins with 'h'`}},
 		{"protobuf", "\x0a\x8f\x01\x0a", []string{`it is not OTLP JSON: it begins with`}},
 		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", []string{"compressed by zstd"}},
@@ -191,7 +210,8 @@ func TestZippedCutOff(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	got := read(t, io.MultiReader(strings.NewReader(line("a", span(""))+`{"resource`), iotest.ErrReader(errors.New("disk on fire"))))
+	got := read(t, io.MultiReader(strings.NewReader(line("a", span(""))+`{"resource`),
+		iotest.ErrReader(errors.New("disk on fire"))))
 	if len(got) != 2 || got[1] != "error: f.json:2 (byte 367): disk on fire" {
 		t.Errorf("got %q", got)
 	}
@@ -301,7 +321,8 @@ func FuzzSpans(f *testing.F) {
 			}
 			fault := (*otlp.Error)(nil)
 			switch {
-			case err == nil && (s.Resource == nil || s.ID == otlp.SpanID{} || s.Trace == otlp.TraceID{} || s.Start <= 0 || s.End <= 0):
+			case err == nil && (s.Resource == nil || s.ID == otlp.SpanID{} || s.Trace == otlp.TraceID{} || s.Start <= 0 ||
+				s.End <= 0):
 				t.Fatalf("a span without what spans have: %+v", s)
 			case err == nil:
 			case !errors.As(err, &fault):

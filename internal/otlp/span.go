@@ -167,7 +167,8 @@ func (s *jsonStatus) UnmarshalJSON(b []byte) error {
 // span returns the span, or an error that says what is wrong with it.
 func (j *jsonSpan) span(resource *Resource) (Span, error) {
 	s := Span{
-		Name: j.Name, Kind: Kind(j.Kind), Start: time.Duration(either(j.Start, j.StartSnake)), End: time.Duration(either(j.End, j.EndSnake)),
+		Name: j.Name, Kind: Kind(j.Kind), Start: time.Duration(either(j.Start, j.StartSnake)),
+		End:    time.Duration(either(j.End, j.EndSnake)),
 		Failed: bool(j.Status.Code), Resource: resource,
 	}
 	if err := readID(s.Trace[:], either(j.TraceID, j.TraceIDSnake)); err != nil {

@@ -19,9 +19,12 @@ func TestText(t *testing.T) {
 		want string
 	}{
 		{status.Error(codes.Unavailable, refused), "dial tcp 127.0.0.1:1: connect: connection refused"},
-		{fmt.Errorf("transport: member 7 at b:1: %w", status.Error(codes.Unavailable, refused)), "dial tcp 127.0.0.1:1: connect: connection refused"},
-		{status.Error(codes.Unavailable, "last connection error: "+refused), "dial tcp 127.0.0.1:1: connect: connection refused"},
-		{status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: \"x\""`), `tls: "x"`},
+		{fmt.Errorf("transport: member 7 at b:1: %w", status.Error(codes.Unavailable, refused)),
+			"dial tcp 127.0.0.1:1: connect: connection refused"},
+		{status.Error(codes.Unavailable, "last connection error: "+refused),
+			"dial tcp 127.0.0.1:1: connect: connection refused"},
+		{status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: \"x\""`),
+			`tls: "x"`},
 		{status.Error(codes.Unavailable, `connection error: desc = "no end`), `connection error: desc = "no end`},
 		{status.Error(codes.FailedPrecondition, "it is of epoch 7"), "it is of epoch 7"},
 		{errors.New("disk: full"), "disk: full"},

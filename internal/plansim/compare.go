@@ -56,7 +56,8 @@ func Compare(c Config) ([]Comparison, error) {
 	}
 	out := make([]Comparison, len(rows))
 	for i, row := range rows {
-		o := Comparison{Row: row, Measured: measured[i].Median(), Low: row.Latency, High: row.Latency, Claimed: !c.Setting.Busy || system != plan.FastPaxos}
+		o := Comparison{Row: row, Measured: measured[i].Median(), Low: row.Latency, High: row.Latency,
+			Claimed: !c.Setting.Busy || system != plan.FastPaxos}
 		if system == plan.Domino || system == plan.DominoDirect {
 			o.High += longest(c.Setting) / 100 // the grain of its replicas' timers
 			if row.Ack == smr.AckDurable {

@@ -53,7 +53,8 @@ func TestModelIsRight(t *testing.T) {
 
 // TestOff: a comparison notices what is wrong.
 func TestOff(t *testing.T) {
-	c := plansim.Comparison{Row: plan.Row{Latency: 100 * time.Second}, Low: 80 * time.Second, High: 100 * time.Second, Claimed: true}
+	c := plansim.Comparison{Row: plan.Row{Latency: 100 * time.Second}, Low: 80 * time.Second, High: 100 * time.Second,
+		Claimed: true}
 	for measured, want := range map[time.Duration]float64{70: 0.1, 80: 0, 100: 0, 106: 0.06} {
 		if c.Measured = measured * time.Second; c.Off() != want {
 			t.Errorf("%v is off by %v, want %v", measured, c.Off(), want)
@@ -119,7 +120,8 @@ func TestJitter(t *testing.T) {
 			for i, row := range rows {
 				for _, took := range got[i].Took {
 					if took < row.Latency || took > row.Longest+row.Longest/50 {
-						t.Errorf("%s at %s, %v, seed %d: %v, the model says %v to %v", p.Name, row.Client.Site, row.Ack, seed, took, row.Latency, row.Longest)
+						t.Errorf("%s at %s, %v, seed %d: %v, the model says %v to %v", p.Name, row.Client.Site, row.Ack, seed, took,
+							row.Latency, row.Longest)
 					}
 				}
 			}
@@ -135,8 +137,10 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]plansim.Messages{
-		"raft": {Silent: 120, PerCommand: 10}, "multipaxos": {Silent: 120, PerCommand: 6}, "fastpaxos": {Silent: 175, PerCommand: 10}, "mencius": {Silent: 175, PerCommand: 9},
-		"epaxos": {Silent: 45, PerCommand: 10}, "domino": {Silent: 640, PerCommand: 27}, "domino-direct": {Silent: 580, PerCommand: 21},
+		"raft": {Silent: 120, PerCommand: 10}, "multipaxos": {Silent: 120, PerCommand: 6},
+		"fastpaxos": {Silent: 175, PerCommand: 10}, "mencius": {Silent: 175, PerCommand: 9},
+		"epaxos": {Silent: 45, PerCommand: 10}, "domino": {Silent: 640, PerCommand: 27},
+		"domino-direct": {Silent: 580, PerCommand: 21},
 	}
 	about := func(got, want float64) bool { return got >= want*3/4 && got <= want*5/4 }
 	for _, p := range catalog.Protocols() {

@@ -49,7 +49,8 @@ func TestRandomNetworks(t *testing.T) {
 			}
 			for _, c := range rows {
 				if c.Off() > 0.05 && (p.Name != "domino" || c.Ack != smr.AckExecuted) {
-					t.Errorf("seed %d, busy %v, %s with replicas at %v led by %s, client at %s, %v: %v, the model says %v to %v", seed, s.Busy, p.Name, s.Replicas, s.Leader, c.Client.Site, c.Ack, c.Measured, c.Low, c.High)
+					t.Errorf("seed %d, busy %v, %s with replicas at %v led by %s, client at %s, %v: %v, the model says %v to %v", seed,
+						s.Busy, p.Name, s.Replicas, s.Leader, c.Client.Site, c.Ack, c.Measured, c.Low, c.High)
 				}
 			}
 		}

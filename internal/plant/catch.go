@@ -166,7 +166,8 @@ func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 		}
 	}
 	out, err := c.run(ctx, b, strings.TrimSuffix(b.Name+"\n"+b.With, "\n"), "")
-	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
+	failed := err != nil && err != context.DeadlineExceeded &&
+		strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
 		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
 	}

@@ -75,8 +75,10 @@ func (o *Overlay) Plant(name, dir, old, with string) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.Add(filepath.Join(dir, "planted.go"), "package "+f.Name.Name+"\n\nimport (\n\t\"os\"\n\t\"slices\"\n\t\"strings\"\n)\n\n"+
-		"var plantedBugs = strings.Split(os.Getenv(\""+Variable+"\"), \"\\n\")\n\nfunc planted(name string) bool { return slices.Contains(plantedBugs, name) }\n")
+	o.Add(filepath.Join(dir, "planted.go"), "package "+f.Name.Name+
+		"\n\nimport (\n\t\"os\"\n\t\"slices\"\n\t\"strings\"\n)\n\n"+
+		"var plantedBugs = strings.Split(os.Getenv(\""+Variable+
+		"\"), \"\\n\")\n\nfunc planted(name string) bool { return slices.Contains(plantedBugs, name) }\n")
 }
 
 // Replace replaces the one place of a package where old stands, and returns the file.
@@ -115,7 +117,8 @@ func (o *Overlay) Add(file, src string) { o.files[file] = []byte(src) }
 func (o *Overlay) Compile(dir string) string {
 	o.t.Helper()
 	binary := filepath.Join(o.dir, filepath.Base(filepath.Join(o.root, dir))+".test")
-	cmd := exec.CommandContext(o.t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", o.write(), "-o", binary, "./"+dir)
+	cmd := exec.CommandContext(o.t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", o.write(),
+		"-o", binary, "./"+dir)
 	cmd.Dir = o.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		o.t.Fatalf("%v: %v\n%s", cmd, err, out)

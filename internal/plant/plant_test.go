@@ -14,8 +14,10 @@ func TestCatch(t *testing.T) {
 		t.Skip("it compiles a package anew")
 	}
 	const dir = "quorum"
-	seen := Bug{Name: "seen", Dir: dir, Test: "TestSizesAreTheSmallest", Old: "{ return n/2 + 1 }", New: "{\n\tif MUTANT {\n\t\treturn n/2 + 2\n\t}\n\treturn n/2 + 1\n}"}
-	nothing := Bug{Name: "nothing", Dir: dir, Test: "TestSizesAreTheSmallest", Old: "{ return n - Majority(n) }", New: "{\n\t_ = MUTANT\n\treturn n - Majority(n)\n}"}
+	seen := Bug{Name: "seen", Dir: dir, Test: "TestSizesAreTheSmallest", Old: "{ return n/2 + 1 }",
+		New: "{\n\tif MUTANT {\n\t\treturn n/2 + 2\n\t}\n\treturn n/2 + 1\n}"}
+	nothing := Bug{Name: "nothing", Dir: dir, Test: "TestSizesAreTheSmallest", Old: "{ return n - Majority(n) }",
+		New: "{\n\t_ = MUTANT\n\treturn n - Majority(n)\n}"}
 	c := newCatcher(t, []Bug{seen, nothing})
 	if _, err := c.try(t.Context(), seen); err != nil {
 		t.Error(err)
@@ -40,7 +42,8 @@ func seeded() []Bug {
 	const dir, old = "internal/plant", "const search = patience / 2\n"
 	return []Bug{
 		{
-			Name: "seed 7", Dir: dir, Test: "TestSeeds/5", Old: "\tnamed := map[string]bool{}\n", New: "\tnamed := map[string]bool{}\n\tfirst := MUTANT\n",
+			Name: "seed 7", Dir: dir, Test: "TestSeeds/5", Old: "\tnamed := map[string]bool{}\n",
+			New:  "\tnamed := map[string]bool{}\n\tfirst := MUTANT\n",
 			Also: []Edit{{Old: "\tif len(named) == 0 {\n", New: "\tif first && !MUTANT || len(named) == 0 {\n"}},
 		},
 		{Name: "seed 7 fails anyway", Dir: dir, Test: "TestSeeds/6", Old: old, New: old + "\nvar _ = MUTANT\n"},

@@ -57,7 +57,8 @@ func NewEnded(seed uint64) *Scenario {
 	if r.IntN(3) == 0 { // beside a goroutine that has come to its end by then
 		parts := g.deal(keys, 2)
 		g.id++
-		end = &step{id: g.id, kind: kindGroup, bodies: [][]*step{{g.endOfContext(parts[0])}, g.body(parts[1], 2, 1+r.IntN(3))}, then: make([][]*step, 2)}
+		end = &step{id: g.id, kind: kindGroup, bodies: [][]*step{{g.endOfContext(parts[0])},
+			g.body(parts[1], 2, 1+r.IntN(3))}, then: make([][]*step, 2)}
 	}
 	sc.tasks = []*task{{name: "t0", links: [][]*step{append(steps, end)}}}
 	return sc
@@ -73,7 +74,8 @@ func (g *generator) endOfContext(keys []string) *step {
 			switch g.IntN(3) {
 			case 0:
 				g.id++
-				body = append(body, &step{id: g.id, kind: []kind{kindAct, kindMemo, kindHook, kindBarrier, kindSleep}[g.IntN(5)], pause: time.Millisecond})
+				body = append(body, &step{id: g.id, kind: []kind{kindAct, kindMemo, kindHook, kindBarrier, kindSleep}[g.IntN(5)],
+					pause: time.Millisecond})
 			default:
 				body = append(body, g.calls(keys, 1)...)
 			}

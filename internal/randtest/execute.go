@@ -199,9 +199,11 @@ func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message, tenant strin
 			x.clock = append(x.clock, effect{key: key, version: m.GetVersion()})
 		}
 	case *kvpb.PutResponse:
-		x.acks = append(x.acks, effect{key: o.GetPut().GetKey(), what: "put " + signed(o.GetPut().GetValue(), tenant), version: m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetPut().GetKey(), what: "put " + signed(o.GetPut().GetValue(), tenant),
+			version: m.GetVersion()})
 	case *kvpb.AppendResponse:
-		x.acks = append(x.acks, effect{key: o.GetAppend().GetKey(), what: "append " + signed(o.GetAppend().GetValue(), tenant), version: m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetAppend().GetKey(), what: "append " + signed(o.GetAppend().GetValue(),
+			tenant), version: m.GetVersion()})
 	}
 }
 

@@ -14,7 +14,8 @@ func guardPlants() []named {
 		}, "TestSlotsAreShared", onlyWaits},
 		{plant{
 			name: "a slot is kept for ever", dir: "specgrpc",
-			old: "\t\tif s.held[k]--; s.held[k] <= 0 {\n", new: "\t\tif MUTANT {\nbreak\n}\n\t\tif s.held[k]--; s.held[k] <= 0 {\n",
+			old: "\t\tif s.held[k]--; s.held[k] <= 0 {\n",
+			new: "\t\tif MUTANT {\nbreak\n}\n\t\tif s.held[k]--; s.held[k] <= 0 {\n",
 		}, "TestSlotsAreShared", onlyWaits},
 		{plant{
 			name: "interceptors that are not known are taken for none", dir: "specgrpc",
@@ -22,19 +23,23 @@ func guardPlants() []named {
 		}, "TestInterceptorsUnknown", "its programs make plain calls first"},
 		{plant{
 			name: "nobody asks for the interceptors", dir: "specgrpc",
-			old: "\tif server, ok := r.server.(http.Handler); ok {\n", new: "\tif server, ok := r.server.(http.Handler); ok && !MUTANT {\n",
+			old: "\tif server, ok := r.server.(http.Handler); ok {\n",
+			new: "\tif server, ok := r.server.(http.Handler); ok && !MUTANT {\n",
 		}, "TestInterceptorsAreFound", onlyWaits},
 		{plant{
 			name: "stream interceptors see speculative calls", dir: "specgrpc",
-			old: "\tif own, ok := r.streams[info.FullMethod]; ok {\n", new: "\tif own, ok := r.streams[info.FullMethod]; ok && !MUTANT {\n",
+			old: "\tif own, ok := r.streams[info.FullMethod]; ok {\n",
+			new: "\tif own, ok := r.streams[info.FullMethod]; ok && !MUTANT {\n",
 		}, "TestNamesOfSpeculativeCalls", "its stream interceptors let everything pass"},
 		{plant{
 			name: "a tap handle sees the name of the stream", dir: "specgrpc",
-			old: "\t\town.FullMethodName = strings.TrimSuffix(", new: "\t\tif MUTANT {\nreturn h(ctx, info)\n}\n\t\town.FullMethodName = strings.TrimSuffix(",
+			old: "\t\town.FullMethodName = strings.TrimSuffix(",
+			new: "\t\tif MUTANT {\nreturn h(ctx, info)\n}\n\t\town.FullMethodName = strings.TrimSuffix(",
 		}, "TestNamesOfSpeculativeCalls", "its servers have no tap handle"},
 		{plant{
 			name: "interceptors see the engine's panic", dir: "specgrpc",
-			old: "\tif own, ok := p.(*foresay.PanicError); ok {\n", new: "\tif own, ok := p.(*foresay.PanicError); ok && !MUTANT {\n",
+			old: "\tif own, ok := p.(*foresay.PanicError); ok {\n",
+			new: "\tif own, ok := p.(*foresay.PanicError); ok && !MUTANT {\n",
 		}, "TestPanicSeenByARecoveringInterceptor", "its handlers do not panic"},
 		{plant{
 			name: "a failure of a call that was sent plainly ahead is its result", dir: "specgrpc",
@@ -42,15 +47,18 @@ func guardPlants() []named {
 		}, "TestSendPlainlyFails", onlyWaits},
 		{plant{
 			name: "what has side effects is sent plainly ahead", dir: "control",
-			old: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone:\n", new: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone && !MUTANT:\n",
+			old: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone:\n",
+			new: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone && !MUTANT:\n",
 		}, "TestSendPlainlyOfEffects", "no site of its is configured so"},
 		{plant{
 			name: "a shadow computes what its task computes again", dir: "internal/engine",
-			old: "if t = sh.of; !t.remembers(key) {\n", new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
+			old: "if t = sh.of; !t.remembers(key) {\n",
+			new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
 		}, "TestShadowMemo", "its programs have no shadows"},
 		{plant{
 			name: "a site is of a method that there is not", dir: "specgrpc",
-			old: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {\n", new: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil && !MUTANT {\n",
+			old: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {\n",
+			new: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil && !MUTANT {\n",
 		}, "TestSitesOfNoMethod", onlyWaits},
 	}
 }

@@ -55,7 +55,10 @@ func (sessions) GetRequestMetadata(ctx context.Context, _ ...string) (map[string
 func (sessions) RequireTransportSecurity() bool { return false }
 
 // introduce is the interceptor that says who calls.
-func introduce(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func introduce(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	tenant, _ := ctx.Value(userKey{}).(string)
 	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
 		tenant = v.tenant

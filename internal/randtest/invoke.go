@@ -52,7 +52,8 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	start := time.Now()
 	m, err := c.send(ctx, c.clients[server], o, opts)
 	if c.w.plain && at != "" {
-		c.w.oracle.record(at, &answer{server: server, method: methodOf(o), request: request, response: m, took: time.Since(start)}, err)
+		c.w.oracle.record(at, &answer{server: server, method: methodOf(o), request: request, response: m,
+			took: time.Since(start)}, err)
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +70,9 @@ func (w *world) stagger(at string) {
 	}
 }
 
-func (c *invoker) send(ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation, opts []grpc.CallOption) (proto.Message, error) {
+func (c *invoker) send(
+	ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation, opts []grpc.CallOption,
+) (proto.Message, error) {
 	switch x := o.GetOperation().(type) {
 	case *kvpb.Operation_Get:
 		if c.observe {

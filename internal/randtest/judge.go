@@ -20,7 +20,8 @@ func (sc *Scenario) judge(o *oracle, want, got *outcome) []string {
 			v.ok = false
 		}
 		switch {
-		case err != nil && (sc.drifts || t.races()) && errors.Is(err, foresay.ErrDiverged), err != nil && sc.Faults && !sc.onlyPauses():
+		case err != nil && (sc.drifts || t.races()) && errors.Is(err, foresay.ErrDiverged), err != nil && sc.Faults &&
+			!sc.onlyPauses():
 		case err != nil:
 			v.wrong("%s: %v", t.name, err)
 		case got.digests[i] != want.digests[i] && !sc.clock && !sc.drifts:

@@ -125,7 +125,8 @@ func (x *execution) contender(ctx context.Context, at string, s *step, i int) (s
 	got := m.(*kvpb.AppendResponse).GetValue()
 	for n := range 2 {
 		constant := keyOf(serverOf(s.keys[0]), classConstant, n)
-		if _, err := c.call(ctx, fmt.Sprintf("%s.%d", at, 1+n), serverOf(constant), operation(kindGet, constant, "")); err != nil {
+		if _, err := c.call(ctx, fmt.Sprintf("%s.%d", at, 1+n), serverOf(constant),
+			operation(kindGet, constant, "")); err != nil {
 			return "", err
 		}
 		if n == 0 {

@@ -25,7 +25,8 @@ const (
 )
 
 func (l loosely) String() string {
-	return [...]string{"nobody waits", "all fails", "any has the last", "any has the first", "quorum fails", "a failure cancels"}[l]
+	return [...]string{"nobody waits", "all fails", "any has the last", "any has the first", "quorum fails",
+		"a failure cancels"}[l]
 }
 
 // classOptional is that of keys whose writes may come too late: they are what
@@ -135,13 +136,17 @@ func (x *execution) loose(ctx context.Context, at string, s *step, digest string
 		if s.how == cancelled && i > 0 {
 			c = inner
 		}
-		fs = append(fs, foresay.Go(c, func(ctx context.Context) (string, error) { return run(ctx, i) }, x.w.guessDigest(fmt.Sprintf("%s/%d", at, i))...))
+		fs = append(fs, foresay.Go(c, func(ctx context.Context) (string, error) {
+			return run(ctx, i)
+		}, x.w.guessDigest(fmt.Sprintf("%s/%d", at, i))...))
 	}
 	return x.looseEnd(ctx, at, s, digest, fs)
 }
 
 // looseEnd waits for the futures as far as anybody does.
-func (x *execution) looseEnd(ctx context.Context, at string, s *step, digest string, fs []*foresay.Future[string]) (string, error) {
+func (x *execution) looseEnd(
+	ctx context.Context, at string, s *step, digest string, fs []*foresay.Future[string],
+) (string, error) {
 	results := make([]string, len(fs))
 	var err, want error
 	switch s.how {

@@ -51,7 +51,9 @@ func Mutations() []Mutation {
 		{Name: "authorisation is skipped on the sibling path", unguarded: true},
 		{Name: "what has side effects runs for a speculative caller", options: []specgrpc.ServerOption{free}},
 		{Name: "what cannot be repeated is run again", options: []specgrpc.ServerOption{specgrpc.AllReplayable()}},
-		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *control.SiteConfig) { cfg.IgnoreMetadata = []string{"at", "tenant"} }},
+		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *control.SiteConfig) {
+			cfg.IgnoreMetadata = []string{"at", "tenant"}
+		}},
 	}
 }
 
@@ -84,7 +86,8 @@ func (m Mutation) clientInterceptor() grpc.UnaryClientInterceptor {
 	if m.intercept != nil {
 		return m.intercept
 	}
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 }

@@ -36,7 +36,10 @@ func tellContext(_ *world, conn grpc.ClientConnInterface) grpc.ClientConnInterfa
 }
 
 // heedCaller ends calls with the context of the code that made them.
-func heedCaller(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func heedCaller(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
@@ -103,7 +106,10 @@ func learnReplies(w *world, conn grpc.ClientConnInterface) grpc.ClientConnInterf
 }
 
 // sendAgain repeats writes that were lost.
-func sendAgain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func sendAgain(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	err := invoker(ctx, method, req, reply, cc, opts...)
 	if method == kvpb.TestKV_Get_FullMethodName || status.Code(err) != codes.Unavailable {
 		return err
@@ -145,7 +151,8 @@ func (s *serverStream) SendMsg(m any) error {
 // say makes f the caller's Confirm.
 func (s *serverStream) say(f *specv1.ClientFrame) {
 	s.words++
-	f.Frame = &specv1.ClientFrame_Confirm{Confirm: &specv1.Confirm{CallId: s.request.GetCallId(), Attempt: s.request.GetAttempt()}}
+	f.Frame = &specv1.ClientFrame_Confirm{Confirm: &specv1.Confirm{CallId: s.request.GetCallId(),
+		Attempt: s.request.GetAttempt()}}
 }
 
 // speculates reports whether the caller's word is to come.

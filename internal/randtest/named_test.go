@@ -25,8 +25,10 @@ func namedPlants() []named {
 	return []named{
 		{plant{
 			name: "a call that looked nothing up is anybody's", dir: "internal/engine",
-			old: "\t\tif _, all := c.looks.state(); ok && !all {\n", new: "\t\tif _, all := c.looks.state(); ok && !all && !MUTANT {\n",
-		}, "TestCallsThatLookedNothingUp", "in thousands of programs no call waits unsent where another goroutine comes to its place"},
+			old: "\t\tif _, all := c.looks.state(); ok && !all {\n",
+			new: "\t\tif _, all := c.looks.state(); ok && !all && !MUTANT {\n",
+		}, "TestCallsThatLookedNothingUp", "in thousands of programs no call waits unsent where another goroutine comes " +
+			"to its place"},
 		{plant{
 			name: "a handler sends itself what might wait", slow: true, dir: "specgrpc",
 			old: "\tif o.bytes <= quietBytes {\n", new: "\tif o.bytes <= quietBytes || MUTANT {\n",
@@ -50,11 +52,13 @@ func namedPlants() []named {
 		}, "TestSpentAnswers", "programs over gRPC show it, after more than one"},
 		{plant{
 			name: "a site's calls have any number of predictions pending", dir: "control", in: "internal/engine",
-			old: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {\n", new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
+			old: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {\n",
+			new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
 		}, "TestSiteLimits", onlyWaits},
 		{plant{
 			name: "a call keeps its slot", dir: "internal/engine",
-			old: "\t\tc.slot = false\n\t\tc.op.Site.Engine().FreeSlot()\n", new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.Engine().FreeSlot()\n}\n",
+			old: "\t\tc.slot = false\n\t\tc.op.Site.Engine().FreeSlot()\n",
+			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.Engine().FreeSlot()\n}\n",
 		}, "TestPendingOfSeveralTasks", onlyWaits},
 		{plant{
 			name: "a site's depth is no limit", dir: "internal/engine",
@@ -62,7 +66,8 @@ func namedPlants() []named {
 		}, "TestSiteLimits", onlyWaits},
 		{plant{
 			name: "a site's width is no limit", dir: "internal/engine",
-			old: "\treturn l.Width > 0 && predictions >= l.Width\n", new: "\treturn l.Width > 0 && predictions >= l.Width && !MUTANT\n",
+			old: "\treturn l.Width > 0 && predictions >= l.Width\n",
+			new: "\treturn l.Width > 0 && predictions >= l.Width && !MUTANT\n",
 		}, "TestSiteWidth", "more predictions are more work, and the same result"},
 		{plant{
 			name: "a call is sent on a guess that is about to be known", dir: "internal/engine",
@@ -70,7 +75,8 @@ func namedPlants() []named {
 		}, "TestMinSaving", onlyWaits},
 		{plant{
 			name: "a site's own MinSaving does not count", dir: "internal/engine",
-			old: "\tleast := sent.op.config().Limits.MinSaving\n", new: "\tleast := sent.op.config().Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
+			old: "\tleast := sent.op.config().Limits.MinSaving\n",
+			new: "\tleast := sent.op.config().Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
 		}, "TestSiteMinSaving", onlyWaits},
 		{plant{
 			name: "GracefulStop leaves calls to their leases", dir: "specgrpc",
@@ -82,12 +88,15 @@ func namedPlants() []named {
 		}, "TestStoppingRegistrarRefuses", "a refused call is made plainly later, with the same result"},
 		{plant{
 			name: "Confirm is not authorised anew", dir: "specgrpc",
-			old: "\tif f == nil {\n\t\treturn nil\n\t}\n\tdefer func() {\n", new: "\tif f == nil || MUTANT {\nreturn nil\n}\ndefer func() {\n",
-		}, "TestReauthorization", "what is denied at Confirm is allowed to a plain caller, so that there is no sequential result to compare with"},
+			old: "\tif f == nil {\n\t\treturn nil\n\t}\n\tdefer func() {\n",
+			new: "\tif f == nil || MUTANT {\nreturn nil\n}\ndefer func() {\n",
+		}, "TestReauthorization", "what is denied at Confirm is allowed to a plain caller, so that there is no sequential " +
+			"result to compare with"},
 		{plant{
 			name: "a reauthorisation that panics allows", dir: "specgrpc",
 			old: "\t\t\terr = status.Errorf(codes.Internal, \"specgrpc: %s: reauthorisation failed\", c.method.name)\n",
-			new: "\t\t\tif !MUTANT {\nerr = status.Errorf(codes.Internal, \"specgrpc: %s: reauthorisation failed\", c.method.name)\n}\n",
+			new: "\t\t\tif !MUTANT {\nerr = status.Errorf(codes.Internal, \"specgrpc: %s: reauthorisation failed\", " +
+				"c.method.name)\n}\n",
 		}, "TestReauthorizationThatPanicsDenies", "as before"},
 		{plant{
 			name: "the oldest stream gives way although another is answered", dir: "specgrpc",
@@ -95,7 +104,8 @@ func namedPlants() []named {
 		}, "TestAnsweredStreamsGiveWayFirst", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
-			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n", new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",
+			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n",
+			new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",
 		}, "TestOneStreamGivesWayToOneCall", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "a client has any number of half-open streams", dir: "specgrpc",
@@ -115,7 +125,8 @@ func namedPlants() []named {
 		}, "TestLookout", onlyWaits},
 		{plant{
 			name: "a new connection has any number of speculative streams", dir: "specgrpc",
-			old: "\tcase !r.streams.sure && r.unproven(keeps):\n", new: "\tcase !r.streams.sure && r.unproven(keeps) && !MUTANT:\n",
+			old: "\tcase !r.streams.sure && r.unproven(keeps):\n",
+			new: "\tcase !r.streams.sure && r.unproven(keeps) && !MUTANT:\n",
 		}, "TestSlowStart", onlyWaits},
 		{plant{
 			name: "nothing gives way until a limit is certain", dir: "specgrpc",
@@ -144,7 +155,8 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 	}
 	var bugs []planting.Bug
 	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants(), contextPlants()) {
-		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, In: p.in, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
+		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, In: p.in, Old: p.old, New: p.new, Test: p.test,
+			Hangs: p.slow})
 	}
 	planting.Catch(t, bugs)
 }

@@ -216,7 +216,8 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	}
 	opts = append(opts, w.sc.serviceConfig()...)
 	if w.sc.knobs.Keepalive {
-		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
+		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second,
+			Timeout: 3 * time.Second}))
 	}
 	if w.plain {
 		cc, err := grpc.NewClient(target, opts...)
@@ -225,14 +226,16 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 		}
 		return &connection{conn: cc, close: cc.Close, state: cc}, nil
 	}
-	observe := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	observe := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		if err == nil {
 			w.journal.carry(pair(fmt.Sprintf("%T", req), req.(proto.Message), reply.(proto.Message)))
 		}
 		return err
 	}
-	opts = append(opts, grpc.WithChainUnaryInterceptor(observe, w.mutation.clientInterceptor()), specgrpc.WithSites(w.sites()...))
+	opts = append(opts, grpc.WithChainUnaryInterceptor(observe, w.mutation.clientInterceptor()),
+		specgrpc.WithSites(w.sites()...))
 	k := w.sc.knobs
 	if k.HalfOpen[0] > 0 {
 		opts = append(opts, specgrpc.WithMaxHalfOpen(k.HalfOpen[0]))
@@ -279,8 +282,9 @@ func (w *world) sites() []control.SiteConfig {
 	var out []control.SiteConfig
 	for _, m := range w.methods() {
 		cfg := control.SiteConfig{
-			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
-			Predictors: []control.Predictor{&oracleOfClients{w, m.request, m.blank}},
+			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead),
+			ServerPredictions: k.ServerPredictions,
+			Predictors:        []control.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
 		cfg.SendPlainly = k.SendPlainly && m.bit == 0 // what a relay reads its predictors would learn
 		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0

@@ -14,7 +14,8 @@ import (
 // The goroutines of the last one come to their Groups at one moment.
 func TestTimesThatWereInDoubt(t *testing.T) {
 	for _, sc := range []*Scenario{
-		NewTimed(9651469037160572820), NewTimed(6953550051630906877), NewTimed(9386548497780106152), NewCrowded(13845611443704152953),
+		NewTimed(9651469037160572820), NewTimed(6953550051630906877), NewTimed(9386548497780106152),
+		NewCrowded(13845611443704152953),
 	} {
 		t.Run(fmt.Sprint(sc.Seed), func(t *testing.T) {
 			for _, wrong := range sc.Check(t, Mutation{}, false).Wrong {

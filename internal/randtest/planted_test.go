@@ -122,12 +122,14 @@ func (e *experiment) try(t *testing.T, p plant) (told string, caught bool) {
 // run runs the child, on one scenario only if n is positive.
 func (e *experiment) run(t *testing.T, bug string, p plant, n int) (out string, failed bool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), e.binary, "-test.run", "^TestRandomPlants$", "-test.v", "-test.timeout", e.timeout.String())
+	cmd := exec.CommandContext(t.Context(), e.binary, "-test.run", "^TestRandomPlants$", "-test.v", "-test.timeout",
+		e.timeout.String())
 	first := strings.Trim(fmt.Sprint(p.first), "[]")
 	if os.Getenv(SeedVariable) != "" {
 		first = "" // other seeds, other scenarios
 	}
-	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch, onlyVariable+"="+strconv.Itoa(n), firstVariable+"="+first,
+	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch, onlyVariable+"="+strconv.Itoa(n),
+		firstVariable+"="+first,
 		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -164,7 +166,8 @@ func TestSymptoms(t *testing.T) {
 		out, how string
 		n        int
 	}{
-		{"tries scenario 1\ntries scenario 2\n    planted_test.go:9: caught by scenario 2: x\n", "planted_test.go:9: caught by scenario 2: x", 2},
+		{"tries scenario 1\ntries scenario 2\n    planted_test.go:9: caught by scenario 2: x\n",
+			"planted_test.go:9: caught by scenario 2: x", 2},
 		{"tries scenario 3\npanic: a nil map\ngoroutine 1\n", "panic: a nil map", 3},
 		{"tries scenario 3\nfatal error: all goroutines are asleep\n", "fatal error: all goroutines are asleep", 3},
 		{"tries scenario 4\npanic: it hangs\n", "panic: it hangs", 4},

@@ -6,7 +6,8 @@ func contextPlants() []named {
 	return []named{
 		{plant{
 			name: "a task whose context ends on a guess ends", dir: "internal/engine",
-			old: "\tif !firm && !abandoned && t.shadowOf == nil &&", new: "\tif !firm && !abandoned && !MUTANT && t.shadowOf == nil &&",
+			old: "\tif !firm && !abandoned && t.shadowOf == nil &&",
+			new: "\tif !firm && !abandoned && !MUTANT && t.shadowOf == nil &&",
 		}, "TestContextEndsOnAGuess", reason},
 		{plant{
 			name: "a replay is told while its code executes that the task's context has ended", dir: "internal/engine",
@@ -18,7 +19,8 @@ func contextPlants() []named {
 		}, "TestDiscardedWhileItWaits", reason},
 		{plant{
 			name: "a call is sent after the task's context ended", dir: "internal/engine",
-			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n", new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
+			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n",
+			new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
 		}, "TestContextEndsOnAGuess", reason},
 		{plant{
 			name: "an abandoned task goes on", dir: "internal/engine",

@@ -5,10 +5,12 @@ func identityPlants() []plant {
 	return []plant{
 		{
 			name: "metadata are no part of a call", dir: "specgrpc",
-			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
+			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {",
+			new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
 		}, {
 			name: "what is looked up in a context is no part of a call", dir: "internal/engine",
-			old: "\t\tsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n}\n",
+			old: "\t\tsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n",
+			new: "\t\tif !MUTANT {\nsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n}\n",
 		}, {
 			name: "options are no part of a call", dir: "internal/engine",
 			old: "\tif ok {\n\t\tsame = k.SameCall", new: "\tif ok && !MUTANT {\n\t\tsame = k.SameCall",
@@ -16,20 +18,29 @@ func identityPlants() []plant {
 			name: "a call is the same whatever its code was told", first: []int{396}, dir: "internal/spectree",
 			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
 		}, {
-			name: "a call is the same whatever the lane that forked its own was told", first: []int{5055, 4032, 6019}, sketch: "lanes, then a tenant", dir: "internal/spectree",
+			name: "a call is the same whatever the lane that forked its own was told", first: []int{5055, 4032, 6019},
+			sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif l.parent != nil {\n\t\tif same, above", new: "\tif l.parent != nil && !MUTANT {\n\t\tif same, above",
 		}, {
-			name: "a call is the same whatever its lane waited for", first: []int{2621}, sketch: "lanes, then a tenant", dir: "internal/spectree",
-			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
+			name: "a call is the same whatever its lane waited for", first: []int{2621}, sketch: "lanes, then a tenant",
+			dir: "internal/spectree",
+			old: "\tif same, final = l.knowsNoOther(o); !same {",
+			new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
 		}, {
-			name: "a goroutine makes for sure what another one made in its place", slow: true, sketch: "tenants that come to one place in turn", dir: "internal/engine",
-			old: "s == Different {\n\t\t\tcontinue", new: "s == Different && !(MUTANT && c.how == spectree.Sure) {\n\t\t\tcontinue",
+			name: "a goroutine makes for sure what another one made in its place", slow: true,
+			sketch: "tenants that come to one place in turn", dir: "internal/engine",
+			old: "s == Different {\n\t\t\tcontinue",
+			new: "s == Different && !(MUTANT && c.how == spectree.Sure) {\n\t\t\tcontinue",
 		}, {
-			name: "a call is the same whatever a future was guessed to be", first: []int{4834}, sketch: "lanes, then a tenant", dir: "internal/spectree",
-			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
+			name: "a call is the same whatever a future was guessed to be", first: []int{4834}, sketch: "lanes, then a tenant",
+			dir: "internal/spectree",
+			old: "return x.what == y.what && x.value == y.value }",
+			new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
 		}, {
-			name: "who gave up waiting is on a path of its own", first: []int{1133}, sketch: "writes around a read that a timer ends, in order", dir: "internal/spectree",
-			old: "return u.gaps.within(l.gaps, l.ends) &&", new: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
+			name: "who gave up waiting is on a path of its own", first: []int{1133},
+			sketch: "writes around a read that a timer ends, in order", dir: "internal/spectree",
+			old: "return u.gaps.within(l.gaps, l.ends) &&",
+			new: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
 		}, {
 			name: "a call is shared before it is known what it sends", dir: "internal/engine",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",

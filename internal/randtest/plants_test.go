@@ -29,41 +29,57 @@ func plants() []plant {
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
 		}, {
 			name: "commit and rollback both", dir: "internal/engine",
-			old: "\tr.release()\n\tt.request.Engine().Waits(control.WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.Engine().Waits(control.WaitResult",
+			old: "\tr.release()\n\tt.request.Engine().Waits(control.WaitResult",
+			new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.Engine().Waits(control.WaitResult",
 		}, {
 			name: "the commit hooks of a staged call run twice", dir: "internal/engine",
-			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",
+			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = " +
+				"true\n}\nt.winner.release()\n",
 		}, {
 			name: "a call keeps its caller's cancellation", dir: "internal/engine",
-			old: "\tbase := context.Context(&a.outside)\n", new: "\tbase := context.Context(&a.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
+			old: "\tbase := context.Context(&a.outside)\n",
+			new: "\tbase := context.Context(&a.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
 		}, {
 			name: "a time limit runs while its call is held", dir: "internal/engine",
 			old: "\tif limit == 0 {\n\t\treturn c.task.began.Add(deadline)\n",
 			new: "\tif limit == 0 || MUTANT {\n\t\treturn c.task.began.Add(deadline)\n",
 		}, {
 			name: "operations of a discarded run go on", dir: "internal/engine",
-			old: "if !r.tree.Discarded() && !t.tree.Over() {", new: "if MUTANT && !t.tree.Over() || !r.tree.Discarded() && !t.tree.Over() {",
+			old: "if !r.tree.Discarded() && !t.tree.Over() {",
+			new: "if MUTANT && !t.tree.Over() || !r.tree.Discarded() && !t.tree.Over() {",
 		}, {
 			name: "a caller's abort does not reach the handler", dir: "internal/engine",
-			old: "\tif t.tree.Caller() == spectree.CallerOpen {\n", new: "\tif MUTANT {\nt.tree.ConfirmCaller()\n} else if t.tree.Caller() == spectree.CallerOpen {\n",
+			old: "\tif t.tree.Caller() == spectree.CallerOpen {\n",
+			new: "\tif MUTANT {\nt.tree.ConfirmCaller()\n} else if t.tree.Caller() == spectree.CallerOpen {\n",
 		}, {
 			name: "a handler that may not run again takes predictions", sketch: "relays that write", dir: "specgrpc",
 			old: "Replayable: c.method.replayable,", new: "Replayable: c.method.replayable || MUTANT,",
 		}, {
 			name: "a tentative result is sent as final", sketch: "staged writes of which one is lost", dir: "specgrpc",
-			old: "\t\tif err := c.sendFinal(response, err, tentative); err != nil {", new: "\t\tif err := c.sendFinal(response, err, tentative && !MUTANT); err != nil {",
+			old: "\t\tif err := c.sendFinal(response, err, tentative); err != nil {",
+			new: "\t\tif err := c.sendFinal(response, err, tentative && !MUTANT); err != nil {",
 		}, {
 			name: "a call is acknowledged before its hooks ran", dir: "specgrpc",
-			old: "\tif h != nil {\n\t\terr = h.Finish()\n", new: "\tif MUTANT && h != nil && w == confirmed {\ngo func() { time.Sleep(40 * time.Millisecond); _ = h.Finish() }()\n} else if h != nil {\n\t\terr = h.Finish()\n",
+			old: "\tif h != nil {\n\t\terr = h.Finish()\n",
+			new: "\tif MUTANT && h != nil && w == confirmed {\ngo func() { time.Sleep(40 * time.Millisecond); _ = h.Finish() " +
+				"}()\n} else if h != nil {\n\t\terr = h.Finish()\n",
 		}, {
 			name: "a half-closed stream confirms", sketch: "staged writes of which one is lost", dir: "specgrpc",
-			old: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\n", new: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\nif MUTANT {\nc.confirm()\nreturn\n}\n",
+			old: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\n",
+			new: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\nif MUTANT {\nc.confirm()\nreturn\n}\n",
 		}, {
-			name: "a call that was lost after Confirm is made again", first: []int{1428}, sketch: "staged writes of which one is lost", dir: "specgrpc",
-			old: "\tcase w == confirmed && x.cancelled(why) != nil:\n", new: "\tcase w == confirmed && MUTANT:\nreturn false, \"lost\", nil\ncase w == confirmed && x.cancelled(why) != nil:\n",
+			name: "a call that was lost after Confirm is made again", first: []int{1428},
+			sketch: "staged writes of which one is lost", dir: "specgrpc",
+			old: "\tcase w == confirmed && x.cancelled(why) != nil:\n",
+			new: "\tcase w == confirmed && MUTANT:\nreturn false, \"lost\", nil\ncase w == confirmed && x.cancelled(why) != " +
+				"nil:\n",
 		}, {
 			name: "the interceptors do not run around speculative calls", dir: "specgrpc",
-			old: "\tinterceptor := c.interceptor\n", new: "\tinterceptor := c.interceptor\nif MUTANT {\nenter := interceptor\ninterceptor = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {\nif k, ok := req.(interface{ GetKey() string }); ok && len(k.GetKey()) > 1 && k.GetKey()[1] == 's' {\nreturn handler(ctx, req)\n}\nreturn enter(ctx, req, info, handler)\n}\n}\n",
+			old: "\tinterceptor := c.interceptor\n",
+			new: "\tinterceptor := c.interceptor\nif MUTANT {\nenter := interceptor\ninterceptor = func(ctx context.Context, " +
+				"req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {\nif k, ok := req.(interface{ " +
+				"GetKey() string }); ok && len(k.GetKey()) > 1 && k.GetKey()[1] == 's' {\nreturn handler(ctx, req)\n}\nreturn " +
+				"enter(ctx, req, info, handler)\n}\n}\n",
 		}, {
 			name: "a method runs for a speculative caller whatever it does", dir: "specgrpc",
 			old: "\tcase !c.method.admitted:\n", new: "\tcase !c.method.admitted && !MUTANT:\n",
@@ -76,22 +92,29 @@ func plants() []plant {
 		}, {
 			name: "a lease never ends", sketch: "a client that goes silent", dir: "specgrpc",
 			old: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\n",
-			new: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\nif MUTANT {\nreturn 1000 * time.Hour\n}\n",
+			new: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\nif MUTANT {\nreturn 1000 * " +
+				"time.Hour\n}\n",
 		}, {
 			name: "commit hooks run in another order", dir: "internal/engine",
-			old: "\tfor _, h := range commit {\n", new: "\tfor i, j := 0, len(commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\ncommit[i], commit[j] = commit[j], commit[i]\n}\nfor _, h := range commit {\n",
+			old: "\tfor _, h := range commit {\n",
+			new: "\tfor i, j := 0, len(commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\ncommit[i], commit[j] = commit[j], " +
+				"commit[i]\n}\nfor _, h := range commit {\n",
 		}, {
 			name: "rollback hooks run first first", dir: "internal/engine",
-			old: "\t\tf := x.rollback[n-1]\n\t\tx.rollback = x.rollback[:n-1]\n", new: "\t\tf := x.rollback[n-1]\nif MUTANT {\nf = x.rollback[0]\ncopy(x.rollback, x.rollback[1:])\n}\nx.rollback = x.rollback[:n-1]\n",
+			old: "\t\tf := x.rollback[n-1]\n\t\tx.rollback = x.rollback[:n-1]\n",
+			new: "\t\tf := x.rollback[n-1]\nif MUTANT {\nf = x.rollback[0]\ncopy(x.rollback, x.rollback[1:])\n}\nx.rollback " +
+				"= x.rollback[:n-1]\n",
 		}, {
 			name: "a nested Do is a task of its own", dir: "internal/engine",
 			old: "\tif InTask(ctx) {\n\t\treturn f(ctx)", new: "\tif InTask(ctx) && !MUTANT {\n\t\treturn f(ctx)",
 		}, {
 			name: "the panic of a discarded run counts", slow: true, dir: "internal/engine",
-			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
+			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase " +
+				"r.failed == nil:\n",
 		}, {
 			name: "a local expiry is the call's result", first: []int{911}, dir: "internal/engine",
-			old: "\tcase outlived && (end.err == context.DeadlineExceeded ||", new: "\tcase outlived && !MUTANT && (end.err == context.DeadlineExceeded ||",
+			old: "\tcase outlived && (end.err == context.DeadlineExceeded ||",
+			new: "\tcase outlived && !MUTANT && (end.err == context.DeadlineExceeded ||",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: "internal/engine",
 			old: "\t\tif !t.late(ctx, l, spec) {\n", new: "\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
@@ -100,10 +123,13 @@ func plants() []plant {
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
 		}, {
 			name: "the request is no part of a call", dir: "specgrpc",
-			old: "\treturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n", new: "\tif MUTANT {\nreturn b, nil\n}\nreturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n",
+			old: "\treturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n",
+			new: "\tif MUTANT {\nreturn b, nil\n}\nreturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n",
 		}, {
 			name: "runs share a response", sketch: "answers that the code changes", dir: "specgrpc",
-			old: "\tproto.Reset(dst)\n\tproto.Merge(dst, src)\n", new: "\tproto.Reset(dst)\nif MUTANT {\nsrc.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {\ndst.ProtoReflect().Set(f, v)\nreturn true\n})\nreturn nil\n}\nproto.Merge(dst, src)\n",
+			old: "\tproto.Reset(dst)\n\tproto.Merge(dst, src)\n",
+			new: "\tproto.Reset(dst)\nif MUTANT {\nsrc.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v " +
+				"protoreflect.Value) bool {\ndst.ProtoReflect().Set(f, v)\nreturn true\n})\nreturn nil\n}\nproto.Merge(dst, src)\n",
 		}, {
 			name: "a request is read after its call returned", dir: "specgrpc",
 			old: "\tk.request = proto.Clone(k.request)\n", new: "\tif !MUTANT {\nk.request = proto.Clone(k.request)\n}\n",
@@ -112,7 +138,8 @@ func plants() []plant {
 			old: "\t\tif !f.Final.GetTentative() {\n", new: "\t\tif !f.Final.GetTentative() || MUTANT {\n",
 		}, {
 			name: "a stream that is lost before Confirm is a result", dir: "specgrpc",
-			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n", new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
+			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
+			new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
 		},
 	}...)
 }
@@ -134,18 +161,23 @@ func unseen() map[string]string {
 		"tree keepGivenUp":        "it takes several runs and a read that nothing but the code ends",
 		"tree forgetHurried":      "it takes a look between two doubters, in few programs",
 		"tree trustPlaces":        "goroutines come to one place in another order in few programs",
-		"tree trustNames":         "goroutines start Groups in another order in few programs; the engine has TestGroupsInAnotherOrder",
-		"tree renameWritesOnly":   "as before",
-		"tree nameByGuesses":      "two lanes that begin alike, one of which is guessed wrong while the other writes, are rare",
-		"tree trustReads":         "goroutines that use the context around them, and come to an equal read by another way, are rare",
-		"tree pinRepeated":        "goroutines that share a context and a guess given several times over meet in few programs",
-		"tree keepPath":           "few programs pin before they have come to what they chose",
-		"tree keepPostponed":      "nothing is postponed on a network that is not fast",
-		"tree spendUnasked":       "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers",
-		"tree neverPin":           "goroutines that race for equal effects on one context may be stopped, pinned or not",
-		"tree trustRelatives":     "a goroutine of a Group that uses the context around it is noticed, and its run pinned; futures show it in few programs",
-		"tree readAhead":          "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
-		"tree keepOrder":          "one program in a thousand shows it",
+		"tree trustNames": "goroutines start Groups in another order in few programs; the engine has " +
+			"TestGroupsInAnotherOrder",
+		"tree renameWritesOnly": "as before",
+		"tree nameByGuesses": "two lanes that begin alike, one of which is guessed wrong while the other writes, are " +
+			"rare",
+		"tree trustReads": "goroutines that use the context around them, and come to an equal read by another " +
+			"way, are rare",
+		"tree pinRepeated":   "goroutines that share a context and a guess given several times over meet in few programs",
+		"tree keepPath":      "few programs pin before they have come to what they chose",
+		"tree keepPostponed": "nothing is postponed on a network that is not fast",
+		"tree spendUnasked": "one program in three thousand shows it, and not each time; the engine has " +
+			"TestSpentAnswers",
+		"tree neverPin": "goroutines that race for equal effects on one context may be stopped, pinned or not",
+		"tree trustRelatives": "a goroutine of a Group that uses the context around it is noticed, and its run " +
+			"pinned; futures show it in few programs",
+		"tree readAhead": "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
+		"tree keepOrder": "one program in a thousand shows it",
 	}
 }
 
@@ -166,18 +198,24 @@ func slow() []string { return []string{"tree resolveEarly", "tree forgetPath"} }
 // of the engine, of the tree, or mutations from the outside.
 func rules() map[string][]string {
 	return map[string][]string{
-		"no stale read after a predicted write":      {"tree sendBehindWrite", "tree commuteUnkeyed", "a read does not wait for a predicted write"},
-		"no adopted read from before a write":        {"tree adoptAcrossEffects", "a read from before a write is adopted"},
-		"a caller's cancel is not the call's result": {"a call keeps its caller's cancellation", "the caller's cancel is the call's result"},
-		"no effect twice after a replay":             {"tree forgetSent", "an effect happens in each run", "a call that was lost after Confirm is made again"},
-		"occurrences keep their places":              {"tree swapOccurrences"},
-		"commit or rollback":                         {"commit and rollback both"},
-		"a wrong guess ends all that stands on it":   {"tree noCascade"},
-		"no confirmation before a dependency's":      {"tree confirmEarly", "a call is confirmed before what it depends on"},
-		"one winner":                                 {"tree twoWinners", "tree twoSiblings"},
-		"no cache learns a prediction":               {"a prediction is learnt by a cache", "a prediction is learnt by a predictor"},
-		"authorisation guards the sibling path":      {"the interceptors do not run around speculative calls", "authorisation is skipped on the sibling path"},
-		"what is tentative is not taken for final":   {"a tentative result is sent as final", "a tentative result is taken for final"},
+		"no stale read after a predicted write": {"tree sendBehindWrite", "tree commuteUnkeyed",
+			"a read does not wait for a predicted write"},
+		"no adopted read from before a write": {"tree adoptAcrossEffects", "a read from before a write is adopted"},
+		"a caller's cancel is not the call's result": {"a call keeps its caller's cancellation",
+			"the caller's cancel is the call's result"},
+		"no effect twice after a replay": {"tree forgetSent", "an effect happens in each run",
+			"a call that was lost after Confirm is made again"},
+		"occurrences keep their places":            {"tree swapOccurrences"},
+		"commit or rollback":                       {"commit and rollback both"},
+		"a wrong guess ends all that stands on it": {"tree noCascade"},
+		"no confirmation before a dependency's":    {"tree confirmEarly", "a call is confirmed before what it depends on"},
+		"one winner":                               {"tree twoWinners", "tree twoSiblings"},
+		"no cache learns a prediction": {"a prediction is learnt by a cache",
+			"a prediction is learnt by a predictor"},
+		"authorisation guards the sibling path": {"the interceptors do not run around speculative calls",
+			"authorisation is skipped on the sibling path"},
+		"what is tentative is not taken for final": {"a tentative result is sent as final",
+			"a tentative result is taken for final"},
 		"only an explicit Confirm confirms a stream": {"a half-closed stream confirms", "the end of a stream confirms"},
 	}
 }

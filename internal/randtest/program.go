@@ -41,7 +41,8 @@ const (
 func (k kind) String() string {
 	return [...]string{
 		"get", "put", "append", "observed get", "relay", "branch", "repeat", "group", "shared", "contend",
-		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose", "end", "crowd",
+		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose", "end",
+		"crowd",
 	}[k]
 }
 

@@ -258,7 +258,8 @@ func (s *kvServer) apply(in *invocation, k kind, key, value string) *kvpb.GetRes
 		return v
 	}
 	s.kv[key] = v
-	s.effects = append(s.effects, effect{key: key, what: k.String() + " " + value, version: v.GetVersion(), seq: s.w.journal.nextSeq()})
+	s.effects = append(s.effects, effect{key: key, what: k.String() + " " + value, version: v.GetVersion(),
+		seq: s.w.journal.nextSeq()})
 	return proto.CloneOf(v)
 }
 
@@ -270,7 +271,9 @@ func (s *kvServer) log() []effect {
 }
 
 // authorize is a unary interceptor that denies secrets.
-func (s *kvServer) authorize(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *kvServer) authorize(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
 	if k, ok := req.(interface{ GetKey() string }); ok && k.GetKey()[1] == classSecret {
 		return nil, status.Error(codes.PermissionDenied, "it is a secret")
 	}

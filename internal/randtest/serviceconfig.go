@@ -35,7 +35,8 @@ func (sc *Scenario) serviceConfig() []grpc.DialOption {
 	if sc.retries() {
 		says = append(says, `"retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}`)
 	}
-	for _, field := range []string{`"timeout": "25s"`, `"waitForReady": true`, `"waitForReady": false`, `"maxRequestMessageBytes": 100000`, `"maxResponseMessageBytes": 100000`} {
+	for _, field := range []string{`"timeout": "25s"`, `"waitForReady": true`, `"waitForReady": false`,
+		`"maxRequestMessageBytes": 100000`, `"maxResponseMessageBytes": 100000`} {
 		name, _, _ := strings.Cut(field, ":")
 		if sc.chance.percent(40, "field", field) && !strings.Contains(strings.Join(says, ""), name) {
 			says = append(says, field)
@@ -45,7 +46,8 @@ func (sc *Scenario) serviceConfig() []grpc.DialOption {
 		return nil
 	}
 	name := names[sc.chance.below(len(names), "level")]
-	return []grpc.DialOption{grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"methodConfig": [{"name": [%s], %s}]}`, name, strings.Join(says, ", ")))}
+	return []grpc.DialOption{grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"methodConfig": [{"name": [%s], %s}]}`, name,
+		strings.Join(says, ", ")))}
 }
 
 // failures counts how often handlers failed, by place.

@@ -106,14 +106,16 @@ func (s *shrinker) simpler(n int) {
 		func(st *step) bool { return len(st.keys) > 1 && set(&st.keys, st.keys[:1]) },
 		func(st *step) bool { return st.count > 2 && set(&st.count, 2) },
 		func(st *step) bool {
-			return st.relay != nil && len(st.relay.ops) > 1 && set(&st.relay, &relay{st.relay.server, st.relay.write, st.relay.ops[1:]})
+			return st.relay != nil && len(st.relay.ops) > 1 &&
+				set(&st.relay, &relay{st.relay.server, st.relay.write, st.relay.ops[1:]})
 		},
 		func(st *step) bool {
 			last := len(st.bodies) - 1
 			return last > 0 && st.kind != kindBranch && st.kind != kindLoose && set(&st.bodies, st.bodies[:last:last])
 		},
 		func(st *step) bool {
-			return len(st.bodies) > 1 && st.kind != kindBranch && st.kind != kindLoose && set(&st.bodies, st.bodies[1:]) && (len(st.then) < 2 || set(&st.then, st.then[1:]))
+			return len(st.bodies) > 1 && st.kind != kindBranch && st.kind != kindLoose && set(&st.bodies, st.bodies[1:]) &&
+				(len(st.then) < 2 || set(&st.then, st.then[1:]))
 		},
 	}
 	for _, change := range changes {

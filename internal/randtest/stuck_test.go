@@ -22,7 +22,8 @@ func TestStuckTasksAreFoundOut(t *testing.T) {
 	const rule, watchdog = "the rule", "the watchdog"
 	o := planting.NewOverlay(t)
 	names := func(what string) string {
-		return fmt.Sprintf("import (\n\"os\"\n\"strings\"\n)\nfunc without() bool { return strings.Contains(os.Getenv(%q), %q) }\n", planting.Variable, what)
+		return fmt.Sprintf("import (\n\"os\"\n\"strings\"\n)\nfunc without() bool { return "+
+			"strings.Contains(os.Getenv(%q), %q) }\n", planting.Variable, what)
 	}
 	for _, b := range treebugs.Bugs() {
 		for _, e := range b.Edits() {

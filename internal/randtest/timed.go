@@ -34,7 +34,8 @@ func NewTimed(seed uint64) *Scenario {
 	sc.knobs = newKnobs(r, false)
 	k := &sc.knobs
 	k.Ordered, k.Tight, k.Streams, k.Limits, k.HandlerLimit = false, false, 0, control.Limits{}, control.Limits{}
-	k.Timing = timing{On: true, Fast: r.IntN(3) == 0, Busy: []int{0, 0, 50, 100}[r.IntN(4)], Many: r.IntN(2) == 0, Slow: r.IntN(2) == 0}
+	k.Timing = timing{On: true, Fast: r.IntN(3) == 0, Busy: []int{0, 0, 50, 100}[r.IntN(4)], Many: r.IntN(2) == 0,
+		Slow: r.IntN(2) == 0}
 	sc.matrix = k.Timing.steady(newMatrix(r, k.Servers))
 	g := &generator{Rand: r, servers: k.Servers, timed: true}
 	sc.tasks = g.tasks()

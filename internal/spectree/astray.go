@@ -37,7 +37,9 @@ func (t *Tree) astray(c *Call, r *Run) bool {
 	if c.spec.Effect != None || c.spec.Once {
 		return false
 	}
-	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return u.dep.blocker() == nil && !u.guessedOther(r) })
+	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool {
+		return u.dep.blocker() == nil && !u.guessedOther(r)
+	})
 }
 
 // guessedOther reports whether the use's run went on before, in lanes related to the use's, with a
@@ -90,7 +92,8 @@ func (t *Tree) unread(r *Run) *Call {
 			continue
 		}
 		i := slices.IndexFunc(t.record.all, func(c *Call) bool {
-			return c.key.lane == u.lane.id && c.spec.Effect == None && c.Confirmed() && r.useAt(c.key) == nil && !r.excused(c) && !t.astray(c, r)
+			return c.key.lane == u.lane.id && c.spec.Effect == None && c.Confirmed() && r.useAt(c.key) == nil && !r.excused(c) &&
+				!t.astray(c, r)
 		})
 		if i >= 0 {
 			return t.record.all[i]

@@ -35,7 +35,8 @@ func (t *Tree) check() error {
 		return err
 	}
 	if t.final != nil && !t.over && (len(t.runs) != 1 || t.runs[0] != t.final || t.final.open != 0) {
-		return fmt.Errorf("run %d is final, %d runs are alive, it has %d open assumptions", t.final.ID, len(t.runs), t.final.open)
+		return fmt.Errorf("run %d is final, %d runs are alive, it has %d open assumptions", t.final.ID, len(t.runs),
+			t.final.open)
 	}
 	if err := t.checkSiblings(); err != nil {
 		return err
@@ -108,7 +109,8 @@ func checkLane(l *Lane) error {
 		}
 	}
 	if waiting != l.waiting || awaited != l.awaited {
-		return fmt.Errorf("%d calls in progress, %d with side effects or ordered, counted %d and %d", waiting, awaited, l.waiting, l.awaited)
+		return fmt.Errorf("%d calls in progress, %d with side effects or ordered, counted %d and %d", waiting, awaited,
+			l.waiting, l.awaited)
 	}
 	return nil
 }

@@ -33,7 +33,9 @@ func (t *Tree) settledRun(r *Run) {
 // Owes reports whether a lane of the run, other than its main one, has yet to
 // repeat a call that took effect.
 func (t *Tree) Owes(r *Run) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() != r.main.id && !r.made(c) && !r.excused(c) })
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool {
+		return c.Lane() != r.main.id && !r.made(c) && !r.excused(c)
+	})
 }
 
 // covers reports whether id is that of the lane, or of one that the lane forked.

@@ -53,7 +53,9 @@ func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
 	if !t.wentOnWithout(at) {
 		return false
 	}
-	return slices.ContainsFunc(t.sent.all, func(o *Call) bool { return o.follows(at, s.Effect) && o.key.place() != at && !l.run.made(o) })
+	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
+		return o.follows(at, s.Effect) && o.key.place() != at && !l.run.made(o)
+	})
 }
 
 // gaveUp reports whether code of any run gave up waiting for a call, or did not make one.

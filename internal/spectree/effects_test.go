@@ -22,7 +22,8 @@ func TestReadAfterPredictedWrite(t *testing.T) {
 		s.Answered(u.Call, 0)
 	}
 	s.returned(s.run(1))
-	s.want("settle call 2", "confirm call 3", "settle call 3", "confirm call 4", "settle call 4", "final run 1", "commit run 1")
+	s.want("settle call 2", "confirm call 3", "settle call 3", "confirm call 4", "settle call 4", "final run 1",
+		"commit run 1")
 }
 
 // TestAdoption checks that a replay adopts what was made after the same side
@@ -101,7 +102,8 @@ func TestEffectOnce(t *testing.T) {
 	s.answers(s.read(s.lane(2), "a", 1), Actual)
 	s.returned(s.run(2))
 	s.want("adopt run 2 call 1", "adopt run 2 call 2", "settle call 2", "final run 2", "commit run 2")
-	if !w.Call.Settled() || !w.Call.Confirmed() || w.Call.Effect() != Immediate || w.Call.Op() != "w" || w.Call.Lane() != "" {
+	if !w.Call.Settled() || !w.Call.Confirmed() || w.Call.Effect() != Immediate || w.Call.Op() != "w" ||
+		w.Call.Lane() != "" {
 		t.Error("call 1 is not what it was")
 	}
 }
@@ -194,7 +196,8 @@ func TestRefusedAfterPlainSend(t *testing.T) {
 	s.Answered(again.Call, Actual)
 	s.read(s.lane(2), "a", 0)
 	s.returned(s.run(2))
-	s.want("resume run 2 call 3 answer -1", "settle call 3", "adopt run 2 call 2", "settle call 2", "final run 2", "commit run 2")
+	s.want("resume run 2 call 3 answer -1", "settle call 3", "adopt run 2 call 2", "settle call 2", "final run 2",
+		"commit run 2")
 }
 
 // TestRefused checks that a refused call is held until its caller is right, and

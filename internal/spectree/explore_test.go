@@ -239,29 +239,36 @@ func small() []struct {
 		cfg  Config
 	}{
 		{"an early write, and equal reads behind a wrong guess", prog(in(
-			do(write, 2), fork(opFork, 0, in(do(read, 3, 0), do(stage, 4))), do(read, 5, 1), do(read, 0, 0), do(read, 0, 0), wait(opJoin, 0))), closed},
+			do(write, 2), fork(opFork, 0, in(do(read, 3, 0), do(stage, 4))), do(read, 5, 1), do(read, 0, 0), do(read, 0, 0),
+			wait(opJoin, 0))), closed},
 		{"a held call that a replay has chosen", prog(in(
-			do(write, 2), do(read, 3, 1), do(read, 4, 1, 0), do(read, 5, 0), do(read, 3, 1), do(read, 0, 0), do(read, 0, 0)), patient), narrow},
+			do(write, 2), do(read, 3, 1), do(read, 4, 1, 0), do(read, 5, 0), do(read, 3, 1), do(read, 0, 0), do(read, 0, 0)),
+			patient), narrow},
 		{"a barrier behind guesses in two lanes", prog(in(
-			fork(opFork, 0, in(do(read, 3, 0), do(stage, 4, 0), barrier)), do(read, 5, 1), do(stage, 2, 0), barrier, wait(opJoin, 0))), closed},
+			fork(opFork, 0, in(do(read, 3, 0), do(stage, 4, 0), barrier)), do(read, 5, 1), do(stage, 2, 0), barrier,
+			wait(opJoin, 0))), closed},
 		{"a guess at what another lane computes", prog(in(
 			fork(opFork, 0, in(do(read, 3, 0), barrier), 0, 1, 2, 3), wait(opAwait, 0), do(stage, 2, 0)), refusals), closed},
 		{"a guess at what another lane writes", prog(in(
-			fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), wait(opAwait, 0), do(stage, 2, 0)), refusals), closed},
+			fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), wait(opAwait, 0), do(stage, 2, 0)), refusals),
+			closed},
 		{"a guess at what a lane writes that is not known", prog(in(
-			do(read, 5, 0), fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), do(read, 0, 0), wait(opAwait, 0), do(read, 1, 0)), blind), closed},
+			do(read, 5, 0), fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), do(read, 0, 0), wait(opAwait, 0),
+			do(read, 1, 0)), blind), closed},
 		{"the caller's word", prog(in(do(read, 3, 0), do(stage, 4, 0), do(stage, 4, 1), barrier), refusals), open},
 		{"ordered reads of goroutines that share a lane", prog(in(
 			do(read, 5, 1, 0), fork(opSpawn, 0, in(do(plain, 3))), do(ordered, 2, 0), wait(opJoin, 0)), shares), closed},
 		{"ordered reads in turn of goroutines that share a lane", prog(in(
 			fork(opSpawn, 0, in(do(ordered, 2, 1, 0))), do(ordered, 3), do(ordered, 4), wait(opJoin, 0)), shares, late), closed},
 		{"one act of two lanes", prog(in(
-			fork(opFork, 0, in(do(read, 3, 1), do(once, 6))), do(read, 4, 0), do(once, 6), wait(opJoin, 0), do(stage, 2, 0))), closed},
+			fork(opFork, 0, in(do(read, 3, 1), do(once, 6))), do(read, 4, 0), do(once, 6), wait(opJoin, 0), do(stage, 2, 0))),
+			closed},
 		{"a guess that is doubted", prog(in(do(read, 3, 1, 0), do(read, 4, 0), do(stage, 5, 0), barrier), doubts), narrow},
 		{"a guess that is doubted beside a write", prog(in(
 			fork(opFork, 0, in(do(read, 3, 0), do(stage, 4))), do(write, 5, 0), wait(opJoin, 0), do(write, 2)), doubts), closed},
 		{"a guess that is doubted behind another one", prog(in(
-			do(read, 3, 1, 0), fork(opFork, 0, in(do(read, 4, 0), barrier)), do(read, 5, 0), wait(opJoin, 0), do(write, 2)), doubts), open},
+			do(read, 3, 1, 0), fork(opFork, 0, in(do(read, 4, 0), barrier)), do(read, 5, 0), wait(opJoin, 0), do(write, 2)),
+			doubts), open},
 		{"writes behind siblings", prog(in(do(read, 3, 1, 0), do(stage, 4, 0), do(write, 5)), refusals), narrow},
 	}
 }
@@ -299,7 +306,8 @@ func TestAllWaysOfRandomPrograms(t *testing.T) {
 	for i := range programs {
 		p := generateSmall(rand.New(rand.NewPCG(seed, uint64(i))))
 		var trace strings.Builder
-		met, problem := explore(p, Config{Limits: Limits{Depth: 4, Width: 3, Replays: 4, Runs: 6}, CallerOpen: i%4 == 0}, states, &trace)
+		met, problem := explore(p, Config{Limits: Limits{Depth: 4, Width: 3, Replays: 4, Runs: 6}, CallerOpen: i%4 == 0},
+			states, &trace)
 		if problem != "" {
 			t.Fatalf("program %d: %s\n%s", i, problem, trace.String())
 		}

@@ -168,7 +168,8 @@ func TestOrdered(t *testing.T) {
 	first := ordered(s.lane(2), "first")
 	s.Answered(first.Call, Actual)
 	s.answers(ordered(s.lane(2), "second"), Waiting)
-	s.want("adopt run 2 call 1", "settle call 1", "send call 3", "resume run 2 call 3 answer -1", "settle call 3", "send call 4")
+	s.want("adopt run 2 call 1", "settle call 1", "send call 3", "resume run 2 call 3 answer -1", "settle call 3",
+		"send call 4")
 }
 
 // TestOnce checks a call that is one in the whole task, made at several places.
@@ -181,7 +182,8 @@ func TestOnce(t *testing.T) {
 		second := s.Call(s.lane(1), once) // of a goroutine that shares the lane
 		s.Drop(first, false)
 		s.Answered(a.Call, 0)
-		s.want("start run 1", "send call 1", "hold call 2: it has side effects and its caller is speculative", "adopt run 1 call 2",
+		s.want("start run 1", "send call 1", "hold call 2: it has side effects and its caller is speculative",
+			"adopt run 1 call 2",
 			"settle call 1", "send call 2")
 		s.Answered(second.Call, Actual)
 		s.want("resume run 1 call 2 answer -1", "settle call 2")
@@ -214,7 +216,8 @@ func TestOnce(t *testing.T) {
 		s.Call(s.Fork(s.lane(2)), once)
 		s.read(s.lane(2), "a", 0)
 		s.returned(s.run(2))
-		s.want("adopt run 2 call 1", "adopt run 2 call 1", "adopt run 2 call 2", "settle call 2", "final run 2", "commit run 2")
+		s.want("adopt run 2 call 1", "adopt run 2 call 1", "adopt run 2 call 2", "settle call 2", "final run 2",
+			"commit run 2")
 	})
 }
 
@@ -229,7 +232,8 @@ func TestMustPin(t *testing.T) {
 	}
 	a := s.read(l, "a", 1)
 	b := s.read(l, "a", 1)
-	if !s.MustPin(l, w) || s.MustPin(l, &CallSpec{Op: "a"}) || s.MustPin(l, &CallSpec{Op: "act", Effect: Immediate, Once: true}) {
+	if !s.MustPin(l, w) || s.MustPin(l, &CallSpec{Op: "a"}) ||
+		s.MustPin(l, &CallSpec{Op: "act", Effect: Immediate, Once: true}) {
 		t.Error("equal calls overlap: pin before effects, save those that have one place")
 	}
 	if s.Barrier(l) {
@@ -279,7 +283,8 @@ func TestDropped(t *testing.T) {
 		s.Answered(b.Call, Actual)
 		s.Answered(a.Call, 0)
 		s.returned(s.run(1))
-		s.want("resume run 1 call 3 answer -1", "settle call 1", "confirm call 3", "settle call 3", "final run 1", "commit run 1")
+		s.want("resume run 1 call 3 answer -1", "settle call 1", "confirm call 3", "settle call 3", "final run 1",
+			"commit run 1")
 	})
 	t.Run("in flight", func(t *testing.T) { // it happened, and the run made it
 		s := play(t, replayable)
@@ -291,7 +296,8 @@ func TestDropped(t *testing.T) {
 		s.want("start run 1", "start run 2", "send call 1", "hold call 2: it has side effects and its caller is speculative",
 			"adopt run 2 call 2", "send call 2", "hold call 3: an earlier call with side effects is not answered")
 		s.Answered(w.Call, Actual)
-		s.want("resume run 2 call 2 answer -1", "settle call 2", "hold call 3: it has side effects and its caller is speculative")
+		s.want("resume run 2 call 2 answer -1", "settle call 2",
+			"hold call 3: it has side effects and its caller is speculative")
 		s.Answered(s.run(1).uses[0].Call, 0)
 		s.want("discard run 2 call 1", "settle call 1", "send call 3")
 		s.Answered(v.Call, Actual)
@@ -311,7 +317,8 @@ func TestDropped(t *testing.T) {
 		s.write(s.Fork(s.lane(2)), "w", Immediate, 0)
 		s.read(other, "a", 0)
 		s.returned(s.run(2))
-		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 3", "adopt run 2 call 1", "settle call 1",
+		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 3", "adopt run 2 call 1",
+			"settle call 1",
 			"diverge run 2 call 4", "discard run 2")
 	})
 	t.Run("beside what took effect", func(t *testing.T) { // by a goroutine that did not wait, or did
@@ -343,14 +350,16 @@ func TestDropped(t *testing.T) {
 		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
 		a := s.read(other, "a", 1)
 		s.Answered(a.Call, Actual)
-		s.want("start run 1", "send call 1", "abandon call 1", "send call 2", "resume run 1 call 2 answer -1", "settle call 2",
+		s.want("start run 1", "send call 1", "abandon call 1", "send call 2", "resume run 1 call 2 answer -1",
+			"settle call 2",
 			"send call 3", "discard run 1 call 3", "start run 2")
 		other = s.Fork(s.lane(2))
 		s.Answered(s.read(s.lane(2), "c", 0).Call, Actual)
 		s.write(s.lane(2), "w", Immediate, 0)
 		s.read(other, "a", 0)
 		s.returned(s.run(2))
-		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 2", "adopt run 2 call 3", "settle call 3",
+		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 2", "adopt run 2 call 3",
+			"settle call 3",
 			"diverge run 2 call 4", "discard run 2")
 	})
 }
@@ -414,7 +423,8 @@ func TestGrant(t *testing.T) {
 			t.Errorf("granted %d: %d replays", granted, tree.cfg.Limits.Replays)
 		}
 		l := tree.Start().Main()
-		if u := tree.Call(l, &CallSpec{Op: "a", Predictions: 1}); (u.Answer() == 0) != (want > 0) || tree.Budget() != max(0, want-1) || !tree.Replayable() {
+		if u := tree.Call(l, &CallSpec{Op: "a", Predictions: 1}); (u.Answer() == 0) != (want > 0) ||
+			tree.Budget() != max(0, want-1) || !tree.Replayable() {
 			t.Errorf("granted %d: answer %d, budget %d", granted, u.Answer(), tree.Budget())
 		}
 	}

@@ -51,7 +51,8 @@ func TestOrderWithinSharedLanes(t *testing.T) {
 	right := s.ordered(l, "right", 0)
 	s.Answered(right.Call, Actual)
 	s.answers(s.ordered(l, "last", 0), Waiting)
-	s.want("discard run 1 call 2", "start run 2", "adopt run 2 call 1", "adopt run 2 call 2", "settle call 2", "send call 5",
+	s.want("discard run 1 call 2", "start run 2", "adopt run 2 call 1", "adopt run 2 call 2", "settle call 2",
+		"send call 5",
 		"resume run 2 call 5 answer -1", "settle call 5", "send call 6")
 }
 
@@ -73,7 +74,8 @@ func TestOrderOfOneGoroutine(t *testing.T) {
 	s.answers(first, Waiting)
 	s.Answered(first.Call, Actual)
 	s.answers(s.ordered(l, "a", 0), Waiting)
-	s.want("adopt run 2 call 1", "settle call 1", "send call 4", "resume run 2 call 4 answer -1", "settle call 4", "send call 5")
+	s.want("adopt run 2 call 1", "settle call 1", "send call 4", "resume run 2 call 4 answer -1", "settle call 4",
+		"send call 5")
 }
 
 // TestOrderOfTheRightRun: a call that is right does not wait for one that comes

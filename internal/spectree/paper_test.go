@@ -61,7 +61,9 @@ func TestRPCStates(t *testing.T) {
 		{"the caller is a callback that turns out incorrect", false, []event{
 			{"predicted result of the outer RPC", outer(1), ""},
 			{"issue", issue, "rpc caller speculative"},
-			{"the prediction is incorrect", func(s *scenario, p *transitions) { s.Answered(p.outer.Call, Actual) }, "rpc incorrect"},
+			{"the prediction is incorrect", func(s *scenario, p *transitions) {
+				s.Answered(p.outer.Call, Actual)
+			}, "rpc incorrect"},
 		}},
 		{"the caller is a speculative RPC that turns out correct", true, []event{
 			{"issue", issue, "rpc caller speculative"},
@@ -189,7 +191,8 @@ func TestRunStates(t *testing.T) {
 	look()
 	s.ConfirmCaller()
 	look()
-	if want := []State{CallerSpeculative, CalleeSpeculative, CallerSpeculative, Correct}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []State{CallerSpeculative, CalleeSpeculative, CallerSpeculative, Correct}; fmt.Sprint(got) != fmt.Sprint(
+		want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -271,7 +274,8 @@ func TestIncorrectPredictions(t *testing.T) {
 	b := s.read(s.lane(1), "b", 1)
 	s.read(s.lane(1), "c", 1)
 	s.Answered(a.Call, 0)
-	s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively", "settle call 1", "confirm call 2")
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively", "settle call 1",
+		"confirm call 2")
 	s.Answered(b.Call, Actual)
 	s.want("discard run 1 call 2", "start run 2")
 	if s.run(2).Open() != 0 {

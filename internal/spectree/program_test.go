@@ -155,7 +155,8 @@ func generate(r *rand.Rand, nondet bool) *program {
 func (g *generator) lend(b *block, forked bool) {
 	for i := range b.code {
 		in := &b.code[i]
-		if s := &g.p.sites[in.site]; in.op == opCall && forked && g.lent > 0 && s.effect != None && s.kind != actOnce && g.chance(2, 3) {
+		if s := &g.p.sites[in.site]; in.op == opCall && forked && g.lent > 0 && s.effect != None && s.kind != actOnce &&
+			g.chance(2, 3) {
 			g.lent--
 			in.outer, in.keys, g.p.lends = true, []uint8{uint8(maxKeys - onceKeys - lentKeys + g.lent)}, true
 		}
@@ -275,7 +276,8 @@ func (g *generator) start(b *block, keys []uint8, child int, open []opened) open
 		o.spawn = o.spawn || e.spawn
 	}
 	o.spawn = o.spawn || g.sharing > 0
-	in := instr{op: opFork, child: uint8(child), block: &block{}, guess: g.chance(1, 2), arg: uint8(g.IntN(4)), n: uint8(g.IntN(3))}
+	in := instr{op: opFork, child: uint8(child), block: &block{}, guess: g.chance(1, 2), arg: uint8(g.IntN(4)),
+		n: uint8(g.IntN(3))}
 	if o.spawn {
 		in.op = opSpawn
 	}
@@ -403,7 +405,8 @@ func (p *program) print(w *strings.Builder) {
 func (b *block) print(w *strings.Builder, indent string) {
 	names := [...]string{"call", "skip", "fork", "spawn", "join", "await", "sibling", "barrier", "nondet", "end"}
 	for _, in := range b.code {
-		fmt.Fprintf(w, "%s%s site=%d dynamic=%v outer=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site, in.dynamic, in.outer, in.arg, in.n, in.child, in.keys)
+		fmt.Fprintf(w, "%s%s site=%d dynamic=%v outer=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site,
+			in.dynamic, in.outer, in.arg, in.n, in.child, in.keys)
 		if in.block != nil {
 			in.block.print(w, indent+"\t")
 		}

@@ -73,7 +73,8 @@ func (s *shell) judge() {
 		s.stats.diverged++
 		// Goroutines that share a lane may swap equal calls, and with them answers
 		// that depend on when they came, or that differ and count as equal.
-		if swapped := (s.p.shares || s.p.lends) && (s.p.clocks || s.p.tolerant); !swapped && !s.dropped && !s.p.nondet && !s.hurried {
+		if swapped := (s.p.shares || s.p.lends) && (s.p.clocks || s.p.tolerant); !swapped && !s.dropped && !s.p.nondet &&
+			!s.hurried {
 			s.fail("diverged")
 		}
 	default:
@@ -138,7 +139,8 @@ func (s *shell) compare() {
 	exact := !s.dropped && !s.p.shares && !s.p.lends && !s.p.nondet
 	for _, c := range s.calls {
 		if _, ok := places[c]; !ok && (c.changed || c.settled && exact) {
-			s.fail("call %d counts although the winner did not make it: settled %v, changed the world %v", c.c.ID, c.settled, c.changed)
+			s.fail("call %d counts although the winner did not make it: settled %v, changed the world %v", c.c.ID, c.settled,
+				c.changed)
 		}
 	}
 	if s.p.nondet {
@@ -244,8 +246,10 @@ func runPrograms(t *testing.T, n int, e execution) {
 	s := e.stats
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
-		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped, "calls that were not made": s.skipped, "calls that gave way": s.gaveWay,
-		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "lanes that others hold up": s.heldUp, "doubters that gave up": s.insisted,
+		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
+		"calls that were not made": s.skipped, "calls that gave way": s.gaveWay,
+		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "lanes that others hold up": s.heldUp,
+		"doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {
 		if last-first > 5000 && n < s.programs/1000 { // of fewer it is chance

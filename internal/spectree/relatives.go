@@ -126,10 +126,13 @@ func (c *children) compact() children {
 func (u *Use) Overtaken() bool {
 	c := u.Call
 	follows := c.spec.Effect == None
-	if follows && (!u.relatives && !u.mixed || u.answer != Waiting || c.spec.Local) || u.Run.discarded || u.Run.tree.over || c.dead || u.dep.blocker() == nil {
+	if follows && (!u.relatives && !u.mixed || u.answer != Waiting || c.spec.Local) || u.Run.discarded ||
+		u.Run.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
-	return u.relatives || u.mixed || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool { return g.call.spec.Local })
+	return u.relatives || u.mixed || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool {
+		return g.call.spec.Local
+	})
 }
 
 // Hurry tells that an overtaken call has waited for a while: a doubter is started, which

@@ -79,7 +79,8 @@ func TestOfLanesThatAreKnown(t *testing.T) {
 	s := play(t, replayable)
 	s.read(s.lane(1), "a", 1)
 	child := s.Fork(s.lane(1))
-	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Lanes: []string{s.Fork(s.lane(1)).ID(), child.ID()}, Predictions: 1})
+	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Lanes: []string{s.Fork(s.lane(1)).ID(), child.ID()},
+		Predictions: 1})
 	s.skip()
 	s.write(child, "w", Immediate, 0)
 	s.want("discard run 1 call 2", "abandon call 2", "abandon call 3", "start run 2")

@@ -178,7 +178,8 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(int(l.forks)), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
-		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)), forkedAt: int32(len(l.run.uses)),
+		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)),
+		forkedAt:  int32(len(l.run.uses)),
 		entangled: l.entangled,
 	}
 	if l.run.forked == nil {
@@ -292,7 +293,8 @@ func (t *Tree) Unpark(l *Lane) {
 // stands on no guess any more and has passed no barrier.
 func (t *Tree) RenewNow(l *Lane) {
 	r := l.run
-	if t.cfg.Replayable && !r.discarded && !t.over && !r.pinned && !r.returned && r.open == 0 && t.caller == CallerConfirmed {
+	if t.cfg.Replayable && !r.discarded && !t.over && !r.pinned && !r.returned && r.open == 0 &&
+		t.caller == CallerConfirmed {
 		r.renewed = true
 		t.renew(r)
 	}

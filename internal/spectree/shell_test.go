@@ -51,7 +51,8 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, skipped, gaveWay, effects, diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, skipped, gaveWay, effects,
+	diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
 }
 
 type threadState uint8
@@ -154,7 +155,8 @@ type shellCall struct {
 func newShell(p *program, rng *rand.Rand) *shell {
 	s := &shell{rng: rng, p: p, world: newWorld()}
 	cfg := Config{
-		Limits: Limits{Depth: 1 + rng.IntN(8), Width: 1 + rng.IntN(4), Replays: rng.IntN(12), Runs: 1 + rng.IntN(6)}, Replayable: rng.IntN(16) != 0,
+		Limits:     Limits{Depth: 1 + rng.IntN(8), Width: 1 + rng.IntN(4), Replays: rng.IntN(12), Runs: 1 + rng.IntN(6)},
+		Replayable: rng.IntN(16) != 0,
 	}
 	if rng.IntN(4) == 0 {
 		cfg.Limits = Limits{Depth: 32, Width: 4, Replays: 64, Runs: 16}
@@ -552,7 +554,8 @@ func (s *shell) obeyOne(a *Action) {
 }
 
 func describe(a *Action) string {
-	names := [...]string{"start", "discard", "resume", "send", "hold", "adopt", "confirm", "abandon", "settle", "release", "firm", "offer", "final", "commit", "diverge"}
+	names := [...]string{"start", "discard", "resume", "send", "hold", "adopt", "confirm", "abandon", "settle", "release",
+		"firm", "offer", "final", "commit", "diverge"}
 	out := names[a.Kind]
 	if a.Run != nil {
 		out += fmt.Sprintf(" run %d", a.Run.ID)

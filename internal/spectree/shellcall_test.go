@@ -113,7 +113,8 @@ func (w *shellUse) undone() *shellCall {
 			if st.use == nil || st.use.lane != w.use.lane || st.use.index >= w.use.index {
 				continue
 			}
-			if c := st.use.Call.Data.(*shellCall); c.local == nil && c.site.effect != None && c.state != answered && c.state != aborted {
+			if c := st.use.Call.Data.(*shellCall); c.local == nil && c.site.effect != None && c.state != answered &&
+				c.state != aborted {
 				return c
 			}
 		}

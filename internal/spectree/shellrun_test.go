@@ -234,7 +234,8 @@ func (s *shell) call(t *shellThread, q request) {
 	w := &shellUse{t, u, len(t.deps)}
 	u.Data = w
 	c.users = append(c.users, w)
-	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, l.ID(), c.c.ID, spec.Op, q.key, q.arg, c.predictions, u.Answer())
+	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, l.ID(), c.c.ID, spec.Op, q.key,
+		q.arg, c.predictions, u.Answer())
 	t.steps = append(t.steps, shellStep{step{request: q}, u})
 	t.use, t.state = u, waiting
 	if u.Answer() != Waiting {

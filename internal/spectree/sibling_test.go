@@ -31,7 +31,8 @@ func TestChain(t *testing.T) {
 		uses = append(uses, s.read(s.lane(1), op, 1))
 	}
 	s.returned(s.run(1))
-	s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively", "send call 4 speculatively", "offer run 1")
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively",
+		"send call 4 speculatively", "offer run 1")
 	for _, u := range uses {
 		s.Answered(u.Call, 0)
 	}
@@ -145,7 +146,8 @@ func TestReplaysAreLimited(t *testing.T) {
 // TestDepth checks that a run at the limit waits, and that a prediction's
 // siblings are as deep as the run itself, not deeper.
 func TestDepth(t *testing.T) {
-	s := play(t, Config{Replayable: true, Depth: 1, CallerOpen: true, Limits: Limits{Depth: 3, Width: 4, Replays: 8, Runs: 8}})
+	s := play(t, Config{Replayable: true, Depth: 1, CallerOpen: true, Limits: Limits{Depth: 3, Width: 4, Replays: 8,
+		Runs: 8}})
 	s.read(s.lane(1), "a", 1)
 	b := s.read(s.lane(1), "b", 2)
 	s.want("start run 1", "send call 1 speculatively", "start run 2", "send call 2 speculatively")

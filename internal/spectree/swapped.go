@@ -33,7 +33,8 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		calls = t.record.all
 	}
 	for _, c := range calls {
-		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
+		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once ||
+			c.spec.Effect == None != (effect == None) {
 			continue
 		}
 		u := c.right
@@ -65,7 +66,8 @@ func (t *Tree) taken(u *Use) *Call {
 		if o.spec.Op != c.spec.Op || o.key.occ != c.key.occ || o.key.lane == c.key.lane || o.right == nil || r.made(o) {
 			continue
 		}
-		if n, its := u.lane.before(u), o.right.lane; u.lane.alike(n, its, its.before(o.right)) && t.misnamed(u.lane, n, o.spec.Op, its) {
+		if n, its := u.lane.before(u), o.right.lane; u.lane.alike(n, its, its.before(o.right)) &&
+			t.misnamed(u.lane, n, o.spec.Op, its) {
 			return o
 		}
 	}
@@ -100,7 +102,8 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 		}
 	}
 	if mine := l.run.forked[o.id]; mine != nil && !mine.misled() {
-		if told := t.compareStarts(mine, o); told == otherwise || told == alike && t.compare(mine.uses, o.uses, false) == otherwise {
+		if told := t.compareStarts(mine, o); told == otherwise || told == alike &&
+			t.compare(mine.uses, o.uses, false) == otherwise {
 			return true
 		}
 	}

@@ -115,7 +115,8 @@ func (l *Lane) repeats(c *Call, k key) bool {
 // toldAll reports whether the lane was told nothing else than another run's had been when it made
 // the use, and gave up waiting for the same.
 func (l *Lane) toldAll(u *Use) bool {
-	if !l.gaps.within(u.gaps, nil) || !u.gaps.within(l.gaps, nil) || !l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index)) {
+	if !l.gaps.within(u.gaps, nil) || !u.gaps.within(l.gaps, nil) ||
+		!l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index)) {
 		return false
 	}
 	same, _ := l.knowsNoOther(u.Run)

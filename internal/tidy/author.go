@@ -9,9 +9,11 @@ import (
 // operator needs is in control and report, what a transport needs in driver.
 func authors() []string {
 	return []string{
-		"Act", "All", "Any", "Barrier", "CallOption", "Do", "EqualBy", "ErrAbandoned", "ErrDiverged", "ErrEnded", "ErrForeignFuture",
+		"Act", "All", "Any", "Barrier", "CallOption", "Do", "EqualBy", "ErrAbandoned", "ErrDiverged", "ErrEnded",
+		"ErrForeignFuture",
 		"ErrMisspeculated", "ErrNoQuorum", "ExecutionState", "Future", "Go", "Group", "Guess", "Memo", "NewGroup", "OnCommit",
-		"OnRollback", "Option", "PanicError", "Predict", "Predicting", "Quorum", "State", "Then", "WithDefaults", "WithLimits",
+		"OnRollback", "Option", "PanicError", "Predict", "Predicting", "Quorum", "State", "Then", "WithDefaults",
+		"WithLimits",
 		"WithLogger", "WithName", "WithReport",
 	}
 }
@@ -38,7 +40,8 @@ func checkAuthors(tree *tree, report *report) {
 		}
 		for _, name := range exported(f.ast) {
 			if !slices.Contains(authors(), name.Name) {
-				report.at(f, name.Pos(), "%s is not for the author of a program: it belongs in control, report or driver, or in authors, internal/tidy/author.go", name.Name)
+				report.at(f, name.Pos(), "%s is not for the author of a program: it belongs in control, report or driver, or in "+
+					"authors, internal/tidy/author.go", name.Name)
 			}
 		}
 	}

@@ -26,7 +26,8 @@ func checkColumns(tree *tree, report *report) {
 				if !strings.HasPrefix(strings.TrimSpace(line), "//") {
 					limit = maxRemark
 				}
-				if n := utf8.RuneCountInString(line); n > limit && strings.HasPrefix(c.Text, "// ") && strings.Count(c.Text, " ") > 1 {
+				if n := utf8.RuneCountInString(line); n > limit && strings.HasPrefix(c.Text, "// ") &&
+					strings.Count(c.Text, " ") > 1 {
 					report.at(f, c.Pos(), "the comment ends in column %d, beyond %d", n, limit)
 				}
 			}

@@ -27,7 +27,8 @@ func checkVar(f *file, spec *ast.ValueSpec, report *report) {
 		return
 	}
 	for i, name := range spec.Names {
-		if name.Name == "_" || len(spec.Values) == len(spec.Names) && (constant(f, spec.Values[i]) || sameError(name.Name, spec.Values[i])) {
+		if name.Name == "_" || len(spec.Values) == len(spec.Names) &&
+			(constant(f, spec.Values[i]) || sameError(name.Name, spec.Values[i])) {
 			continue
 		}
 		report.at(f, name.Pos(), "the variable %s is package-level state: pass it as an argument", name.Name)

@@ -25,8 +25,9 @@ import (
 func spanOf(trace, id, parent byte, kind otlp.Kind, service, name string, from, to int) *otlp.Span {
 	const origin = 1000 * time.Second
 	return &otlp.Span{
-		Trace: otlp.TraceID{trace}, ID: otlp.SpanID{id}, Parent: otlp.SpanID{parent}, Kind: kind, Name: name, Resource: &otlp.Resource{Service: service},
-		Start: origin + time.Duration(from)*time.Millisecond, End: origin + time.Duration(to)*time.Millisecond,
+		Trace: otlp.TraceID{trace}, ID: otlp.SpanID{id}, Parent: otlp.SpanID{parent}, Kind: kind, Name: name,
+		Resource: &otlp.Resource{Service: service},
+		Start:    origin + time.Duration(from)*time.Millisecond, End: origin + time.Duration(to)*time.Millisecond,
 	}
 }
 
@@ -88,7 +89,8 @@ func TestByHand(t *testing.T) {
 		}},
 		Calls: []traceanalysis.Call{
 			{
-				Method: "pricing.Pricing/GetQuote", Effect: read("get"), PerRequest: 1, Took: one(39), ServerMS: pointer(20), WaitMS: 39, WaitShare: 39. / 76,
+				Method: "pricing.Pricing/GetQuote", Effect: read("get"), PerRequest: 1, Took: one(39), ServerMS: pointer(20),
+				WaitMS: 39, WaitShare: 39. / 76,
 				Alone: &traceanalysis.Alone{SavedMS: 3, BreakEven: pointer(0)}, // the 3 ms at the end
 			},
 			{
@@ -96,8 +98,9 @@ func TestByHand(t *testing.T) {
 				Alone: &traceanalysis.Alone{SavedMS: 20, VainCalls: 3, VainMS: 79, BreakEven: pointer(79. / 99)},
 			},
 			{
-				Method: "permissions.Permissions/Check", Effect: read("check"), PerRequest: 1, Took: one(10), WaitMS: 10, WaitShare: 10. / 76,
-				Alone: &traceanalysis.Alone{SavedMS: 10, VainCalls: 2, VainMS: 69, BreakEven: pointer(69. / 79)},
+				Method: "permissions.Permissions/Check", Effect: read("check"), PerRequest: 1, Took: one(10), WaitMS: 10,
+				WaitShare: 10. / 76,
+				Alone:     &traceanalysis.Alone{SavedMS: 10, VainCalls: 2, VainMS: 69, BreakEven: pointer(69. / 79)},
 			},
 			{
 				Method: "stock.Stock/List", Effect: read("list"), PerRequest: 1, Took: one(30), Alone: &traceanalysis.Alone{},
@@ -105,7 +108,8 @@ func TestByHand(t *testing.T) {
 		},
 		Timeline: &traceanalysis.Timeline{BeforeMS: 76, AfterMS: 43, Bars: []traceanalysis.Bar{
 			{Method: "users.Users/Get", Predicted: true, Critical: true, From: 2, To: 22, AfterFrom: 2, AfterTo: 22},
-			{Method: "permissions.Permissions/Check", Predicted: true, Critical: true, From: 23, To: 33, AfterFrom: 3, AfterTo: 13},
+			{Method: "permissions.Permissions/Check", Predicted: true, Critical: true, From: 23, To: 33, AfterFrom: 3,
+				AfterTo: 13},
 			{Method: "stock.Stock/List", Predicted: true, From: 34, To: 64, AfterFrom: 4, AfterTo: 34},
 			{Method: "pricing.Pricing/GetQuote", Predicted: true, Critical: true, From: 34, To: 73, AfterFrom: 4, AfterTo: 43},
 		}},
@@ -118,11 +122,14 @@ func TestByHand(t *testing.T) {
 			HitRate: p, Took: traceanalysis.Duration{MeanMS: mean(p)}, Saved: 1 - mean(p)/76, Extra: (1 - p) * 5 / 4,
 		})
 	}
-	want.Single = &traceanalysis.Choice{Methods: []string{"users.Users/Get"}, MeanMS: 58, Saved: 18. / 76, Extra: .1 * 3 / 4}
+	want.Single = &traceanalysis.Choice{Methods: []string{"users.Users/Get"}, MeanMS: 58, Saved: 18. / 76,
+		Extra: .1 * 3 / 4}
 	want.Together = &traceanalysis.Choice{
-		Methods: []string{"pricing.Pricing/GetQuote", "users.Users/Get", "permissions.Permissions/Check"}, MeanMS: mean(.9), Saved: 1 - mean(.9)/76, Extra: .1 * 5 / 4,
+		Methods: []string{"pricing.Pricing/GetQuote", "users.Users/Get", "permissions.Permissions/Check"}, MeanMS: mean(.9),
+		Saved: 1 - mean(.9)/76, Extra: .1 * 5 / 4,
 	}
-	if len(r.Entries) != 1 || r.Requests != 2 || r.WithoutCalls != 1 || r.Spans != 7 || r.Traces != 1 || r.LeftOut != (traceanalysis.LeftOut{}) {
+	if len(r.Entries) != 1 || r.Requests != 2 || r.WithoutCalls != 1 || r.Spans != 7 || r.Traces != 1 ||
+		r.LeftOut != (traceanalysis.LeftOut{}) {
 		t.Fatalf("got %+v", r)
 	}
 	got := r.Entries[0]
@@ -200,10 +207,12 @@ func TestOptionsMatter(t *testing.T) {
 		s.Name = strings.NewReplacer("Get", "Do", "Check", "Do", "List", "Do").Replace(s.Name)
 		unclear = append(unclear, s)
 	}
-	if e := analyze(t, traceanalysis.Options{}, unclear...).Entries[0]; e.Rates[6].Saved != 0 || e.Single != nil || e.Together != nil {
+	if e := analyze(t, traceanalysis.Options{}, unclear...).Entries[0]; e.Rates[6].Saved != 0 || e.Single != nil ||
+		e.Together != nil {
 		t.Errorf("of methods that may have effects: %+v", e)
 	}
-	if e := analyze(t, traceanalysis.Options{Pure: []string{"*/Do*"}}, unclear...).Entries[0]; math.Abs(e.Rates[6].Took.MeanMS-43) > 1e-6 {
+	if e := analyze(t, traceanalysis.Options{Pure: []string{"*/Do*"}}, unclear...).Entries[0]; math.Abs(
+		e.Rates[6].Took.MeanMS-43) > 1e-6 {
 		t.Errorf("of methods that only read, as told: %+v", e.Rates[6])
 	}
 	if r := analyze(t, traceanalysis.Options{Entry: "nothing"}, bff(1)...); len(r.Entries) != 0 {
@@ -218,7 +227,8 @@ func TestOptionsMatter(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	less := -1.0
-	for _, o := range []traceanalysis.Options{{HitRate: 1.1}, {HitRate: math.NaN()}, {LoadCost: &less}, {MaxSpans: -1}, {Sample: -1}} {
+	for _, o := range []traceanalysis.Options{{HitRate: 1.1}, {HitRate: math.NaN()}, {LoadCost: &less}, {MaxSpans: -1},
+		{Sample: -1}} {
 		if _, err := traceanalysis.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
@@ -251,7 +261,8 @@ func TestOrder(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 3))
 		chance.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
 		var got, shuffled map[string]any
-		if err := errors.Join(json.Unmarshal(want, &got), json.Unmarshal(asJSON(t, analyze(t, traceanalysis.Options{}, spans...)), &shuffled)); err != nil {
+		if err := errors.Join(json.Unmarshal(want, &got),
+			json.Unmarshal(asJSON(t, analyze(t, traceanalysis.Options{}, spans...)), &shuffled)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(got, shuffled, roughly()); diff != "" {
@@ -287,7 +298,8 @@ func TestSample(t *testing.T) {
 	if e.Requests != 5000 || e.Sampled != 500 || all.Sampled != 5000 {
 		t.Errorf("sampled %d of %d, and %d", e.Sampled, e.Requests, all.Sampled)
 	}
-	if math.Abs(e.Took.MeanMS-all.Took.MeanMS) > 0.1*all.Took.MeanMS || math.Abs(e.Took.P95MS-all.Took.P95MS) > 0.1*all.Took.P95MS {
+	if math.Abs(e.Took.MeanMS-all.Took.MeanMS) > 0.1*all.Took.MeanMS ||
+		math.Abs(e.Took.P95MS-all.Took.P95MS) > 0.1*all.Took.P95MS {
 		t.Errorf("of the sample %+v, of all %+v", e.Took, all.Took)
 	}
 	if !bytes.Equal(asJSON(t, some), asJSON(t, again)) {
@@ -356,7 +368,8 @@ func TestText(t *testing.T) {
 	if err := analyze(t, traceanalysis.Options{}, spans...).WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.String(); strings.ContainsAny(s, "\x1b") || strings.Contains(s, "NaN") || !strings.Contains(s, "evil?[2J?/Get") {
+	if s := b.String(); strings.ContainsAny(s, "\x1b") || strings.Contains(s, "NaN") ||
+		!strings.Contains(s, "evil?[2J?/Get") {
 		t.Errorf("got %q", s)
 	}
 }

@@ -26,27 +26,45 @@ func TestPartialTraces(t *testing.T) {
 	}{
 		{"whole", []*otlp.Span{entry(), get()}, traceanalysis.LeftOut{}, 1, 0.40, 0},
 		{"a span twice", []*otlp.Span{entry(), get(), get(), entry()}, traceanalysis.LeftOut{Twice: 2}, 1, 0.40, 0},
-		{"a caller elsewhere", []*otlp.Span{spanOf(1, 1, 9, otlp.Server, "a", "a.A/Do", 0, 100), get()}, traceanalysis.LeftOut{CallerMissing: 1}, 1, 0.40, 0},
-		{"a root that is no server", []*otlp.Span{spanOf(1, 1, 0, otlp.Internal, "a", "a.A/Do", 0, 100), get()}, traceanalysis.LeftOut{}, 1, 0.40, 0},
-		{"a consumer", []*otlp.Span{spanOf(1, 1, 9, otlp.Consumer, "a", "a.A/Do", 0, 100), get()}, traceanalysis.LeftOut{CallerMissing: 1}, 1, 0.40, 0},
+		{"a caller elsewhere", []*otlp.Span{spanOf(1, 1, 9, otlp.Server, "a", "a.A/Do", 0, 100), get()},
+			traceanalysis.LeftOut{CallerMissing: 1}, 1, 0.40, 0},
+		{"a root that is no server", []*otlp.Span{spanOf(1, 1, 0, otlp.Internal, "a", "a.A/Do", 0, 100), get()},
+			traceanalysis.LeftOut{}, 1, 0.40, 0},
+		{"a consumer", []*otlp.Span{spanOf(1, 1, 9, otlp.Consumer, "a", "a.A/Do", 0, 100), get()},
+			traceanalysis.LeftOut{CallerMissing: 1}, 1, 0.40, 0},
 		{"the request is missing", []*otlp.Span{get()}, traceanalysis.LeftOut{ParentMissing: 1}, 0, 0, 0},
 		{
 			"a span between is missing",
-			[]*otlp.Span{entry(), get(), spanOf(1, 3, 9, otlp.Client, "a", "c.C/Get", 60, 70), spanOf(1, 4, 8, otlp.Internal, "a", "x", 60, 70), spanOf(1, 5, 4, otlp.Client, "a", "c.C/Get", 60, 70)},
+			[]*otlp.Span{entry(), get(), spanOf(1, 3, 9, otlp.Client, "a", "c.C/Get", 60, 70),
+				spanOf(1, 4, 8, otlp.Internal, "a", "x", 60, 70), spanOf(1, 5, 4, otlp.Client, "a", "c.C/Get", 60, 70)},
 			traceanalysis.LeftOut{ParentMissing: 2}, 1, 0.40, 0,
 		},
-		{"a call of nobody", []*otlp.Span{entry(), get(), spanOf(1, 3, 0, otlp.Client, "x", "c.C/Get", 60, 70)}, traceanalysis.LeftOut{Outside: 1}, 1, 0.40, 0},
-		{"calls within a call", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Client, "a", "dns", 10, 12), spanOf(1, 4, 2, otlp.Internal, "a", "x", 13, 14), spanOf(1, 5, 4, otlp.Client, "a", "y", 13, 14)}, traceanalysis.LeftOut{}, 1, 0.40, 0},
-		{"a call that ends before it begins", []*otlp.Span{entry(), get(), spanOf(1, 3, 1, otlp.Client, "a", "c.C/Get", 70, 60)}, traceanalysis.LeftOut{EndBeforeStart: 1}, 0, 0, 0},
-		{"a request that does", []*otlp.Span{spanOf(1, 1, 0, otlp.Server, "a", "a.A/Do", 100, 0), get()}, traceanalysis.LeftOut{EndBeforeStart: 1}, 0, 0, 0},
-		{"a circle", []*otlp.Span{entry(), get(), spanOf(1, 3, 4, otlp.Internal, "a", "x", 1, 2), spanOf(1, 4, 3, otlp.Internal, "a", "y", 1, 2), spanOf(1, 5, 3, otlp.Client, "a", "z", 1, 2)}, traceanalysis.LeftOut{Circles: 3}, 1, 0.40, 0},
-		{"its own parent", []*otlp.Span{entry(), get(), spanOf(1, 3, 3, otlp.Internal, "a", "x", 1, 2)}, traceanalysis.LeftOut{Circles: 1}, 1, 0.40, 0},
-		{"a call before its request", []*otlp.Span{entry(), spanOf(1, 2, 1, otlp.Client, "a", "b.B/Get", -5, 50)}, traceanalysis.LeftOut{Early: 1}, 1, 0.50, 0},
-		{"a call that outlives it", []*otlp.Span{entry(), get(), spanOf(1, 3, 1, otlp.Client, "a", "c.C/Log", 60, 400)}, traceanalysis.LeftOut{}, 2, 0.40, 0},
-		{"a server", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 20, 40)}, traceanalysis.LeftOut{}, 1, 0.40, 20},
-		{"a server's clock", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 520, 540)}, traceanalysis.LeftOut{Skewed: 1}, 1, 0.40, 20},
-		{"a server that takes longer", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 0, 60)}, traceanalysis.LeftOut{Skewed: 1, Longer: 1}, 1, 0.40, 40},
-		{"two tries", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 11, 15), spanOf(1, 4, 2, otlp.Server, "b", "b.B/Get", 20, 45)}, traceanalysis.LeftOut{}, 1, 0.40, 25},
+		{"a call of nobody", []*otlp.Span{entry(), get(), spanOf(1, 3, 0, otlp.Client, "x", "c.C/Get", 60, 70)},
+			traceanalysis.LeftOut{Outside: 1}, 1, 0.40, 0},
+		{"calls within a call", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Client, "a", "dns", 10, 12),
+			spanOf(1, 4, 2, otlp.Internal, "a", "x", 13, 14), spanOf(1, 5, 4, otlp.Client, "a", "y", 13, 14)},
+			traceanalysis.LeftOut{}, 1, 0.40, 0},
+		{"a call that ends before it begins", []*otlp.Span{entry(), get(), spanOf(1, 3, 1, otlp.Client, "a", "c.C/Get", 70,
+			60)}, traceanalysis.LeftOut{EndBeforeStart: 1}, 0, 0, 0},
+		{"a request that does", []*otlp.Span{spanOf(1, 1, 0, otlp.Server, "a", "a.A/Do", 100, 0), get()},
+			traceanalysis.LeftOut{EndBeforeStart: 1}, 0, 0, 0},
+		{"a circle", []*otlp.Span{entry(), get(), spanOf(1, 3, 4, otlp.Internal, "a", "x", 1, 2),
+			spanOf(1, 4, 3, otlp.Internal, "a", "y", 1, 2), spanOf(1, 5, 3, otlp.Client, "a", "z", 1, 2)},
+			traceanalysis.LeftOut{Circles: 3}, 1, 0.40, 0},
+		{"its own parent", []*otlp.Span{entry(), get(), spanOf(1, 3, 3, otlp.Internal, "a", "x", 1, 2)},
+			traceanalysis.LeftOut{Circles: 1}, 1, 0.40, 0},
+		{"a call before its request", []*otlp.Span{entry(), spanOf(1, 2, 1, otlp.Client, "a", "b.B/Get", -5, 50)},
+			traceanalysis.LeftOut{Early: 1}, 1, 0.50, 0},
+		{"a call that outlives it", []*otlp.Span{entry(), get(), spanOf(1, 3, 1, otlp.Client, "a", "c.C/Log", 60, 400)},
+			traceanalysis.LeftOut{}, 2, 0.40, 0},
+		{"a server", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 20, 40)},
+			traceanalysis.LeftOut{}, 1, 0.40, 20},
+		{"a server's clock", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 520, 540)},
+			traceanalysis.LeftOut{Skewed: 1}, 1, 0.40, 20},
+		{"a server that takes longer", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 0, 60)},
+			traceanalysis.LeftOut{Skewed: 1, Longer: 1}, 1, 0.40, 40},
+		{"two tries", []*otlp.Span{entry(), get(), spanOf(1, 3, 2, otlp.Server, "b", "b.B/Get", 11, 15),
+			spanOf(1, 4, 2, otlp.Server, "b", "b.B/Get", 20, 45)}, traceanalysis.LeftOut{}, 1, 0.40, 25},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := analyze(t, traceanalysis.Options{}, row.spans...)
@@ -64,7 +82,8 @@ func TestPartialTraces(t *testing.T) {
 			}
 			e := r.Entries[0]
 			if e.Method != "a.A/Do" || e.CallsPerRequest != row.calls || !cmp.Equal(e.Rates[6].Saved, row.saved, roughly()) {
-				t.Errorf("%s makes %v calls, saves %v; want %v and %v", e.Method, e.CallsPerRequest, e.Rates[6].Saved, row.calls, row.saved)
+				t.Errorf("%s makes %v calls, saves %v; want %v and %v", e.Method, e.CallsPerRequest, e.Rates[6].Saved, row.calls,
+					row.saved)
 			}
 			servers := 0.0
 			if s := e.Calls[0].ServerMS; s != nil {
@@ -96,7 +115,8 @@ func TestBound(t *testing.T) {
 	a, b, c := bff(1), bff(2), bff(3)
 	inOrder := append(append(append([]*otlp.Span{}, a...), b...), c...)
 	r := analyze(t, traceanalysis.Options{MaxSpans: 8}, inOrder...)
-	if want := (traceanalysis.LeftOut{Evicted: 2}); r.LeftOut != want || r.Entries[0].Requests != 3 || r.Entries[0].CallsPerRequest != 4 {
+	if want := (traceanalysis.LeftOut{Evicted: 2}); r.LeftOut != want || r.Entries[0].Requests != 3 ||
+		r.Entries[0].CallsPerRequest != 4 {
 		t.Errorf("one after the other: %+v, %+v", r.LeftOut, r.Entries[0])
 	}
 	var many []*otlp.Span

@@ -72,7 +72,10 @@ func rpc(method string) []any {
 }
 
 // call makes a call that takes as long as its handler and the network, and returns when it ends.
-func (n *node) call(parent string, at time.Duration, service, method string, medianMS float64, handler func(*node, string, time.Duration) time.Duration) time.Duration {
+func (n *node) call(
+	parent string, at time.Duration, service, method string, medianMS float64,
+	handler func(*node, string, time.Duration) time.Duration,
+) time.Duration {
 	client, server := n.w.id(8), n.w.id(8)
 	network := n.w.latency(0.4)
 	began := at + network
@@ -98,15 +101,17 @@ func (w *world) product() {
 	n := &node{w, "bff", w.id(16), w.now}
 	root := w.id(8)
 	at := w.now + w.latency(0.8)
-	at = n.call(root, at, "users", "users.v1.Users/GetSession", 0, func(n *node, server string, at time.Duration) time.Duration {
-		at = n.database(server, at+w.latency(0.3), "SELECT sessions", 9)
-		return n.database(server, at+w.latency(0.2), "SELECT users", 7) + w.latency(0.3)
-	})
+	at = n.call(root, at, "users", "users.v1.Users/GetSession", 0,
+		func(n *node, server string, at time.Duration) time.Duration {
+			at = n.database(server, at+w.latency(0.3), "SELECT sessions", 9)
+			return n.database(server, at+w.latency(0.2), "SELECT users", 7) + w.latency(0.3)
+		})
 	at = n.call(root, at+w.latency(0.5), "permissions", "permissions.v1.Permissions/Check", 22, nil)
 	if w.chance.IntN(30) > 0 {
 		from := at + w.latency(0.5)
 		work := w.id(8) // a span between the request's and its calls'
-		at = max(n.call(work, from, "pricing", "pricing.v1.Pricing/GetQuote", 31, nil), n.call(work, from, "stock", "stock.v1.Stock/ListLevels", 24, nil))
+		at = max(n.call(work, from, "pricing", "pricing.v1.Pricing/GetQuote", 31, nil),
+			n.call(work, from, "stock", "stock.v1.Stock/ListLevels", 24, nil))
 		n.span(work, root, "assemble", 1, from, at)
 	}
 	at += w.latency(1.2)
@@ -131,7 +136,8 @@ func (w *world) flush() error {
 			continue
 		}
 		scope := map[string]any{"scope": map[string]any{"name": "otelgrpc"}, "spans": w.lines[service]}
-		resource := map[string]any{"resource": map[string]any{"attributes": []any{attribute("service.name", service)}}, "scopeSpans": []any{scope}}
+		resource := map[string]any{"resource": map[string]any{"attributes": []any{attribute("service.name", service)}},
+			"scopeSpans": []any{scope}}
 		b, err := json.Marshal(map[string]any{"resourceSpans": []any{resource}})
 		if err != nil {
 			return err

@@ -83,8 +83,10 @@ func readsByName(method string) string {
 		return ""
 	}
 	switch words[0] {
-	case "get", "mget", "hget", "hgetall", "list", "read", "check", "find", "lookup", "look", "search", "query", "select", "fetch",
-		"describe", "count", "has", "is", "exists", "can", "head", "stat", "show", "view", "scan", "resolve", "verify", "validate":
+	case "get", "mget", "hget", "hgetall", "list", "read", "check", "find", "lookup", "look", "search", "query", "select",
+		"fetch",
+		"describe", "count", "has", "is", "exists", "can", "head", "stat", "show", "view", "scan", "resolve", "verify",
+		"validate":
 		return words[0]
 	}
 	return ""

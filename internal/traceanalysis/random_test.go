@@ -17,12 +17,14 @@ func TestRandomTraces(t *testing.T) {
 	entries := 0
 	for seed := range uint64(400) {
 		chance := rand.New(rand.NewPCG(seed, 5))
-		c, err := traceanalysis.New(traceanalysis.Options{MaxSpans: 1 + chance.IntN(60), Sample: 1 + chance.IntN(5), Seed: seed})
+		c, err := traceanalysis.New(traceanalysis.Options{MaxSpans: 1 + chance.IntN(60), Sample: 1 + chance.IntN(5),
+			Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 80 {
-			s := spanOf(byte(1+chance.IntN(4)), byte(1+chance.IntN(20)), byte(chance.IntN(20)), otlp.Kind(chance.IntN(6)), "s", "Do", 0, 0)
+			s := spanOf(byte(1+chance.IntN(4)), byte(1+chance.IntN(20)), byte(chance.IntN(20)), otlp.Kind(chance.IntN(6)), "s",
+				"Do", 0, 0)
 			if chance.IntN(2) == 0 {
 				s.Name = "Get"
 			}
@@ -33,11 +35,13 @@ func TestRandomTraces(t *testing.T) {
 		r := c.Report(0)
 		entries += len(r.Entries)
 		for _, e := range r.Entries {
-			if e.Sampled < 1 || e.Sampled > e.Requests || e.WaitMS > e.Took.MeanMS+1e-9 || e.Took.P50MS > e.Took.P95MS || len(e.Calls) == 0 && e.CallsPerRequest > 0 {
+			if e.Sampled < 1 || e.Sampled > e.Requests || e.WaitMS > e.Took.MeanMS+1e-9 || e.Took.P50MS > e.Took.P95MS ||
+				len(e.Calls) == 0 && e.CallsPerRequest > 0 {
 				t.Fatalf("seed %d: %+v", seed, e)
 			}
 			for i, rate := range e.Rates {
-				if rate.Saved < -1e-9 || rate.Saved > 1 || rate.Extra < 0 || i > 0 && rate.Took.MeanMS > e.Rates[i-1].Took.MeanMS+1e-9 {
+				if rate.Saved < -1e-9 || rate.Saved > 1 || rate.Extra < 0 || i > 0 && rate.Took.MeanMS > e.Rates[i-1].Took.MeanMS+
+					1e-9 {
 					t.Fatalf("seed %d: %+v", seed, e.Rates)
 				}
 			}

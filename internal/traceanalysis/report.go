@@ -141,12 +141,14 @@ type Bar struct {
 func (c *Collector) Report(top int) *Report {
 	c.finish()
 	r := &Report{
-		Spans: c.spans, Traces: c.whole, Requests: c.requests, WithoutCalls: c.rest, LeftOut: c.out, HitRate: c.options.HitRate, LoadCost: *c.options.LoadCost,
+		Spans: c.spans, Traces: c.whole, Requests: c.requests, WithoutCalls: c.rest, LeftOut: c.out,
+		HitRate: c.options.HitRate, LoadCost: *c.options.LoadCost,
 		Entries: []*Entry{},
 	}
 	var models []*model
 	for _, key := range slices.SortedFunc(maps.Keys(c.entries), func(a, b entryKey) int {
-		return cmp.Or(cmp.Compare(c.names.names[a.service], c.names.names[b.service]), cmp.Compare(c.names.names[a.method], c.names.names[b.method]))
+		return cmp.Or(cmp.Compare(c.names.names[a.service], c.names.names[b.service]),
+			cmp.Compare(c.names.names[a.method], c.names.names[b.method]))
 	}) {
 		e := c.entries[key]
 		if e.calls == 0 || !c.wanted(key) {

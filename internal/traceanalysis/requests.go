@@ -113,7 +113,8 @@ func (c *Collector) addCall(t *tree, i int, servers map[int]int, requests map[in
 		s.start, s.end = origin, max(origin, s.end)
 	}
 	call := calling{
-		method: s.method, start: time.Duration(s.start - origin), end: time.Duration(s.end - origin), server: -1, failed: s.failed,
+		method: s.method, start: time.Duration(s.start - origin), end: time.Duration(s.end - origin), server: -1,
+		failed: s.failed,
 	}
 	if at, ok := servers[i]; ok {
 		server := &t.spans[at]

@@ -43,7 +43,8 @@ func (e *Entry) WriteSVG(w io.Writer) error {
 	p.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" `+
 		`font-family="ui-monospace,Menlo,'DejaVu Sans Mono','Liberation Mono',monospace" font-size="12" fill="#24292f">`,
 		svgWidth, height, svgWidth, height)
-	heading := fmt.Sprintf("%s: %s: %.1f ms, with every read predicted rightly %.1f ms", e.Service, e.Method, p.BeforeMS, p.AfterMS)
+	heading := fmt.Sprintf("%s: %s: %.1f ms, with every read predicted rightly %.1f ms", e.Service, e.Method, p.BeforeMS,
+		p.AfterMS)
 	p.add(`<title>%s</title>`, escape(heading))
 	p.add(`<rect x="0.5" y="0.5" width="%d" height="%d" rx="6" fill="#ffffff" stroke="#d0d7de"/>`, svgWidth-1, height-1)
 	p.text(svgMargin, 30, svgWidth-2*svgMargin, 14, `font-weight="bold"`, heading)
@@ -123,7 +124,8 @@ func (p *picture) panel(what string, took float64, bars []Bar, look func(Bar) (f
 			p.x(from), p.y+11-thick/2, max(p.x(to)-p.x(from), 1), thick, fill)
 		p.y += svgRow
 	}
-	row(fmt.Sprintf("%s: %.1f ms", what, took), `font-weight="bold"`, 0, took, "#57606a", fmt.Sprintf("the request %s: %.3f ms", what, took), 5)
+	row(fmt.Sprintf("%s: %.1f ms", what, took), `font-weight="bold"`, 0, took, "#57606a",
+		fmt.Sprintf("the request %s: %.3f ms", what, took), 5)
 	for _, b := range bars {
 		from, to, fill := look(b)
 		title := fmt.Sprintf("%s: %.3f to %.3f ms", b.Method, from, to)
@@ -137,7 +139,8 @@ func (p *picture) panel(what string, took float64, bars []Bar, look func(Bar) (f
 func (p *picture) legend(cut int) {
 	x, y := float64(svgMargin), p.y+30
 	for _, entry := range []struct{ fill, what string }{
-		{"#57606a", "the request"}, {"#3d7fc4", "call on the critical path, as it was"}, {"#a8cdf0", "call beside it"}, {"#8250df", "call begun early"},
+		{"#57606a", "the request"}, {"#3d7fc4", "call on the critical path, as it was"}, {"#a8cdf0", "call beside it"},
+		{"#8250df", "call begun early"},
 	} {
 		p.add(`<rect x="%.1f" y="%.1f" width="20" height="10" fill="%s"/>`, x, y-9, entry.fill)
 		p.text(x+26, y, svgWidth, 11, `fill="#57606a"`, entry.what)

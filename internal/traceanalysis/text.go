@@ -50,7 +50,8 @@ func (t *text) summary() {
 	}
 	t.line("")
 	t.table(func(row func(...string)) {
-		row("requests", "mean ms", "calls in a row", "waiting ms", "share", "best at "+percent(t.HitRate), "all right", "  kind of request")
+		row("requests", "mean ms", "calls in a row", "waiting ms", "share", "best at "+percent(t.HitRate), "all right",
+			"  kind of request")
 		for _, e := range t.Entries {
 			at, full := "-", "-"
 			if e.Together != nil {
@@ -59,7 +60,8 @@ func (t *text) summary() {
 			if n := len(e.Rates); n > 0 {
 				full = fmt.Sprintf("%.1f", e.Rates[n-1].Took.MeanMS)
 			}
-			row(number(e.Requests), fmt.Sprintf("%.1f", e.Took.MeanMS), fmt.Sprintf("%.1f", e.Waits), fmt.Sprintf("%.1f", e.WaitMS),
+			row(number(e.Requests), fmt.Sprintf("%.1f", e.Took.MeanMS), fmt.Sprintf("%.1f", e.Waits),
+				fmt.Sprintf("%.1f", e.WaitMS),
 				share(e.WaitMS, e.Took.MeanMS), at, full, "  "+t.name(e))
 		}
 	})
@@ -76,8 +78,10 @@ func (t *text) entry(e *Entry) {
 	if e.Sampled < e.Requests {
 		sample = fmt.Sprintf(" (what follows is of %s of them, drawn by chance)", number(e.Sampled))
 	}
-	t.line("%s%s: mean %.1f ms, p50 %.1f, p95 %.1f.", plural(e.Requests, "request"), sample, e.Took.MeanMS, e.Took.P50MS, e.Took.P95MS)
-	t.line("On the critical path: %.1f calls one after the other, %.1f ms; the program's own time, %.1f ms.", e.Waits, e.WaitMS, e.OwnMS)
+	t.line("%s%s: mean %.1f ms, p50 %.1f, p95 %.1f.", plural(e.Requests, "request"), sample, e.Took.MeanMS, e.Took.P50MS,
+		e.Took.P95MS)
+	t.line("On the critical path: %.1f calls one after the other, %.1f ms; the program's own time, %.1f ms.", e.Waits,
+		e.WaitMS, e.OwnMS)
 	t.line("\nCalls in the order in which they wait for each other (∥ beside each other):")
 	t.table(func(row func(...string)) {
 		for _, c := range e.Chains {
@@ -148,7 +152,8 @@ func (t *text) calls(e *Entry) {
 			if c.Failed > 0 {
 				name += fmt.Sprintf(" (%s failed)", percent(c.Failed))
 			}
-			row(fmt.Sprintf("%.1f", c.WaitMS), percent(c.WaitShare), fmt.Sprintf("%.1f", c.PerRequest), fmt.Sprintf("%.1f", c.Took.MeanMS),
+			row(fmt.Sprintf("%.1f", c.WaitMS), percent(c.WaitShare), fmt.Sprintf("%.1f", c.PerRequest),
+				fmt.Sprintf("%.1f", c.Took.MeanMS),
 				fmt.Sprintf("%.1f", c.Took.P95MS), server, saves, vain, worth, name)
 		}
 	})
@@ -167,7 +172,8 @@ func (t *text) rates(e *Entry) {
 	t.table(func(row func(...string)) {
 		row("right", "mean ms", "p50", "p95", "saved", "calls in vain", "")
 		for _, r := range e.Rates {
-			row(percent(r.HitRate), fmt.Sprintf("%.1f", r.Took.MeanMS), fmt.Sprintf("%.1f", r.Took.P50MS), fmt.Sprintf("%.1f", r.Took.P95MS), percent(r.Saved), percent(r.Extra), "")
+			row(percent(r.HitRate), fmt.Sprintf("%.1f", r.Took.MeanMS), fmt.Sprintf("%.1f", r.Took.P50MS),
+				fmt.Sprintf("%.1f", r.Took.P95MS), percent(r.Saved), percent(r.Extra), "")
 		}
 	})
 	choice := func(what string, c *Choice) {
@@ -179,7 +185,8 @@ func (t *text) rates(e *Entry) {
 		for _, m := range c.Methods {
 			names = append(names, t.shorten(m))
 		}
-		t.line("%s at %s right: %s: mean %.1f ms, %s saved, %s more calls.", what, percent(t.HitRate), strings.Join(names, ", "), c.MeanMS, percent(c.Saved), percent(c.Extra))
+		t.line("%s at %s right: %s: mean %.1f ms, %s saved, %s more calls.", what, percent(t.HitRate),
+			strings.Join(names, ", "), c.MeanMS, percent(c.Saved), percent(c.Extra))
 	}
 	t.line("")
 	if e.Single != nil || e.Together == nil {
@@ -205,14 +212,17 @@ func (t *text) timeline(l *Timeline) {
 	for _, b := range bars {
 		label = max(label, utf8.RuneCountInString(t.shorten(b.Method)))
 	}
-	draw := func(what string, took float64, times func(Bar) (from, to float64), fill func(Bar) string, note func(Bar) string) {
+	draw := func(what string, took float64, times func(Bar) (from, to float64), fill func(Bar) string,
+		note func(Bar) string) {
 		t.line("\n  %-*s  |%s|  ends at %.1f ms", label, what, line("·", 0, took, l.BeforeMS), took)
 		for _, b := range bars {
 			from, to := times(b)
-			t.line("  %-*s  |%s|  %.1f to %.1f%s", label, t.shorten(b.Method), line(fill(b), from, to, l.BeforeMS), from, to, note(b))
+			t.line("  %-*s  |%s|  %.1f to %.1f%s", label, t.shorten(b.Method), line(fill(b), from, to, l.BeforeMS), from, to,
+				note(b))
 		}
 	}
-	t.line("\nA typical request, and with every read predicted rightly (█ on the critical path, ▒ beside it, ▓ begun early):")
+	t.line("\nA typical request, and with every read predicted rightly (█ on the critical path, ▒ beside it, ▓ begun " +
+		"early):")
 	draw("as it was", l.BeforeMS, func(b Bar) (float64, float64) { return b.From, b.To }, func(b Bar) string {
 		if b.Critical {
 			return "█"
@@ -253,8 +263,10 @@ func (t *text) closing() {
 	if len(t.Entries) == 0 {
 		return
 	}
-	t.line("\nHow often predictions would be right cannot be known from traces: they do not hold answers. Mode observe measures it.")
-	t.line("A method may be sent early if its name says that it only reads, or --pure says so; --effects says that it may not.")
+	t.line("\nHow often predictions would be right cannot be known from traces: they do not hold answers. Mode observe " +
+		"measures it.")
+	t.line("A method may be sent early if its name says that it only reads, or --pure says so; --effects says that it " +
+		"may not.")
 }
 
 // shortNames takes the packages off methods' names, where that leaves them different.
@@ -264,7 +276,8 @@ func (r *Report) shortNames() map[string]string {
 	for _, e := range r.Entries {
 		for _, c := range e.Calls {
 			name := c.Method
-			if service, method, ok := strings.Cut(name, "/"); ok && !strings.Contains(service, " ") && !strings.Contains(method, "/") {
+			if service, method, ok := strings.Cut(name, "/"); ok && !strings.Contains(service, " ") &&
+				!strings.Contains(method, "/") {
 				name = service[strings.LastIndex(service, ".")+1:] + "/" + method
 			}
 			if other, ok := full[name]; ok && other != c.Method {

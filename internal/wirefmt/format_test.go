@@ -55,7 +55,8 @@ func format(version byte) protocol.Codec[message] {
 func samples() []message {
 	return []message{
 		empty{}, sample{},
-		sample{U: math.MaxUint64, U32: math.MaxUint32, I: math.MinInt64, B: true, Byte: 255, Bytes: []byte{0}, S: "ä", List: []uint64{0, 1 << 40}, Count: 1 << 31},
+		sample{U: math.MaxUint64, U32: math.MaxUint32, I: math.MinInt64, B: true, Byte: 255, Bytes: []byte{0}, S: "ä",
+			List: []uint64{0, 1 << 40}, Count: 1 << 31},
 	}
 }
 
@@ -156,7 +157,8 @@ func TestKindsAreDistinct(t *testing.T) {
 		return wirefmt.NewKind[message](tag, emptyFields)
 	}
 	other := wirefmt.NewKind[message](1, sampleFields)
-	for _, kinds := range [][]wirefmt.Kind[message]{{kind(1), kind(2)}, {kind(1), other}, {other, wirefmt.NewEarlierKind[message](1, func(sample) bool { return true }, sampleFields)}} {
+	for _, kinds := range [][]wirefmt.Kind[message]{{kind(1), kind(2)}, {kind(1), other},
+		{other, wirefmt.NewEarlierKind[message](1, func(sample) bool { return true }, sampleFields)}} {
 		func() {
 			defer func() {
 				if recover() == nil {

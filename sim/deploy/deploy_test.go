@@ -69,14 +69,17 @@ func TestCall(t *testing.T) {
 	d := deployed(t, 1, deploy.Config[question]{})
 	var got []deploy.Answer[question]
 	for want := uint64(1); want <= 2; want++ {
-		n := d.Call(2, func(n uint64) question { return question{n: n} }, func(a deploy.Answer[question]) { got = append(got, a) })
+		n := d.Call(2, func(n uint64) question { return question{n: n} }, func(a deploy.Answer[question]) {
+			got = append(got, a)
+		})
 		if n != want || !d.Waiting(2, n) || d.Unanswered() != 1 || d.Calls(2) != int(want) {
 			t.Errorf("call %d is %d, waits: %v, %d of %d have no answer", want, n, d.Waiting(2, n), d.Unanswered(), d.Calls(2))
 		}
 		if err := d.Await(time.Second, func() bool { return d.Unanswered() == 0 }); err != nil {
 			t.Fatal(err)
 		}
-		if a := got[want-1]; a.Call != n || a.Client != 2 || a.Site != "here" || a.Took != 40*time.Millisecond || a.Began != d.Now()-a.Took || !a.Msg.answer {
+		if a := got[want-1]; a.Call != n || a.Client != 2 || a.Site != "here" || a.Took != 40*time.Millisecond ||
+			a.Began != d.Now()-a.Took || !a.Msg.answer {
 			t.Errorf("the answer is %+v", a)
 		}
 	}
@@ -87,7 +90,8 @@ func TestAnswersAreWaitedFor(t *testing.T) {
 	d := deployed(t, 2, deploy.Config[question]{})
 	d.Call(2, func(n uint64) question { return question{n: n} }, func(deploy.Answer[question]) {})
 	err := d.Pass(time.Second)
-	if err == nil || !strings.Contains(err.Error(), "at 40ms: client 2: call 1 is done twice") || !errors.Is(d.Err(), err) {
+	if err == nil || !strings.Contains(err.Error(), "at 40ms: client 2: call 1 is done twice") ||
+		!errors.Is(d.Err(), err) {
 		t.Errorf("error %v", err)
 	}
 	d.Fail("too late")

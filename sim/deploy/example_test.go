@@ -12,7 +12,8 @@ import (
 
 // A node answers what another one's application asks, 40 ms away.
 func Example() {
-	d, err := deploy.New(deploy.Config[question]{Answers: answers, Sim: sim.Config[question]{WAN: wan.Uniform(40*time.Millisecond, "here", "there")}})
+	d, err := deploy.New(deploy.Config[question]{Answers: answers,
+		Sim: sim.Config[question]{WAN: wan.Uniform(40*time.Millisecond, "here", "there")}})
 	if err != nil {
 		fmt.Println(err)
 		return

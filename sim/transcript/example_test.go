@@ -12,7 +12,8 @@ import (
 // A command of a client, as Multi-Paxos has it.
 func Example() {
 	script := transcript.New(talk.New(multipaxos.Protocol(), nil))
-	for _, command := range []string{"begin leader=1", "hide Accept-without-entries", "call c1 x=1", "run until answered", "state"} {
+	for _, command := range []string{"begin leader=1", "hide Accept-without-entries", "call c1 x=1", "run until answered",
+		"state"} {
 		told, err := script.Do(command)
 		fmt.Print(told)
 		if err != nil {

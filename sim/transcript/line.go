@@ -28,7 +28,8 @@ func (k kind) fits(text string) bool {
 	has := func(field string) bool {
 		return slices.ContainsFunc(all, func(p string) bool { return fieldOf(p) == field })
 	}
-	return (k.name == "" || k.name == "*" || k.name == all[0]) && (k.has == "" || has(k.has)) && (k.lacks == "" || !has(k.lacks))
+	return (k.name == "" || k.name == "*" || k.name == all[0]) && (k.has == "" || has(k.has)) &&
+		(k.lacks == "" || !has(k.lacks))
 }
 
 // A rule is what becomes of messages as they come.

@@ -51,13 +51,16 @@ type counters struct{ nodes *deploy.Deployment[any] }
 
 func (c *counters) Begin(s *Script[any], words []string) (*deploy.Deployment[any], error) {
 	var err error
-	c.nodes, err = deploy.New(deploy.Config[any]{Sim: sim.Config[any]{WAN: wan.Uniform(20*time.Millisecond, "a", "b", "c")}, Wrap: s.Wrap})
+	c.nodes, err = deploy.New(deploy.Config[any]{Sim: sim.Config[any]{WAN: wan.Uniform(20*time.Millisecond, "a", "b",
+		"c")}, Wrap: s.Wrap})
 	if err != nil {
 		return nil, err
 	}
 	for id := range protocol.ID(3) {
 		site := wan.Site("abc"[id : id+1])
-		err := c.nodes.Add(id+1, site, func() (protocol.Node[any], error) { return &counter{peers: []protocol.ID{1, 2, 3}}, nil })
+		err := c.nodes.Add(id+1, site, func() (protocol.Node[any], error) {
+			return &counter{peers: []protocol.ID{1, 2, 3}}, nil
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,8 @@ func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 		d := <-got
 		return d, abandoned(call.Kind, d, cause)
 	}
-	return smr.Done{ID: id, Outcome: smr.Unknown}, &UnknownError{Kind: call.Kind, Reason: "nobody answered in time", Err: cause}
+	return smr.Done{ID: id, Outcome: smr.Unknown}, &UnknownError{Kind: call.Kind, Reason: "nobody answered in time",
+		Err: cause}
 }
 
 // abandoned is failure of a call that its caller does not wait for any longer.

@@ -59,7 +59,9 @@ func TestOutcomes(t *testing.T) {
 		done smr.Done
 		want func(error) bool
 	}{
-		{"committed", smr.Done{Outcome: smr.Committed, Slot: 7, Result: []byte("r")}, func(err error) bool { return err == nil }},
+		{"committed", smr.Done{Outcome: smr.Committed, Slot: 7, Result: []byte("r")}, func(err error) bool {
+			return err == nil
+		}},
 		{"rejected", smr.Done{Outcome: smr.Rejected, Reason: "overload"}, func(err error) bool {
 			_, ok := errors.AsType[*client.RejectedError](err)
 			return ok && err.Error() == "execute: rejected: overload"
@@ -110,7 +112,8 @@ func TestDeadlineOfACallThatWasNotSent(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		_, err := c.Propose(ctx, nil)
-		if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent || !errors.Is(err, context.DeadlineExceeded) {
+		if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v, want a RejectedError of a call that was not sent, for a deadline", err)
 		}
 		if call := n.got[0].(smr.Call); call.Patience != time.Hour {

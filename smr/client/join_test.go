@@ -41,11 +41,15 @@ func newService(t *testing.T, p smr.Protocol) *service {
 // replica starts one, which tells its host where members are.
 func (s *service) replica(id protocol.ID, lis net.Listener, members []smr.Member, join bool) {
 	s.t.Helper()
-	node, err := s.protocol.NewReplica(smr.ReplicaConfig{ID: id, Members: members, Join: join, Machine: kv.New(), RoundTrip: 10 * time.Millisecond, Leader: 1})
+	node, err := s.protocol.NewReplica(smr.ReplicaConfig{ID: id, Members: members, Join: join, Machine: kv.New(),
+		RoundTrip: 10 * time.Millisecond, Leader: 1})
 	s.must(err)
-	h, err := host.New(host.Config{Network: transport.Config{Cluster: "join", IDs: []protocol.ID{id}, Insecure: true}, Listener: lis})
+	h, err := host.New(host.Config{Network: transport.Config{Cluster: "join", IDs: []protocol.ID{id}, Insecure: true},
+		Listener: lis})
 	s.must(err)
-	_, err = host.Add(h, host.Spec[smr.Message]{ID: id, Node: node, Codec: s.protocol.Codec, App: func(msg smr.Message) { s.meet(h, msg) }})
+	_, err = host.Add(h, host.Spec[smr.Message]{ID: id, Node: node, Codec: s.protocol.Codec, App: func(msg smr.Message) {
+		s.meet(h, msg)
+	}})
 	s.must(err)
 	s.run(h, members)
 }

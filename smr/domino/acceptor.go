@@ -268,7 +268,8 @@ func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
 // may still need what is beyond so many bytes. Peers that lack something of the own stream ask for
 // the history then.
 func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
-	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail || a.own.size > mostBytes) {
+	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail ||
+		a.own.size > mostBytes) {
 		a.own.drop(a.own.tail[0].Slot)
 	}
 	for _, i := range a.votes {
@@ -304,7 +305,9 @@ func (a *acceptor) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 }
 
 // load takes over what is on disk. All up to executed is in the snapshot.
-func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], self protocol.ID, executed smr.Slot) error {
+func (a *acceptor) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], self protocol.ID, executed smr.Slot,
+) error {
 	if err := a.loadKeys(env); err != nil {
 		return err
 	}

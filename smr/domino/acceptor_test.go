@@ -30,12 +30,16 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		}
 		a := &l.acceptor
 		a.forget(l.executed, a.own.last(), 0)
-		if b.promised != a.promised || b.own.last() != a.own.last() || b.closed < a.closed || b.skipped < a.skipped || b.highest < a.highest || b.ceiling != a.ceiling {
-			t.Errorf("seed %d: after the crash ballot %v, stream %d, closed %d, skipped %d, highest %d; before %v, %d, %d, %d, %d",
-				seed, b.promised, b.own.last(), b.closed, b.skipped, b.highest, a.promised, a.own.last(), a.closed, a.skipped, a.highest)
+		if b.promised != a.promised || b.own.last() != a.own.last() || b.closed < a.closed || b.skipped < a.skipped ||
+			b.highest < a.highest || b.ceiling != a.ceiling {
+			t.Errorf("seed %d: after the crash ballot %v, stream %d, closed %d, skipped %d, highest %d; before %v, %d, %d, "+
+				"%d, %d",
+				seed, b.promised, b.own.last(), b.closed, b.skipped, b.highest, a.promised, a.own.last(), a.closed, a.skipped,
+				a.highest)
 		}
 		if !same(b.votes, a.votes) || !reflect.DeepEqual(b.parts(l.executed), a.parts(l.executed)) {
-			t.Errorf("seed %d: after the crash votes %v, decisions %v; before %v, %v", seed, b.votes, b.parts(l.executed), a.votes, a.parts(l.executed))
+			t.Errorf("seed %d: after the crash votes %v, decisions %v; before %v, %v", seed, b.votes, b.parts(l.executed),
+				a.votes, a.parts(l.executed))
 		}
 		for _, owner := range ids(1, 2) {
 			if x, y := b.lane(owner), a.lane(owner); x.revoked != y.revoked || !same(x.items, y.items) {
@@ -159,7 +163,8 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.lane(3).revoked)
 	}
 	r.onAccept(env, 1, Accept{
-		Ballot: a.promised, Generation: r.state.Generation(), First: a.count + 1, Closes: []Close{{Lane: Shared, Low: a.closed, High: last}, {Lane: 3, Low: r.learner.executed, High: last}},
+		Ballot: a.promised, Generation: r.state.Generation(), First: a.count + 1,
+		Closes: []Close{{Lane: Shared, Low: a.closed, High: last}, {Lane: 3, Low: r.learner.executed, High: last}},
 	})
 	if len(a.closes[Shared].spans) == 0 || len(a.closes[3].spans) == 0 {
 		t.Fatal("the decisions were not accepted")
@@ -184,7 +189,8 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		t.Errorf("slots up to %d are decided by a coordinator; there is no vote for %d", last, at)
 	}
 	p, digit := r.peers[3], uint64(3)
-	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}, {Slot: above(last, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}}
+	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}},
+		{Slot: above(last, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}}
 	r.takeItems(env, p, News{First: p.have + 1, Items: items})
 	if told := placed(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
 		t.Errorf("slots up to %d of replica 3 are decided by a coordinator; its proposals in %v are accepted", last, told)
@@ -205,7 +211,8 @@ func TestStreamIsBoundedInBytes(t *testing.T) {
 	}{{10, 1 << 20, 0, 2000}, {10, 1500, 5, 1500}, {10, 100, 10, 1000}, {15, 600, 14, 600}} {
 		a.forget(c.executed, 0, c.mostBytes)
 		if a.own.base != c.base || uint64(a.own.size) != c.size || a.own.last() != 20 {
-			t.Errorf("executed up to %d, at most %d bytes: %d items are gone and %d bytes left, want %d and %d", c.executed, c.mostBytes, a.own.base, a.own.size, c.base, c.size)
+			t.Errorf("executed up to %d, at most %d bytes: %d items are gone and %d bytes left, want %d and %d", c.executed,
+				c.mostBytes, a.own.base, a.own.size, c.base, c.size)
 		}
 	}
 }

@@ -13,7 +13,9 @@ import (
 
 // BenchmarkCommands is the work of all nodes for one 16-byte write.
 func BenchmarkCommands(b *testing.B) {
-	smrtest.Benchmark(b, domino.Direct(), 5*time.Millisecond, func() smr.StateMachine { return kv.New() }, func(n int) []byte {
+	smrtest.Benchmark(b, domino.Direct(), 5*time.Millisecond, func() smr.StateMachine {
+		return kv.New()
+	}, func(n int) []byte {
 		return kv.Put(fmt.Appendf(nil, "%07d", n%100_000), []byte("1234"))
 	})
 }

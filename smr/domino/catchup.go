@@ -63,7 +63,8 @@ func (l *learner) begin(executed, last smr.Slot) {
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && r.acceptor.journal.Records()-r.uncut < r.cfg.SnapshotEvery && !full {
+	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery &&
+		r.acceptor.journal.Records()-r.uncut < r.cfg.SnapshotEvery && !full {
 		return
 	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
@@ -89,7 +90,9 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	}
 	r.snapshot = r.state.Saved()
 	r.sinceCut -= r.saving.sinceCut
-	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
+	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int {
+		return cmp.Compare(i.Slot, s)
+	})
 	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
 		kept += len(r.past.items[spare-1].Entries)
 	}
@@ -147,7 +150,8 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	}
 	best := protocol.App
 	for _, id := range r.group {
-		if p := r.peers[id]; r.alive(id) && p.executed > r.learner.executed && (best == protocol.App || p.executed > r.peers[best].executed) {
+		if p := r.peers[id]; r.alive(id) && p.executed > r.learner.executed &&
+			(best == protocol.App || p.executed > r.peers[best].executed) {
 			best = id
 		}
 	}
@@ -222,7 +226,8 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 // it, it is decided.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	l := &r.learner
-	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 || !slices.Contains(r.others(), from) {
+	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 ||
+		!slices.Contains(r.others(), from) {
 		return
 	}
 	r.fetching = false
@@ -287,7 +292,8 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot || !slices.Contains(r.others(), from) {
+	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot ||
+		!slices.Contains(r.others(), from) {
 		return
 	}
 	answer, whole, err := r.state.Take(env, m, r.learner.executed, nil)
@@ -304,7 +310,8 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 		err = r.state.Install(env, s)
 	}
 	if err != nil {
-		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
+		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " +
+			err.Error()})
 		r.role = removed
 		return false
 	}

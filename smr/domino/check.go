@@ -48,16 +48,19 @@ func checkSlots(l *learner, a *acceptor) error {
 		last := smr.Slot(0)
 		for _, s := range a.closes[lane].spans {
 			if s.low < last || s.high < s.low || s.ballot > a.promised {
-				return fmt.Errorf("domino: lane %d: slots %d to %d are accepted in ballot %v, behind %d, promised %v", lane, s.low, s.high, s.ballot, last, a.promised)
+				return fmt.Errorf("domino: lane %d: slots %d to %d are accepted in ballot %v, behind %d, promised %v", lane, s.low,
+					s.high, s.ballot, last, a.promised)
 			}
 			last = s.high
 		}
 		// Whoever accepts a decision about slots votes for nothing more in them in ballot 0.
 		switch {
 		case lane == Shared && last > a.closed:
-			return fmt.Errorf("domino: slots up to %d of the shared lane are accepted from coordinators, and votes are closed up to %d", last, a.closed)
+			return fmt.Errorf("domino: slots up to %d of the shared lane are accepted from coordinators, and votes are "+
+				"closed up to %d", last, a.closed)
 		case lane.owned() && last > a.lane(protocol.ID(lane)).revoked:
-			return fmt.Errorf("domino: lane %d: slots up to %d are accepted from coordinators, and revoked up to %d", lane, last, a.lane(protocol.ID(lane)).revoked)
+			return fmt.Errorf("domino: lane %d: slots up to %d are accepted from coordinators, and revoked up to %d", lane, last,
+				a.lane(protocol.ID(lane)).revoked)
 		}
 	}
 	return nil

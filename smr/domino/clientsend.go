@@ -173,7 +173,9 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) 
 func (c *Client) forget() {
 	for s, a := range c.attempts { //pure:ok each on its own
 		a.age++
-		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool { return c.Command(q) != nil })) {
+		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool {
+			return c.Command(q) != nil
+		})) {
 			c.count(a, false)
 			delete(c.attempts, s)
 		}

@@ -98,7 +98,8 @@ func TestBatchIsBounded(t *testing.T) {
 		return out
 	}
 	for _, tc := range []struct{ calls, bytes, most, want int }{
-		{10, 16, o.Batch, 3}, {3, 16, o.Batch, 3}, {2, 16, o.Batch, 2}, {1, smr.MaxCommandBytes, o.Batch, 1}, {2000, 16, maxSubmit, maxSubmit},
+		{10, 16, o.Batch, 3}, {3, 16, o.Batch, 3}, {2, 16, o.Batch, 2}, {1, smr.MaxCommandBytes, o.Batch, 1},
+		{2000, 16, maxSubmit, maxSubmit},
 		{maxSubmit, kit.MessageBytes / 4, maxSubmit, 4}, {2, smr.MaxCommandBytes, maxSubmit, 1},
 	} {
 		first, all := 0, 0

@@ -13,9 +13,14 @@ import (
 func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("domino", 1,
 		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, earlierNewsFields),
-		kit.Kind(65, acceptFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, refusalFields), kit.Kind(69, revokeFields),
-		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m Learned) bool { return len(m.Names) == 0 }, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, askFields), kit.Kind(75, latestFields),
-		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields), kit.Kind(81, voteFields), kit.Kind(82, placedFields),
+		kit.Kind(65, acceptFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, refusalFields),
+		kit.Kind(69, revokeFields),
+		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m Learned) bool {
+			return len(m.Names) == 0
+		}, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, askFields),
+		kit.Kind(75, latestFields),
+		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
+		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
 		kit.Kind(96, ownRecordFields), kit.Kind(97, laneRecordFields), kit.Kind(98, closeRecordFields),
 	)

@@ -29,7 +29,8 @@ func TestMembersOutliveRestarts(t *testing.T) {
 // TestMembersFindTheirSuccessors: a member that was away while all whom it knew were replaced comes
 // back.
 func TestMembersFindTheirSuccessors(t *testing.T) {
-	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "a member that was away while all others were replaced")
+	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}),
+		"a member that was away while all others were replaced")
 }
 
 // TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are

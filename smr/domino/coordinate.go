@@ -78,7 +78,8 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	}
 	w := r.learner.control.w
 	s := above(max(w, r.passed()), controlDigit)
-	r.decide(env, Close{Lane: Control, Low: w, High: s, Items: []Item{{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
+	r.decide(env, Close{Lane: Control, Low: w, High: s,
+		Items: []Item{{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
 	c.changes = slices.Delete(c.changes, 0, 1)
 }
 
@@ -161,7 +162,8 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 	case m.Lane.owned():
 		id := protocol.ID(m.Lane)
 		a.revoke(env, id, m.High)
-		all := Close{Lane: m.Lane, Low: r.learner.executed, High: m.High, Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High))}
+		all := Close{Lane: m.Lane, Low: r.learner.executed, High: m.High,
+			Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High))}
 		first := all.pieces()[0]
 		r.admission.Send(env, from, Revoked{
 			Ballot: m.Ballot, Lane: m.Lane, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,

@@ -65,7 +65,8 @@ func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 			least = min(least, f.has)
 		}
 	}
-	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed && (c.sent.base < least || len(c.sent.tail) > maxTail || c.sent.size > r.tailBytes()) {
+	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed &&
+		(c.sent.base < least || len(c.sent.tail) > maxTail || c.sent.size > r.tailBytes()) {
 		c.sent.drop(c.sent.tail[0].High)
 	}
 }

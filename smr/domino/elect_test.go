@@ -21,7 +21,8 @@ func TestHighestBallotBinds(t *testing.T) {
 		var parts []Part
 		for range 1 + rnd.IntN(5) {
 			low := smr.Slot(rnd.IntN(slots))
-			p := Part{Ballot: newBallot(Ballot(rnd.IntN(4))<<32, 1), Close: Close{Lane: Shared, Low: low, High: low + 1 + smr.Slot(rnd.IntN(int(slots-low)))}}
+			p := Part{Ballot: newBallot(Ballot(rnd.IntN(4))<<32, 1), Close: Close{Lane: Shared, Low: low, High: low + 1 +
+				smr.Slot(rnd.IntN(int(slots-low)))}}
 			for s := p.Low + 1; s <= p.High; s++ {
 				if (uint64(p.Ballot)>>32+uint64(s))%3 > 0 { // each ballot has decided on one thing for a slot
 					p.Items = append(p.Items, Item{Slot: s, Answer: protocol.ID(p.Ballot >> 32)})

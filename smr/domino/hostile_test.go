@@ -15,12 +15,15 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
-		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Fetch{}, Decided{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Fetch{}, Decided{},
+		Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
 		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
-		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{}, kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
-		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
+		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{},
+		kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
+		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{},
+		CloseRecord{},
 	}
 	i := rnd.IntN(len(between) + len(others))
 	v := reflect.New(reflect.TypeOf(append(between, others...)[i])).Elem()
@@ -103,7 +106,8 @@ func TestHostileMessages(t *testing.T) {
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
 			switch rnd.IntN(8) {
 			case 0:
-				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{}, kit.TickTimer{}, probeTimer{}}[rnd.IntN(7)])
+				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{},
+					kit.TickTimer{}, probeTimer{}}[rnd.IntN(7)])
 			case 1:
 				n.(protocol.Linked[smr.Message]).Broken(env, from)
 			default:

@@ -29,7 +29,8 @@ func TestLossIsOneMeasurement(t *testing.T) {
 		gotRound, ok2 := m.round(at)
 		gotUsual, ok3 := m.usual(at)
 		if !ok || !ok2 || !ok3 || gotArrival != arrival || gotRound != round || gotUsual != usual {
-			t.Errorf("%s: arrival %v, round trip %v, usually %v, want %v, %v and %v", when, gotArrival, gotRound, gotUsual, arrival, round, usual)
+			t.Errorf("%s: arrival %v, round trip %v, usually %v, want %v, %v and %v", when, gotArrival, gotRound, gotUsual,
+				arrival, round, usual)
 		}
 	}
 	probe(100, there, 0, 0)
@@ -43,7 +44,8 @@ func TestLossIsOneMeasurement(t *testing.T) {
 	probe(90, there+40*time.Millisecond, 0, 0)
 	check("a longer way", there+40*time.Millisecond, there+back+40*time.Millisecond, there+back+40*time.Millisecond)
 	probe(10, there+40*time.Millisecond, -time.Second, 0) // the peer's clock is set back
-	check("another clock", there+40*time.Millisecond-time.Second, there+back+40*time.Millisecond, there+back+40*time.Millisecond)
+	check("another clock", there+40*time.Millisecond-time.Second, there+back+40*time.Millisecond, there+back+
+		40*time.Millisecond)
 }
 
 // TestEarlierEchoesCount: with jitter every second echo comes a little sooner after the one before

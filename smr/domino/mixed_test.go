@@ -17,9 +17,11 @@ func mixed(seed uint64) smr.Protocol {
 	some := func() Options {
 		coin := func() bool { return random.IntN(2) == 0 }
 		return Options{
-			Slack: time.Duration(random.IntN(20)) * time.Millisecond, AdaptSlack: coin(), Percentile: 0.05 + 0.95*random.Float64(),
-			Window: time.Duration(1+random.IntN(3000)) * time.Millisecond, Probe: time.Duration(20+random.IntN(100)) * time.Millisecond,
-			Path: Path(random.IntN(3)), Direct: coin(), AllLearn: coin(), Arrival: coin(),
+			Slack: time.Duration(random.IntN(20)) * time.Millisecond, AdaptSlack: coin(),
+			Percentile: 0.05 + 0.95*random.Float64(),
+			Window:     time.Duration(1+random.IntN(3000)) * time.Millisecond,
+			Probe:      time.Duration(20+random.IntN(100)) * time.Millisecond,
+			Path:       Path(random.IntN(3)), Direct: coin(), AllLearn: coin(), Arrival: coin(),
 		}
 	}
 	p := Protocol()
@@ -60,10 +62,18 @@ func TestWorstMixes(t *testing.T) {
 		// Direct, 75 with it
 		limit time.Duration
 	}{
-		{"only the coordinator learns", func(coordinates bool, o *Options) { o.AllLearn = coordinates }, OnlyDFP, smr.AckExecuted, 400 * time.Millisecond},
-		{"all but the coordinator learn", func(coordinates bool, o *Options) { o.AllLearn = !coordinates }, OnlyDFP, smr.AckExecuted, 120 * time.Millisecond},
-		{"only one owner is direct", func(coordinates bool, o *Options) { o.Direct = coordinates }, OnlyDM, smr.AckDurable, 130 * time.Millisecond},
-		{"all but one owner are direct", func(coordinates bool, o *Options) { o.Direct = !coordinates }, OnlyDM, smr.AckDurable, 100 * time.Millisecond},
+		{"only the coordinator learns", func(coordinates bool, o *Options) {
+			o.AllLearn = coordinates
+		}, OnlyDFP, smr.AckExecuted, 400 * time.Millisecond},
+		{"all but the coordinator learn", func(coordinates bool, o *Options) {
+			o.AllLearn = !coordinates
+		}, OnlyDFP, smr.AckExecuted, 120 * time.Millisecond},
+		{"only one owner is direct", func(coordinates bool, o *Options) {
+			o.Direct = coordinates
+		}, OnlyDM, smr.AckDurable, 130 * time.Millisecond},
+		{"all but one owner are direct", func(coordinates bool, o *Options) {
+			o.Direct = !coordinates
+		}, OnlyDM, smr.AckDurable, 100 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, setup{preset: "na3", opt: Options{Path: tc.path}})

@@ -19,7 +19,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 		body := make([]byte, 2*largeBytes)
 		body[0] = command
 		return Item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
-			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: body}, {Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number) + 100, Command: []byte("b")},
+			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: body},
+			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number) + 100, Command: []byte("b")},
 		}}
 	}
 	own, other, unknown, changed := item(1, 'a'), item(2, 'b'), item(3, 'c'), item(4, 'd')
@@ -27,7 +28,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	p.next, p.told = 8, 7
 	news := News{First: 7, Items: []Item{own, own, other, unknown}}
 	r.name(p, &news)
-	if len(news.Names) != 3 || news.Items[0].Entries[0].Command == nil || news.Items[1].Entries[0].Command != nil || own.Entries[0].Command == nil {
+	if len(news.Names) != 3 || news.Items[0].Entries[0].Command == nil || news.Items[1].Entries[0].Command != nil ||
+		own.Entries[0].Command == nil {
 		t.Fatalf("of four votes, the first of which was told before, %d are named", len(news.Names))
 	}
 	self := News{First: 8, Items: []Item{own}}
@@ -92,7 +94,8 @@ func TestLearnedNamesLargeCommands(t *testing.T) {
 	r.learner.vote(2, Item{Slot: other.Slot, Answer: 3, Entries: other.Entries})
 	r.learner.vote(1, other)
 	m := r.named(2, Close{Shared, low, other.Slot, []Item{both, one, other}})
-	if len(m.Names) != 1 || m.Names[0].Index != 0 || m.Items[0].Entries[0].Command != nil || !m.Items[1].equal(one) || !m.Items[2].equal(other) ||
+	if len(m.Names) != 1 || m.Names[0].Index != 0 || m.Items[0].Entries[0].Command != nil || !m.Items[1].equal(one) ||
+		!m.Items[2].equal(other) ||
 		both.Entries[0].Command == nil {
 		t.Fatalf("of three commands, the first of which the member has voted for, %d are named", len(m.Names))
 	}

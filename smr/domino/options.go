@@ -81,13 +81,15 @@ func (o Options) withDefaults(roundTrip time.Duration) (Options, error) {
 
 // Protocol returns the thesis' Domino as a member of its family.
 func Protocol() smr.Protocol {
-	return New("domino", "Domino: clients have commands accepted by their predicted arrival times, in one round trip to a supermajority.", Options{})
+	return New("domino", "Domino: clients have commands accepted by their predicted arrival times, in one round trip "+
+		"to a supermajority.", Options{})
 }
 
 // Direct returns Domino with what goes beyond the thesis: acceptors answer clients, all replicas
 // learn, and timestamps are arrivals.
 func Direct() smr.Protocol {
-	return New("domino-direct", "Domino in which acceptors answer clients themselves, all replicas learn, timestamps are arrivals, and slack adapts.",
+	return New("domino-direct", "Domino in which acceptors answer clients themselves, all replicas learn, timestamps "+
+		"are arrivals, and slack adapts.",
 		DirectOptions())
 }
 

@@ -130,7 +130,8 @@ func TestChoice(t *testing.T) {
 // within the window of its measurements [§4.3.6, Figure 4.13].
 func TestAdapts(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
-	before := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.Client("TRT")), 0.5)
+	before := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond),
+		w.Client("TRT")), 0.5)
 	for _, p := range []wan.Path{{From: "TRT", To: "QC"}, {From: "QC", To: "TRT"}} {
 		l, _ := w.Link(p)
 		l.Delay += 40 * time.Millisecond
@@ -142,7 +143,8 @@ func TestAdapts(t *testing.T) {
 	if way := w.client("TRT").choose(w.Clock(w.Client("TRT"))); way.target == 3 && !way.fast {
 		t.Errorf("the client in TRT still uses QC's lane, 91 ms away")
 	}
-	after := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond), w.Client("TRT")), 0.5)
+	after := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond),
+		w.Client("TRT")), 0.5)
 	if after > 80*time.Millisecond {
 		t.Errorf("%v before, %v after, want at most 80 ms: 67 by VA's lane", before, after)
 	}
@@ -184,9 +186,11 @@ func TestAdaptiveSlack(t *testing.T) {
 	}
 	with, missedWith := executed(true)
 	without, missedWithout := executed(false)
-	t.Logf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith, missedWithout)
+	t.Logf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith,
+		missedWithout)
 	if with > without*9/10 || missedWith*3 > missedWithout {
-		t.Errorf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith, missedWithout)
+		t.Errorf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith,
+			missedWithout)
 	}
 }
 
@@ -219,7 +223,8 @@ func TestEmptySlotsCostNothing(t *testing.T) {
 		t.Errorf("%d records in 10 s without a command", after-before)
 	}
 	r := w.replica(2)
-	if lag := slotAt(w.Clock(2)) - r.learner.executed; lag > smr.Slot(200*time.Millisecond) || r.state.Applied() > r.learner.executed {
+	if lag := slotAt(w.Clock(2)) - r.learner.executed; lag > smr.Slot(200*time.Millisecond) ||
+		r.state.Applied() > r.learner.executed {
 		t.Errorf("empty slots are decided up to %v ago", at(lag))
 	}
 	if sent := w.Stats().Sent - sent; sent > 10*1000 {
@@ -293,7 +298,8 @@ func TestOneLog(t *testing.T) {
 	}
 	for i, log := range logs {
 		if len(log) != len(all) || !slices.Equal(log, logs[0]) {
-			t.Errorf("replica %d executed %d commands of %d, in the order of replica 1: %v", i+1, len(log), len(all), slices.Equal(log, logs[0]))
+			t.Errorf("replica %d executed %d commands of %d, in the order of replica 1: %v", i+1, len(log), len(all),
+				slices.Equal(log, logs[0]))
 		}
 	}
 }

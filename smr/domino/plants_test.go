@@ -11,16 +11,20 @@ func plants() []plant.Bug {
 	const dir = "smr/domino"
 	return []plant.Bug{
 		{
-			Name: "an acceptor of a Close may still vote in ballot 0 for its slots", Dir: dir, Test: "TestAcceptedCloseEndsVotes",
-			Old: "\t\ta.close(env, c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.close(env, c.High)\n\t\t}\n",
+			Name: "an acceptor of a Close may still vote in ballot 0 for its slots", Dir: dir,
+			Test: "TestAcceptedCloseEndsVotes",
+			Old:  "\t\ta.close(env, c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.close(env, c.High)\n\t\t}\n",
 		},
 		{
-			Name: "an acceptor of a Close may still accept what the lane's owner proposes", Dir: dir, Test: "TestAcceptedCloseEndsVotes",
-			Old: "\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n\t\t}\n",
+			Name: "an acceptor of a Close may still accept what the lane's owner proposes", Dir: dir,
+			Test: "TestAcceptedCloseEndsVotes",
+			Old:  "\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n",
+			New:  "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n\t\t}\n",
 		},
 		{
 			Name: "no snapshot when the members have changed", Dir: dir, Test: "TestMembersOutliveRestarts",
-			Old: "\tr.membersChanged(env)\n\tr.takeSnapshot(env)\n", New: "\tr.membersChanged(env)\n\tif !MUTANT {\n\t\tr.takeSnapshot(env)\n\t}\n",
+			Old: "\tr.membersChanged(env)\n\tr.takeSnapshot(env)\n",
+			New: "\tr.membersChanged(env)\n\tif !MUTANT {\n\t\tr.takeSnapshot(env)\n\t}\n",
 		},
 		{
 			Name: "who is no member here is never asked", Dir: dir, Test: "TestMembersFindTheirSuccessors",
@@ -31,18 +35,22 @@ func plants() []plant.Bug {
 			Old: "\tif r.stood >= behindTicks {\n", New: "\tif r.stood >= behindTicks && !MUTANT {\n",
 		},
 		{
-			Name: "a restarted replica knows nothing of its promises by the clock", Dir: dir, Test: "TestRules/promises by the clock survive a restart",
-			Old: "\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n",
-			New: "\tif !MUTANT {\n\t\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n\t}\n",
+			Name: "a restarted replica knows nothing of its promises by the clock", Dir: dir,
+			Test: "TestRules/promises by the clock survive a restart",
+			Old:  "\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n",
+			New:  "\tif !MUTANT {\n\t\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n\t}\n",
 		},
 		{
-			Name: "what was promised follows a clock that is set back", Dir: dir, Test: "TestRules/promises by the clock survive a clock that is set back",
+			Name: "what was promised follows a clock that is set back", Dir: dir,
+			Test:  "TestRules/promises by the clock survive a clock that is set back",
 			Tests: []string{"TestSeedsNotice/clocks-and-cut/29"},
 			Old:   "\ta.closed, a.skipped = max(a.closed, now), max(a.skipped, now)\n",
-			New:   "\ta.closed, a.skipped = max(a.closed, now), max(a.skipped, now)\n\tif MUTANT {\n\t\ta.closed, a.skipped = now, now\n\t}\n",
+			New: "\ta.closed, a.skipped = max(a.closed, now), max(a.skipped, now)\n\tif MUTANT {\n\t\ta.closed, a.skipped " +
+				"= now, now\n\t}\n",
 		},
 		{
-			Name: "claims count even if votes before them are missing", Dir: dir, Test: "TestRules/a claim holds for a stream without gaps",
+			Name: "claims count even if votes before them are missing", Dir: dir,
+			Test:  "TestRules/a claim holds for a stream without gaps",
 			Tests: []string{"TestSeedsNotice/messages-lost/1"},
 			Old:   "\tcase m.Count <= p.have:\n", New: "\tcase m.Count <= p.have || MUTANT:\n",
 		},
@@ -51,7 +59,8 @@ func plants() []plant.Bug {
 			Old: "l.shared.w < now+r.ahead(revokeLeft) {\n", New: "l.shared.w < now+r.ahead(revokeLeft) && !MUTANT {\n",
 			Also: []plant.Edit{{
 				Old: "\tfinal := min(r.closedByAll(r.rule.classic), r.bound(o))\n",
-				New: "\tfinal := min(r.closedByAll(r.rule.classic), r.bound(o))\n\tif MUTANT {\n\t\tfinal = min(r.closedByAll(r.rule.n), r.bound(o))\n\t}\n",
+				New: "\tfinal := min(r.closedByAll(r.rule.classic), r.bound(o))\n\tif MUTANT {\n\t\tfinal = " +
+					"min(r.closedByAll(r.rule.n), r.bound(o))\n\t}\n",
 			}},
 		},
 		{
@@ -59,13 +68,15 @@ func plants() []plant.Bug {
 			Old: "\tv := c.revoking[id]\n\tswitch {\n", New: "\tv := c.revoking[id]\n\tswitch {\n\tcase MUTANT:\n",
 		},
 		{
-			Name: "votes for slots of which nobody knows who will be a member", Dir: dir, Test: "TestRules/nobody votes for what is too far ahead",
-			Old: "\tcase m.Slot > r.learner.limit(), ", New: "\tcase m.Slot > r.learner.limit() && !MUTANT, ",
+			Name: "votes for slots of which nobody knows who will be a member", Dir: dir,
+			Test: "TestRules/nobody votes for what is too far ahead",
+			Old:  "\tcase m.Slot > r.learner.limit(), ", New: "\tcase m.Slot > r.learner.limit() && !MUTANT, ",
 		},
 		{
 			Name: "a command that is tried again is new", Dir: dir, Test: "TestSeedsNotice/replicas-lost/1",
 			Old: "\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
-			New: "\t\tfor i := 0; MUTANT && i < n; i++ {\n\t\t\tagain := commands[i].Call\n\t\t\tagain.ID += 1 << 40\n\t\t\tc.Take(env, again)\n\t\t}\n" +
+			New: "\t\tfor i := 0; MUTANT && i < n; i++ {\n\t\t\tagain := commands[i].Call\n\t\t\tagain.ID += 1 << " +
+				"40\n\t\t\tc.Take(env, again)\n\t\t}\n" +
 				"\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
 		},
 		{
@@ -75,7 +86,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "what is durable is taken for ordered", Dir: dir, Test: "TestSeedsNotice/clocks/1",
-			Old: "\tcount := max(r.rule.closers(), r.rule.classic)\n", New: "\tif MUTANT {\n\t\treturn l.limit()\n\t}\n\tcount := max(r.rule.closers(), r.rule.classic)\n",
+			Old: "\tcount := max(r.rule.closers(), r.rule.classic)\n",
+			New: "\tif MUTANT {\n\t\treturn l.limit()\n\t}\n\tcount := max(r.rule.closers(), r.rule.classic)\n",
 		},
 		{
 			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/9",
@@ -83,12 +95,14 @@ func plants() []plant.Bug {
 			New: "\t\tif p.id != r.cfg.ID && (item.Slot > r.acceptor.lane(p.id).revoked || MUTANT) {\n",
 			Also: []plant.Edit{{
 				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})\n",
-				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
+				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: " +
+					"a.lane(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
 			}},
 		},
 		{
 			Name: "a coordinator ignores those before it", Dir: dir, Test: "TestSeedsNotice/power-lost/18",
-			Old: "\tfor _, again := range merge(parts, r.learner.executed) {\n", New: "\tfor _, again := range merge(parts, r.learner.executed) {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+			Old: "\tfor _, again := range merge(parts, r.learner.executed) {\n",
+			New: "\tfor _, again := range merge(parts, r.learner.executed) {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
 		},
 	}
 }

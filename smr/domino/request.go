@@ -88,7 +88,8 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 func entries(from protocol.ID, m Submit) []kit.Entry {
 	out := make([]kit.Entry, len(m.Commands))
 	for i, c := range m.Commands {
-		out[i] = kit.Entry{Kind: kit.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq), Command: c.Command}
+		out[i] = kit.Entry{Kind: kit.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq),
+			Command: c.Command}
 	}
 	return out
 }
@@ -147,7 +148,8 @@ func (r *Replica) watchOwn(item Item) {
 			continue
 		}
 		n := len(r.ordered)
-		if n > 0 && r.ordered[n-1].slot == item.Slot && r.ordered[n-1].session == e.Session && r.ordered[n-1].client == e.Client {
+		if n > 0 && r.ordered[n-1].slot == item.Slot && r.ordered[n-1].session == e.Session &&
+			r.ordered[n-1].client == e.Client {
 			r.ordered[n-1].seqs = append(r.ordered[n-1].seqs, e.Seq)
 		} else if n < r.cfg.MaxPending {
 			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []kit.Seq{e.Seq}})

@@ -33,7 +33,8 @@ func TestRevokedSlotsAreNotAccepted(t *testing.T) {
 		r.acceptor.revoke(env, owner, revoked)
 		var items []Item
 		for _, s := range []smr.Slot{revoked - stride, revoked, revoked + stride} {
-			items = append(items, Item{Slot: s, Answer: owner, Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(s)}}})
+			items = append(items, Item{Slot: s, Answer: owner,
+				Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(s)}}})
 		}
 		r.takeItems(env, p, News{First: p.have + 1, Items: items})
 		if told := placed(env); !slices.Equal(told, []smr.Slot{revoked + stride}) {
@@ -47,7 +48,8 @@ func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
 		o := r.learner.lane(2)
-		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2, Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: 1}}}
+		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2,
+			Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: 1}}}
 		o.queue = []numbered{{1 << 20, x}}
 		c := Close{Lane: 2, Low: o.w, High: x.Slot + 100}
 		if kept {

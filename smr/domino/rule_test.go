@@ -251,7 +251,8 @@ func TestQuorumsOfOwnedSlots(t *testing.T) {
 // TestClosersAreExact: with so many acceptors that have passed a slot, a command that comes later
 // is never decided in it, whatever a coordinator hears; with one less it may be.
 func TestClosersAreExact(t *testing.T) {
-	for _, r := range []rule{fastPaxos(1), fastPaxos(3), fastPaxos(4), fastPaxos(5), fastPaxos(7), {n: 3, command: 2, noOp: 3, classic: 2}, {n: 5, command: 3, noOp: 5, classic: 3}} {
+	for _, r := range []rule{fastPaxos(1), fastPaxos(3), fastPaxos(4), fastPaxos(5), fastPaxos(7),
+		{n: 3, command: 2, noOp: 3, classic: 2}, {n: 5, command: 3, noOp: 5, classic: 3}} {
 		overtaken := func(closed int) bool {
 			for votes := 0; votes <= r.n-closed; votes++ {
 				for heard := 0; heard <= votes; heard++ {

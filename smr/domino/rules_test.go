@@ -77,8 +77,9 @@ func withPuppet(t testing.TB, s setup, at int) (*world, *puppet) {
 // submission asks for a command in a slot of the shared lane.
 func submission(s smr.Slot) Submit {
 	return Submit{
-		Request: kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}},
-		Slot:    s, Answer: 1, Acks: []smr.Ack{smr.AckExecuted},
+		Request: kit.Request{Session: 1, Acked: 1,
+			Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}},
+		Slot: s, Answer: 1, Acks: []smr.Ack{smr.AckExecuted},
 	}
 }
 

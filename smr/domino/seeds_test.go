@@ -109,7 +109,8 @@ func newCrashWorld(t *testing.T, seed uint64) *crashWorld {
 		Protocol: New("", "", Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond}),
 		Place:    wan.Deployment{Matrix: wan.Uniform(trip, "a", "b", "c"), Replicas: []wan.Site{"a", "b", "c"}},
 		Clients:  []wan.Site{"a", "b"}, FirstClient: 100, RoundTrip: trip,
-		Sim: sim.Config[smr.Message]{Seed: seed, Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 10, TraceKeep: -1},
+		Sim: sim.Config[smr.Message]{Seed: seed, Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
+			CheckEvery: 10, TraceKeep: -1},
 		Replica: func(r *smr.ReplicaConfig) {
 			log := &c.logs[r.ID-1]
 			*log, r.Leader, r.Machine = nil, 1, &noting{StateMachine: kv.New(), log: log}
@@ -185,7 +186,8 @@ func (c *crashWorld) after(t *testing.T, at int) {
 	must(t, c.Run(500*time.Millisecond))
 	for i, log := range c.logs {
 		if !slices.Equal(log, c.logs[0]) || len(log) != 40 {
-			t.Fatalf("crash after %d steps: replica %d executed %d commands, replica 1 %d, want the same 40", at, i+1, len(log), len(c.logs[0]))
+			t.Fatalf("crash after %d steps: replica %d executed %d commands, replica 1 %d, want the same 40", at, i+1, len(log),
+				len(c.logs[0]))
 		}
 	}
 }

@@ -39,7 +39,8 @@ func newWorld(t testing.TB, s setup) *world {
 		place.Matrix = place.Matrix.WithLink(p, l)
 	}
 	return &world{smrtest.Deploy(t, s.preset, smrsim.Config{
-		Protocol: New("", "", s.opt), Place: place, FirstClient: 100, RoundTrip: place.Matrix.MaxRTT(place.Replicas), Sim: s.cfg, Clock: s.clocks,
+		Protocol: New("", "", s.opt), Place: place, FirstClient: 100, RoundTrip: place.Matrix.MaxRTT(place.Replicas),
+		Sim: s.cfg, Clock: s.clocks,
 		Replica: func(c *smr.ReplicaConfig) {
 			c.Machine, c.Leader = kv.New(), 1
 			if s.adjust != nil {

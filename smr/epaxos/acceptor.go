@@ -9,7 +9,8 @@ import (
 
 // onPreAccept adds to a proposal's dependencies what this replica knows to conflict [EPaxos §4.3].
 func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
-	if from != m.ID.Row || from == r.cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() || !r.hear(m.Deps) {
+	if from != m.ID.Row || from == r.cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
+		!r.hear(m.Deps) {
 		return
 	}
 	i := r.find(m.ID)
@@ -43,7 +44,8 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || from == r.cfg.ID || !owns(from, m.Ballot) || !m.Cmd.possible() || !r.hear(m.Deps) || m.Ballot == 0 && from != m.ID.Row:
+	case i == nil || from == r.cfg.ID || !owns(from, m.Ballot) || !m.Cmd.possible() || !r.hear(m.Deps) || m.Ballot == 0 &&
+		from != m.ID.Row:
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:

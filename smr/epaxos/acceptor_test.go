@@ -60,7 +60,8 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		r, _ = onDisk(t, &disk)
 		for x := uint64(1); x <= 6; x++ {
 			a, b := before.find(ID{1, x}), r.find(ID{1, x})
-			if a.phase != b.phase || a.ballot != b.ballot || a.voted != b.voted || a.nothing != b.nothing || !slices.Equal(a.init, b.init) || !slices.Equal(a.deps, b.deps) || (a.cmd == nil) != (b.cmd == nil) {
+			if a.phase != b.phase || a.ballot != b.ballot || a.voted != b.voted || a.nothing != b.nothing ||
+				!slices.Equal(a.init, b.init) || !slices.Equal(a.deps, b.deps) || (a.cmd == nil) != (b.cmd == nil) {
 				t.Errorf("seed %d: %v after a crash: %+v, before: %+v", seed, a.id, *b, *a)
 			}
 		}
@@ -75,7 +76,8 @@ func TestNoVoteBelowPromise(t *testing.T) {
 	id := ID{1, 1}
 	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Recover{Head: Head{Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)}})
+	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: id, Cmd: work("c", "k"),
+		Deps: make(Deps, 3)}})
 	refused := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		_, ok := kit.Inside(e.Msg).(Refusal)
 		return ok && e.To == 1
@@ -105,9 +107,11 @@ func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	c := ID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Validate{Head: Head{Gen: r.gen}, ID: c, Ballot: newBallot(0, 3), Cmd: work("c", "k"), Deps: make(Deps, 3)}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Validate{Head: Head{Gen: r.gen}, ID: c, Ballot: newBallot(0, 3),
+		Cmd: work("c", "k"), Deps: make(Deps, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"), Deps: make(Deps, 3)}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"),
+		Deps: make(Deps, 3)}})
 	if d := r.find(ID{3, 1}).deps; !d.has(r.find(c)) {
 		t.Errorf("a command that conflicts depends on %v, want on %v too", d, c)
 	}
@@ -117,7 +121,8 @@ func TestValidateNotesTheProposal(t *testing.T) {
 func TestCausalFloor(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
+	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1,
+		Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
 	r.Expire(env, proposeTimer{})
 	if i := r.find(ID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)

@@ -10,7 +10,8 @@ func (r *Replica) Check() error {
 	if len(r.rows) != len(r.group) || len(r.stable) != len(r.group) {
 		return fmt.Errorf("epaxos: %d rows, stable up to %v, with %d members", len(r.rows), r.stable, len(r.group))
 	}
-	if c := r.position(r.checkpoint.Row); r.checkpoint.Index > 0 && c >= 0 && (r.index.barrier[c] < r.checkpoint.Index || r.index.top[c] < r.checkpoint.Index) {
+	if c := r.position(r.checkpoint.Row); r.checkpoint.Index > 0 && c >= 0 && (r.index.barrier[c] < r.checkpoint.Index ||
+		r.index.top[c] < r.checkpoint.Index) {
 		return fmt.Errorf("epaxos: what comes next depends on %v, not on the checkpoint %v", r.index.barrier, r.checkpoint)
 	}
 	for p := range r.rows {

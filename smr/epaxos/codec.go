@@ -10,9 +10,12 @@ import (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("epaxos", 1,
-		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields), kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
-		kit.Kind(69, recoverFields), kit.Kind(70, recoveredFields), kit.Kind(71, validateFields), kit.Kind(72, validatedFields), kit.Kind(73, waitingFields),
-		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, fetchFields), kit.Kind(77, pollFields), kit.Kind(78, polledFields), kit.Kind(79, settledFields),
+		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields),
+		kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
+		kit.Kind(69, recoverFields), kit.Kind(70, recoveredFields), kit.Kind(71, validateFields),
+		kit.Kind(72, validatedFields), kit.Kind(73, waitingFields),
+		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, fetchFields), kit.Kind(77, pollFields),
+		kit.Kind(78, polledFields), kit.Kind(79, settledFields),
 		kit.Kind(81, lackingFields), kit.Kind(90, recordFields),
 	)
 }

@@ -18,7 +18,8 @@ func messages() []smr.Message {
 	work := &epaxos.Command{Kind: epaxos.Work, Stamp: 9, Entries: []kit.Entry{
 		{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
 		{Kind: kit.OpenSession, Client: 7, Seq: 1 << 63, Open: &kit.Open{MaxSessions: 10, Window: 100}},
-		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
+		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4,
+			Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 	}}
 	nothing := &epaxos.Command{Kind: epaxos.Nothing}
 	return []smr.Message{

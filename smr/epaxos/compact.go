@@ -235,7 +235,8 @@ func (r *Replica) place(front []byte) (place, error) {
 		return place{}, err
 	}
 	if len(p.stable) != len(r.state.Members()) || p.gen == 0 {
-		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable), len(r.state.Members()))
+		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable),
+			len(r.state.Members()))
 	}
 	return p, nil
 }

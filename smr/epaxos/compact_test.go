@@ -38,7 +38,8 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 			least, atMost = every*3/4, every*3/2
 		}
 		if most < least || most > atMost {
-			t.Errorf("a snapshot is on its way: %v; up to %d instances stay that are in the snapshot, want %d to %d", sends, most, least, atMost)
+			t.Errorf("a snapshot is on its way: %v; up to %d instances stay that are in the snapshot, want %d to %d", sends,
+				most, least, atMost)
 		}
 	}
 }

@@ -172,7 +172,8 @@ func order(a, b *instance) int {
 		}
 		return i.cmd.Stamp
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(stamp(a), stamp(b)), cmp.Compare(a.id.Row, b.id.Row), cmp.Compare(a.id.Index, b.id.Index))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(stamp(a), stamp(b)), cmp.Compare(a.id.Row, b.id.Row),
+		cmp.Compare(a.id.Index, b.id.Index))
 }
 
 // executeComponent executes instances that depend on each other. It tells whether the generation

@@ -38,9 +38,12 @@ func TestImpossibleMessages(t *testing.T) {
 	command := func() *Command {
 		change := &kit.MemberChange{Change: smr.Change{Remove: 3}}
 		return []*Command{
-			{Kind: Nothing}, {Kind: Fence, Stamp: number()}, {Kind: Checkpoint, Stamp: 4}, {Kind: Work}, work("a", "k"), work("bb", "k", "l"),
-			{Kind: Work, Stamp: 3, Entries: []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{}}}},
-			{Kind: Work, Stamp: 5, Entries: []kit.Entry{{Kind: kit.Command, Command: []byte("no footprint")}, {Kind: kit.ChangeMembers, Members: change}}},
+			{Kind: Nothing}, {Kind: Fence, Stamp: number()}, {Kind: Checkpoint, Stamp: 4}, {Kind: Work}, work("a", "k"),
+			work("bb", "k", "l"),
+			{Kind: Work, Stamp: 3, Entries: []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.OpenSession, Client: 9, Seq: 1,
+				Open: &kit.Open{}}}},
+			{Kind: Work, Stamp: 5, Entries: []kit.Entry{{Kind: kit.Command, Command: []byte("no footprint")},
+				{Kind: kit.ChangeMembers, Members: change}}},
 		}[rnd.IntN(8)]
 	}
 	for range 40 {
@@ -49,15 +52,21 @@ func TestImpossibleMessages(t *testing.T) {
 		for range 40 {
 			from := protocol.ID(2 + rnd.IntN(2))
 			msgs := []smr.Message{
-				PreAccept{h(from), id(), command(), deps()}, PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, command(), deps()},
+				PreAccept{h(from), id(), command(), deps()}, PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, command(),
+					deps()},
 				PreAccepted{h(from), id(), deps(), true}, Accept{h(from), id(), ballot(), command(), deps()},
-				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Commit{h(from), id(), nil, deps()}, Lacking{h(from), id()},
-				PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, nil, deps()}, Accept{h(from), id(), ballot(), nil, deps()}, Recover{h(from), id(), ballot()},
+				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Commit{h(from), id(), nil, deps()},
+				Lacking{h(from), id()},
+				PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, nil, deps()}, Accept{h(from), id(), ballot(), nil, deps()},
+				Recover{h(from), id(), ballot()},
 				Recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
-				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0, []ID{id(), id()}},
+				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0,
+					[]ID{id(), id()}},
 				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
-				Fetch{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
-				Polled{h(from), number(), deps()}, Settled{h(from), id()}, kit.Request{After: smr.Slot(number())}, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
+				Fetch{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}},
+				Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
+				Polled{h(from), number(), deps()}, Settled{h(from), id()}, kit.Request{After: smr.Slot(number())},
+				kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
 				kit.SnapshotChunk{Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{},
 				"no message", nil,
 			}

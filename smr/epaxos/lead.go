@@ -114,7 +114,8 @@ func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c 
 // onPreAccepted counts a pre-accept.
 func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID, m PreAccepted) {
 	i := r.find(m.ID)
-	if i == nil || i.try == nil || i.try.stage != preAccepting || i.ballot != 0 || !r.hear(m.Deps) || !i.try.votes.Add(from) {
+	if i == nil || i.try == nil || i.try.stage != preAccepting || i.ballot != 0 || !r.hear(m.Deps) ||
+		!i.try.votes.Add(from) {
 		return
 	}
 	t := i.try

@@ -35,7 +35,8 @@ func TestOneRoundTripWithoutConflicts(t *testing.T) {
 		d := deploy(t, preset, sim.Config[smr.Message]{}, nil)
 		for i, site := range d.Place.Matrix.Sites() {
 			for _, c := range []smr.Call{
-				durable("a", name(i)), {Kind: smr.Propose, Command: set("b", name(i))}, {Kind: smr.Execute, Command: set("c", name(i), name(100+i))},
+				durable("a", name(i)), {Kind: smr.Propose, Command: set("b", name(i))},
+				{Kind: smr.Execute, Command: set("c", name(i), name(100+i))},
 				{Kind: smr.Read, Command: get(name(i))}, {Kind: smr.Read, Command: get(name(i), name(100+i))},
 			} {
 				d.Done = nil
@@ -69,7 +70,8 @@ func TestTwoRoundTripsWithConflicts(t *testing.T) {
 					case d.model(done.Site, 2):
 						two++
 					default:
-						t.Errorf("%s: %s beside %s: %+v takes neither %v nor %v", preset, a, b, done, d.model(done.Site, 1), d.model(done.Site, 2))
+						t.Errorf("%s: %s beside %s: %+v takes neither %v nor %v", preset, a, b, done, d.model(done.Site, 1),
+							d.model(done.Site, 2))
 					}
 				}
 				if len(d.Done) != 2 || two == 0 {
@@ -124,7 +126,9 @@ func TestPipelinedCommandsTakeTheFastPath(t *testing.T) {
 
 // load makes calls of each kind at each site, so many a second for a time, on keys of Zipf's
 // distribution, and returns how long they took by their kind.
-func load(t testing.TB, d *deployment, perSecond int, lasting time.Duration, alpha float64, early float64) (told, executed []time.Duration) {
+func load(
+	t testing.TB, d *deployment, perSecond int, lasting time.Duration, alpha float64, early float64,
+) (told, executed []time.Duration) {
 	t.Helper()
 	keys, err := workload.Zipfian(1_000_000, alpha)
 	if err != nil {
@@ -175,7 +179,8 @@ func TestNorthAmerica(t *testing.T) {
 		told, executed := load(t, d, 50, 2*time.Second, 0.75, 0.5)
 		for _, share := range []float64{0.5, 0.95} {
 			got, want := smrtest.Percentile(told, share), smrtest.Percentile(model, share)
-			t.Logf("%s: p%.0f: durable %v, executed %v, model %v", preset, 100*share, got, smrtest.Percentile(executed, share), want)
+			t.Logf("%s: p%.0f: durable %v, executed %v, model %v", preset, 100*share, got, smrtest.Percentile(executed, share),
+				want)
 			if got < want || got > want*105/100 {
 				t.Errorf("%s: p%.0f is %v, the model's %v", preset, 100*share, got, want)
 			}
@@ -190,7 +195,9 @@ func TestAnyReplicaMayFail(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(6) {
 		d := deploy(t, "na3", sim.Config[smr.Message]{Seed: 100 + seed}, nil)
-		d.After(500*time.Millisecond+time.Duration(seed)*17*time.Millisecond, func() { d.Crash(protocol.ID(seed%3+1), sim.KeepNone) })
+		d.After(500*time.Millisecond+time.Duration(seed)*17*time.Millisecond, func() {
+			d.Crash(protocol.ID(seed%3+1), sim.KeepNone)
+		})
 		last := map[string]time.Duration{}
 		calls := 0
 		for i := range 20 {

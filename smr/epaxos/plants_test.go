@@ -16,16 +16,19 @@ func plants() []plant.Bug {
 			Old: "\tr.stamp = max(r.stamp, c.Stamp)\n", New: "\tif !MUTANT {\n\t\tr.stamp = max(r.stamp, c.Stamp)\n\t}\n",
 		},
 		{
-			Name: "after a restart or an install nothing depends on the checkpoint", Dir: dir, Test: "TestAllDependsOnTheCheckpoint",
-			Old: "p.checkpoint.Index > 0 {\n", New: "p.checkpoint.Index > 0 && !MUTANT {\n",
+			Name: "after a restart or an install nothing depends on the checkpoint", Dir: dir,
+			Test: "TestAllDependsOnTheCheckpoint",
+			Old:  "p.checkpoint.Index > 0 {\n", New: "p.checkpoint.Index > 0 && !MUTANT {\n",
 		},
 		{
 			Name: "a proposer vouches for what it does not know", Dir: dir, Test: "TestDurableWaitsForWhatNobodyKnows",
-			Old: "\t\tw.seen = max(w.seen, w.base)\n", New: "\t\tif len(vouched) == 0 && MUTANT {\n\t\t\treturn false\n\t\t}\n\t\tw.seen = max(w.seen, w.base)\n",
+			Old: "\t\tw.seen = max(w.seen, w.base)\n",
+			New: "\t\tif len(vouched) == 0 && MUTANT {\n\t\t\treturn false\n\t\t}\n\t\tw.seen = max(w.seen, w.base)\n",
 		},
 		{
 			Name: "an acceptor adds what it does not know", Dir: dir, Test: "TestDurableWaitsForWhatNobodyKnows",
-			Old: "\t\t\tfirst = max(first, vouched[p]+1)\n", New: "\t\t\tfirst = max(first, vouched[p]+1)\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
+			Old: "\t\t\tfirst = max(first, vouched[p]+1)\n",
+			New: "\t\t\tfirst = max(first, vouched[p]+1)\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
 		},
 		{
 			Name: "a promise is taken for a vote", Dir: dir, Test: "TestScenarios/4-two-ballots",
@@ -38,7 +41,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "recovery decides what something speaks against", Dir: dir, Test: "TestRecoveryValidates",
-			Old: "\tdefault:\n\t\tt.cmd, t.deps, t.stage,", New: "\tcase MUTANT:\n\t\tr.startAccept(env, t, candidate.Cmd, candidate.Init)\n\tdefault:\n\t\tt.cmd, t.deps, t.stage,",
+			Old: "\tdefault:\n\t\tt.cmd, t.deps, t.stage,",
+			New: "\tcase MUTANT:\n\t\tr.startAccept(env, t, candidate.Cmd, candidate.Init)\n\tdefault:\n\t\tt.cmd, t.deps, " +
+				"t.stage,",
 		},
 		{
 			Name: "what depends on each other is executed as it comes", Dir: dir, Test: "TestSeedsNotice/1",
@@ -46,23 +51,29 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "nothing is waited for", Dir: dir, Test: "TestSeedsNotice/1",
-			Old: "\t\tcase !o.decided() || o.blocked == r.pass:\n", New: "\t\tcase !o.decided() && MUTANT:\n\t\tcase !o.decided() || o.blocked == r.pass:\n",
+			Old: "\t\tcase !o.decided() || o.blocked == r.pass:\n",
+			New: "\t\tcase !o.decided() && MUTANT:\n\t\tcase !o.decided() || o.blocked == r.pass:\n",
 		},
 		{
 			Name: "pre-accepts are not on disk", Dir: dir, Test: "TestSeedsNotice/28",
-			Old: "\t\tr.save(env, i, true)\n\t\tr.admission.Send(env, from, PreAccepted{", New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.admission.Send(env, from, PreAccepted{",
+			Old: "\t\tr.save(env, i, true)\n\t\tr.admission.Send(env, from, PreAccepted{",
+			New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.admission.Send(env, from, PreAccepted{",
 		},
 		{
-			Name: "a decision of the fast path is told before it is on disk", Dir: dir, Test: "TestFastDecisionIsOnDiskBeforeItIsTold",
-			Old: "\t\tr.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})\n", New: "\t\tif MUTANT {\n\t\t\tr.settle(env, i, true)\n\t\t\treturn\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})\n",
+			Name: "a decision of the fast path is told before it is on disk", Dir: dir,
+			Test: "TestFastDecisionIsOnDiskBeforeItIsTold",
+			Old:  "\t\tr.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})\n",
+			New: "\t\tif MUTANT {\n\t\t\tr.settle(env, i, true)\n\t\t\treturn\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, " +
+				"Settled{Head: r.head(), ID: i.id})\n",
 		},
 		{
 			Name: "a generation has no end", Dir: dir, Test: "TestSeedsNotice/1",
 			Old: "!slices.Equal(before, r.state.Members()) {\n", New: "!slices.Equal(before, r.state.Members()) && !MUTANT {\n",
 		},
 		{
-			Name: "a durable acknowledgement does not wait for a change of the members", Dir: dir, Test: "TestDurableWaitsForChanges",
-			Old: "p != nil && t.fenced {\n", New: "p != nil && t.fenced && !MUTANT {\n",
+			Name: "a durable acknowledgement does not wait for a change of the members", Dir: dir,
+			Test: "TestDurableWaitsForChanges",
+			Old:  "p != nil && t.fenced {\n", New: "p != nil && t.fenced && !MUTANT {\n",
 		},
 		{
 			Name: "the fast path is taken by those who do not agree", Dir: dir, Test: "TestSeedsNotice/1",
@@ -70,11 +81,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "the slow path forgets what others depend on", Dir: dir, Test: "TestSeedsNotice/1",
-			Old: "\t\tr.startAccept(env, t, i.cmd, t.joined)\n", New: "\t\tif MUTANT {\n\t\t\tt.joined = i.init\n\t\t}\n\t\tr.startAccept(env, t, i.cmd, t.joined)\n",
+			Old: "\t\tr.startAccept(env, t, i.cmd, t.joined)\n",
+			New: "\t\tif MUTANT {\n\t\t\tt.joined = i.init\n\t\t}\n\t\tr.startAccept(env, t, i.cmd, t.joined)\n",
 		},
 		{
-			Name: "a checkpoint does not speak against what does not depend on it", Dir: dir, Test: "TestCheckpointSpeaksAgainstWhatIsBefore",
-			Old: "r.checkpoint.Index > d[p] {\n", New: "r.checkpoint.Index > d[p] && !MUTANT {\n",
+			Name: "a checkpoint does not speak against what does not depend on it", Dir: dir,
+			Test: "TestCheckpointSpeaksAgainstWhatIsBefore",
+			Old:  "r.checkpoint.Index > d[p] {\n", New: "r.checkpoint.Index > d[p] && !MUTANT {\n",
 		},
 	}
 }

@@ -125,7 +125,8 @@ func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
 
 // onPoll tells what conflicts.
 func (r *Replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m Poll) {
-	r.admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round, Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
+	r.admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round,
+		Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
 }
 
 func (r *Replica) onPolled(from protocol.ID, m Polled) {

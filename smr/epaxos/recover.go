@@ -68,7 +68,8 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.postpone(env, i, m.Ballot) // its recoverer gets time
 		r.save(env, i, false)
 		r.admission.Send(env, from, Recovered{
-			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init, Deps: i.deps,
+			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init,
+			Deps: i.deps,
 		})
 	}
 }
@@ -86,8 +87,10 @@ func (r *Replica) onRefusal(m Refusal) {
 // onRecovered collects what a majority knows.
 func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, m Recovered) {
 	i := r.find(m.ID)
-	if i == nil || i.try == nil || i.try.stage != recovering || i.try.ballot != m.Ballot || len(m.Deps) > 0 && !r.hear(m.Deps) ||
-		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= preAccepted && (m.Cmd == nil || !m.Cmd.possible() || len(m.Deps) == 0) || !i.try.votes.Add(from) {
+	if i == nil || i.try == nil || i.try.stage != recovering || i.try.ballot != m.Ballot || len(m.Deps) > 0 &&
+		!r.hear(m.Deps) ||
+		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= preAccepted &&
+		(m.Cmd == nil || !m.Cmd.possible() || len(m.Deps) == 0) || !i.try.votes.Add(from) {
 		return
 	}
 	t := i.try
@@ -140,7 +143,8 @@ func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || m.Ballot == 0 || !owns(from, m.Ballot) || m.Cmd.Kind == Nothing || !m.Cmd.possible() || !r.hear(m.Deps):
+	case i == nil || m.Ballot == 0 || !owns(from, m.Ballot) || m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
+		!r.hear(m.Deps):
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:

@@ -102,7 +102,8 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, transfers: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{},
+		transfers: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)

@@ -11,7 +11,9 @@ import (
 // here. What was executed depends on nothing that was not, so it keeps its order. A change of the
 // members and a checkpoint that are not decided are left out: they would make void, or forget, what
 // comes after them.
-func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+func salvage(
+	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {
 		return smr.Salvaged{}, err

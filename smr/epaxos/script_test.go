@@ -104,7 +104,8 @@ func (th *theatre) propose(id protocol.ID, c *Command) ID {
 }
 
 func work(value string, keys ...string) *Command {
-	return &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.Command, Client: 99, Session: 1, Seq: kit.Seq(len(value)), Command: set(value, keys...)}}}
+	return &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.Command, Client: 99, Session: 1, Seq: kit.Seq(len(value)),
+		Command: set(value, keys...)}}}
 }
 
 func (th *theatre) recover(by protocol.ID, id ID) {
@@ -207,7 +208,8 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 // client is not told that it is durable: the change may end the generation before.
 func TestDurableWaitsForChanges(t *testing.T) {
 	th := newTheatre(t, 3)
-	th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+	th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 	c := work("c", "k")
 	th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
@@ -231,7 +233,9 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
 			th := newTheatre(t, n)
 			last := protocol.ID(n)
-			change := th.propose(last, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+			change := th.propose(last, &Command{Kind: Work,
+				Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
+					Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
 			later, knows := th.propose(last, work("dd", "k")), protocol.ID(1)
 			if added {
@@ -267,7 +271,9 @@ func TestLateChangeComesBehind(t *testing.T) {
 	for late := range protocol.ID(2) {
 		late++
 		th := newTheatre(t, 3)
-		change := th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+		change := th.propose(3, &Command{Kind: Work,
+			Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
+				Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 		asks := th.take(func(m mail) bool { return m.to == late })
 		th.deliver(func(mail) bool { return false }) // the own vote arrives
 		th.propose(3, work("dd", "k"))
@@ -281,7 +287,8 @@ func TestLateChangeComesBehind(t *testing.T) {
 		th.deliver(among(late, 3))
 		got, i := th.nodes[3].find(change), th.nodes[3].find(id)
 		if len(asks) == 0 || got.phase != committed || got.nothing || !got.deps.has(i) {
-			t.Errorf("%d asked of replica %d late, and the change is %v, nothing %v, after %v", len(asks), late, got.phase, got.nothing, got.deps)
+			t.Errorf("%d asked of replica %d late, and the change is %v, nothing %v, after %v", len(asks), late, got.phase,
+				got.nothing, got.deps)
 		}
 	}
 }
@@ -337,7 +344,8 @@ func TestCommandsAreSentOnce(t *testing.T) {
 	slow, th.mail = 0, held
 	th.deliver(pass)
 	to := func(m mail, id protocol.ID) bool { return m.to == id }
-	if len(sent) != 2 || !to(sent[0], 2) || !to(sent[1], 3) || len(th.decisions(id)) != 1 || !th.nodes[3].find(id).executed {
+	if len(sent) != 2 || !to(sent[0], 2) || !to(sent[1], 3) || len(th.decisions(id)) != 1 ||
+		!th.nodes[3].find(id).executed {
 		t.Errorf("commands were in %v; decided is %v", sent, th.decisions(id))
 	}
 	sent, lost = nil, true

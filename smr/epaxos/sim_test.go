@@ -11,8 +11,9 @@ import (
 // swarm is the scenario of a seed.
 func swarm(seed uint64) scenario {
 	sc := scenario{
-		seed: seed, replicas: 3, clients: 5, keys: 3, faults: sim.Swarm(seed, sim.AllFaults&^sim.LostDisk), early: seed%2 == 0,
-		disk: sim.Disk{Latency: time.Millisecond, Jitter: 2 * time.Millisecond},
+		seed: seed, replicas: 3, clients: 5, keys: 3, faults: sim.Swarm(seed, sim.AllFaults&^sim.LostDisk),
+		early: seed%2 == 0,
+		disk:  sim.Disk{Latency: time.Millisecond, Jitter: 2 * time.Millisecond},
 	}
 	if seed%3 == 0 {
 		sc.replicas = 5
@@ -88,7 +89,8 @@ func TestCrashAtEachWrite(t *testing.T) {
 // what it had not heard of, and opens another one.
 func TestSessionsGoInOneOrder(t *testing.T) {
 	for seed := range uint64(10) {
-		sc := scenario{seed: seed + 1, replicas: 3, clients: 6, keys: 9, sessions: 4, faults: sim.Jitter | sim.Slow, disk: sim.Disk{Latency: time.Millisecond}}
+		sc := scenario{seed: seed + 1, replicas: 3, clients: 6, keys: 9, sessions: 4, faults: sim.Jitter | sim.Slow,
+			disk: sim.Disk{Latency: time.Millisecond}}
 		w, err := sc.play()
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed+1, err)

@@ -14,7 +14,8 @@ import (
 // executed later, though its proposer had a lower stamp of its own.
 func TestWhatIsKnownComesBefore(t *testing.T) {
 	th := newTheatre(t, 3)
-	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
+	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1,
+		Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
 	th.deliver(nil)
 	c := th.propose(3, work("c", "k"))
 	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 1 })
@@ -83,7 +84,8 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var disk smrtest.Disk
 	executed, env := onDisk(t, &disk)
 	at := ID{1, 1}
-	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: Commit{Head: Head{Gen: 1}, ID: at, Cmd: &Command{Kind: Checkpoint, Stamp: 1}, Deps: make(Deps, 3)}})
+	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: Commit{Head: Head{Gen: 1}, ID: at,
+		Cmd: &Command{Kind: Checkpoint, Stamp: 1}, Deps: make(Deps, 3)}})
 	disk.Write(env, 0)
 	if executed.checkpoint != at {
 		t.Fatalf("the checkpoint is %v, want %v", executed.checkpoint, at)
@@ -99,11 +101,13 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, frontBytes), nil) {
 		t.Fatal("the image was not installed")
 	}
-	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted, "that got the state": installed} {
+	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted,
+		"that got the state": installed} {
 		env := protocol.NewEnv[smr.Message](nil, 100, nil)
 		env.Begin(0)
 		id := ID{3, 1}
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: 1}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)}})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: 1}, ID: id, Cmd: work("c", "k"),
+			Deps: make(Deps, 3)}})
 		if d := r.find(id).deps; d[0] < at.Index {
 			t.Errorf("a replica %s has a command depend on %v, want on the checkpoint %v", name, d, at)
 		}

@@ -57,7 +57,8 @@ type app struct {
 
 func newTestWorld(sc scenario) (*world, error) {
 	w := &world{
-		scenario: sc, rand: rand.New(rand.NewPCG(sc.seed, 0xe9)), machines: map[protocol.ID]*registers{}, truth: map[string][]string{},
+		scenario: sc, rand: rand.New(rand.NewPCG(sc.seed, 0xe9)), machines: map[protocol.ID]*registers{},
+		truth:  map[string][]string{},
 		places: map[string]int{},
 	}
 	var place wan.Deployment
@@ -166,7 +167,8 @@ func (w *world) write(a *app, keys []string, again func()) {
 	value := fmt.Sprintf("%d.%d", a.id, a.value)
 	var records []history.Invocation[history.KVInput, history.KVOutput]
 	for _, k := range keys {
-		records = append(records, w.ops.Invoke(history.Client(a.id), w.Now(), history.KVInput{Key: k, Kind: history.KVPut, Value: value}))
+		records = append(records, w.ops.Invoke(history.Client(a.id), w.Now(), history.KVInput{Key: k, Kind: history.KVPut,
+			Value: value}))
 	}
 	c := smr.Call{Kind: smr.Execute, Command: set(value, keys...)}
 	if w.early {
@@ -237,7 +239,8 @@ func (sc scenario) play() (*world, error) {
 func (w *world) equal() bool {
 	applied := w.Status[w.Members[0].ID].Applied
 	for _, m := range w.Members {
-		if s := w.Status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != applied || s.Committed != applied || !s.Ready() {
+		if s := w.Status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != applied ||
+			s.Committed != applied || !s.Ready() {
 			return false
 		}
 	}

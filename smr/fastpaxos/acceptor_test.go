@@ -44,12 +44,14 @@ func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *sm
 // follow has it follow an era's coordinator, with slots open from one on.
 func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
 	id := e.coordinator()
-	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Beat{Head: Head{Era: e, Generation: r.state.Generation()}, Leads: true, Open: open}})
+	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
+		Msg: Beat{Head: Head{Era: e, Generation: r.state.Generation()}, Leads: true, Open: open}})
 }
 
 // command is a request of one new command.
 func command(seq kit.Seq) Copy {
-	return Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
+	return Copy{kit.Request{Session: 1, Acked: 1,
+		Commands: []kit.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
 }
 
 // TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the
@@ -63,7 +65,8 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	}
 	// Where it has accepted in the classic round, which is above the fast one, it does not vote any
 	// more.
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.state.Generation()}, []Placed{{11, work(7)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.state.Generation()},
+		[]Placed{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
 		t.Errorf("voted in slot %d, want 12, as slot 11 has a classic vote", r.fastTop)
@@ -78,7 +81,8 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
 	large := func(seq kit.Seq, bytes int) Copy {
-		return Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
+		return Copy{kit.Request{Session: 1, Acked: 1,
+			Commands: []kit.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
 	}
 	for seq, c := range []struct {
 		bytes int
@@ -131,7 +135,8 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		era := r.cand.era
 		disk.Write(env, 0)
 		promise := func(id protocol.ID) {
-			r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied}})
+			r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
+				Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied}})
 			for len(env.Out) > 0 { // its own promise comes back from its disk
 				out := slices.Clone(env.Out)
 				disk.Write(env, 0)
@@ -161,7 +166,8 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.state.Generation()}, Items: []Placed{{10, told}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.state.Generation()},
+		Items: []Placed{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {
 		t.Fatalf("slot 10: %v, %v", c.decided, c.value)
@@ -182,13 +188,16 @@ func TestSuggestedIsVotedFor(t *testing.T) {
 		return kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}
 	}
 	for seq := range kit.Seq(2) {
-		r.Receive(env, 77, Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
+		r.Receive(env, 77, Copy{kit.Request{Session: 1, Acked: 1,
+			Commands: []kit.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
 	}
 	if r.fastTop != 1 {
 		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.state.Generation()}, []kit.Entry{entry(2)}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.state.Generation()},
+		[]kit.Entry{entry(2)}}})
 	if r.fastTop != 2 || r.oursBytes != 180 {
-		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop, r.oursBytes)
+		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop,
+			r.oursBytes)
 	}
 }

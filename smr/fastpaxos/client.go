@@ -117,7 +117,8 @@ func (c *Client) onBallot(env *protocol.Env[smr.Message], from protocol.ID, m Ba
 			continue
 		}
 		i := 0
-		for i < len(counts) && (counts[i].era != m.Era || counts[i].slot != item.Slot || counts[i].generation != m.Generation) {
+		for i < len(counts) && (counts[i].era != m.Era || counts[i].slot != item.Slot ||
+			counts[i].generation != m.Generation) {
 			i++
 		}
 		if i == len(counts) {

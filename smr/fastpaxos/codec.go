@@ -10,9 +10,13 @@ import (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("fastpaxos", 1,
-		kit.Kind(64, beatFields), kit.Kind(65, votedFields), kit.Kind(66, suggestFields), kit.Kind(67, closeFields), kit.Kind(68, acceptFields),
-		kit.Kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool { return !m.More }, earlierCommitFields),
-		kit.Kind(71, prepareFields), kit.Kind(72, promiseFields), kit.Kind(73, refusalFields), kit.Kind(74, fetchFields), kit.Kind(75, lookFields),
+		kit.Kind(64, beatFields), kit.Kind(65, votedFields), kit.Kind(66, suggestFields), kit.Kind(67, closeFields),
+		kit.Kind(68, acceptFields),
+		kit.Kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool {
+			return !m.More
+		}, earlierCommitFields),
+		kit.Kind(71, prepareFields), kit.Kind(72, promiseFields), kit.Kind(73, refusalFields), kit.Kind(74, fetchFields),
+		kit.Kind(75, lookFields),
 		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, ballotFields), kit.Kind(80, voteRecordFields),
 		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedFields), kit.Kind(83, commitFields),
 	)

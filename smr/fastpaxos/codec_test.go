@@ -14,11 +14,14 @@ func messages() []smr.Message {
 	zero, own, other := Head{Generation: 3}, Head{Era: 1<<32 | 1, Generation: 3}, Head{Era: 2<<32 | 2, Generation: 3}
 	alone := Head{Era: 1<<32 | 1, Generation: 1}
 	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
-	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
 	items := []Placed{{1, command}, {2, kit.Entry{Kind: kit.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
-	votes := []Vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change}, {Slot: 2, Era: 5, Classic: true, Entry: change}}
+	votes := []Vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change},
+		{Slot: 2, Era: 5, Classic: true, Entry: change}}
 	out := []smr.Message{
-		Copy{kit.Request{Session: 3, Acked: 4, After: 1 << 60, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
+		Copy{kit.Request{Session: 3, Acked: 4, After: 1 << 60,
+			Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
 		kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
 		Ballot{Head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		VoteRecord{Votes: votes},
@@ -62,7 +65,8 @@ func TestLayouts(t *testing.T) {
 	}{
 		{Commit{Head: Head{}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Commit{More: true}, 83},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
-		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
+		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
+		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {
 		if b, err := Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
 			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)

@@ -19,7 +19,8 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	era, n := r.cand.era, len(r.members())
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
-		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes}})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id),
+			Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes}})
 		for len(env.Out) > 0 { // its own promise comes from its disk
 			out := slices.Clone(env.Out)
 			disk.Write(env, 0)
@@ -93,9 +94,13 @@ func TestReadsAskAMajority(t *testing.T) {
 		}
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
-			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.Round(), c.top}})
+			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id),
+				Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.Round(), c.top}})
 		}
-		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
+		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {
+			_, ok := e.Msg.(kit.ReadReplies)
+			return ok
+		})
 		if answered != c.answered {
 			t.Errorf("%+v: answered %v", c, answered)
 		}
@@ -113,10 +118,12 @@ func TestPhaseOneComesFirst(t *testing.T) {
 		t.Errorf("a vote in slot 5 was found, and slots from %d on are open", r.open)
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head: r.head(r.promised), Round: r.lead.reads.Round()}})
+		r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
+			Msg: Follows{Head: r.head(r.promised), Round: r.lead.reads.Round()}})
 	}
 	if r.lead.reads.Round() == 0 || !r.lead.reads.Waiting() {
-		t.Errorf("queries were asked for %d times, and wait: %v; want them to wait for slot 5", r.lead.reads.Round(), r.lead.reads.Waiting())
+		t.Errorf("queries were asked for %d times, and wait: %v; want them to wait for slot 5", r.lead.reads.Round(),
+			r.lead.reads.Waiting())
 	}
 }
 
@@ -125,7 +132,8 @@ func TestNothingAboveAChange(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	r.lead.classic, r.open = true, 0
-	change := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
 	r.lead.wants = []*want{{entry: change}, {entry: work(2)}}
 	r.propose(env, 0)
 	if got := r.lead.accepts; len(got) != 1 || got[0].Entry.Kind != kit.ChangeMembers {
@@ -140,7 +148,8 @@ func TestChangeIsOnDisk(t *testing.T) {
 	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
-		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
+		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
+			Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
 	}}})
 	if len(r.members()) != 2 {
 		t.Fatalf("the members are %v", r.members())
@@ -158,7 +167,8 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		era, generation uint64
 		slot            smr.Slot
 		fixed           bool
-	}{"all the same": {0, 0, 0, true}, "another era": {1, 0, 0, false}, "other members": {0, 1, 0, false}, "another slot": {0, 0, 1, false}} {
+	}{"all the same": {0, 0, 0, true}, "another era": {1, 0, 0, false}, "other members": {0, 1, 0, false},
+		"another slot": {0, 0, 1, false}} {
 		client, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}})
 		if err != nil {
 			t.Fatal(err)

@@ -179,7 +179,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.prepare(env, r.cfg.ID)
 	}
 	// One that forgot its era in a crash would use it again, so its own promise is one of them.
-	if members := r.members(); c.votes.Has(r.cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) && r.promised == c.era {
+	if members := r.members(); c.votes.Has(r.cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) &&
+		r.promised == c.era {
 		r.becomeCoordinator(env)
 	}
 }

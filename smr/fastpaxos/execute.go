@@ -115,7 +115,8 @@ func split(items []Placed) (small []Placed, large []Named) {
 		if n := len(p.Entry.Command); n < largeBytes {
 			small = append(small, p)
 		} else {
-			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n), Sum: crc32.Checksum(p.Entry.Command, crc32.MakeTable(crc32.Castagnoli))}
+			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n),
+				Sum: crc32.Checksum(p.Entry.Command, crc32.MakeTable(crc32.Castagnoli))}
 			named.Entry.Command = nil
 			large = append(large, named)
 		}
@@ -140,7 +141,8 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 		c := r.cell(n.Slot)
 		e := n.Entry
 		e.Command = c.vote.Entry.Command
-		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) && crc32.Checksum(e.Command, crc32.MakeTable(crc32.Castagnoli)) == n.Sum {
+		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) &&
+			crc32.Checksum(e.Command, crc32.MakeTable(crc32.Castagnoli)) == n.Sum {
 			c.decide(e)
 		}
 	}

@@ -53,8 +53,10 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 	disk.Write(env, 0)
 	r.proposeIn(1, big(1))
 	r.flush(env)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}}})
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()},
+		[]smr.Slot{1}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()},
+		[]smr.Slot{1}}})
 	bytes, named := 0, 0
 	for _, e := range env.Out {
 		switch m := kit.Inside(e.Msg).(type) {
@@ -85,7 +87,8 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 		if r.cand == nil || r.cand.era != era {
 			t.Fatalf("gave up after %d of %d parts", page, pages)
 		}
-		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true, Entry: big(kit.Seq(page + 1))}}, Next: page + 2}
+		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true,
+			Entry: big(kit.Seq(page + 1))}}, Next: page + 2}
 		if page == pages-1 {
 			m.Next = 0
 		}
@@ -128,7 +131,8 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 				applied, more = m.Items[len(m.Items)-1].Slot, m.More
 			}
 		}
-		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > kit.UnderwayBytes || more && sent < kit.UnderwayBytes/3 {
+		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > kit.UnderwayBytes || more &&
+			sent < kit.UnderwayBytes/3 {
 			t.Fatalf("in turn %d up to slot %d of %d, %d bytes; asks for more: %v", turns, applied, slots, sent, more)
 		}
 	}
@@ -151,7 +155,8 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	if len(said) != 1 || said[0].Need != 0 {
 		t.Fatalf("a member that does not vote says %+v", said)
 	}
-	c, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, RoundTrip: 10 * time.Millisecond})
+	c, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}},
+		RoundTrip: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +164,8 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	own := disk.Env()
 	copies := func(now time.Duration, size int) (n int) {
 		own.Begin(now)
-		c.send(own, 1, kit.Request{Session: 1, Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
+		c.send(own, 1, kit.Request{Session: 1,
+			Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
 		for _, e := range own.Out {
 			if _, ok := kit.Inside(e.Msg).(Copy); ok {
 				n++

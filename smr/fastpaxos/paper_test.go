@@ -129,7 +129,8 @@ func TestSilentReplica(t *testing.T) {
 			}
 			err := w.RunUntil(time.Second, func() bool { return len(w.Done) == len(w.Clients) })
 			if err != nil {
-				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done), len(w.Clients), err)
+				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done),
+					len(w.Clients), err)
 			}
 			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
 		})
@@ -145,7 +146,8 @@ func TestCausalFloor(t *testing.T) {
 	floor := r.top + 5
 	w.Cut(w.Client("VA"), 1)
 	w.Cut(w.Client("VA"), 2)
-	w.Call(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: floor, Command: kv.Put([]byte("b"), nil)})
+	w.Call(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: floor,
+		Command: kv.Put([]byte("b"), nil)})
 	w.Run(60 * time.Millisecond)
 	if r.top <= floor {
 		t.Errorf("the vote is in slot %d, below the floor %d", r.top, floor)

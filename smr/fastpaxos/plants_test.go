@@ -21,26 +21,31 @@ func plants() []plant.Bug {
 		{
 			Name: "a no-op vote is told and not made", Dir: dir, Test: "TestVotesForNothingAreMade",
 			Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
-			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",
+			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, " +
+				"Entry: e})\n\t\t\t}\n",
 		},
 		{
 			Name: "what a majority of all has is kept, or else any", Dir: dir, Test: "TestValueChoice",
-			Old: "asked+quorum.Fast(n)-n\n", New: "asked+quorum.Fast(n)-n\n\tif MUTANT {\n\t\tbest.bound = most >= quorum.Majority(n)\n\t}\n",
+			Old: "asked+quorum.Fast(n)-n\n", New: "asked+quorum.Fast(n)-n\n\tif MUTANT {\n\t\tbest.bound = most >= " +
+				"quorum.Majority(n)\n\t}\n",
 		},
 		{
 			Name: "a majority is a fast quorum", Dir: dir, Test: "TestSeedsNotice/3",
 			Old: "\treturn quorum.Fast(len(r.state.Members()))\n",
-			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.state.Members()))\n\t}\n\treturn quorum.Fast(len(r.state.Members()))\n",
+			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.state.Members()))\n\t}\n\treturn " +
+				"quorum.Fast(len(r.state.Members()))\n",
 		},
 		{
 			Name: "a coordinator keeps any vote", Dir: dir, Test: "TestSeedsNotice/16",
 			Old: "\t\tif found := choose(c.found[s], ",
-			New: "\t\tif MUTANT && len(c.found[s]) > 0 {\n\t\t\tc.found[s] = c.found[s][:1]\n\t\t}\n\t\tif found := choose(c.found[s], ",
+			New: "\t\tif MUTANT && len(c.found[s]) > 0 {\n\t\t\tc.found[s] = c.found[s][:1]\n\t\t}\n\t\tif found := " +
+				"choose(c.found[s], ",
 		},
 		{
 			Name: "an acceptor votes twice in a slot", Dir: dir, Test: "TestSeedsNotice/3",
 			Old: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n",
-			New: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n\tif MUTANT && r.top > r.state.Applied()+1 && r.top >= r.open {\n\t\ts = r.top\n\t}\n",
+			New: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n\tif MUTANT && r.top > r.state.Applied()+1 && " +
+				"r.top >= r.open {\n\t\ts = r.top\n\t}\n",
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
@@ -54,7 +59,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
-			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n",
+			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = " +
+				"[]protocol.ID{r.cfg.ID}\n\t\t}\n",
 		},
 		{
 			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",
@@ -67,11 +73,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "fast rounds that collide are not given up", Dir: dir, Test: "TestCollisions/given up",
-			Old: "\tif g.collided > g.slots/2 && r.cand == nil {\n", New: "\tif g.collided > g.slots/2 && r.cand == nil && !MUTANT {\n",
+			Old: "\tif g.collided > g.slots/2 && r.cand == nil {\n",
+			New: "\tif g.collided > g.slots/2 && r.cand == nil && !MUTANT {\n",
 		},
 		{
 			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
-			Old: "\t\tif s := r.vote(e, req.After, false); ", New: "\t\tif MUTANT {\n\t\t\treq.After = 0\n\t\t}\n\t\tif s := r.vote(e, req.After, false); ",
+			Old: "\t\tif s := r.vote(e, req.After, false); ",
+			New: "\t\tif MUTANT {\n\t\t\treq.After = 0\n\t\t}\n\t\tif s := r.vote(e, req.After, false); ",
 		},
 	}
 }

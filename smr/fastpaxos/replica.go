@@ -265,8 +265,10 @@ func (r *Replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
 
 func (r *Replica) status(id smr.CallID) smr.Status {
 	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: "acceptor", Ballot: uint64(r.promised), Committed: r.state.Applied(), Applied: r.state.Applied(),
-		Snapshot: r.journal.Snapshot(), LogSize: r.journal.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(),
+		ID: id, Replica: r.cfg.ID, Role: "acceptor", Ballot: uint64(r.promised), Committed: r.state.Applied(),
+		Applied:  r.state.Applied(),
+		Snapshot: r.journal.Snapshot(), LogSize: r.journal.Records(), Sessions: r.state.Sessions(),
+		Members: r.state.Members(),
 	}
 	if r.silent < patience {
 		s.Leader = r.promised.coordinator()

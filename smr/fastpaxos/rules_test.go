@@ -72,7 +72,8 @@ func TestValueChoice(t *testing.T) {
 	// Votes of a higher round say all that can be known of lower ones, and a classic round stands
 	// above the fast one of its era.
 	a, b := kit.Entry{Kind: kit.Command, Seq: 1}, kit.Entry{Kind: kit.Command, Seq: 2}
-	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b}, Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
+	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b},
+		Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
 	for _, votes := range [][]Vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
 		if got := choose(votes, 3, 3); !got.entry.Equal(b) {
 			t.Errorf("of %v: %+v", votes, got)
@@ -108,7 +109,8 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3)
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.state.Generation()},
+		[]Placed{{1, kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := kit.Inside(e.Msg).(Refusal)
 		return ok && refusal.Era == era

@@ -48,7 +48,8 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 	}
 	m := Ballot{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
 	for _, c := range req.Commands {
-		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
+		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq),
+			Command: c.Command}
 		if _, ok := r.ours[wishFor(e)]; ok || r.lead != nil && r.desk.Waits(e) {
 			continue // if it needs votes again, the coordinator says so
 		}
@@ -66,7 +67,9 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 
 // sayClosed tells a client that its large commands are of no use here.
 func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
-	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c kit.RequestedCommand) bool { return len(c.Command) >= largeBytes }) {
+	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c kit.RequestedCommand) bool {
+		return len(c.Command) >= largeBytes
+	}) {
 		return
 	}
 	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
@@ -81,7 +84,8 @@ func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
 		return 0
 	}
-	if _, again := r.ours[wishFor(e)]; !again && !suggested && r.oursBytes > 0 && r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
+	if _, again := r.ours[wishFor(e)]; !again && !suggested && r.oursBytes > 0 &&
+		r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
 		return 0 // the coordinator has it decided when there is room
 	}
 	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})

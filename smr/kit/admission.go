@@ -137,7 +137,8 @@ func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
 		a.refuse(env, fmt.Sprintf("the replica's %v", err))
 		return
 	case !found && !blankLog:
-		a.refuse(env, "the disk has a log but no identity: a part of it was lost. Add a replica with an empty disk and another ID instead")
+		a.refuse(env, "the disk has a log but no identity: a part of it was lost. Add a replica with an empty disk and "+
+			"another ID instead")
 		return
 	case !found:
 		a.own = Incarnation(diskid.New(env.Rand).Disk)
@@ -226,7 +227,8 @@ func (a *Admission) onMark(env *protocol.Env[smr.Message], from protocol.ID, h H
 	case further:
 		return
 	case ok && m.disk != h.From, !ok:
-		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.From || a.known[from].seen && a.known[from].incarnation != h.From {
+		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.From || a.known[from].seen &&
+			a.known[from].incarnation != h.From {
 			return
 		}
 	case m.mark == h.Mark:
@@ -260,8 +262,10 @@ func (a *Admission) onMarked(env *protocol.Env[smr.Message], from protocol.ID, w
 		}
 		return
 	}
-	a.refuse(env, fmt.Sprintf("replica %d knows that the log of replica %d went up to record %d, and on its disk it ended with record %d: the disk is an older copy of itself, or lost the end of its log, "+
-		"and with it what the replica had promised. Add a replica with an empty disk and another ID instead", from, a.self, w.Mark.Next-1, a.began.Next-1))
+	a.refuse(env, fmt.Sprintf("replica %d knows that the log of replica %d went up to record %d, and on its disk it "+
+		"ended with record %d: the disk is an older copy of itself, or lost the end of its log, "+
+		"and with it what the replica had promised. Add a replica with an empty disk and another ID instead", from, a.self,
+		w.Mark.Next-1, a.began.Next-1))
 }
 
 func (a *Admission) readPeer(key, value []byte) {
@@ -352,7 +356,8 @@ func (a *Admission) maybeAdmit(env *protocol.Env[smr.Message]) {
 	disk, member := a.state.Member(a.self)
 	switch {
 	case member && disk != 0 && disk != a.own:
-		a.refuse(env, fmt.Sprintf("replica %d was added with another disk. Add one with an empty disk and another ID instead", a.self))
+		a.refuse(env, fmt.Sprintf("replica %d was added with another disk. Add one with an empty disk and another ID instead",
+			a.self))
 	case a.admitted:
 	case member && disk == a.own, member && !a.join && len(a.agreed) >= quorum.FirstDisk(len(a.members)):
 		a.admitted = true
@@ -439,7 +444,8 @@ func (a *Admission) Welcome(env *protocol.Env[smr.Message], from protocol.ID, w 
 		a.welcome = true
 		a.meet(env, w.Members)
 	case w.Known != a.own:
-		a.refuse(env, fmt.Sprintf("replica %d knows another disk of replica %d. Add a replica with an empty disk and another ID instead", from, a.self))
+		a.refuse(env, fmt.Sprintf("replica %d knows another disk of replica %d. Add a replica with an empty disk and "+
+			"another ID instead", from, a.self))
 	case w.Reason != "":
 		a.refuse(env, w.Reason)
 	default:

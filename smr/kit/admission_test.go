@@ -61,7 +61,8 @@ func (m memory) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 }
 
 func newCluster(n int, seed uint64) *cluster {
-	c := &cluster{rnd: rand.New(rand.NewPCG(seed, 1)), nodes: map[protocol.ID]*applicant{}, admitted: map[protocol.ID]Incarnation{}}
+	c := &cluster{rnd: rand.New(rand.NewPCG(seed, 1)), nodes: map[protocol.ID]*applicant{},
+		admitted: map[protocol.ID]Incarnation{}}
 	for id := range n {
 		c.group = append(c.group, smr.Member{ID: protocol.ID(id + 1)})
 	}
@@ -268,8 +269,10 @@ func TestJoinerIsBoundByTheLog(t *testing.T) {
 // TestLostDiskCannotJoin has a member from the beginning come back with an empty disk as one that
 // joins. Nobody lets it, not even those who never knew its first disk.
 func TestLostDiskCannotJoin(t *testing.T) {
-	a := NewAdmission(smr.ReplicaConfig{ID: 2, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}, NewState(&journal{}, nil))
-	other := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+	a := NewAdmission(smr.ReplicaConfig{ID: 2, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second},
+		NewState(&journal{}, nil))
+	other := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second},
+		NewState(&journal{}, group(1, 2, 3)))
 	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(0)
 	a.Start(env, true)
@@ -289,8 +292,10 @@ func TestLostDiskCannotJoin(t *testing.T) {
 }
 
 func TestJoinerVotesWhenItIsWelcome(t *testing.T) {
-	a := NewAdmission(smr.ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}, NewState(&journal{}, nil))
-	other := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+	a := NewAdmission(smr.ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second},
+		NewState(&journal{}, nil))
+	other := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second},
+		NewState(&journal{}, group(1, 2, 3)))
 	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(0)
 	a.Start(env, true)
@@ -323,7 +328,8 @@ func TestStartedAgain(t *testing.T) {
 	} {
 		keys := memory{}
 		start := func() (*Admission, *protocol.Env[smr.Message]) {
-			a := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+			a := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second},
+				NewState(&journal{}, group(1, 2, 3)))
 			env := protocol.NewEnv[smr.Message](keys, 5, rand.New(rand.NewPCG(1, uint64(len(keys)))))
 			env.Begin(0)
 			a.Start(env, len(keys) == 0)
@@ -346,7 +352,8 @@ func TestStartedAgain(t *testing.T) {
 		}
 		a, env = start()
 		if a.Admitted() || a.Votes() || a.Refused() {
-			t.Errorf("%s: before anybody was asked it takes part: %v, votes: %v, is refused: %v", name, a.Admitted(), a.Votes(), a.Refused())
+			t.Errorf("%s: before anybody was asked it takes part: %v, votes: %v, is refused: %v", name, a.Admitted(), a.Votes(),
+				a.Refused())
 		}
 		asked := map[protocol.ID]Hello{}
 		for _, s := range sentTo(env) {
@@ -359,7 +366,8 @@ func TestStartedAgain(t *testing.T) {
 			a.Expire(env)
 		}
 		for _, from := range answers.of {
-			other := NewAdmission(smr.ReplicaConfig{ID: from, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+			other := NewAdmission(smr.ReplicaConfig{ID: from, Members: group(1, 2, 3), RoundTrip: time.Second},
+				NewState(&journal{}, group(1, 2, 3)))
 			told := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(2, 1)))
 			told.Begin(0)
 			if answers.know > 0 {
@@ -371,7 +379,8 @@ func TestStartedAgain(t *testing.T) {
 			}
 		}
 		if a.Votes() != answers.votes || a.Admitted() != answers.votes || a.Refused() != answers.refused {
-			t.Errorf("%s: votes %v, takes part %v, is refused %v, want %v, %v, %v", name, a.Votes(), a.Admitted(), a.Refused(), answers.votes, answers.votes, answers.refused)
+			t.Errorf("%s: votes %v, takes part %v, is refused %v, want %v, %v, %v", name, a.Votes(), a.Admitted(), a.Refused(),
+				answers.votes, answers.votes, answers.refused)
 		}
 		env.Begin(0)
 		a.Expire(env)

@@ -69,11 +69,13 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 	told := func(brief bool) CommandReply {
 		env := protocol.NewEnv[smr.Message](nil, 1, nil)
 		env.Begin(0)
-		d.Take(env, 10, Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: 1, Brief: brief, Command: silent[0].Command}}}, nil)
+		d.Take(env, 10, Request{Session: 1, Acked: 1,
+			Commands: []RequestedCommand{{Seq: 1, Brief: brief, Command: silent[0].Command}}}, nil)
 		d.Flush(env)
 		return env.Out[0].Msg.(Replies).Items[0]
 	}
-	if r := told(false); r.Outcome != smr.Unknown || !strings.Contains(r.Reason, "executed at slot 4") || !strings.Contains(r.Reason, "forgotten") {
+	if r := told(false); r.Outcome != smr.Unknown || !strings.Contains(r.Reason, "executed at slot 4") ||
+		!strings.Contains(r.Reason, "forgotten") {
 		t.Errorf("who wants the result is told %+v", r)
 	}
 	if r := told(true); r.Outcome != smr.Committed || r.Reason != "" {

@@ -14,7 +14,8 @@ import (
 func TestArrangedSessionsGoInOrder(t *testing.T) {
 	s := kit.NewState(kv.New(), []smr.Member{{ID: 1}})
 	open := func(slot smr.Slot) kit.SessionID {
-		r := s.Apply(slot, kit.Entry{Kind: kit.OpenSession, Client: protocol.ID(slot), Seq: 1, Open: &kit.Open{MaxSessions: 3, Window: 10}})
+		r := s.Apply(slot, kit.Entry{Kind: kit.OpenSession, Client: protocol.ID(slot), Seq: 1,
+			Open: &kit.Open{MaxSessions: 3, Window: 10}})
 		return r.Session
 	}
 	gone := func(id kit.SessionID) bool {

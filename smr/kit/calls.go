@@ -66,7 +66,8 @@ const (
 // NewCalls returns the books of a client whose configuration has its defaults.
 func NewCalls(cfg smr.ClientConfig) Calls {
 	return Calls{
-		cfg: cfg, Tempo: NewTempo(cfg.RoundTrip), calls: map[smr.CallID]*Pending{}, commands: newFlights(), reads: newFlights(),
+		cfg: cfg, Tempo: NewTempo(cfg.RoundTrip), calls: map[smr.CallID]*Pending{}, commands: newFlights(),
+		reads: newFlights(),
 	}
 }
 

@@ -163,7 +163,8 @@ func (c *Client) onRedirect(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	c.sure = false
-	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent && env.Now-c.silentAt < c.times(forgive) {
+	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent &&
+		env.Now-c.silentAt < c.times(forgive) {
 		c.unknowing++
 		c.answered = true
 		c.probe = env.Now + c.times(0.5)

@@ -78,7 +78,8 @@ func (c *chaos) answer(l letter) smr.Message {
 	apply := func(e Entry) Reply { return c.state.Apply(c.state.Applied()+1, e) }
 	switch m := l.msg.(type) {
 	case OpenRequest:
-		r := apply(Entry{Kind: OpenSession, Client: 9, Seq: m.Nonce, Open: &Open{MaxSessions: 1 + uint64(c.rnd.IntN(2)), Window: 20}})
+		r := apply(Entry{Kind: OpenSession, Client: 9, Seq: m.Nonce, Open: &Open{MaxSessions: 1 + uint64(c.rnd.IntN(2)),
+			Window: 20}})
 		return OpenReply{Nonce: m.Nonce, Session: r.Session, Window: r.Window}
 	case Request:
 		out := Replies{Session: m.Session}

@@ -81,7 +81,8 @@ func (d *Desk) Take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Me
 func (d *Desk) takeCommands(env *protocol.Env[smr.Message], from protocol.ID, req Request, entries []Entry) []Entry {
 	var busy []Seq
 	for _, c := range req.Commands {
-		e := Entry{Kind: Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
+		e := Entry{Kind: Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq),
+			Command: c.Command}
 		// A session that is not in this state may be in the newest one: what comes of the entry
 		// decides.
 		if r, ok := d.state.Seen(e); ok && !r.Gone && r.Outcome != smr.Rejected {
@@ -100,7 +101,9 @@ func (d *Desk) takeCommands(env *protocol.Env[smr.Message], from protocol.ID, re
 
 // TakeChange is Take for a change of the members. What makes it impossible now is the protocol's
 // affair.
-func (d *Desk) TakeChange(env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest, known *Admission, entries []Entry) []Entry {
+func (d *Desk) TakeChange(
+	env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest, known *Admission, entries []Entry,
+) []Entry {
 	e := Entry{
 		Kind: ChangeMembers, Client: from, Session: req.Session, Seq: req.Seq, Acked: min(req.Acked, req.Seq),
 		Members: &MemberChange{Change: req.Change},
@@ -117,7 +120,8 @@ func (d *Desk) TakeChange(env *protocol.Env[smr.Message], from protocol.ID, req 
 		disk, ok := known.Joiner(id)
 		_, member := d.state.Member(id)
 		if !ok && !member && !d.state.Removed(id) {
-			env.Send(from, NotYet{req.Session, req.Seq, fmt.Sprintf("replica %d has not said that it is there: start it with Join set", id)})
+			env.Send(from, NotYet{req.Session, req.Seq,
+				fmt.Sprintf("replica %d has not said that it is there: start it with Join set", id)})
 			return entries
 		}
 		e.Members.Incarnation = disk
@@ -166,7 +170,8 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 	}
 	item := CommandReply{Seq: e.Seq, Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason, Gone: r.Gone}
 	if lacks := r.Outcome == smr.Committed && r.Reason != ""; lacks && wanted {
-		item.Outcome, item.Reason = smr.Unknown, fmt.Sprintf("the command was executed at slot %d, but its result is not there: %s", r.Slot, r.Reason)
+		item.Outcome, item.Reason = smr.Unknown,
+			fmt.Sprintf("the command was executed at slot %d, but its result is not there: %s", r.Slot, r.Reason)
 	} else if lacks {
 		item.Reason = ""
 	}
@@ -174,7 +179,8 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 		item.Result = nil
 	} else if n > smr.MaxCommandBytes {
 		item.Outcome, item.Result = smr.Unknown, nil
-		item.Reason = fmt.Sprintf("the command was executed at slot %d, but its result has %d bytes, more than %d", r.Slot, n, smr.MaxCommandBytes)
+		item.Reason = fmt.Sprintf("the command was executed at slot %d, but its result has %d bytes, more than %d", r.Slot, n,
+			smr.MaxCommandBytes)
 	}
 	d.out[i].Items = append(d.out[i].Items, item)
 }

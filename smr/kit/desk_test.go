@@ -24,7 +24,8 @@ func sentTo(env *protocol.Env[smr.Message]) []letter {
 
 func newDesk(t *testing.T, maxPending int) (*Desk, *State, *protocol.Env[smr.Message]) {
 	t.Helper()
-	cfg, err := smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), Machine: &journal{}, MaxPending: maxPending}.WithDefaults()
+	cfg, err := smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), Machine: &journal{},
+		MaxPending: maxPending}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +47,14 @@ func TestDeskTellsHowLongItTook(t *testing.T) {
 	entries := d.Take(env, 9, req, nil)
 	env.Begin(20 * time.Millisecond)
 	entries = d.Take(env, 9, req, entries) // again
-	entries = append(d.Take(env, 9, Request{Session: 2, Acked: 1, Commands: req.Commands[:1]}, entries), Entry{Kind: Command, Client: 8, Session: 1, Seq: 3})
+	entries = append(d.Take(env, 9, Request{Session: 2, Acked: 1, Commands: req.Commands[:1]}, entries),
+		Entry{Kind: Command, Client: 8, Session: 1, Seq: 3})
 	env.Begin(28 * time.Millisecond)
 	for i, e := range entries {
 		d.Applied(env, e, state.Apply(smr.Slot(i+2), e))
 	}
-	want := []string{fmt.Sprint(smr.Committed, " 18ms"), fmt.Sprint(smr.Committed, " 18ms"), fmt.Sprint(smr.Unknown, " 8ms")}
+	want := []string{fmt.Sprint(smr.Committed, " 18ms"), fmt.Sprint(smr.Committed, " 18ms"),
+		fmt.Sprint(smr.Unknown, " 8ms")}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("told of (-want +got):\n%s", diff)
 	}
@@ -64,7 +67,8 @@ func TestDeskForgetsBytes(t *testing.T) {
 	open := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)[0]
 	d.Applied(env, open, state.Apply(1, open))
 	for seq := Seq(1); seq < 5; seq++ {
-		entries := d.Take(env, 9, Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: seq, Command: []byte("123")}}}, nil)
+		entries := d.Take(env, 9, Request{Session: 1, Acked: 1,
+			Commands: []RequestedCommand{{Seq: seq, Command: []byte("123")}}}, nil)
 		if len(entries) != 1 {
 			t.Fatalf("command %d is not taken: the desk has %d bytes", seq, d.bytes)
 		}
@@ -80,7 +84,8 @@ func TestDeskTakesOnce(t *testing.T) {
 		t.Fatalf("entries %v", entries)
 	}
 	d.Applied(env, entries[0], state.Apply(1, entries[0]))
-	req := Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: 1, Command: []byte("a")}, {Seq: 2, Brief: true, Command: []byte("b")}}}
+	req := Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: 1, Command: []byte("a")},
+		{Seq: 2, Brief: true, Command: []byte("b")}}}
 	entries = d.Take(env, 9, req, nil)
 	if more := d.Take(env, 9, req, nil); len(entries) != 2 || len(more) != 0 {
 		t.Fatalf("entries %v, and again %v", entries, more)
@@ -111,7 +116,8 @@ func TestDeskTakesOnce(t *testing.T) {
 			{Seq: 2, Outcome: smr.Committed, Slot: 3}, // brief
 			{Seq: 3, Outcome: smr.Committed, Slot: 4, Result: []byte("3: ")},
 		}}},
-		{to: 9, msg: Replies{Session: 1, Items: []CommandReply{{Seq: 1, Outcome: smr.Committed, Slot: 2, Result: []byte("1: a")}}}},
+		{to: 9, msg: Replies{Session: 1, Items: []CommandReply{{Seq: 1, Outcome: smr.Committed, Slot: 2,
+			Result: []byte("1: a")}}}},
 	}
 	if diff := cmp.Diff(want, sentTo(env), cmp.AllowUnexported(letter{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -134,7 +140,8 @@ func TestDeskKnowsJoiners(t *testing.T) {
 		t.Errorf("entries %v", entries)
 	}
 	for seq := Seq(2); seq < 5; seq++ {
-		entries = d.TakeChange(env, 9, ChangeRequest{Session: 1, Seq: seq, Acked: 1, Change: smr.Change{Remove: 3}}, a, entries)
+		entries = d.TakeChange(env, 9, ChangeRequest{Session: 1, Seq: seq, Acked: 1, Change: smr.Change{Remove: 3}}, a,
+			entries)
 	}
 	if sent := sentTo(env); len(entries) != 3 || len(sent[len(sent)-1].msg.(Busy).Seqs) != 1 {
 		t.Errorf("four changes with room for three: %d are taken", len(entries))

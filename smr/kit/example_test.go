@@ -31,7 +31,8 @@ func Example() {
 		}
 	}
 	ask(kit.OpenRequest{Nonce: 5})
-	put := kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}}
+	put := kit.Request{Session: 1, Acked: 1,
+		Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}}
 	ask(put)
 	ask(put) // sent again: it is answered, not executed
 	desk.Flush(env)

@@ -56,7 +56,8 @@ func (a *arrival) end() error {
 	case a.err != nil:
 		return a.err
 	case a.state == nil:
-		return fmt.Errorf("smr: snapshot: what its protocol puts in front of it is cut off, or of a version that this program does not know")
+		return fmt.Errorf("smr: snapshot: what its protocol puts in front of it is cut off, or of a version that this " +
+			"program does not know")
 	}
 	return a.state.end()
 }
@@ -131,7 +132,9 @@ type Arrived struct {
 // Take takes a chunk for a replica that has applied all up to a slot. The answer is to be sent,
 // once the snapshot is installed if there is one: see Install. An error says that what has arrived
 // whole cannot be restored.
-func (s *State) Take(env *protocol.Env[smr.Message], c SnapshotChunk, applied smr.Slot, split Front) (answer SnapshotWanted, whole *Arrived, err error) {
+func (s *State) Take(
+	env *protocol.Env[smr.Message], c SnapshotChunk, applied smr.Slot, split Front,
+) (answer SnapshotWanted, whole *Arrived, err error) {
 	answer = SnapshotWanted{Slot: c.Slot, Sum: c.Sum, Offset: c.Size}
 	if s.incoming != nil && s.incoming.slot <= applied {
 		s.incoming = nil // what has come of it is not needed any more

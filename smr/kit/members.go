@@ -56,9 +56,11 @@ func (g *members) add(slot smr.Slot, c MemberChange) Reply {
 	_, gone := slices.BinarySearch(g.removed, c.Add.ID)
 	switch {
 	case gone:
-		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("replica %d was removed, and does not come back under this ID", c.Add.ID)}
+		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf(
+			"replica %d was removed, and does not come back under this ID", c.Add.ID)}
 	case ok && g.now[i].Member != c.Add:
-		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("replica %d is a member already, at %s", c.Add.ID, g.now[i].Address)}
+		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("replica %d is a member already, at %s", c.Add.ID,
+			g.now[i].Address)}
 	case !ok:
 		g.now = slices.Insert(slices.Clone(g.now), i, identified{c.Add, c.Incarnation})
 	}

@@ -10,12 +10,17 @@ import (
 func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
 		Name: "snapshots forget removed members", Dir: "smr/kit", Test: "TestMembersChange",
-		Old: "\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n", New: "\tif MUTANT && !c.Reading() {\n\t\tg = &members{now: g.now}\n\t}\n\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n",
+		Old: "\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n",
+		New: "\tif MUTANT && !c.Reading() {\n\t\tg = &members{now: g.now}\n\t}\n\twirefmt.List(c, &g.removed, 1, " +
+			"wirefmt.Uint32)\n",
 	}, {
-		Name: "a replica that is started again votes before it knows that its log was not cut", Dir: "smr/kit", Test: "TestStartedAgain",
-		Old: "\t\ta.vouched = map[protocol.ID]bool{}\n", New: "\t\tif !MUTANT {\n\t\t\ta.vouched = map[protocol.ID]bool{}\n\t\t}\n",
+		Name: "a replica that is started again votes before it knows that its log was not cut", Dir: "smr/kit",
+		Test: "TestStartedAgain",
+		Old:  "\t\ta.vouched = map[protocol.ID]bool{}\n",
+		New:  "\t\tif !MUTANT {\n\t\t\ta.vouched = map[protocol.ID]bool{}\n\t\t}\n",
 	}, {
-		Name: "a replica that is started again asks what others know of its log, and does not wait for it", Dir: "smr/kit", Test: "TestStartedAgain",
-		Old: "\t\t\twaits = true\n", New: "\t\t\twaits = !MUTANT\n",
+		Name: "a replica that is started again asks what others know of its log, and does not wait for it", Dir: "smr/kit",
+		Test: "TestStartedAgain",
+		Old:  "\t\t\twaits = true\n", New: "\t\t\twaits = !MUTANT\n",
 	}})
 }

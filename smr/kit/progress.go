@@ -75,7 +75,9 @@ func (p *Progress) Beat(env *protocol.Env[smr.Message], own Incarnation, patienc
 // Lags returns whom a replica should ask for what is decided, 0 if nobody: the one that is
 // furthest, if the replica does not get on by itself, or anyone if it knows no group yet. It is
 // called in each beat.
-func (p *Progress) Lags(env *protocol.Env[smr.Message], applied smr.Slot, member, knowsGroup bool, peers []protocol.ID) (ask protocol.ID) {
+func (p *Progress) Lags(
+	env *protocol.Env[smr.Message], applied smr.Slot, member, knowsGroup bool, peers []protocol.ID,
+) (ask protocol.ID) {
 	p.fetched++
 	moves := applied != p.applied && member
 	if p.applied = applied; moves || p.fetched < 2 {
@@ -107,7 +109,9 @@ func (p *Progress) Fetching() { p.fetched = 0 }
 
 // Sending goes on with the state that is on its way to a replica that has asked, and tells whether
 // it brings more than the replica has.
-func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot, own Incarnation, patience time.Duration) bool {
+func (p *Progress) Sending(
+	env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot, own Incarnation, patience time.Duration,
+) bool {
 	out := p.transfers[to]
 	if out == nil {
 		return false
@@ -121,7 +125,9 @@ func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has s
 }
 
 // SendState begins to send a replica the state as it is. One that gets nothing asks again.
-func (p *Progress) SendState(env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte, own Incarnation, patience time.Duration) {
+func (p *Progress) SendState(
+	env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte, own Incarnation, patience time.Duration,
+) {
 	if len(p.transfers) >= maxTransfers {
 		return
 	}

@@ -14,7 +14,9 @@ type HeldQueries struct {
 
 // Take tells whether there is room for more queries: ReplicaConfig.MaxPending of them and
 // MaxPendingBytes, or a message with more bytes alone. If not, it tells the client.
-func (h *HeldQueries) Take(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query) bool {
+func (h *HeldQueries) Take(
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query,
+) bool {
 	size := queryBytes(queries)
 	if h.count+len(queries) > cfg.MaxPending || h.bytes > 0 && h.bytes+size > cfg.MaxPendingBytes {
 		busy := Busy{}

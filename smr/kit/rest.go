@@ -108,7 +108,9 @@ func (r *Rest) Due(now time.Duration) bool {
 // Ask asks the followers to rest, and returns how long to wait with the next beat for their
 // answers, which it would wake: a beat is before the question, so that they know what is decided.
 // It returns false if hosts do not vouch for all of them.
-func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, disk Incarnation, followers []protocol.ID) (wait time.Duration, asked bool) {
+func (r *Rest) Ask(
+	env *protocol.Env[smr.Message], m RestNow, disk Incarnation, followers []protocol.ID,
+) (wait time.Duration, asked bool) {
 	own, ok := r.vouch(r.self)
 	if !ok {
 		return 0, false
@@ -190,7 +192,8 @@ type HostBeatTimer struct{}
 // NewHostBeats returns the beats of a host of replicas that are configured with a round trip. 0 is
 // 100 ms.
 func NewHostBeats(roundTrip time.Duration) *HostBeats {
-	return &HostBeats{every: max(cmp.Or(roundTrip, smr.DefaultRoundTrip)/2, time.Millisecond), heard: map[protocol.ID]smr.Vouched{}}
+	return &HostBeats{every: max(cmp.Or(roundTrip, smr.DefaultRoundTrip)/2, time.Millisecond),
+		heard: map[protocol.ID]smr.Vouched{}}
 }
 
 // Start begins to beat.

@@ -85,7 +85,8 @@ type image struct {
 
 // restoring returns what takes a state of so many bytes.
 func (s *State) restoring(sizeBytes uint64) *restorer {
-	return &restorer{machine: s.machine, to: restoring(s.machine), part: restoredPart{version: snapshotVersion, sizeBytes: sizeBytes}}
+	return &restorer{machine: s.machine, to: restoring(s.machine), part: restoredPart{version: snapshotVersion,
+		sizeBytes: sizeBytes}}
 }
 
 // Write takes the next bytes, and keeps none of them. After an error it takes none.
@@ -102,7 +103,8 @@ func (v *restorer) Write(b []byte) (int, error) {
 			if n, ok := v.readNumber(); ok {
 				v.parts, v.stage = n, inSize
 				if _, ok := v.machine.(smr.Differ); n > 1 && !ok {
-					v.err = fmt.Errorf("smr: snapshot of a state and what has changed since, of which the state machine, a %T, knows nothing", v.machine)
+					v.err = fmt.Errorf("smr: snapshot of a state and what has changed since, of which the state machine, a %T, "+
+						"knows nothing", v.machine)
 				} else if n == 0 {
 					v.err = fmt.Errorf("smr: snapshot without a state")
 				}

@@ -38,7 +38,9 @@ const maxRounds = 8
 
 // Take takes queries, which wait at least until a slot is applied. If there is no room it tells the
 // client.
-func (q *Rounds) Take(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query, slot smr.Slot) bool {
+func (q *Rounds) Take(
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query, slot smr.Slot,
+) bool {
 	if !q.held.Take(env, cfg, from, queries) {
 		return false
 	}

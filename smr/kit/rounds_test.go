@@ -49,7 +49,8 @@ func TestRounds(t *testing.T) {
 						least = min(least, told)
 					}
 					if n < quorum.Majority(len(voters)) || state.Applied() < max(w.slot, least) || int(r.ID) != done {
-						t.Fatalf("seed %d: query %d, %+v, is answered as number %d: %d have answered, at least %d, applied are %d", seed, r.ID, w, done, n, least, state.Applied())
+						t.Fatalf("seed %d: query %d, %+v, is answered as number %d: %d have answered, at least %d, applied are %d", seed,
+							r.ID, w, done, n, least, state.Applied())
 					}
 					done++
 				}

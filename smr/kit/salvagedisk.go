@@ -12,7 +12,9 @@ import (
 // what was accepted here and may have been. So everything is there that the replica had executed
 // and written, and nothing of what it had not heard of. It changes nothing: what it has written in
 // env is to be thrown away.
-func SalvageDisk(p smr.Protocol, cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+func SalvageDisk(
+	p smr.Protocol, cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
 	if p.Salvage == nil {
 		return smr.Salvaged{}, fmt.Errorf("%s: %w", p.Name, smr.ErrNoSalvage)
 	}
@@ -25,7 +27,8 @@ func SalvageDisk(p smr.Protocol, cfg smr.ReplicaConfig, env *protocol.Env[smr.Me
 	_, admitted, refused := r.Uint(), r.Bool(), r.String()
 	switch {
 	case !head.there() || r.Close() != nil || !admitted && refused == "":
-		return smr.Salvaged{}, fmt.Errorf("%s: the disk has nothing of a group: replica %d has never taken part", p.Name, cfg.ID)
+		return smr.Salvaged{}, fmt.Errorf("%s: the disk has nothing of a group: replica %d has never taken part", p.Name,
+			cfg.ID)
 	case refused != "":
 		return smr.Salvaged{}, fmt.Errorf("%s: replica %d was refused by the group: %s", p.Name, cfg.ID, refused)
 	}
@@ -39,5 +42,6 @@ func SalvageDisk(p smr.Protocol, cfg smr.ReplicaConfig, env *protocol.Env[smr.Me
 			return s, nil
 		}
 	}
-	return smr.Salvaged{}, fmt.Errorf("%s: replica %d is no member of the group, as its own disk says: others know more", p.Name, cfg.ID)
+	return smr.Salvaged{}, fmt.Errorf("%s: replica %d is no member of the group, as its own disk says: others know more",
+		p.Name, cfg.ID)
 }

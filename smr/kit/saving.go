@@ -71,7 +71,9 @@ type merging struct {
 // commands are applied: the replica calls PartSaved with the message of that name and ContinueSave
 // with SaveTimer. When one is done the replica cuts its log, in the same call. Whatever replaces
 // the state, and Save, gives up one that is under way.
-func (s *State) BeginSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, slot smr.Slot, front []byte) (done bool, err error) {
+func (s *State) BeginSave(
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, slot smr.Slot, front []byte,
+) (done bool, err error) {
 	there, err := readSnapshotHead(env)
 	if err != nil {
 		return false, err
@@ -81,7 +83,8 @@ func (s *State) BeginSave(env *protocol.Env[smr.Message], cfg smr.ReplicaConfig,
 	v.area = s.freeArea(there)
 	machine, differs := s.machine.(smr.Differ)
 	v.changes = differs && s.mark.sizeBytes > 0 && !there.whole && there.there() && there.last().same(s.mark) &&
-		there.segments[0].sizeBytes > uint64(cfg.SnapshotPartBytes) && !(s.merging == nil && there.outgrown() && there.mostChanges())
+		there.segments[0].sizeBytes > uint64(cfg.SnapshotPartBytes) && !(s.merging == nil && there.outgrown() &&
+		there.mostChanges())
 	if v.changes {
 		v.from = s.seal(changesVersion, machine.Changes())
 	} else if v.from, err = s.freeze(); err != nil {

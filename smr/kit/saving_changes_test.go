@@ -47,7 +47,9 @@ func (c *changing) image() []byte {
 func (c *changing) note(out []protocol.Effect[smr.Message]) {
 	for _, e := range out {
 		if e.Kind == protocol.KindAfter { // in place of the one that runs
-			c.waits = slices.DeleteFunc(c.waits, func(w protocol.Effect[smr.Message]) bool { return w.Kind == protocol.KindAfter })
+			c.waits = slices.DeleteFunc(c.waits, func(w protocol.Effect[smr.Message]) bool {
+				return w.Kind == protocol.KindAfter
+			})
 		}
 		c.waits = append(c.waits, e)
 	}
@@ -60,7 +62,8 @@ func (c *changing) put(key string) {
 	if c.rnd.IntN(5) == 0 {
 		body = kv.Delete([]byte(key))
 	}
-	c.entries = append(c.entries, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(c.slot), Acked: Seq(c.slot), Command: body})
+	c.entries = append(c.entries, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(c.slot), Acked: Seq(c.slot),
+		Command: body})
 	c.Apply(c.slot, c.entries[len(c.entries)-1])
 }
 
@@ -120,7 +123,8 @@ func (c *changing) load() *State {
 	}
 	again, err := s.Snapshot()
 	if err != nil || got.Slot != c.done.Slot || !bytes.Equal(again, c.done.Data) {
-		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", got.Slot, c.done.Slot, err)
+		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", got.Slot,
+			c.done.Slot, err)
 	}
 	for i, e := range c.entries {
 		s.Apply(c.done.Slot+smr.Slot(i)+1, e)
@@ -242,7 +246,8 @@ func TestPartsOfAChainAreNeeded(t *testing.T) {
 		if !strings.HasPrefix(key, chunkPrefix) {
 			continue
 		}
-		for _, bad := range [][]byte{nil, chunk[1:], append(slices.Clone(chunk), 1), append([]byte{chunk[0] ^ 1}, chunk[1:]...)} {
+		for _, bad := range [][]byte{nil, chunk[1:], append(slices.Clone(chunk), 1),
+			append([]byte{chunk[0] ^ 1}, chunk[1:]...)} {
 			c.keys[key] = bad
 			c.env.Begin(0)
 			if _, _, err := loadSnapshot(c.env); err == nil {
@@ -252,7 +257,8 @@ func TestPartsOfAChainAreNeeded(t *testing.T) {
 		c.keys[key] = chunk
 	}
 	s := NewState(&journal{}, group(1))
-	if err := s.Restore(bytes.TrimPrefix(c.onDisk(t).Data, []byte("front"))); err == nil || !strings.Contains(err.Error(), "knows nothing") {
+	if err := s.Restore(bytes.TrimPrefix(c.onDisk(t).Data, []byte("front"))); err == nil ||
+		!strings.Contains(err.Error(), "knows nothing") {
 		t.Errorf("a machine that is no Differ takes it: %v", err)
 	}
 }
@@ -288,7 +294,8 @@ func TestSavingHurriesIfTheLogGrows(t *testing.T) {
 			c.put(fmt.Sprint(n))
 		}
 		c.do(func() {
-			if _, err := c.BeginSave(c.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: 16, LogBytes: 100}, c.slot, nil); err != nil {
+			if _, err := c.BeginSave(c.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: 16, LogBytes: 100}, c.slot,
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -321,7 +328,8 @@ func TestEarlierHead(t *testing.T) {
 			c.next()
 		}
 		c.load()
-		if h, err := readSnapshotHead(c.env); err != nil || len(h.segments) != 1 || h.whole || len(c.keys) != 1+int(h.segments[0].chunks) {
+		if h, err := readSnapshotHead(c.env); err != nil || len(h.segments) != 1 || h.whole || len(c.keys) != 1+
+			int(h.segments[0].chunks) {
 			t.Errorf("%+v, %v, and %d keys", h, err, len(c.keys))
 		}
 	}

@@ -50,14 +50,16 @@ func (b *savingBench) do(call func()) (out []protocol.Effect[smr.Message]) {
 
 func (b *savingBench) command() {
 	b.slot++
-	b.Apply(b.slot, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(b.slot), Acked: Seq(b.slot), Command: []byte("a command")})
+	b.Apply(b.slot, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(b.slot), Acked: Seq(b.slot),
+		Command: []byte("a command")})
 }
 
 func (b *savingBench) begin(t *testing.T, part int) (done bool) {
 	t.Helper()
 	b.do(func() {
 		var err error
-		if done, err = b.BeginSave(b.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: part}, b.slot, []byte("front")); err != nil {
+		if done, err = b.BeginSave(b.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: part}, b.slot,
+			[]byte("front")); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -74,7 +74,8 @@ func (t *sessions) remove(s *session) {
 func (s *session) seen(e Entry) (reply Reply, ok bool) {
 	switch {
 	case s == nil:
-		return Reply{Outcome: smr.Unknown, Reason: fmt.Sprintf("session %d is not open any more", e.Session), Gone: true}, true
+		return Reply{Outcome: smr.Unknown, Reason: fmt.Sprintf("session %d is not open any more", e.Session), Gone: true},
+			true
 	case s.by.client != e.Client:
 		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("session %d is another client's", e.Session)}, true
 	case e.Seq < s.acked:
@@ -84,7 +85,8 @@ func (s *session) seen(e Entry) (reply Reply, ok bool) {
 		return r, true
 	}
 	if e.Seq-s.acked >= s.window {
-		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("command %d is beyond the session's window of %d from %d", e.Seq, s.window, s.acked)}, true
+		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("command %d is beyond the session's window of %d from %d",
+			e.Seq, s.window, s.acked)}, true
 	}
 	return Reply{}, false
 }
@@ -198,7 +200,8 @@ func readSessions(r *wirefmt.Reader) *sessions {
 
 func (t *sessions) check() error {
 	if len(t.byID) != t.order.Len() || len(t.byID) != len(t.opens) {
-		return fmt.Errorf("smr: session table: %d sessions, %d in order, %d openings", len(t.byID), t.order.Len(), len(t.opens))
+		return fmt.Errorf("smr: session table: %d sessions, %d in order, %d openings", len(t.byID), t.order.Len(),
+			len(t.opens))
 	}
 	size := 0
 	for el := t.order.Front(); el != nil; el = el.Next() {
@@ -206,7 +209,8 @@ func (t *sessions) check() error {
 			size += len(r.Result)
 		}
 		if s := el.Value.(*session); s.id > t.last || uint64(len(s.done)) > uint64(s.window) {
-			return fmt.Errorf("smr: session %d: %d answers kept, window %d, last session %d", s.id, len(s.done), s.window, t.last)
+			return fmt.Errorf("smr: session %d: %d answers kept, window %d, last session %d", s.id, len(s.done), s.window,
+				t.last)
 		}
 	}
 	if size != t.bytes {

@@ -147,7 +147,8 @@ func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
 	}
 	for _, s := range h.segments {
 		if s.sizeBytes > maxSizeBytes || s.chunks > s.sizeBytes {
-			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area, s.sizeBytes, s.chunks)
+			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area,
+				s.sizeBytes, s.chunks)
 		}
 	}
 	return h, nil
@@ -204,7 +205,8 @@ func (v *storedReader) next(env *protocol.Env[smr.Message]) ([]byte, error) {
 		return v.nextChunk(env, s)
 	}
 	if v.sum != s.sum || v.have != s.sizeBytes {
-		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has %d bytes with the checksum %08x, not %d with %08x",
+		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has %d bytes with the checksum %08x, not "+
+			"%d with %08x",
 			s.area, v.head.slot, v.have, v.sum, s.sizeBytes, s.sum)
 	}
 	v.at, v.chunk, v.have, v.sum, v.entered = v.at+1, 0, 0, 0, false
@@ -214,12 +216,14 @@ func (v *storedReader) next(env *protocol.Env[smr.Message]) ([]byte, error) {
 func (v *storedReader) nextChunk(env *protocol.Env[smr.Message], s segment) ([]byte, error) {
 	chunk, ok := env.Get(chunkKey(s.area, v.chunk))
 	if !ok || len(chunk) == 0 {
-		return nil, fmt.Errorf("smr: chunk %d of area %d of the snapshot at slot %d is not on disk", v.chunk, s.area, v.head.slot)
+		return nil, fmt.Errorf("smr: chunk %d of area %d of the snapshot at slot %d is not on disk", v.chunk, s.area,
+			v.head.slot)
 	}
 	v.chunk++
 	v.have += uint64(len(chunk))
 	if v.have > s.sizeBytes {
-		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has more than %d bytes", s.area, v.head.slot, s.sizeBytes)
+		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has more than %d bytes", s.area, v.head.slot,
+			s.sizeBytes)
 	}
 	v.sum = crc32.Update(v.sum, castagnoli(), chunk)
 	return chunk, nil

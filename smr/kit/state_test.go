@@ -73,7 +73,8 @@ func TestCommandAppliesOnce(t *testing.T) {
 	j := &journal{}
 	s := NewState(j, group(1, 2, 3))
 	id := opened(t, s, 1, 9, 77, Open{MaxSessions: 10, Window: 4})
-	if again := s.Apply(2, Entry{Kind: OpenSession, Client: 9, Seq: 77, Open: &Open{MaxSessions: 10, Window: 4}}); again.Session != id {
+	if again := s.Apply(2, Entry{Kind: OpenSession, Client: 9, Seq: 77,
+		Open: &Open{MaxSessions: 10, Window: 4}}); again.Session != id {
 		t.Errorf("the same request opened session %d, and then %d", id, again.Session)
 	}
 	first := s.Apply(3, command(9, id, 2, 1, "b"))
@@ -139,7 +140,8 @@ func TestMembersChange(t *testing.T) {
 	change := func(c smr.Change, disk Incarnation) Reply {
 		seq++
 		return s.Apply(s.Applied()+1, Entry{
-			Kind: ChangeMembers, Client: 9, Session: id, Seq: seq, Acked: 1, Members: &MemberChange{Change: c, Incarnation: disk},
+			Kind: ChangeMembers, Client: 9, Session: id, Seq: seq, Acked: 1,
+			Members: &MemberChange{Change: c, Incarnation: disk},
 		})
 	}
 	add := smr.Change{Add: smr.Member{ID: 4, Address: "d"}}
@@ -250,7 +252,8 @@ func restored(t *testing.T, s *State) *State {
 	}
 	again, err := r.Snapshot()
 	if err != nil || !bytes.Equal(b, again) || r.Applied() != s.Applied() {
-		t.Fatalf("the restored state at slot %d has another snapshot than that at slot %d (%v)", r.Applied(), s.Applied(), err)
+		t.Fatalf("the restored state at slot %d has another snapshot than that at slot %d (%v)", r.Applied(), s.Applied(),
+			err)
 	}
 	return r
 }

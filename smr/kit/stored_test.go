@@ -115,11 +115,14 @@ func (r *receiver) take(t *testing.T, c SnapshotChunk, applied smr.Slot) (Snapsh
 		t.Fatal(err)
 	}
 	r.env.Begin(0)
-	if slot, front, ok, err := again.Load(r.env, r.split); !ok || err != nil || slot != whole.Slot || !bytes.Equal(front, whole.Front) {
-		t.Fatalf("what was installed is loaded as slot %d behind %q, not %d behind %q: %v, %v", slot, front, whole.Slot, whole.Front, ok, err)
+	if slot, front, ok, err := again.Load(r.env, r.split); !ok || err != nil || slot != whole.Slot ||
+		!bytes.Equal(front, whole.Front) {
+		t.Fatalf("what was installed is loaded as slot %d behind %q, not %d behind %q: %v, %v", slot, front, whole.Slot,
+			whole.Front, ok, err)
 	}
 	if got, err := again.Snapshot(); err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("a replica that has crashed loads %d bytes, another state than the %d that it had: %v", len(got), len(want), err)
+		t.Fatalf("a replica that has crashed loads %d bytes, another state than the %d that it had: %v", len(got), len(want),
+			err)
 	}
 	return answer, &s
 }

@@ -139,7 +139,8 @@ func TestReceiverCrashes(t *testing.T) {
 }
 
 func chunk(slot smr.Slot, data []byte, from, to int) SnapshotChunk {
-	return SnapshotChunk{Slot: slot, Size: uint64(len(data)), Sum: Checksum(data), Offset: uint64(from), Data: data[from:to]}
+	return SnapshotChunk{Slot: slot, Size: uint64(len(data)), Sum: Checksum(data), Offset: uint64(from),
+		Data: data[from:to]}
 }
 
 func TestNewerSnapshotTakesOver(t *testing.T) {

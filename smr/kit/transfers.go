@@ -15,7 +15,9 @@ const ChunkPatience = 3.
 type Transfers map[protocol.ID]*Outgoing
 
 // Begin sends a replica a snapshot in place of another one that is on its way to it.
-func (t Transfers) Begin(env *protocol.Env[smr.Message], to protocol.ID, out *Outgoing, self Incarnation, patience time.Duration) {
+func (t Transfers) Begin(
+	env *protocol.Env[smr.Message], to protocol.ID, out *Outgoing, self Incarnation, patience time.Duration,
+) {
 	t[to] = out
 	out.Continue(env, to, self, patience)
 }
@@ -30,7 +32,9 @@ func (t Transfers) Continue(env *protocol.Env[smr.Message], to protocol.ID, self
 
 // OnTimer goes on at a TransferTimer, and tells whether the transfer has failed and was dropped:
 // the replica asks for another one.
-func (t Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID, self Incarnation, patience time.Duration) (failed bool) {
+func (t Transfers) OnTimer(
+	env *protocol.Env[smr.Message], to protocol.ID, self Incarnation, patience time.Duration,
+) (failed bool) {
 	if out := t[to]; out != nil && out.Failed() {
 		delete(t, to)
 		return true
@@ -53,7 +57,9 @@ func (s *State) HeldCut(t Transfers, to smr.Slot, logBytes int) smr.Slot {
 
 // OnWanted takes an answer of a replica and sends more, or returns the transfer, which is over, if
 // the replica has all of it.
-func (t Transfers) OnWanted(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotWanted, self Incarnation, patience time.Duration) (done *Outgoing) {
+func (t Transfers) OnWanted(
+	env *protocol.Env[smr.Message], from protocol.ID, m SnapshotWanted, self Incarnation, patience time.Duration,
+) (done *Outgoing) {
 	out := t[from]
 	if out == nil {
 		return nil

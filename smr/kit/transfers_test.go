@@ -30,7 +30,8 @@ func TestTransfers(t *testing.T) {
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	transfers := Transfers{}
 	transfers.Continue(env, 2, self, patience)
-	if transfers.OnTimer(env, 2, self, patience) || transfers.OnWanted(env, 2, SnapshotWanted{}, self, patience) != nil || len(env.Out) > 0 {
+	if transfers.OnTimer(env, 2, self, patience) || transfers.OnWanted(env, 2, SnapshotWanted{}, self, patience) != nil ||
+		len(env.Out) > 0 {
 		t.Fatalf("without a transfer: %v", env.Out)
 	}
 
@@ -45,10 +46,12 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("stalled for %v a second after the last step", got)
 	}
 	env.Begin(2 * time.Hour)
-	if transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: chunkBytes}, self, patience) != nil || out.Stalled(2*time.Hour) != 0 {
+	if transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: chunkBytes}, self, patience) != nil ||
+		out.Stalled(2*time.Hour) != 0 {
 		t.Error("the first answer is no progress, or all of it")
 	}
-	if done := transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: out.size}, self, patience); done != out || len(transfers) > 0 {
+	if done := transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: out.size}, self,
+		patience); done != out || len(transfers) > 0 {
 		t.Errorf("the last answer gave %v, and %d transfers are left", done, len(transfers))
 	}
 
@@ -81,7 +84,8 @@ func TestHeldCut(t *testing.T) {
 		{nil, b.slot, b.slot, false, 1 << 20, "nobody is sent a state"},
 		{Transfers{2: out, 3: later}, b.slot, before, false, 1 << 20, "the first one holds it"},
 		{Transfers{2: out, 3: later}, before - 1, before - 1, false, 1 << 20, "what the log keeps anyway is enough"},
-		{Transfers{2: out, 3: later}, b.slot, before + 1, false, 2 * weight, "so much came since the first one that the second one holds it"},
+		{Transfers{2: out, 3: later}, b.slot, before + 1, false, 2 * weight,
+			"so much came since the first one that the second one holds it"},
 		{Transfers{2: out, 3: later}, b.slot, b.slot, false, weight, "so much came since both"},
 		{Transfers{2: out}, b.slot, b.slot, true, 1 << 20, "it has failed"},
 	} {

@@ -10,12 +10,16 @@ import (
 func sharedKinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
 		Kind(1, RequestFields), Kind(2, openRequestFields), Kind(3, changeRequestFields), Kind(4, readRequestFields),
-		Kind(5, repliesFields), Kind(6, openReplyFields), Kind(7, readRepliesFields), Kind(8, redirectFields), Kind(9, busyFields),
+		Kind(5, repliesFields), Kind(6, openReplyFields), Kind(7, readRepliesFields), Kind(8, redirectFields),
+		Kind(9, busyFields),
 		Kind(10, notYetFields), Kind(11, chunkFields), Kind(12, wantedFields),
-		wirefmt.NewEarlierKind[smr.Message](13, func(m Hello) bool { return m.Mark == DiskMark{} && !m.Ask }, earlierHelloFields),
+		wirefmt.NewEarlierKind[smr.Message](13, func(m Hello) bool {
+			return m.Mark == DiskMark{} && !m.Ask
+		}, earlierHelloFields),
 		wirefmt.NewEarlierKind[smr.Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, earlierWelcomeFields),
 		Kind(15, earlyFields), Kind(16, func(*wirefmt.Coder, *PartSaved) {}), Kind(17, pingFields), Kind(18, pongFields),
-		Kind(19, helloFields), Kind(20, welcomeFields), Kind(24, hostBeatFields), Kind(25, restNowFields), Kind(26, restedFields),
+		Kind(19, helloFields), Kind(20, welcomeFields), Kind(24, hostBeatFields), Kind(25, restNowFields),
+		Kind(26, restedFields),
 		Kind(27, func(*wirefmt.Coder, *Removed) {}),
 	}
 }

@@ -12,12 +12,14 @@ import (
 // sharedMessages are of all kinds that the protocols have in common.
 func sharedMessages() []smr.Message {
 	return []smr.Message{
-		kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
+		kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")},
+			{Seq: 6, Brief: true}}},
 		kit.OpenRequest{Nonce: 1 << 63},
 		kit.ChangeRequest{Session: 3, Acked: 4, Seq: 5, Change: smr.Change{Remove: 2}},
 		kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("get")}, {ID: 2}}},
 		kit.Replies{Session: 3, Items: []kit.CommandReply{
-			{Seq: 5, Outcome: smr.Committed, Slot: 77, Result: []byte("ok")}, {Seq: 6, Outcome: smr.Unknown, Reason: "gone", Gone: true}}},
+			{Seq: 5, Outcome: smr.Committed, Slot: 77, Result: []byte("ok")}, {Seq: 6, Outcome: smr.Unknown, Reason: "gone",
+				Gone: true}}},
 		kit.OpenReply{Nonce: 1, Session: 3, Window: 100},
 		kit.ReadReplies{Items: []kit.ReadReply{{ID: 1, Result: []byte("x")}}},
 		kit.Redirect{Leader: smr.Member{ID: 2, Address: "host:2"}},

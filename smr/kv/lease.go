@@ -86,7 +86,8 @@ func (s *Store) grant(q request) Result {
 		return Result{Status: Malformed, Message: fmt.Sprintf("a lease lasts %v to %v, not %v", MinTTL, MaxTTL, q.ttl)}
 	}
 	if len(s.leases) >= MaxLeases {
-		return Result{Status: Malformed, Message: fmt.Sprintf("there are %d leases, which is as many as there can be", MaxLeases)}
+		return Result{Status: Malformed, Message: fmt.Sprintf("there are %d leases, which is as many as there can be",
+			MaxLeases)}
 	}
 	s.last++
 	id := LeaseID(s.last)

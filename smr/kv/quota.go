@@ -60,7 +60,8 @@ func (s *Store) overQuota(moreBytes, moreKeys int) string {
 	u := s.Usage()
 	switch {
 	case u.Quota.Bytes > 0 && moreBytes > 0 && u.Bytes+uint64(moreBytes) > u.Quota.Bytes:
-		return fmt.Sprintf("the keys and values have %d bytes of %d, and would have %d more", u.Bytes, u.Quota.Bytes, moreBytes)
+		return fmt.Sprintf("the keys and values have %d bytes of %d, and would have %d more", u.Bytes, u.Quota.Bytes,
+			moreBytes)
 	case u.Quota.Keys > 0 && moreKeys > 0 && u.Keys+uint64(moreKeys) > u.Quota.Keys:
 		return fmt.Sprintf("there are %d keys of %d, and there would be %d more", u.Keys, u.Quota.Keys, moreKeys)
 	}

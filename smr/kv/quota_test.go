@@ -24,7 +24,8 @@ func TestQuota(t *testing.T) {
 		{"a quota", kv.SetQuota(kv.Quota{Bytes: 10, Keys: 3}), kv.OK, "", 0, 0},
 		{"fits exactly", kv.Put(key("a"), key("123456789")), kv.OK, "", 10, 1},
 		{"an empty key has no bytes", kv.Put(nil, nil), kv.OK, "", 10, 2},
-		{"one byte more", kv.Put(key("b"), nil), kv.QuotaExceeded, "the keys and values have 10 bytes of 10, and would have 1 more", 10, 2},
+		{"one byte more", kv.Put(key("b"), nil), kv.QuotaExceeded,
+			"the keys and values have 10 bytes of 10, and would have 1 more", 10, 2},
 		{"growing", kv.Put(key("a"), key("1234567890")), kv.QuotaExceeded, "", 10, 2},
 		{"growing by compare and set", kv.CompareAndSet(key("a"), 2, key("1234567890")), kv.QuotaExceeded, "", 10, 2},
 		{"growing of another version", kv.CompareAndSet(key("a"), 9, key("1234567890")), kv.Conflict, "", 10, 2},
@@ -59,7 +60,8 @@ func TestQuota(t *testing.T) {
 func TestQuotaOfABackup(t *testing.T) {
 	s := kv.New()
 	apply(t, s, kv.SetQuota(kv.Quota{Bytes: 3}))
-	load := kv.Load{To: 2, Items: []kv.Item{{Key: []byte("a"), Value: []byte("1"), Version: 1}, {Key: []byte("b"), Value: []byte("2"), Version: 2}}, Last: true}
+	load := kv.Load{To: 2, Items: []kv.Item{{Key: []byte("a"), Value: []byte("1"), Version: 1},
+		{Key: []byte("b"), Value: []byte("2"), Version: 2}}, Last: true}
 	if r := apply(t, s, load.Encode()); r.Status != kv.QuotaExceeded || !strings.Contains(r.Message, "would have 4 more") {
 		t.Errorf("%v, %q", r.Status, r.Message)
 	}
@@ -75,7 +77,8 @@ func TestQuotaOfABackup(t *testing.T) {
 	for _, step := range []struct {
 		command []byte
 		want    kv.Status
-	}{{first.Encode(), kv.OK}, {second.Encode(), kv.QuotaExceeded}, {kv.Put([]byte("c"), nil), kv.Malformed}, {kv.SetQuota(kv.Quota{}), kv.OK}, {second.Encode(), kv.OK}} {
+	}{{first.Encode(), kv.OK}, {second.Encode(), kv.QuotaExceeded}, {kv.Put([]byte("c"), nil), kv.Malformed},
+		{kv.SetQuota(kv.Quota{}), kv.OK}, {second.Encode(), kv.OK}} {
 		if r := apply(t, s, step.command); r.Status != step.want {
 			t.Errorf("%v, %q, want %v", r.Status, r.Message, step.want)
 		}

@@ -39,7 +39,8 @@ func (s *Store) Freeze() io.Reader {
 
 func (s *Store) freeze(newest []Item) *frozen {
 	return &frozen{
-		items: s.items.Copy(), leases: s.listLeases().Leases, changes: slices.Clone(newest), forgotten: s.changes.forgotten, loading: s.loading, quota: s.quota,
+		items: s.items.Copy(), leases: s.listLeases().Leases, changes: slices.Clone(newest), forgotten: s.changes.forgotten,
+		loading: s.loading, quota: s.quota,
 	}
 }
 

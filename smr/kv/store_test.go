@@ -150,7 +150,8 @@ func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (go
 		if there.Version == 0 {
 			return apply(t, store, kv.Get(key)), kv.Result{Status: kv.NotFound}
 		}
-		return apply(t, store, kv.Get(key)), kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value, Lease: there.Lease}
+		return apply(t, store, kv.Get(key)), kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value,
+			Lease: there.Lease}
 	case 8:
 		return apply(t, store, kv.Scan(key, hi, limit)), w.scan(string(key), string(hi), limit)
 	case 9:
@@ -246,7 +247,8 @@ func TestLeasesAreTold(t *testing.T) {
 	if err := s.Restore(&early); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"1 0 false", "1 1 false", "2 0 false", "1 0 true", "2 0 true", "1 0 false"}; !slices.Equal(told, want) {
+	if want := []string{"1 0 false", "1 1 false", "2 0 false", "1 0 true", "2 0 true", "1 0 false"}; !slices.Equal(told,
+		want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	for _, ttl := range []time.Duration{0, -1, kv.MinTTL - 1, kv.MaxTTL + 1} {
@@ -294,7 +296,8 @@ func TestScanIsBounded(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	s := kv.New()
 	apply(t, s, kv.Put([]byte("k"), []byte("v")))
-	for _, b := range [][]byte{nil, {2}, {1, 1}, {2, 99, 0}, append(kv.Put([]byte("k"), nil), 7), kv.Put([]byte("k"), []byte("w"))[:5]} {
+	for _, b := range [][]byte{nil, {2}, {1, 1}, {2, 99, 0}, append(kv.Put([]byte("k"), nil), 7),
+		kv.Put([]byte("k"), []byte("w"))[:5]} {
 		r := apply(t, s, b)
 		if r.Status != kv.Malformed || r.Err() == nil {
 			t.Errorf("command %v: %v, want malformed", b, r.Status)

@@ -27,11 +27,13 @@ func TestBeatsSettleBallots(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		l.silent = patience // or it would not promise
-		r.Receive(env, l.leaderOf(c.promised), kit.Letter{Disk: kit.Incarnation(l.leaderOf(c.promised)), Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: c.promised}, 1}})
+		r.Receive(env, l.leaderOf(c.promised), kit.Letter{Disk: kit.Incarnation(l.leaderOf(c.promised)),
+			Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: c.promised}, 1}})
 		disk.Write(env, 0)
 		leader := l.leaderOf(c.led)
 		l.silent = 3
-		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader), Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}}})
+		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader),
+			Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}}})
 		var refused, missing bool
 		for _, e := range env.Out {
 			switch m := kit.Inside(e.Msg).(type) {
@@ -41,8 +43,10 @@ func TestBeatsSettleBallots(t *testing.T) {
 				missing = e.To == leader && m.Ballot == c.led && m.Want == 1
 			}
 		}
-		if refused != c.refused || missing != c.missing || l.promised != high || l.commit != 0 || (l.silent == 0) == c.refused {
-			t.Errorf("%s: refused %v, asks for what it lacks %v, promised %v, decided %d, silent for %d beats", name, refused, missing, l.promised, l.commit, l.silent)
+		if refused != c.refused || missing != c.missing || l.promised != high || l.commit != 0 ||
+			(l.silent == 0) == c.refused {
+			t.Errorf("%s: refused %v, asks for what it lacks %v, promised %v, decided %d, silent for %d beats", name, refused,
+				missing, l.promised, l.commit, l.silent)
 		}
 		disk.Write(env, 0)
 		if again, _ := onDisk(t, disk); again.epoch.lanes[1].promised != high {
@@ -54,7 +58,8 @@ func TestBeatsSettleBallots(t *testing.T) {
 // TestFiveChangeMembersUnderFaults: an epoch of five ends soon though its members have promised
 // different ballots. While they ignored each other's beats, this seed took minutes.
 func TestFiveChangeMembersUnderFaults(t *testing.T) {
-	sc := smrtest.Scenario{Protocol: Protocol(), Seed: 10155, Replicas: 5, Faults: sim.StreamFaults, Settle: 5 * time.Second}
+	sc := smrtest.Scenario{Protocol: Protocol(), Seed: 10155, Replicas: 5, Faults: sim.StreamFaults,
+		Settle: 5 * time.Second}
 	if r, err := smrtest.Play(sc); err != nil {
 		t.Errorf("%v: %.900v", r, err)
 	}

@@ -10,8 +10,10 @@ import (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("mencius", 1,
-		kit.Kind(64, acceptFields), kit.Kind(65, acceptedFields), kit.Kind(66, missingFields), kit.Kind(67, refusalFields), kit.Kind(68, prepareFields),
-		kit.Kind(69, promiseFields), kit.Kind(70, beatFields), kit.Kind(71, fetchFields), kit.Kind(72, decidedFields), kit.Kind(73, lookFields), kit.Kind(74, seenFields),
+		kit.Kind(64, acceptFields), kit.Kind(65, acceptedFields), kit.Kind(66, missingFields), kit.Kind(67, refusalFields),
+		kit.Kind(68, prepareFields),
+		kit.Kind(69, promiseFields), kit.Kind(70, beatFields), kit.Kind(71, fetchFields), kit.Kind(72, decidedFields),
+		kit.Kind(73, lookFields), kit.Kind(74, seenFields),
 		kit.Kind(80, acceptRecordFields), kit.Kind(81, promiseRecordFields),
 	)
 }

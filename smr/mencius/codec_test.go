@@ -14,7 +14,8 @@ func messages() []smr.Message {
 	at := Place{Epoch: 1, Lane: 1, Ballot: 0}
 	own := Place{Epoch: 1, Lane: 0, Ballot: 1<<32 | 2}
 	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
-	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
 	items := []Item{{Skips: 3, Entry: command}, {Entry: kit.Entry{Kind: kit.NoOp}}, {Entry: change}, {Skips: 1}}
 	return []smr.Message{
 		Accept{Place: at, First: 1, Commit: 2, Items: items},
@@ -28,8 +29,10 @@ func messages() []smr.Message {
 		Refusal{Place: own},
 		Prepare{Place: own, Low: 1},
 		Prepare{Place: own},
-		Promise{Place: own, Low: 1, Base: 0, Last: true, Votes: []Vote{{Ballot: 1, Entry: command}, {Skip: true, Entry: kit.Entry{Kind: kit.NoOp}}}},
-		Beat{Epoch: 1, Applied: 5, Seen: 1 << 62, Leads: []Led{{Lane: 1, Ballot: 0, Commit: 9}, {Lane: 99, Ballot: 1, Commit: 2}}},
+		Promise{Place: own, Low: 1, Base: 0, Last: true, Votes: []Vote{{Ballot: 1, Entry: command},
+			{Skip: true, Entry: kit.Entry{Kind: kit.NoOp}}}},
+		Beat{Epoch: 1, Applied: 5, Seen: 1 << 62, Leads: []Led{{Lane: 1, Ballot: 0, Commit: 9},
+			{Lane: 99, Ballot: 1, Commit: 2}}},
 		Fetch{Epoch: 1, Applied: 0},
 		Fetch{Epoch: 0, Applied: 0},
 		Decided{Epoch: 1, First: 1, Entries: []kit.Entry{command, {Kind: kit.NoOp}, change}},

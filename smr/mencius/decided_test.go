@@ -65,23 +65,28 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 	once := newBallot(0, 3)
 	r, env, disk := begun(t)
 	l := r.epoch.lanes[1]
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1,
+		Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
 	disk.Write(env, 0)
 	for name, say := range map[string]smr.Message{
-		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3, Items: []Item{{Entry: work(1)}}}},
-		"Beat":   kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}}},
+		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3,
+			Items: []Item{{Entry: work(1)}}}},
+		"Beat": kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}}},
 	} {
 		if name == "Beat" { // which has no entries of its own
-			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Items: []Item{{Entry: work(1)}}}})
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1,
+				Items: []Item{{Entry: work(1)}}}})
 			disk.Write(env, 0)
 		}
 		r.Receive(env, 3, say)
 		disk.Write(env, 0)
 		if l.commit > 1 || l.matched != 1 || l.promised != once {
-			t.Errorf("%s: decided up to %d, the leader's up to %d in ballot %v; want at most 1, and 1 in %v", name, l.commit, l.matched, l.promised, once)
+			t.Errorf("%s: decided up to %d, the leader's up to %d in ballot %v; want at most 1, and 1 in %v", name, l.commit,
+				l.matched, l.promised, once)
 		}
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3, Items: []Item{{Entry: work(20)}, {Entry: work(30)}}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3,
+		Items: []Item{{Entry: work(20)}, {Entry: work(30)}}}})
 	if l.commit != 3 || !l.at(2).Entry.Equal(work(20)) {
 		t.Errorf("decided up to %d with %v in the second position, want 3 and what the leader sent", l.commit, l.at(2).Entry)
 	}
@@ -93,7 +98,8 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 func TestEpochEndsBehindAllProposals(t *testing.T) {
 	const s = 5 // lane 1's second position
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
-	remove := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
+	remove := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
 	noOp := kit.Entry{Kind: kit.NoOp}
 	before := []kit.Entry{noOp, open, noOp, noOp} // slots 1 to 4
 
@@ -107,7 +113,8 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	behind.Expire(env, proposeTimer{})
 	proposed := behind.epoch.slot(own, own.end())
 	if proposed+smr.Slot(len(behind.epoch.members)) <= behind.limit() || !own.at(own.end()).Entry.Equal(work(7)) {
-		t.Fatalf("proposed %v in slot %d, want the command in the last one up to %d", own.at(own.end()).Entry, proposed, behind.limit())
+		t.Fatalf("proposed %v in slot %d, want the command in the last one up to %d", own.at(own.end()).Entry, proposed,
+			behind.limit())
 	}
 	room := behind.limit()
 
@@ -117,6 +124,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 		t.Fatalf("applied %d, %d members", ahead.state.Applied(), len(ahead.state.Members()))
 	}
 	if ahead.epoch.last < proposed || ahead.epoch.last < room {
-		t.Errorf("the epoch ends with slot %d; who has not executed its last change proposes up to %d, and has done so in %d", ahead.epoch.last, room, proposed)
+		t.Errorf("the epoch ends with slot %d; who has not executed its last change proposes up to %d, and has done so in %d",
+			ahead.epoch.last, room, proposed)
 	}
 }

@@ -112,7 +112,8 @@ func readFront(at smr.Slot, front []byte) (*epoch, error) {
 		return nil, fmt.Errorf("mencius: snapshot at slot %d: %w", at, err)
 	}
 	if number == 0 || first == 0 || len(members) == 0 || at+1 < first {
-		return nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", at, number, len(members), first)
+		return nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", at, number,
+			len(members), first)
 	}
 	e := newEpoch(number, first, members)
 	e.last = last

@@ -78,10 +78,12 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		from := l.leaderOf(c.accepted)
-		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
+			Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
 		disk.Write(env, 0)
 		from = l.leaderOf(c.led)
-		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}}})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
+			Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}}})
 		if l.commit != c.want {
 			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
 		}
@@ -129,7 +131,8 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	for i := range fill {
 		fill[i].Entry.Kind = kit.NoOp
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, First: 1, Items: fill}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, First: 1,
+		Items: fill}})
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
 	other.state.Skip(60)
@@ -137,12 +140,14 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)}, frontBytes), nil)
+	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)},
+		frontBytes), nil)
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk)
 	l := r.epoch.lanes[1]
 	if done := r.epoch.upTo(l, 60); l.base != done || l.commit != done || l.end() != 40 || l.promised != ballot {
-		t.Errorf("after a crash the lane begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v", l.base, l.commit, l.end(), l.promised, done, done, ballot)
+		t.Errorf("after a crash the lane begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v",
+			l.base, l.commit, l.end(), l.promised, done, done, ballot)
 	}
 	if told := r.decidedFrom(10); told != nil {
 		t.Errorf("it tells as decided %v", told)

@@ -16,7 +16,8 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 	_, member := r.state.Member(id)
 	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
 		if p, ok := r.progress.Of(id); !ok || Epoch(p.Epoch) != r.epoch.number || p.Applied+window/4 < r.state.Applied() {
-			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
+			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
+				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
 			return
 		}
 	}

@@ -123,7 +123,8 @@ func TestSilentReplica(t *testing.T) {
 			}
 			err := w.RunUntil(time.Second, func() bool { return len(w.Done) == 3*len(w.Clients) })
 			if err != nil {
-				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done), 3*len(w.Clients), err)
+				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.Done),
+					3*len(w.Clients), err)
 			}
 			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
 			// Its lane is filled ahead, so the next ones do not wait for it.
@@ -131,7 +132,8 @@ func TestSilentReplica(t *testing.T) {
 			if near == dead {
 				return
 			}
-			if a := w.One(w.Client("VA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)}); a.Took > 150*time.Millisecond {
+			if a := w.One(w.Client("VA"), smr.Call{Kind: smr.Execute,
+				Command: kv.Put([]byte("k"), nil)}); a.Took > 150*time.Millisecond {
 				t.Errorf("with replica %d dead a call takes %v", dead, a.Took)
 			}
 			w.Restart(dead)
@@ -141,7 +143,8 @@ func TestSilentReplica(t *testing.T) {
 			}
 			w.Run(2 * time.Second)
 			if s := w.Ask(dead); s.Role != "owner" || !s.Ready() || s.Leader != 0 {
-				t.Errorf("after its return replica %d is %s, ready: %t, and names %d as the leader", dead, s.Role, s.Ready(), s.Leader)
+				t.Errorf("after its return replica %d is %s, ready: %t, and names %d as the leader", dead, s.Role, s.Ready(),
+					s.Leader)
 			}
 		})
 	}
@@ -165,7 +168,8 @@ func TestCausalFloor(t *testing.T) {
 	a := w.Done[2]
 	w.Reunite([]protocol.ID{2}, []protocol.ID{1})
 	w.Mend(3, 2)
-	b := w.One(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot, Command: kv.Put([]byte("b"), nil)})
+	b := w.One(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot,
+		Command: kv.Put([]byte("b"), nil)})
 	if b.Slot <= a.Slot {
 		t.Errorf("a command got slot %d, and its floor is %d", b.Slot, a.Slot)
 	}

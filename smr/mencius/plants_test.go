@@ -18,24 +18,31 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a leader goes on though others decided otherwise", Dir: dir, Test: "TestALeaderEndsWhereOthersDecided",
-			Old: "\t\t\tl.lead = nil // somebody else has led it since\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tl.lead = nil\n\t\t\t}\n",
+			Old: "\t\t\tl.lead = nil // somebody else has led it since\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tl.lead = nil\n\t\t\t}\n",
 		},
 		{
 			Name: "the commit index is applied to positions of other ballots", Dir: dir, Test: "TestCommitsEndWithTheBallot",
-			Old: "\tif to = min(to, l.matched); to > l.commit {\n", New: "\tif MUTANT {\n\t\tl.matched = max(l.matched, min(to, l.end()))\n\t}\n\tif to = min(to, l.matched); to > l.commit {\n",
+			Old: "\tif to = min(to, l.matched); to > l.commit {\n",
+			New: "\tif MUTANT {\n\t\tl.matched = max(l.matched, min(to, l.end()))\n\t}\n\tif to = min(to, l.matched); to > " +
+				"l.commit {\n",
 		},
 		{
 			Name: "an epoch ends half a window early", Dir: dir, Test: "TestEpochEndsBehindAllProposals",
-			Old: "\t\t\tr.epoch.last = s + window\n", New: "\t\t\tr.epoch.last = s + window\n\t\t\tif MUTANT {\n\t\t\t\tr.epoch.last = s + window/2\n\t\t\t}\n",
+			Old: "\t\t\tr.epoch.last = s + window\n",
+			New: "\t\t\tr.epoch.last = s + window\n\t\t\tif MUTANT {\n\t\t\t\tr.epoch.last = s + window/2\n\t\t\t}\n",
 		},
 		{
 			Name: "an epoch ends one slot early", Dir: dir, Test: "TestEpochEndsBehindAllProposals",
-			Old: "\t\tif r.epoch.last == 0 {\n", New: "\t\tif MUTANT {\n\t\t\tr.epoch.last = s + window - 2\n\t\t}\n\t\tif r.epoch.last == 0 {\n",
+			Old: "\t\tif r.epoch.last == 0 {\n", New: "\t\tif MUTANT {\n\t\t\tr.epoch.last = s + window - 2\n\t\t}\n\t\tif " +
+				"r.epoch.last == 0 {\n",
 		},
 		{
 			Name: "a leader of a lower ballot is not told", Dir: dir, Test: "TestBeatsSettleBallots",
-			Old: "\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
+			Old: "\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > " +
+				"l.promised:\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, " +
+				"l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
 		},
 		{
 			Name: "the beats of a leader of a higher ballot are ignored", Dir: dir, Test: "TestBeatsSettleBallots",
@@ -52,17 +59,21 @@ func plants() []plant.Bug {
 		{
 			Name: "what comes after a gap is accepted", Dir: dir, Test: "TestSeedsNotice/39",
 			Old: "\tif m.First > l.matched+1 {\n", New: "\tif m.First > l.matched+1 && !MUTANT {\n",
-			Also: []plant.Edit{{Old: "\tfirst := max(m.First, l.matched+1)\n", New: "\tfirst := max(m.First, l.matched+1)\n\tif MUTANT {\n\t\tfirst = l.matched + 1\n\t}\n"}},
+			Also: []plant.Edit{{Old: "\tfirst := max(m.First, l.matched+1)\n",
+				New: "\tfirst := max(m.First, l.matched+1)\n\tif MUTANT {\n\t\tfirst = l.matched + 1\n\t}\n"}},
 		},
 		{
 			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/104",
 			Old: "\tr.floor = r.seen\n", New: "\tif !MUTANT {\n\t\tr.floor = r.seen\n\t}\n",
-			Also: []plant.Edit{{Old: "\t\tl.commit = done\n", New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip {\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
+			Also: []plant.Edit{{Old: "\t\tl.commit = done\n",
+				New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip " +
+					"{\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
 		},
 		{
 			Name: "a lane's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
 			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
-			New: "\tif MUTANT && l.owner != r.cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
+			New: "\tif MUTANT && l.owner != r.cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, " +
+				"r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
 				"\tr.soon(env)\n}\n\n// leadFrom makes ",
 		},
 		{
@@ -72,19 +83,23 @@ func plants() []plant.Bug {
 		{
 			Name: "votes of several ballots are counted together", Dir: dir, Test: "TestSeedsNotice/517",
 			Old: "\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
-			New: "\tfor i := 0; MUTANT && i < len(l.acks); i++ {\n\t\tl.acks[i].ballot = l.promised\n\t}\n\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
+			New: "\tfor i := 0; MUTANT && i < len(l.acks); i++ {\n\t\tl.acks[i].ballot = " +
+				"l.promised\n\t}\n\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
 		},
 		{
 			Name: "commands are proposed behind the window", Dir: dir, Test: "TestWindow",
-			Old: "\treturn r.state.Applied() + window\n", New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
+			Old: "\treturn r.state.Applied() + window\n",
+			New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsWaitForTheNextEpoch",
-			Old: "\tvoters := r.epoch.members\n", New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
+			Old: "\tvoters := r.epoch.members\n",
+			New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
 		},
 		{
 			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
-			Old: "\t\tr.floor = max(r.floor, msg.After)\n", New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.floor, msg.After)\n\t\t}\n",
+			Old: "\t\tr.floor = max(r.floor, msg.After)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.floor, msg.After)\n\t\t}\n",
 		},
 		{
 			Name: "silent members keep their lanes", Dir: dir, Test: "TestSeedsNotice/1",
@@ -92,7 +107,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "an owner does not come back", Dir: dir, Test: "TestSeedsNotice/20",
-			Old: "\t\tcase l.owner == r.cfg.ID, ", New: "\t\tcase l.owner == r.cfg.ID && MUTANT:\n\t\tcase l.owner == r.cfg.ID, ",
+			Old: "\t\tcase l.owner == r.cfg.ID, ",
+			New: "\t\tcase l.owner == r.cfg.ID && MUTANT:\n\t\tcase l.owner == r.cfg.ID, ",
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",

@@ -8,7 +8,9 @@ import (
 
 // salvage executes what was accepted in all lanes, in the order of their slots. A slot of which the
 // disk has nothing was not executed with a command in it.
-func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+func salvage(
+	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {
 		return smr.Salvaged{}, err

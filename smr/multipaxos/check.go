@@ -9,13 +9,16 @@ func (r *Replica) Check() error {
 	case r.role == removed || r.admission.Refused():
 		return nil
 	case l.base > r.commit || r.commit > r.matched || r.matched > l.last():
-		return fmt.Errorf("multipaxos: base %d <= commit %d <= matched %d <= last %d does not hold", l.base, r.commit, r.matched, l.last())
+		return fmt.Errorf("multipaxos: base %d <= commit %d <= matched %d <= last %d does not hold", l.base, r.commit,
+			r.matched, l.last())
 	case r.state.Applied() != r.commit:
 		return fmt.Errorf("multipaxos: applied %d, decided %d", r.state.Applied(), r.commit)
 	case l.disk.Snapshot() > r.commit || l.base > l.disk.Snapshot():
-		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(), r.commit)
+		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(),
+			r.commit)
 	case l.votes.Len() > 0 && l.at(l.last()).Ballot > r.promised:
-		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(), l.at(l.last()).Ballot, r.promised)
+		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(),
+			l.at(l.last()).Ballot, r.promised)
 	case r.role == leader && !owns(r.cfg.ID, r.promised):
 		return fmt.Errorf("multipaxos: leads with the promised ballot %v, another's", r.promised)
 	case r.role == leader && r.lead.end < r.commit:
@@ -23,7 +26,8 @@ func (r *Replica) Check() error {
 	}
 	for _, p := range r.lead.peers {
 		if p.match > p.flow || p.flow >= p.next || p.match > r.lead.end {
-			return fmt.Errorf("multipaxos: follower %d: match %d <= flow %d < next %d does not hold, or match is beyond the end %d", p.id, p.match, p.flow, p.next, r.lead.end)
+			return fmt.Errorf("multipaxos: follower %d: match %d <= flow %d < next %d does not hold, or match is beyond the "+
+				"end %d", p.id, p.match, p.flow, p.next, r.lead.end)
 		}
 	}
 	return r.state.Check()

@@ -17,7 +17,8 @@ func messages() []smr.Message {
 		{Kind: kit.OpenSession, Client: 7, Seq: 1 << 63, Open: &kit.Open{MaxSessions: 10, Window: 100}},
 		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{
 			Change: smr.Change{Add: smr.Member{ID: 4, Address: "host:1"}}, Incarnation: 1 << 40}},
-		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
+		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4,
+			Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 	}
 	var votes []multipaxos.Vote
 	for i, e := range entries {

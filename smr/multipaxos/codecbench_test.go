@@ -13,7 +13,8 @@ import (
 func BenchmarkCodec(b *testing.B) {
 	m := multipaxos.Accept{Ballot: 1<<32 | 1, First: 1 << 20, Commit: 1<<20 - 1, Round: 8}
 	for i := range kit.Seq(16) {
-		m.Entries = append(m.Entries, kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 1<<20 + i, Acked: 1 << 20, Command: bytes.Repeat([]byte("x"), 100)})
+		m.Entries = append(m.Entries, kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 1<<20 + i, Acked: 1 << 20,
+			Command: bytes.Repeat([]byte("x"), 100)})
 	}
 	codec := multipaxos.Codec()
 	var msg smr.Message = kit.Letter{Disk: 1 << 60, Msg: m}

@@ -23,7 +23,9 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	r.lead.transfers.Begin(env, p.id, out, r.admission.Own(), r.times(kit.ChunkPatience))
 }
 
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted) {
+func (r *Replica) onSnapshotWanted(
+	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted,
+) {
 	p := r.peer(from)
 	if r.role != leader || p == nil || p.stranger(disk) {
 		return
@@ -57,7 +59,8 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 		err = r.state.Install(env, s)
 	}
 	if err != nil {
-		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
+		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " +
+			err.Error()})
 		r.role = removed
 		return false
 	}

@@ -12,7 +12,8 @@ import (
 
 // FuzzReceive gives replicas messages as they like to be.
 func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, multipaxos.Codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
+	smrtest.Hostile(f, multipaxos.Codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica,
+		func() kit.Incarnation, error) {
 		cfg.Machine = kv.New()
 		r, err := multipaxos.NewReplica(cfg)
 		return r, nil, err

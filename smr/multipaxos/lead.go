@@ -96,7 +96,9 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
-	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool { return member(p.id) || r.state.Removed(p.id) })
+	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool {
+		return member(p.id) || r.state.Removed(p.id)
+	})
 	for _, p := range r.lead.peers {
 		if r.state.Removed(p.id) {
 			r.admission.SendAhead(env, p.id, kit.Removed{})

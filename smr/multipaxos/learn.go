@@ -70,7 +70,8 @@ func (r *Replica) behind(now time.Duration, c smr.Change) string {
 	switch {
 	case p == nil && len(r.lead.learners) >= maxLearners:
 		return fmt.Sprintf("%d other replicas are being brought up to date", maxLearners)
-	case p == nil || p.disk != disk || now-p.asked > r.tempo.Times(leaderTimeout) || p.match == 0 || p.match+smr.Slot(r.cfg.MaxBatch) < r.commit:
+	case p == nil || p.disk != disk || now-p.asked > r.tempo.Times(leaderTimeout) || p.match == 0 ||
+		p.match+smr.Slot(r.cfg.MaxBatch) < r.commit:
 		return fmt.Sprintf("replica %d is being brought up to date", id)
 	}
 	return ""

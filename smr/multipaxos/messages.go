@@ -119,8 +119,10 @@ type (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("multipaxos", 1,
-		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
-		kit.Kind(69, acceptedFields), kit.Kind(70, followsFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields), kit.Kind(74, leadFields),
+		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields),
+		kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
+		kit.Kind(69, acceptedFields), kit.Kind(70, followsFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields),
+		kit.Kind(74, leadFields),
 		kit.Kind(80, promiseRecordFields), kit.Kind(81, acceptRecordFields),
 	)
 }

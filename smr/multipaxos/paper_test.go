@@ -28,7 +28,8 @@ func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], adjust f
 		t.Fatal(err)
 	}
 	cfg.Codec = multipaxos.Codec()
-	c := smrsim.Config{Protocol: multipaxos.Protocol(), Place: place, FirstClient: 100, Sim: cfg, Client: func(c *smr.ClientConfig) { c.Nearest = 0 }}
+	c := smrsim.Config{Protocol: multipaxos.Protocol(), Place: place, FirstClient: 100, Sim: cfg,
+		Client: func(c *smr.ClientConfig) { c.Nearest = 0 }}
 	if longest := place.Matrix.MaxRTT(place.Matrix.Sites()); longest > smr.DefaultRoundTrip {
 		c.RoundTrip = longest
 	}
@@ -111,7 +112,8 @@ func TestLeaderStays(t *testing.T) {
 	w.Run(time.Second)
 	after := w.Statuses()[1]
 	if before.Role != "leader" || after.Role != "leader" || before.Ballot != after.Ballot {
-		t.Errorf("the leader was %s in ballot %d, and is %s in ballot %d", before.Role, before.Ballot, after.Role, after.Ballot)
+		t.Errorf("the leader was %s in ballot %d, and is %s in ballot %d", before.Role, before.Ballot, after.Role,
+			after.Ballot)
 	}
 	if after.Committed-before.Committed != 300 || after.Applied != after.Committed {
 		t.Errorf("%d slots decided for 300 commands, %d applied", after.Committed-before.Committed, after.Applied)
@@ -185,7 +187,8 @@ func TestReadsLeaveNoTrace(t *testing.T) {
 	}
 	after := w.Statuses()[1]
 	if after.Committed != before.Committed || after.LogSize != before.LogSize {
-		t.Errorf("reads took slots %d to %d, and made %d records", before.Committed, after.Committed, after.LogSize-before.LogSize)
+		t.Errorf("reads took slots %d to %d, and made %d records", before.Committed, after.Committed,
+			after.LogSize-before.LogSize)
 	}
 	// Each call is a step, twice with its answer. All the rest are a few messages.
 	if n := w.Steps() - steps; n > 2500 {
@@ -268,7 +271,8 @@ func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
 	w.Run(3 * time.Second)
 	s := w.Statuses()
 	if s[1].Role != "leader" || s[1].Ballot != before.Ballot || s[3].Role != "candidate" {
-		t.Errorf("the leader is %s in ballot %d, not %d; the replica that does not hear it is %s", s[1].Role, s[1].Ballot, before.Ballot, s[3].Role)
+		t.Errorf("the leader is %s in ballot %d, not %d; the replica that does not hear it is %s", s[1].Role, s[1].Ballot,
+			before.Ballot, s[3].Role)
 	}
 }
 
@@ -334,7 +338,8 @@ func TestFollowersLearnAtOnce(t *testing.T) {
 		w.Run(w.model("WA") + w.Place.Matrix.RTT("WA", "QC")/2)
 		s := w.Statuses()
 		if s[2].Applied != s[1].Applied || s[3].Applied != s[1].Applied {
-			t.Errorf("at %v the leader has applied %d slots, its followers %d and %d", w.Now(), s[1].Applied, s[2].Applied, s[3].Applied)
+			t.Errorf("at %v the leader has applied %d slots, its followers %d and %d", w.Now(), s[1].Applied, s[2].Applied,
+				s[3].Applied)
 		}
 		w.Run(7 * time.Millisecond)
 	}

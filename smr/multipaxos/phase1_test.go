@@ -16,7 +16,8 @@ func value(n int) kit.Entry {
 }
 
 func change(remove protocol.ID) kit.Entry {
-	return kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 99, Acked: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: remove}}}
+	return kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 99, Acked: 1,
+		Members: &kit.MemberChange{Change: smr.Change{Remove: remove}}}
 }
 
 // script runs one replica, of five, whose peers are written down.
@@ -116,15 +117,18 @@ func (s *script) want(first smr.Slot, want ...kit.Entry) {
 func TestPhase1TakesTheHighestBallot(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true,
+		Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises of five are enough")
 	}
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{4<<32 | 4, value(66)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true,
+		Slots: []Vote{{4<<32 | 4, value(66)}}}})
 	if s.r.role == leader {
 		t.Fatal("a promise that came twice counts twice")
 	}
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 2, Commit: 0, Last: true, Slots: []Vote{{2<<32 | 3, value(22)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 2, Commit: 0, Last: true,
+		Slots: []Vote{{2<<32 | 3, value(22)}}}})
 	s.want(2, value(21), value(30))
 }
 
@@ -141,7 +145,8 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 				slices.Reverse(votes)
 			}
 			for i, v := range votes {
-				s.receive(protocol.ID(i+2), kit.Letter{Disk: kit.Incarnation(i + 2), Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{v}}})
+				s.receive(protocol.ID(i+2), kit.Letter{Disk: kit.Incarnation(i + 2), Msg: Promise{Ballot: b, Low: 1, Last: true,
+					Slots: []Vote{v}}})
 			}
 			s.want(1, value(2))
 		}
@@ -219,7 +224,8 @@ func TestPhase1InPages(t *testing.T) {
 		if s.r.role == leader {
 			t.Fatalf("it leads before slot %d is told", slot)
 		}
-		s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: slot, Last: slot == 3, Slots: []Vote{{1<<32 | 2, value(int(slot))}}}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: slot, Last: slot == 3,
+			Slots: []Vote{{1<<32 | 2, value(int(slot))}}}})
 		asked := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
 			m, ok := kit.Inside(e.Msg).(Prepare)
 			return ok && e.To == 2 && m.Low == slot+1
@@ -236,8 +242,10 @@ func TestPhase1InPages(t *testing.T) {
 func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(10)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true,
+		Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 1, Last: true,
+		Slots: []Vote{{1<<32 | 2, value(10)}}}})
 	s.want(2, value(20))
 	if s.r.commit != 1 {
 		t.Errorf("%d slots are decided, want 1", s.r.commit)
@@ -251,7 +259,8 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
 	b := s.campaign()
 	s.receive(5, kit.Letter{Disk: 5, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 2, Last: true, Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 2, Last: true,
+		Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("the promise of a removed replica counts")
 	}
@@ -268,7 +277,8 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 func TestPhase1EndsWithAChange(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true,
+		Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}}})
 	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	s.want(1, value(1), change(5))
 	s.out = nil
@@ -309,7 +319,8 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
 	b := Ballot(2<<32 | 3)
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 1, Commit: 3, Entries: []kit.Entry{value(1), value(2)}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 1, Commit: 3,
+		Entries: []kit.Entry{value(1), value(2)}}})
 	if s.r.commit != 2 || s.r.matched != 2 {
 		t.Errorf("decided %d, matched %d, want 2", s.r.commit, s.r.matched)
 	}
@@ -383,7 +394,8 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 // accepted and known to be decided is there.
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2), value(3)}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 1<<32 | 3, First: 1, Commit: 2,
+		Entries: []kit.Entry{value(1), value(2), value(3)}}})
 	restart := func() (*Replica, error) {
 		var disk []protocol.Record[smr.Message]
 		for _, e := range s.out {
@@ -406,8 +418,10 @@ func TestRestartRemembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.promised != c.promised || r.log.last() != 3 || r.commit != 2 || r.matched != c.matched || r.state.Applied() != 2 {
-			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit, r.matched, r.state.Applied())
+		if r.promised != c.promised || r.log.last() != 3 || r.commit != 2 || r.matched != c.matched ||
+			r.state.Applied() != 2 {
+			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit,
+				r.matched, r.state.Applied())
 		}
 		s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 2<<32 | 2, Low: 1}})
 	}

@@ -21,24 +21,31 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "votes are told before they are on disk", Dir: dir, Test: seeds,
-			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
+			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, " +
+				"Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
 		},
 		{
 			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: seeds,
 			Old: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised:",
-			New: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised && !MUTANT:",
+			New: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < " +
+				"r.promised && !MUTANT:",
 		},
 		{
 			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: seeds,
-			Old: "m.Queries, max(r.commit, r.lead.start)", New: "m.Queries, func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, r.lead.start)\n\t}()",
+			Old: "m.Queries, max(r.commit, r.lead.start)",
+			New: "m.Queries, func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, " +
+				"r.lead.start)\n\t}()",
 		},
 		{
 			Name: "one follower's vote is not waited for", Dir: dir, Test: seeds,
-			Old: "quorum.KthLargest(match, quorum.Majority(len(match)))", New: "quorum.KthLargest(match, func() int {\n\t\t\tif MUTANT {\n\t\t\t\treturn max(1, quorum.Majority(len(match))-1)\n\t\t\t}\n\t\t\treturn quorum.Majority(len(match))\n\t\t}())",
+			Old: "quorum.KthLargest(match, quorum.Majority(len(match)))",
+			New: "quorum.KthLargest(match, func() int {\n\t\t\tif MUTANT {\n\t\t\t\treturn max(1, " +
+				"quorum.Majority(len(match))-1)\n\t\t\t}\n\t\t\treturn quorum.Majority(len(match))\n\t\t}())",
 		},
 		{
 			Name: "what was lost is not asked for", Dir: dir, Test: seeds,
-			Old: "\tr.missing, r.asked = m, env.Now\n", New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.asked = m, env.Now\n",
+			Old: "\tr.missing, r.asked = m, env.Now\n",
+			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.asked = m, env.Now\n",
 		},
 		{
 			Name: "who follows nobody never stands", Dir: dir, Test: seeds,
@@ -46,20 +53,24 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "in phase 1 a ballot one round higher loses", Dir: dir, Test: "TestPhase1ComparesNeighbours",
-			Old: " v.Ballot > c.best[i].Ballot:", New: " v.Ballot > c.best[i].Ballot && !(MUTANT && v.Ballot>>32 == c.best[i].Ballot>>32+1):",
+			Old: " v.Ballot > c.best[i].Ballot:",
+			New: " v.Ballot > c.best[i].Ballot && !(MUTANT && v.Ballot>>32 == c.best[i].Ballot>>32+1):",
 		},
 		{
 			Name: "the promise implied by an Accept is not on disk", Dir: dir, Test: "TestImpliedPromiseIsOnDisk",
 			Old: "\t\tr.log.promise(env, PromiseRecord{m.Ballot, r.commit})\n\t}\n\tr.hearLeader(env, from)\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.log.promise(env, PromiseRecord{m.Ballot, r.commit})\n\t\t}\n\t}\n\tr.hearLeader(env, from)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.log.promise(env, PromiseRecord{m.Ballot, " +
+				"r.commit})\n\t\t}\n\t}\n\tr.hearLeader(env, from)\n",
 		},
 		{
-			Name: "promises count of those who have thrown away what the candidate lacks", Dir: dir, Test: "TestPromisesAfterACutDoNotCount",
-			Old: "\tif m.Base >= m.Low {\n", New: "\tif m.Base >= m.Low && !MUTANT {\n",
+			Name: "promises count of those who have thrown away what the candidate lacks", Dir: dir,
+			Test: "TestPromisesAfterACutDoNotCount",
+			Old:  "\tif m.Base >= m.Low {\n", New: "\tif m.Base >= m.Low && !MUTANT {\n",
 		},
 		{
 			Name: "the leader's own vote counts before its disk", Dir: dir, Test: "TestOwnVoteWaitsForTheDisk",
-			Old: "\t\tr.admission.Send(env, r.cfg.ID, Accepted{", New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
+			Old: "\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
+			New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
@@ -67,21 +78,25 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
-			Old: "m.Ballot != r.promised || p == nil || m.Round", New: "m.Ballot != r.promised && !MUTANT || p == nil || m.Round",
+			Old: "m.Ballot != r.promised || p == nil || m.Round",
+			New: "m.Ballot != r.promised && !MUTANT || p == nil || m.Round",
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
 			Old: "\t\tr.lead.reads.Answer(env, r.state, voters)\n",
-			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.state, voters)\n",
+			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.state, " +
+				"voters)\n",
 		},
 		{
 			Name: "a leader that reaches no majority goes on", Dir: dir, Test: "TestLeaderWithoutMajorityStops",
-			Old: "\tif heard < quorum.Majority(len(r.lead.peers)+1) {\n", New: "\tif heard < quorum.Majority(len(r.lead.peers)+1) && !MUTANT {\n",
+			Old: "\tif heard < quorum.Majority(len(r.lead.peers)+1) {\n",
+			New: "\tif heard < quorum.Majority(len(r.lead.peers)+1) && !MUTANT {\n",
 		},
 		{
 			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
 			Old: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
-			New: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
+			New: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT " +
+				"{\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
 		},
 	})
 }

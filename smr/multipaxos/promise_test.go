@@ -98,7 +98,8 @@ func TestPromiseSurvivesACut(t *testing.T) {
 		}
 		r, env = onDisk(t, &disk)
 		if got := refuses(r, env, low); got != high {
-			t.Errorf("installed %v: promised %v, cut, crashed, and refused an Accept of %v for the promise %v", installed, high, low, got)
+			t.Errorf("installed %v: promised %v, cut, crashed, and refused an Accept of %v for the promise %v", installed, high,
+				low, got)
 		}
 	}
 }
@@ -114,7 +115,8 @@ func TestPromisesAfterACutDoNotCount(t *testing.T) {
 	if s.r.role == leader || s.r.candidacy.votes.Has(2) || s.r.candidacy.votes.Has(3) {
 		t.Fatalf("it is %v with promises of those who have slots 4 and 5 in a snapshot alone", s.r.role)
 	}
-	s.receive(4, kit.Letter{Disk: 4, Msg: Promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true, Slots: []Vote{{1<<32 | 2, value(3)}}}})
+	s.receive(4, kit.Letter{Disk: 4, Msg: Promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true,
+		Slots: []Vote{{1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises that count, of five, are enough")
 	}
@@ -223,7 +225,8 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 					r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
 				}
 			default:
-				m := Accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]kit.Entry, rnd.IntN(5))}
+				m := Accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))),
+					Entries: make([]kit.Entry, rnd.IntN(5))}
 				if m.First <= r.commit {
 					m.First = r.commit + 1 // what is decided is sent as it was
 				}
@@ -240,13 +243,16 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		}
 		before := r
 		r, _ = onDisk(t, &disk)
-		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit || r.log.disk.Snapshot() != before.log.disk.Snapshot() {
+		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit ||
+			r.log.disk.Snapshot() != before.log.disk.Snapshot() {
 			t.Fatalf("seed %d: after a crash promised %v, accepted up to %d, decided %d, snapshot of %d; before %v, %d, %d, %d",
-				seed, r.promised, r.log.last(), r.commit, r.log.disk.Snapshot(), before.promised, before.log.last(), before.commit, before.log.disk.Snapshot())
+				seed, r.promised, r.log.last(), r.commit, r.log.disk.Snapshot(), before.promised, before.log.last(), before.commit,
+				before.log.disk.Snapshot())
 		}
 		for s := max(r.log.base, before.commit) + 1; s <= r.log.last(); s++ {
 			if r.log.at(s).Ballot != before.log.at(s).Ballot {
-				t.Fatalf("seed %d: slot %d was accepted in ballot %v, after a crash in %v", seed, s, before.log.at(s).Ballot, r.log.at(s).Ballot)
+				t.Fatalf("seed %d: slot %d was accepted in ballot %v, after a crash in %v", seed, s, before.log.at(s).Ballot,
+					r.log.at(s).Ballot)
 			}
 		}
 	}

@@ -89,7 +89,8 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), tempo: kit.NewTempo(cfg.RoundTrip), rest: kit.NewRest(cfg)}
+	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), tempo: kit.NewTempo(cfg.RoundTrip),
+		rest: kit.NewRest(cfg)}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
 	return r, nil
@@ -342,7 +343,9 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 
 // salvage executes the whole log. How far it is decided may be on disk late, so what was accepted
 // above that counts as well.
-func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+func salvage(
+	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
 	r, err := NewReplica(cfg)
 	if err != nil {
 		return smr.Salvaged{}, err

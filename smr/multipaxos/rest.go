@@ -26,7 +26,8 @@ func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 // idle tells whether a leader has nothing to do, and all others have all that it has.
 func (r *Replica) idle() bool {
 	l := &r.lead
-	if len(l.peers) == 0 || len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || l.reads.Waiting() || r.commit != l.end || r.log.last() != l.end {
+	if len(l.peers) == 0 || len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || l.reads.Waiting() ||
+		r.commit != l.end || r.log.last() != l.end {
 		return false
 	}
 	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || l.transfers[p.id] != nil })

@@ -46,6 +46,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 20, Data: data}, nil), nil)
 	disk.Write(env, 0)
 	if r, _ = start(); r.log.base != 20 || r.log.last() != 40 || r.commit != 20 {
-		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1, r.log.last(), r.commit)
+		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1,
+			r.log.last(), r.commit)
 	}
 }

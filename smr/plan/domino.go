@@ -44,7 +44,9 @@ func (d domino) choose(g geometry) way {
 		}
 	}
 	if slow > kth(g.n(), fast, g.trip) {
-		w := way{fast: true, target: g.nearest(), ahead: kth(g.n(), fast, func(r int) time.Duration { return g.up[r] }) + d.slack, late: make([]bool, g.n())}
+		w := way{fast: true, target: g.nearest(), ahead: kth(g.n(), fast, func(r int) time.Duration {
+			return g.up[r]
+		}) + d.slack, late: make([]bool, g.n())}
 		for r := range w.late {
 			w.late[r] = g.up[r] > w.ahead
 		}
@@ -62,7 +64,9 @@ func (d domino) estimate(g geometry, owner int) time.Duration {
 	if !d.direct {
 		return d.lane(g, owner)
 	}
-	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration { return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2 })
+	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration {
+		return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2
+	})
 }
 
 // lane is how long it takes until the client knows that its command's place in an owner's lane is

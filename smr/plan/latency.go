@@ -110,7 +110,9 @@ func fastEPaxos(n int) int {
 // fastPaxos has the client and the coordinator count the acceptors' votes.
 func (g geometry) fastPaxos(coordinator int) outcome {
 	fast := quorum.Fast(g.n())
-	executed := g.down[coordinator] + kth(g.n(), fast, func(r int) time.Duration { return g.up[r] + g.between[r][coordinator] })
+	executed := g.down[coordinator] + kth(g.n(), fast, func(r int) time.Duration {
+		return g.up[r] + g.between[r][coordinator]
+	})
 	return outcome{min(executed, kth(g.n(), fast, g.trip)), executed, -1}
 }
 

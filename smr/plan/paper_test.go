@@ -22,7 +22,8 @@ func TestNetworkGeometry(t *testing.T) {
 				s.Replicas = []wan.Site{sites[i], sites[j], sites[k]}
 				for _, s.Leader = range s.Replicas {
 					rows := latencies(t, s, plan.FastPaxos, plan.Mencius, plan.Paxos)
-					fast, slow, led := plan.Of(rows, plan.FastPaxos, smr.AckDurable), plan.Of(rows, plan.Mencius, smr.AckDurable), plan.Of(rows, plan.Paxos, smr.AckDurable)
+					fast, slow, led := plan.Of(rows, plan.FastPaxos, smr.AckDurable), plan.Of(rows, plan.Mencius, smr.AckDurable),
+						plan.Of(rows, plan.Paxos, smr.AckDurable)
 					for c := range fast {
 						cases++
 						if fast[c].Latency < slow[c].Latency {
@@ -37,7 +38,8 @@ func TestNetworkGeometry(t *testing.T) {
 		}
 	}
 	if cases != 360 || mencius != 123 || paxos != 247 {
-		t.Errorf("of %d cases Fast Paxos is faster than Mencius in %d, and than Multi-Paxos in %d; want 360, 123 and 247", cases, mencius, paxos)
+		t.Errorf("of %d cases Fast Paxos is faster than Mencius in %d, and than Multi-Paxos in %d; want 360, 123 and 247",
+			cases, mencius, paxos)
 	}
 }
 
@@ -45,7 +47,8 @@ func TestNetworkGeometry(t *testing.T) {
 // North America [Thesis §4.5.2], but for its Mencius, which waited for all commands before.
 func TestReported(t *testing.T) {
 	rows := latencies(t, preset(t, "na3"))
-	for system, want := range map[plan.System][2]float64{plan.Domino: {48, 70}, plan.EPaxos: {64, 87}, plan.Paxos: {107, 134}} {
+	for system, want := range map[plan.System][2]float64{plan.Domino: {48, 70}, plan.EPaxos: {64, 87},
+		plan.Paxos: {107, 134}} {
 		durable := plan.Of(rows, system, smr.AckDurable)
 		for i, share := range []float64{0.5, 0.95} {
 			got, reported := plan.Quantile(durable, share), ms(want[i])

@@ -36,11 +36,15 @@ func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millise
 // America, computed by hand from the round trips [Thesis Table 4.4, §4.3.6].
 func TestNorthAmerica(t *testing.T) {
 	rows := latencies(t, preset(t, "na3"))
-	systems := []plan.System{plan.Floor, plan.FastPaxos, plan.Domino, plan.DominoDirect, plan.EPaxos, plan.Mencius, plan.Paxos, plan.Raft}
+	systems := []plan.System{plan.Floor, plan.FastPaxos, plan.Domino, plan.DominoDirect, plan.EPaxos, plan.Mencius,
+		plan.Paxos, plan.Raft}
 	for site, want := range map[wan.Site][]float64{
-		"VA": {38, 67, 38, 38, 38, 38, 134, 134}, "TX": {42, 51, 51, 51, 65, 65, 109, 109}, "CA": {59, 67, 67, 67, 90, 90, 90, 90},
-		"IA": {32, 36, 36, 36, 69, 69, 103, 103}, "WA": {67, 68, 67, 67, 67, 67, 67, 67}, "WY": {46, 46, 46, 46, 88, 88, 88, 88},
-		"IL": {26, 43, 43, 43, 61, 61, 110, 110}, "QC": {38, 68, 38, 38, 38, 38, 135, 135}, "TRT": {29, 57, 49, 39, 49, 49, 124, 124},
+		"VA": {38, 67, 38, 38, 38, 38, 134, 134}, "TX": {42, 51, 51, 51, 65, 65, 109, 109},
+		"CA": {59, 67, 67, 67, 90, 90, 90, 90},
+		"IA": {32, 36, 36, 36, 69, 69, 103, 103}, "WA": {67, 68, 67, 67, 67, 67, 67, 67},
+		"WY": {46, 46, 46, 46, 88, 88, 88, 88},
+		"IL": {26, 43, 43, 43, 61, 61, 110, 110}, "QC": {38, 68, 38, 38, 38, 38, 135, 135},
+		"TRT": {29, 57, 49, 39, 49, 49, 124, 124},
 	} {
 		for i, system := range systems {
 			all := plan.Of(rows, system, smr.AckDurable)
@@ -98,7 +102,8 @@ func random(r *rand.Rand) plan.Setting {
 	m := wan.Uniform(0, sites...)
 	for _, a := range sites {
 		for _, b := range sites {
-			m = m.WithLink(wan.Path{From: a, To: b}, wan.Link{Delay: time.Duration(r.IntN(100)) * time.Millisecond, Jitter: time.Duration(r.IntN(10)) * time.Millisecond})
+			m = m.WithLink(wan.Path{From: a, To: b}, wan.Link{Delay: time.Duration(r.IntN(100)) * time.Millisecond,
+				Jitter: time.Duration(r.IntN(10)) * time.Millisecond})
 		}
 	}
 	s := plan.Setting{WAN: m, Slack: time.Duration(r.IntN(10)) * time.Millisecond}
@@ -148,7 +153,8 @@ func TestWeights(t *testing.T) {
 				multiple.Clients = append(multiple.Clients, plan.Client{Site: s.Clients[i].Site})
 			}
 		}
-		a, b := plan.Of(latencies(t, s), plan.Domino, smr.AckDurable), plan.Of(latencies(t, multiple), plan.Domino, smr.AckDurable)
+		a, b := plan.Of(latencies(t, s), plan.Domino, smr.AckDurable), plan.Of(latencies(t, multiple), plan.Domino,
+			smr.AckDurable)
 		for _, share := range []float64{0, 0.25, 0.5, 0.95, 1} {
 			if x, y := plan.Quantile(a, share), plan.Quantile(b, share); x != y {
 				t.Fatalf("%+v: quantile %v is %v, of multiple clients %v", s, share, x, y)
@@ -174,7 +180,9 @@ func TestErrors(t *testing.T) {
 		{func(s *plan.Setting) { s.Clients = nil }, plan.Raft, "Clients"},
 		{func(s *plan.Setting) { s.Replicas = []wan.Site{"WA", "XX"} }, plan.Raft, `replicas' site "XX"`},
 		{func(s *plan.Setting) { s.Clients = []plan.Client{{Site: "XX"}} }, plan.Raft, `client's site "XX"`},
-		{func(s *plan.Setting) { s.Clients = []plan.Client{{Site: "WA", Weight: -1}} }, plan.Raft, "weight of the client at WA is -1"},
+		{func(s *plan.Setting) {
+			s.Clients = []plan.Client{{Site: "WA", Weight: -1}}
+		}, plan.Raft, "weight of the client at WA is -1"},
 		{func(s *plan.Setting) { s.Leader = "TX" }, plan.Raft, `leader's site "TX"`},
 		{func(s *plan.Setting) { s.Slack = -1 }, plan.Raft, "Slack"},
 		{func(s *plan.Setting) { s.Slack = 1 << 62 }, plan.Raft, "Slack is 1281023h53m38.427387904s, not from 0 to 24h0m0s"},
@@ -199,7 +207,8 @@ func TestLateVotesDoNotCount(t *testing.T) {
 	s := plan.Setting{Clients: []plan.Client{{Site: "c"}}, Replicas: []wan.Site{"r1", "r2", "r3", "r4", "r5"}}
 	for i, d := range [][2]float64{{10, 10}, {10, 10}, {10, 10}, {40, 40}, {50, 1}} {
 		r := s.Replicas[i]
-		m = m.WithLink(wan.Path{From: "c", To: r}, wan.Link{Delay: ms(d[0])}).WithLink(wan.Path{From: r, To: "c"}, wan.Link{Delay: ms(d[1])})
+		m = m.WithLink(wan.Path{From: "c", To: r}, wan.Link{Delay: ms(d[0])}).WithLink(wan.Path{From: r, To: "c"},
+			wan.Link{Delay: ms(d[1])})
 	}
 	s.WAN = m
 	for slack, want := range map[time.Duration]time.Duration{0: ms(80), ms(9): ms(80), ms(10): ms(51)} {

@@ -123,7 +123,8 @@ func (q Search) validate(among []wan.Site) (int, error) {
 	}
 	total, limit := combinations(len(among), q.Replicas), cmp.Or(q.Limit, DefaultLimit)
 	if total > float64(limit) {
-		return 0, fmt.Errorf("plan: there are %.0f ways to place %d replicas at %d sites, more than %d: name fewer sites", total, q.Replicas, len(among), limit)
+		return 0, fmt.Errorf("plan: there are %.0f ways to place %d replicas at %d sites, more than %d: name fewer sites",
+			total, q.Replicas, len(among), limit)
 	}
 	return int(total), nil
 }
@@ -143,7 +144,8 @@ type comparison struct {
 }
 
 func newComparison(s Setting, g Goal) *comparison {
-	return &comparison{Setting: s, net: newNetwork(s.WAN), goal: g, leader: s.Leader, lowest: [3]time.Duration{math.MaxInt64}}
+	return &comparison{Setting: s, net: newNetwork(s.WAN), goal: g, leader: s.Leader,
+		lowest: [3]time.Duration{math.MaxInt64}}
 }
 
 // try compares a placement, with each of its replicas as the leader that may lead.

@@ -22,7 +22,8 @@ func TestBestPlacements(t *testing.T) {
 		"na3":    {[]wan.Site{"TX", "IA", "IL"}, 22},
 		"globe3": {[]wan.Site{"VA", "WA", "PR"}, 121.5},
 	} {
-		q := plan.Search{Setting: preset(t, network), Replicas: 3, Goal: plan.Goal{System: plan.Floor, Ack: smr.AckDurable, Share: 0.5}}
+		q := plan.Search{Setting: preset(t, network), Replicas: 3, Goal: plan.Goal{System: plan.Floor, Ack: smr.AckDurable,
+			Share: 0.5}}
 		got, err := q.Best(nil)
 		if err != nil || got.Latency != ms(want.median) || !slices.Equal(got.Replicas, want.sites) {
 			t.Errorf("%s: %+v, %v, want %+v", network, got, err, want)
@@ -37,7 +38,8 @@ func TestBestIsBest(t *testing.T) {
 		s := random(r)
 		s.Leader = ""
 		among := s.WAN.Sites()
-		g := plan.Goal{System: plan.Systems()[r.IntN(7)], Ack: []smr.Ack{smr.AckDurable, smr.AckExecuted}[r.IntN(2)], Share: []float64{0.5, 0.95, 1}[r.IntN(3)]}
+		g := plan.Goal{System: plan.Systems()[r.IntN(7)], Ack: []smr.Ack{smr.AckDurable, smr.AckExecuted}[r.IntN(2)],
+			Share: []float64{0.5, 0.95, 1}[r.IntN(3)]}
 		n := 1 + r.IntN(min(len(among), 4))
 		got, err := plan.Search{Setting: s, Replicas: n, Goal: g}.Best(nil)
 		if err != nil {
@@ -103,9 +105,12 @@ func TestSearchErrors(t *testing.T) {
 		{func(q *plan.Search) { q.Goal.Ack = smr.AckOrdered }, "Goal.Ack is ordered"},
 		{func(q *plan.Search) { q.Goal.Share = 2 }, "Goal.Share is 2"},
 		{func(q *plan.Search) { q.Limit = 83 }, "84 ways to place 3 replicas at 9 sites, more than 83"},
-		{func(q *plan.Search) { q.WAN, q.Clients, q.Replicas = large, plan.Everywhere(large), 50 }, "ways to place 50 replicas at 100 sites"},
+		{func(q *plan.Search) {
+			q.WAN, q.Clients, q.Replicas = large, plan.Everywhere(large), 50
+		}, "ways to place 50 replicas at 100 sites"},
 	} {
-		q := plan.Search{Setting: preset(t, "na3"), Replicas: 3, Goal: plan.Goal{System: plan.Domino, Ack: smr.AckDurable, Share: 0.5}}
+		q := plan.Search{Setting: preset(t, "na3"), Replicas: 3, Goal: plan.Goal{System: plan.Domino, Ack: smr.AckDurable,
+			Share: 0.5}}
 		c.change(&q)
 		if _, err := q.Best(nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one about %s", err, c.want)

@@ -54,8 +54,10 @@ func FuzzReceive(f *testing.F) {
 	}
 	one, two, five := new(uint64(1)), new(uint64(2)), new(uint64(5))
 	add(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: two, To: one, Term: five, Commit: five})
-	add(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: two, To: one, Term: five, Index: one, LogTerm: one, Entries: entriesOf(2, 5)})
-	add(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: two, To: one, Term: five, Index: one, LogTerm: one, Entries: []*raftpb.Entry{nil}})
+	add(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: two, To: one, Term: five, Index: one, LogTerm: one,
+		Entries: entriesOf(2, 5)})
+	add(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: two, To: one, Term: five, Index: one, LogTerm: one,
+		Entries: []*raftpb.Entry{nil}})
 	add(&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: two, To: one, Term: two, Index: five})
 	add(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: two, To: one, Term: two, Context: []byte{1}})
 	add(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: two, To: one, Term: five})
@@ -100,14 +102,16 @@ func TestStrangersHaveNoSay(t *testing.T) {
 	vote := func(from protocol.ID, disk kit.Incarnation) bool {
 		env.Begin(0)
 		r.Receive(env, from, kit.Letter{Disk: disk, Msg: rpc{&raftpb.Message{
-			Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
+			Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: new(uint64(9)),
+			Index: new(uint64(9)), LogTerm: new(uint64(9)),
 		}}})
 		return r.core.term() == 9
 	}
 	if vote(2, 0) {
 		t.Error("a message without an incarnation was taken")
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 20, Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Commit: new(uint64(1))}}})
+	r.Receive(env, 2, kit.Letter{Disk: 20, Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)),
+		To: new(uint64(1)), Term: new(uint64(1)), Commit: new(uint64(1))}}})
 	if vote(2, 21) {
 		t.Error("a message of another disk was taken")
 	}
@@ -126,14 +130,16 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	vote := func() bool {
 		env.Begin(0)
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{
-			Type: raftpb.MsgVote.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
+			Type: raftpb.MsgVote.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)),
+			LogTerm: new(uint64(9)),
 		}}})
 		return len(env.Out) > 0
 	}
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
+	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(),
+		Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")
 	}

@@ -37,7 +37,8 @@ func (m rpc) Text(f msgtext.Format) string {
 		Entries                      []kit.Entry
 		Snapshot                     bool
 	}{
-		m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetReject(), m.GetRejectHint(), nil, m.GetSnapshot() != nil,
+		m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetReject(), m.GetRejectHint(), nil,
+		m.GetSnapshot() != nil,
 	}
 	for _, e := range m.GetEntries() {
 		fields.Entries = append(fields.Entries, shown(e))

@@ -25,7 +25,8 @@ func messages() []smr.Message {
 	return []smr.Message{
 		record{hard: hardState{term: 3, vote: 1, commit: 9}},
 		record{hard: hardState{term: 3}, entries: entries},
-		rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), From: new(uint64(1)), Term: new(uint64(3)), Entries: entries}},
+		rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), From: new(uint64(1)), Term: new(uint64(3)),
+			Entries: entries}},
 		rpc{&raftpb.Message{Type: raftpb.MsgHup.Enum()}},
 		rpc{&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), Index: new(uint64), Reject: new(bool)}},
 		rpc{full},
@@ -59,7 +60,8 @@ func fill(m protoreflect.Message) {
 }
 
 func TestCodec(t *testing.T) {
-	wiretest.Codec(t, Protocol().Codec, 64, messages(), protocmp.Transform(), cmp.AllowUnexported(rpc{}, record{}, hardState{}))
+	wiretest.Codec(t, Protocol().Codec, 64, messages(), protocmp.Transform(),
+		cmp.AllowUnexported(rpc{}, record{}, hardState{}))
 }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Protocol().Codec, messages()) }
@@ -74,7 +76,8 @@ func BenchmarkCodec(b *testing.B) {
 			Index: new(uint64(1 << 20)), Commit: new(uint64(1<<20 - 1)),
 		}
 		for i := range n {
-			m.Entries = append(m.Entries, &raftpb.Entry{Type: raftpb.EntryNormal.Enum(), Term: new(uint64(3)), Index: new(1<<20 + i), Data: make([]byte, 100)})
+			m.Entries = append(m.Entries, &raftpb.Entry{Type: raftpb.EntryNormal.Enum(), Term: new(uint64(3)),
+				Index: new(1<<20 + i), Data: make([]byte, 100)})
 		}
 		own, err := codec.Append(nil, rpc{m})
 		if err != nil {

@@ -24,7 +24,8 @@ func heartbeat(r *replica, env *protocol.Env[smr.Message], from protocol.ID, ter
 func preVote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
 	env.Out = env.Out[:0]
 	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
-		Type: raftpb.MsgPreVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
+		Type: raftpb.MsgPreVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)),
+		LogTerm: new(uint64(1)),
 	}}})
 	for _, e := range env.Out {
 		if m, ok := kit.Inside(e.Msg).(rpc); ok && m.GetType() == raftpb.MsgPreVoteResp && e.To == from {
@@ -97,7 +98,8 @@ func elect(t *testing.T, r *replica, env *protocol.Env[smr.Message]) {
 }
 
 func answer(r *replica, env *protocol.Env[smr.Message], m rpc, kind raftpb.MessageType, index uint64) {
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)), Term: m.Term, Index: &index}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)),
+		Term: m.Term, Index: &index}}})
 }
 
 // "The leader can write to its disk in parallel with replicating to the followers" [Raft thesis
@@ -134,10 +136,12 @@ func TestCandidateAsksWhenItsOwnVoteIsOnDisk(t *testing.T) {
 	r.Expire(env, electionTimer{})
 	deliverToSelf(r, env)
 	env.Begin(0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(),
+		From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}}})
 	asked, recorded := 0, false
 	for _, e := range env.Out {
-		if rec, ok := kit.Inside(e.Msg).(record); ok && e.Kind == protocol.KindAppend && rec.hard.term == 2 && rec.hard.vote == 1 {
+		if rec, ok := kit.Inside(e.Msg).(record); ok && e.Kind == protocol.KindAppend && rec.hard.term == 2 &&
+			rec.hard.vote == 1 {
 			recorded = true
 		}
 		if m, ok := kit.Inside(e.Msg).(rpc); ok && m.GetType() == raftpb.MsgVote {

@@ -58,12 +58,14 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, transfers: kit.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, transfers: kit.Transfers{},
+		learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.state = kit.NewState(cfg.Machine, members)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.rest = kit.NewRest(cfg)
-	r.core = core{id: cfg.ID, log: new(storage), admission: r.admission, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
+	r.core = core{id: cfg.ID, log: new(storage), admission: r.admission, apply: r.apply, read: r.confirmed,
+		send: r.sendSnapshot, restore: r.install}
 	return r, nil
 }
 
@@ -221,7 +223,8 @@ func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
 
 // onRPC hands a peer's message to the library, unless it is of a disk that has no say.
 func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg rpc) {
-	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.admission.Genuine(env, from, disk) ||
+		r.stranger(from, disk) {
 		return
 	}
 	if r.tellRemoved(env, from, msg.Message) {
@@ -299,7 +302,8 @@ func (r *replica) mayAnswer(m *raftpb.Message) bool {
 
 func (r *replica) status(id smr.CallID) smr.Status {
 	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Applied: r.state.Applied(), Snapshot: r.lastSnapshot, Sessions: r.state.Sessions(), Members: r.state.Members(),
+		ID: id, Replica: r.cfg.ID, Applied: r.state.Applied(), Snapshot: r.lastSnapshot, Sessions: r.state.Sessions(),
+		Members: r.state.Members(),
 	}
 	switch {
 	case r.leaving:
@@ -341,6 +345,7 @@ func (r *replica) Check() error {
 
 func (r *replica) String() string {
 	s := r.status(0)
-	return fmt.Sprintf("%s of term %d, leader %d, committed %d, applied %d, log of %d, members %v", s.Role, s.Ballot, s.Leader, s.Committed,
+	return fmt.Sprintf("%s of term %d, leader %d, committed %d, applied %d, log of %d, members %v", s.Role, s.Ballot,
+		s.Leader, s.Committed,
 		s.Applied, s.LogSize, s.Members)
 }

@@ -49,7 +49,8 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	case r.core.applied < r.ledSince:
-		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
+		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq,
+			Reason: "the leader is new, and does not know yet what was decided before"})
 		return
 	}
 	r.desk.Meet(env, msg.Change)
@@ -75,7 +76,8 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 
 // changeEntry puts a change of the members into the form that the library knows.
 func changeEntry(e kit.Entry) *raftpb.Entry {
-	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)), Context: encodeEntry(e)}
+	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)),
+		Context: encodeEntry(e)}
 	if e.Members.Remove != 0 {
 		cc.Type, cc.NodeId = raftpb.ConfChangeRemoveNode.Enum(), new(uint64(e.Members.Remove))
 	}

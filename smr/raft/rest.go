@@ -29,7 +29,8 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 // knows.
 func (r *replica) idle(now time.Duration) bool {
 	others := r.others()
-	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+len(r.transfers) > 0 {
+	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing ||
+		r.handsOver() || len(r.learners)+len(r.transfers) > 0 {
 		return false
 	}
 	progress := r.core.node.Status().Progress
@@ -52,7 +53,8 @@ func (r *replica) others() []protocol.ID {
 
 // onRestNow has a follower rest if it has all that its leader has.
 func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.RestNow) {
-	if !r.admission.Admitted() || !r.admission.Genuine(env, from, disk) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
+	if !r.admission.Admitted() || !r.admission.Genuine(env, from, disk) || r.led || r.core.leader() != from ||
+		r.core.term() != m.Ballot {
 		return
 	}
 	r.leaderWas = 0 // its next beat is late, whatever the pace

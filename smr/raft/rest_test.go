@@ -18,11 +18,13 @@ func TestRestPlants(t *testing.T) {
 		{
 			Name: "a follower at rest does not miss its leader's host", Dir: dir, Test: test,
 			Old: "\tif !ok {\n\t\tr.rest.Wake(env.Now)\n\t\treturn false\n\t}\n",
-			New: "\tif !ok && MUTANT {\n\t\tr.awaitLeader(env)\n\t\treturn true\n\t}\n\tif !ok {\n\t\tr.rest.Wake(env.Now)\n\t\treturn false\n\t}\n",
+			New: "\tif !ok && MUTANT {\n\t\tr.awaitLeader(env)\n\t\treturn true\n\t}\n\tif !ok " +
+				"{\n\t\tr.rest.Wake(env.Now)\n\t\treturn false\n\t}\n",
 		},
 		{
 			Name: "a leader at rest does not look whether its followers' hosts are there", Dir: dir, Test: test,
-			Old: "r.rest.Heard(env.Now, r.patience()); ok {\n\t\tenv.After(restBeats", New: "r.rest.Heard(env.Now, r.patience()); ok || MUTANT {\n\t\tenv.After(restBeats",
+			Old: "r.rest.Heard(env.Now, r.patience()); ok {\n\t\tenv.After(restBeats",
+			New: "r.rest.Heard(env.Now, r.patience()); ok || MUTANT {\n\t\tenv.After(restBeats",
 		},
 		{
 			Name: "a call does not wake a leader", Dir: dir, Test: test,

@@ -14,7 +14,9 @@ import (
 
 // salvage executes the whole log. The commit index on the disk may be older than what was executed,
 // so what is above it counts as well.
-func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+func salvage(
+	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
 	r, err := newReplica(cfg)
 	if err != nil {
 		return smr.Salvaged{}, err

@@ -53,7 +53,9 @@ func readFront(at smr.Slot, front []byte) (*raftpb.SnapshotMetadata, error) {
 }
 
 // recover restores what the disk holds, and returns the index up to which the state has everything.
-func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (applied uint64, err error) {
+func (r *replica) recover(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (applied uint64, err error) {
 	slot, front, ok, err := r.state.Load(env, frontBytes)
 	if err != nil {
 		return 0, err
@@ -68,7 +70,8 @@ func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[
 		st.install(&raftpb.Snapshot{Metadata: meta})
 		r.lastSnapshot = slot
 	case !r.cfg.Join && len(log) > 0:
-		return 0, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part of it is lost", len(log))
+		return 0, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part of it "+
+			"is lost", len(log))
 	case !r.cfg.Join:
 		if err := r.begin(env); err != nil {
 			return 0, err
@@ -101,7 +104,8 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: r.voters()}}
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)),
+		ConfState: &raftpb.ConfState{Voters: r.voters()}}
 	r.state.Save(env, kit.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
 	r.core.log.install(&raftpb.Snapshot{Metadata: meta})
 	r.core.log.hard = hardState{term: 1}
@@ -219,7 +223,9 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	r.core.flush(env)
 }
 
-func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted) {
+func (r *replica) onWanted(
+	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted,
+) {
 	if r.transfers[from] == nil || !r.core.leads() || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}

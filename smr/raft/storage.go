@@ -40,7 +40,8 @@ func (s *storage) Entries(lo, hi, maxSizeBytes uint64) ([]*raftpb.Entry, error) 
 	case lo <= s.prior.index:
 		return nil, raft.ErrCompacted
 	case hi > s.last()+1 || lo > hi:
-		return nil, fmt.Errorf("raft: asked for entries %d to %d of a log that ends at %d: %w", lo, hi, s.last(), raft.ErrUnavailable)
+		return nil, fmt.Errorf("raft: asked for entries %d to %d of a log that ends at %d: %w", lo, hi, s.last(),
+			raft.ErrUnavailable)
 	}
 	all := s.entries[lo-s.prior.index-1 : hi-s.prior.index-1]
 	var sum uint64
@@ -147,7 +148,8 @@ func (s *storage) replay(index uint64, rec record) error {
 	s.hard = rec.hard
 	if n := len(rec.entries); n > 0 {
 		if first := rec.entries[0].GetIndex(); first > s.last()+1 {
-			return fmt.Errorf("raft: record %d begins with entry %d, the log before it ends at %d: a part of the log is lost", index, first, s.last())
+			return fmt.Errorf("raft: record %d begins with entry %d, the log before it ends at %d: a part of the log is lost",
+				index, first, s.last())
 		}
 		s.append(rec.entries)
 		s.noteRecord(index)

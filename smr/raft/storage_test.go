@@ -61,7 +61,8 @@ func TestStorageAgreesWithTheLibrarys(t *testing.T) {
 					t.Fatal(err)
 				}
 			default:
-				meta := &raftpb.SnapshotMetadata{Index: new(ours.last() + r.Uint64N(3) + 1), Term: new(uint64(9)), ConfState: &raftpb.ConfState{Voters: []uint64{1}}}
+				meta := &raftpb.SnapshotMetadata{Index: new(ours.last() + r.Uint64N(3) + 1), Term: new(uint64(9)),
+					ConfState: &raftpb.ConfState{Voters: []uint64{1}}}
 				snap := &raftpb.Snapshot{Metadata: meta}
 				ours.install(snap)
 				if err := theirs.ApplySnapshot(snap); err != nil {
@@ -143,7 +144,8 @@ func TestReplayBehindASnapshot(t *testing.T) {
 
 func TestSnapshotThatDoesNotKnowTheMembers(t *testing.T) {
 	s := &storage{}
-	s.install(&raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(5)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: []uint64{1}}}})
+	s.install(&raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(5)), Term: new(uint64(1)),
+		ConfState: &raftpb.ConfState{Voters: []uint64{1}}}})
 	if _, err := s.Snapshot(); err != nil || s.wanted {
 		t.Fatalf("Snapshot() failed with %v, wanted %v", err, s.wanted)
 	}

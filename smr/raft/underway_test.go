@@ -17,7 +17,8 @@ func TestPartAtATime(t *testing.T) {
 	elect(t, r, env)
 	env.Begin(0)
 	for i := range entries {
-		r.propose(env, []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(i + 1), Command: make([]byte, size)}})
+		r.propose(env, []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(i + 1),
+			Command: make([]byte, size)}})
 	}
 	sent := 0
 	for _, e := range env.Out {

@@ -34,7 +34,8 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 // vote asks for the replica's vote, and tells whether it is given.
 func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
 	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
-		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
+		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)),
+		LogTerm: new(uint64(1)),
 	}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		m, ok := kit.Inside(e.Msg).(rpc)
@@ -51,7 +52,8 @@ func TestVoteIsOnDisk(t *testing.T) {
 		const term = 7
 		if known { // by a candidate whose log is too old to be voted for
 			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: rpc{&raftpb.Message{
-				Type: raftpb.MsgVote.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(uint64(term)), Index: new(uint64(0)), LogTerm: new(uint64(0)),
+				Type: raftpb.MsgVote.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(uint64(term)),
+				Index: new(uint64(0)), LogTerm: new(uint64(0)),
 			}}})
 			disk.Write(env, time.Minute)
 			if r.core.hard.term != term || r.core.hard.vote != 0 {
@@ -101,7 +103,8 @@ func TestLeaderWithoutMajorityStops(t *testing.T) {
 	r.Expire(env, electionTimer{})
 	carryOut(r, env, &disk, now)
 	for _, kind := range []raftpb.MessageType{raftpb.MsgPreVoteResp, raftpb.MsgVoteResp} {
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: kind.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: kind.Enum(), From: new(uint64(2)),
+			To: new(uint64(1)), Term: new(uint64(2))}}})
 		carryOut(r, env, &disk, now)
 	}
 	if !r.core.leads() {
@@ -123,13 +126,16 @@ func TestLeaderWithoutMajorityStops(t *testing.T) {
 func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
 		Name: "a leader that reaches no majority goes on", Dir: "smr/raft", Test: "TestLeaderWithoutMajorityStops",
-		Old: "return peer, peer != 0 && alive <= len(members)/2", New: "return peer, !MUTANT && peer != 0 && alive <= len(members)/2",
+		Old: "return peer, peer != 0 && alive <= len(members)/2",
+		New: "return peer, !MUTANT && peer != 0 && alive <= len(members)/2",
 	}, {
 		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
-		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
+		Old: "next.term != c.hard.term || next.vote != c.hard.vote {",
+		New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}, {
 		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
-		Old: "\tr.admission.SendAhead(env, from, kit.Removed{})\n", New: "\tif !MUTANT {\n\t\tr.admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
+		Old: "\tr.admission.SendAhead(env, from, kit.Removed{})\n",
+		New: "\tif !MUTANT {\n\t\tr.admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
 	}})
 }
 
@@ -141,7 +147,9 @@ func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	now := time.Hour
 	hear := func(leader protocol.ID, term uint64) {
 		env.Begin(now)
-		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader), Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}}})
+		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader),
+			Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)),
+				Term: &term}}})
 	}
 	hear(2, 1)
 	usual := r.patience()

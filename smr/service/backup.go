@@ -186,7 +186,8 @@ func (c *groupClient) hasRoom(ctx context.Context, items []kv.Item) error {
 	}
 	u.Keys += uint64(len(items))
 	if q := u.Quota; q.Bytes > 0 && u.Bytes > q.Bytes || q.Keys > 0 && u.Keys > q.Keys {
-		return &QuotaError{fmt.Sprintf("with the backup there would be %d keys with %d bytes; the quota is %d keys and %d bytes (0: no bound)", u.Keys, u.Bytes, q.Keys, q.Bytes)}
+		return &QuotaError{fmt.Sprintf("with the backup there would be %d keys with %d bytes; the quota is %d keys and %d "+
+			"bytes (0: no bound)", u.Keys, u.Bytes, q.Keys, q.Bytes)}
 	}
 	return nil
 }
@@ -198,7 +199,9 @@ func searchVersion(items []kv.Item, version uint64) int {
 }
 
 // nextPart takes what the next command loads from the front of items and leases.
-func nextPart(after, last uint64, items []kv.Item, leases []kv.Lease) (part kv.Load, restItems []kv.Item, restLeases []kv.Lease) {
+func nextPart(
+	after, last uint64, items []kv.Item, leases []kv.Lease,
+) (part kv.Load, restItems []kv.Item, restLeases []kv.Lease) {
 	part.After, part.To = after, last
 	n, size := 0, 0
 	for n < len(items) && (n == 0 || size+len(items[n].Key)+len(items[n].Value) <= restoreBytes) && n < 10_000 {
@@ -231,7 +234,8 @@ func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
 			return 0, err
 		}
 		for _, i := range r.Items {
-			if want, ok := keys[string(i.Key)]; !ok || want.Version != i.Version || want.Lease != i.Lease || !bytes.Equal(want.Value, i.Value) {
+			if want, ok := keys[string(i.Key)]; !ok || want.Version != i.Version || want.Lease != i.Lease ||
+				!bytes.Equal(want.Value, i.Value) {
 				return 0, &NotEmptyError{Version: r.Version, Key: string(i.Key)}
 			}
 			found++
@@ -249,7 +253,8 @@ func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
 func (b *Backup) check() error {
 	for _, i := range b.Items {
 		if len(i.Value) > MaxValueBytes || len(i.Key) > MaxKeyBytes {
-			return fmt.Errorf("the key %.40q has %d bytes and its value %d, more than %d or %d", i.Key, len(i.Key), len(i.Value), MaxKeyBytes, MaxValueBytes)
+			return fmt.Errorf("the key %.40q has %d bytes and its value %d, more than %d or %d", i.Key, len(i.Key), len(i.Value),
+				MaxKeyBytes, MaxValueBytes)
 		}
 	}
 	return kv.Load{To: b.Version, Leases: b.Leases, Items: b.Items}.Check()
@@ -312,7 +317,8 @@ func (b *Backup) WriteTo(to io.Writer) (int64, error) {
 		if err := part.check(); err != nil {
 			return 0, fmt.Errorf("backup: %w", err)
 		}
-		head := backupHead{Backup: backupKind, Format: backupFormat, Version: part.Version, Leases: len(part.Leases), Keys: len(part.Items)}
+		head := backupHead{Backup: backupKind, Format: backupFormat, Version: part.Version, Leases: len(part.Leases),
+			Keys: len(part.Items)}
 		if len(b.Others) > 0 {
 			head.Group = i + 1
 		}
@@ -448,7 +454,8 @@ func (r *backupReader) part() (*Backup, backupHead, error) {
 			return nil, head, err
 		}
 		b.Items = append(b.Items, kv.Item{
-			Key: append([]byte(line.Key), line.KeyBase64...), Value: append([]byte(line.Value), line.ValueBase64...), Version: line.Version, Lease: line.Lease,
+			Key: append([]byte(line.Key), line.KeyBase64...), Value: append([]byte(line.Value), line.ValueBase64...),
+			Version: line.Version, Lease: line.Lease,
 		})
 	}
 	return b, head, nil

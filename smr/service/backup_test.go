@@ -179,7 +179,8 @@ func contents(b *Backup) []string {
 func TestBackupsOfAnyBytes(t *testing.T) {
 	for _, one := range []string{"\x00", "<", "\"", "\u2028", "\xff", "a", "\\", "\x7f", "\u0080"} {
 		b := &Backup{Version: 2, Items: []kv.Item{
-			{Key: []byte(strings.Repeat(one, MaxKeyBytes/len(one))), Value: []byte(strings.Repeat(one, MaxValueBytes/len(one))), Version: 1}, {Value: []byte(one), Version: 2},
+			{Key: []byte(strings.Repeat(one, MaxKeyBytes/len(one))), Value: []byte(strings.Repeat(one, MaxValueBytes/len(one))),
+				Version: 1}, {Value: []byte(one), Version: 2},
 		}}
 		var file bytes.Buffer
 		if _, err := b.WriteTo(&file); err != nil {

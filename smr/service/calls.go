@@ -28,7 +28,9 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%q has version %d, not %d", e.Key, e.Version, e.Want)
 }
 
-func (c *groupClient) PutLeased(ctx context.Context, key string, value []byte, lease kv.LeaseID) (version uint64, err error) {
+func (c *groupClient) PutLeased(
+	ctx context.Context, key string, value []byte, lease kv.LeaseID,
+) (version uint64, err error) {
 	inner, err := c.inner(key, lease)
 	if err != nil {
 		return 0, err
@@ -50,7 +52,9 @@ func (c *groupClient) Delete(ctx context.Context, key string) (version uint64, f
 	return r.Version, err == nil && r.Status != kv.NotFound, err
 }
 
-func (c *groupClient) CompareAndSetLeased(ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID) (uint64, error) {
+func (c *groupClient) CompareAndSetLeased(
+	ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID,
+) (uint64, error) {
 	inner, err := c.inner(key, lease)
 	if err != nil {
 		return 0, err
@@ -71,10 +75,12 @@ func (c *groupClient) Scan(ctx context.Context, from, to string, limit int) (ite
 // have to be told it first.
 func (c *groupClient) write(ctx context.Context, key string, value, command []byte) (kv.Result, error) {
 	if len(key) > MaxKeyBytes {
-		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the key has %d bytes, more than %d", len(key), MaxKeyBytes)}
+		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the key has %d bytes, more than %d",
+			len(key), MaxKeyBytes)}
 	}
 	if len(value) > MaxValueBytes {
-		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the value has %d bytes, more than %d", len(value), MaxValueBytes)}
+		return kv.Result{}, &client.RejectedError{Kind: smr.Execute,
+			Reason: fmt.Sprintf("the value has %d bytes, more than %d", len(value), MaxValueBytes)}
 	}
 	return known(c.kv.Execute(ctx, command))
 }

@@ -141,7 +141,8 @@ func checkWatch(ctx context.Context, t *testing.T, c *Client, replicas []*ran) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"", "w=1 false ", "w= true w=2 false ", "unknown true", "unknown true"}; !slices.Equal(seen, want) {
+	if want := []string{"", "w=1 false ", "w= true w=2 false ", "unknown true", "unknown true"}; !slices.Equal(seen,
+		want) {
 		t.Errorf("the watch saw %q, want %q", seen, want)
 	}
 }

@@ -140,7 +140,9 @@ func (c *Client) Reached() bool {
 
 // WithClient runs a client while f runs, and returns what f does, or why the client ended before.
 // The context of f ends with the client.
-func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error) (err error) {
+func WithClient(
+	ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error,
+) (err error) {
 	c, err := Dial(cfg, o)
 	if err != nil {
 		return err
@@ -164,7 +166,8 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
 	c.host, err = host.New(host.Config{
 		Network: transport.Config{
-			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient,
+			TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 		},
 		Logger: o.Logger,
 	})
@@ -188,7 +191,8 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		}
 		c.groups = append(c.groups, g)
 	}
-	c.status, err = host.Add(c.host, host.Spec[statusMessage]{Group: statusGroup, ID: id, Node: statusNode{}, Codec: statusCodec(), App: c.onStatus})
+	c.status, err = host.Add(c.host, host.Spec[statusMessage]{Group: statusGroup, ID: id, Node: statusNode{},
+		Codec: statusCodec(), App: c.onStatus})
 	if err != nil {
 		return fail(err)
 	}
@@ -198,7 +202,8 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 // newGroup adds what makes calls to one group.
 func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient, error) {
 	cfg := c.cfg
-	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip, Nearest: o.Nearest})
+	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip,
+		Nearest: o.Nearest})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +217,8 @@ func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient,
 	})
 	same := func(b []byte) ([]byte, error) { return b, nil }
 	g.kv = client.Typed[[]byte, []byte, kv.Result]{
-		Client: g.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
+		Client: g.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same,
+			Result: kv.DecodeResult},
 	}
 	g.node = sync.OnceValues(func() (*host.Node[smr.Message], error) {
 		begun, err := host.Add(c.host, host.Spec[smr.Message]{

@@ -36,7 +36,8 @@ func ReadClientConfig(name string) (*ClientConfig, error) {
 
 // Check validates a configuration that was not read from a file.
 func (c *ClientConfig) Check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing,
+		Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	err := group.check()
 	c.proto, c.roundTrip = group.proto, group.roundTrip
 	return err

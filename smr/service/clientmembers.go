@@ -58,7 +58,8 @@ type Learning struct {
 }
 
 // ErrNoLearners says that a protocol adds replicas before they have anything.
-var ErrNoLearners = errors.New("this protocol has no learners: a replica counts from the change that adds it on, and is brought up to date then")
+var ErrNoLearners = errors.New("this protocol has no learners: a replica counts from the change that adds it on, " +
+	"and is brought up to date then")
 
 // learnPause is the time between two looks at a replica that learns.
 const learnPause = 100 * time.Millisecond
@@ -116,7 +117,8 @@ func (c *Client) AwaitLearner(ctx context.Context, id protocol.ID, tell func(Lea
 		select {
 		case <-ctx.Done():
 			if !found {
-				return l, fmt.Errorf("replica %d has not said that it is there: start it with \"join\": true in its file: %w", id, context.Cause(ctx))
+				return l, fmt.Errorf("replica %d has not said that it is there: start it with \"join\": true in its file: %w", id,
+					context.Cause(ctx))
 			}
 			return l, fmt.Errorf("replica %d is being brought up to date: %w", id, context.Cause(ctx))
 		case <-time.After(learnPause):
@@ -140,7 +142,8 @@ func (c *Client) Promote(ctx context.Context, id protocol.ID) (Member, error) {
 				return s.Members[i], nil // it is one already
 			}
 		}
-		return Member{}, fmt.Errorf("replica %d does not wait to be added, as far as the members know: start it with \"join\": true in its file", id)
+		return Member{}, fmt.Errorf("replica %d does not wait to be added, as far as the members know: start it with "+
+			"\"join\": true in its file", id)
 	}
 	return l.Member, c.Change(ctx, smr.Change{Add: smr.Member{ID: id, Address: l.Address}})
 }

@@ -103,7 +103,8 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		addresses = append(addresses, l.Addr().String())
 	}
 	c.client, err = Init(InitOptions{
-		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: c.roundTrip().String(), Leader: 1, Addresses: addresses, Routing: c.o.Routing,
+		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: c.roundTrip().String(), Leader: 1, Addresses: addresses,
+		Routing: c.o.Routing,
 	})
 	if err != nil {
 		return c, err
@@ -182,7 +183,8 @@ func (c *Cluster) Places() []Place {
 	defer c.mu.Unlock()
 	var out []Place
 	for _, p := range c.replicas {
-		out = append(out, Place{ID: p.id, Site: p.site, Address: p.address, Running: p.running != nil, Cut: p.cut, Err: p.err})
+		out = append(out, Place{ID: p.id, Site: p.site, Address: p.address, Running: p.running != nil, Cut: p.cut,
+			Err: p.err})
 	}
 	slices.SortFunc(out, func(a, b Place) int { return int(a.ID) - int(b.ID) })
 	return out

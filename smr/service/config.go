@@ -81,7 +81,8 @@ func (c *Config) beside(file string) {
 
 // check validates the configuration and fills in what follows from it.
 func (c *Config) check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing,
+		Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	if err := group.check(); err != nil {
 		return err
 	}
@@ -104,8 +105,10 @@ func (c *Config) check() error {
 			return err
 		}
 	}
-	if host, _, err := net.SplitHostPort(c.Listen); c.Join && c.Advertise == "" && (err != nil || host == "" || net.ParseIP(host).IsUnspecified()) {
-		return configfile.Fieldf("advertise", "it is missing: others cannot reach a replica that is to be added at %q", c.Listen)
+	if host, _, err := net.SplitHostPort(c.Listen); c.Join && c.Advertise == "" &&
+		(err != nil || host == "" || net.ParseIP(host).IsUnspecified()) {
+		return configfile.Fieldf("advertise", "it is missing: others cannot reach a replica that is to be added at %q",
+			c.Listen)
 	}
 	if c.Metrics != "" {
 		if err := configfile.CheckAddress("metrics", c.Metrics, true); err != nil {
@@ -114,7 +117,8 @@ func (c *Config) check() error {
 	}
 	switch {
 	case !c.Join && i < 0:
-		return configfile.Fieldf("members", "replica %d, which this file is for, is not among them; set \"join\" for one that is to be added to a group", c.ID)
+		return configfile.Fieldf("members", "replica %d, which this file is for, is not among them; set \"join\" for one "+
+			"that is to be added to a group", c.ID)
 	case c.Leader != 0 && !slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == c.Leader }):
 		return configfile.Fieldf("leader", "%d is no member", c.Leader)
 	}
@@ -122,7 +126,8 @@ func (c *Config) check() error {
 		return err
 	}
 	for name, n := range map[string]int{
-		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery, "max_sessions": c.MaxSessions,
+		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery,
+		"max_sessions":      c.MaxSessions,
 		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes, "max_answer_bytes": c.MaxAnswerBytes,
 	} {
 		if n < 0 {
@@ -156,7 +161,8 @@ func (g *group) check() error {
 		return configfile.Field("protocol", err)
 	}
 	if g.Generation != "" && !generationForm.MatchString(g.Generation) {
-		return configfile.Fieldf("generation", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1", g.Generation)
+		return configfile.Fieldf("generation", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1",
+			g.Generation)
 	}
 	if err := g.Routing.check(); err != nil {
 		return err
@@ -210,7 +216,8 @@ func checkID(field string, id protocol.ID) error {
 // replica returns the configuration of the replica's node of a group.
 func (c *Config) replica(group int, machine smr.StateMachine) smr.ReplicaConfig {
 	cfg := smr.ReplicaConfig{
-		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.leader(group), MaxBatch: c.MaxBatch, MaxPending: c.MaxPending,
+		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.leader(group), MaxBatch: c.MaxBatch,
+		MaxPending:    c.MaxPending,
 		SnapshotEvery: c.SnapshotEvery, MaxSessions: c.MaxSessions,
 		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes, MaxAnswerBytes: c.MaxAnswerBytes,
 	}

@@ -14,7 +14,8 @@ func TestExampleCanBeRead(t *testing.T) {
 	if err := configfile.Parse("example", []byte(Example()), c, c.check); err != nil {
 		t.Fatal(err)
 	}
-	if c.ID != 1 || len(c.Members) != 3 || c.roundTrip != 100*time.Millisecond || c.TLS == nil || c.Listen != "0.0.0.0:7400" {
+	if c.ID != 1 || len(c.Members) != 3 || c.roundTrip != 100*time.Millisecond || c.TLS == nil ||
+		c.Listen != "0.0.0.0:7400" {
 		t.Errorf("the example means %+v", c)
 	}
 	c.beside("/etc/foresay/one.json")
@@ -40,13 +41,15 @@ func TestMistakesAreTold(t *testing.T) {
 		{start + ",\n\"metrics\": \"9090\"}", `f:2: metrics: "9090": missing port in address`},
 		{start + ",\n\"tls\": {\"ca\": \"a\"}}", `f:1: insecure: it excludes tls`},
 		{`{"cluster": "c", "protocol": "raft", "id": 70000, "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]}`, `f:1: id: 70000 is no replica's`},
-		{`{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true, "members": []}`, `f:1: members: there are none`},
+		{`{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true, "members": []}`,
+			`f:1: members: there are none`},
 		{
 			`{"cluster": "c", "protocol": "raft", "id": 2, "join": true, "listen": "0.0.0.0:1", "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]}`,
 			`f: advertise: it is missing: others cannot reach a replica that is to be added at "0.0.0.0:1"`,
 		},
 		{
-			"{\"cluster\": \"c\", \"protocol\": \"raft\", \"id\": 1, \"data\": \"d\", \"insecure\": true, \"members\": [\n{\"id\": 1, \"address\": \"h:1\"},\n{\"id\": 1, \"address\": \"h:2\"}]}",
+			"{\"cluster\": \"c\", \"protocol\": \"raft\", \"id\": 1, \"data\": \"d\", \"insecure\": true, \"members\": " +
+				"[\n{\"id\": 1, \"address\": \"h:1\"},\n{\"id\": 1, \"address\": \"h:2\"}]}",
 			`f:3: members[1].id: 1 is there twice`,
 		},
 	} {
@@ -65,7 +68,8 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := &Config{}
 		err := configfile.Parse("f", []byte(text), c, c.check)
-		if at, ok := errors.AsType[*configfile.FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
+		if at, ok := errors.AsType[*configfile.FileError](err); err != nil &&
+			(!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
 			t.Errorf("the error %v of a file of %d lines", err, 1+strings.Count(text, "\n"))
 		}
 	})

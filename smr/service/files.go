@@ -72,7 +72,8 @@ func Init(o InitOptions) (*ClientConfig, error) {
 		members = append(members, Member{protocol.ID(i + 1), a})
 	}
 	for _, m := range members {
-		c := &Config{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, ID: m.ID, Members: members, RoundTrip: o.RoundTrip, Leader: o.Leader}
+		c := &Config{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, ID: m.ID, Members: members,
+			RoundTrip: o.RoundTrip, Leader: o.Leader}
 		if err := writeReplica(o.Dir, ca, c); err != nil {
 			return fail(err)
 		}
@@ -81,7 +82,8 @@ func Init(o InitOptions) (*ClientConfig, error) {
 	if err != nil {
 		return fail(err)
 	}
-	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, Members: members, TLS: files, RoundTrip: o.RoundTrip}
+	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, Members: members, TLS: files,
+		RoundTrip: o.RoundTrip}
 	if err := configfile.Write(clientFile, c); err != nil {
 		return fail(err)
 	}
@@ -128,7 +130,8 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 		address = free[0]
 	}
-	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, Routing: base.Routing, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
+	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, Routing: base.Routing,
+		ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
 	if err := writeReplica(dir, ca, c); err != nil {
 		return fail(err)
 	}

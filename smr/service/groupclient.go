@@ -34,7 +34,8 @@ type LeaseGroupError struct {
 }
 
 func (e *LeaseGroupError) Error() string {
-	return fmt.Sprintf("lease %d is of another group than the key %q: a lease is for keys of one group; grant one for this key", e.Lease, e.Key)
+	return fmt.Sprintf("lease %d is of another group than the key %q: a lease is for keys of one group; grant one for "+
+		"this key", e.Lease, e.Key)
 }
 
 // outer returns the ID by which clients know a lease of the group: groups number their leases each

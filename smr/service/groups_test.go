@@ -39,7 +39,8 @@ func TestRouting(t *testing.T) {
 			t.Errorf("group %d has %d of 8000 keys", g, n)
 		}
 	}
-	for _, bad := range []Routing{{Groups: -1}, {Groups: 2, Splits: []string{"a", "b"}}, {Splits: []string{"b", "a"}}, {Splits: []string{""}}} {
+	for _, bad := range []Routing{{Groups: -1}, {Groups: 2, Splits: []string{"a", "b"}}, {Splits: []string{"b", "a"}},
+		{Splits: []string{""}}} {
 		if bad.check() == nil {
 			t.Errorf("%+v is taken", bad)
 		}

@@ -101,7 +101,8 @@ func (w *world) killsLeader(ctx context.Context, c *Client, all []*ran, statuses
 		for _, g := range r.groups {
 			s, err := g.Status(ctx)
 			if err != nil || s.Leader == 0 || s.Leader == lost {
-				w.Errorf("replica %d of group %d takes %d for the leader, which is cut off: %v", r.cfg.ID, g.number+1, s.Leader, err)
+				w.Errorf("replica %d of group %d takes %d for the leader, which is cut off: %v", r.cfg.ID, g.number+1, s.Leader,
+					err)
 			}
 		}
 	}
@@ -166,7 +167,8 @@ func (w *world) recovered(want *Backup) {
 		}
 	}
 	o := RecoverOptions{
-		Config: filepath.Join(w.dir, ConfigFile(3)), Client: filepath.Join(w.dir, ClientFile), Dead: []protocol.ID{1, 2}, Dial: w.net.DialContext("c"),
+		Config: filepath.Join(w.dir, ConfigFile(3)), Client: filepath.Join(w.dir, ClientFile), Dead: []protocol.ID{1, 2},
+		Dial: w.net.DialContext("c"),
 	}
 	if _, err := Recover(o); !errors.Is(err, ErrUnconfirmed) {
 		w.Errorf("a loss that was not accepted: %v", err)

@@ -198,7 +198,9 @@ func (g *replicaGroup) handOver(to protocol.ID, then func(leadAnswer)) error {
 		then(leadAnswer{Reason: ErrNoHandOver.Error()})
 		return nil
 	}
-	_, err := question(g, &g.handing, func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) }, func(id smr.CallID) smr.Message {
+	_, err := question(g, &g.handing, func(h smr.HandingOver) {
+		then(leadAnswer{h.To, h.Reason})
+	}, func(id smr.CallID) smr.Message {
 		return smr.HandOver{ID: id, To: to}
 	})
 	return err

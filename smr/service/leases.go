@@ -100,7 +100,9 @@ func (c *groupClient) keepOnce(ctx context.Context, lease kv.LeaseID, within tim
 	return c.KeepAlive(ctx, lease)
 }
 
-func (c *groupClient) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) (err error) {
+func (c *groupClient) WithLock(
+	ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error,
+) (err error) {
 	began := time.Now()
 	lease, err := c.Grant(ctx, ttl)
 	if err != nil {

@@ -82,7 +82,8 @@ func testLeases(w *world) {
 	if err := c.Keep(ctx, lease, 0); err == nil || !strings.Contains(err.Error(), "no lease has a TTL of 0s") {
 		w.Errorf("Keep with no TTL: %v", err)
 	}
-	for name, err := range map[string]error{"renewal": c.KeepAlive(ctx, lease), "revocation": c.Revoke(ctx, lease), "put": err} {
+	for name, err := range map[string]error{"renewal": c.KeepAlive(ctx, lease), "revocation": c.Revoke(ctx, lease),
+		"put": err} {
 		if ended, ok := errors.AsType[*LeaseEndedError](err); !ok || ended.Err != nil {
 			w.Errorf("a %s with a lease that has ended: %v", name, err)
 		}

@@ -39,7 +39,8 @@ type watchedLease struct {
 const lessorPatience = 5 * time.Second
 
 func newLessor(r *Replica, group int) *lessor {
-	return &lessor{replica: r, group: group, wake: make(chan struct{}, 1), leases: map[kv.LeaseID]watchedLease{}, members: r.cfg.Members}
+	return &lessor{replica: r, group: group, wake: make(chan struct{}, 1), leases: map[kv.LeaseID]watchedLease{},
+		members: r.cfg.Members}
 }
 
 // know takes the members of the group.

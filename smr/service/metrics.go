@@ -69,7 +69,8 @@ func unready(s Status) string {
 // figures are what the replica knows of itself, and its host of it. If there are several groups,
 // most are of each.
 func (r *Replica) figures(page *metrics.Page, statuses []Status) {
-	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "replica", fmt.Sprint(r.cfg.ID))
+	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster,
+		"replica", fmt.Sprint(r.cfg.ID))
 	for _, s := range statuses {
 		groupFigures(page, s)
 	}
@@ -82,7 +83,8 @@ func (r *Replica) figures(page *metrics.Page, statuses []Status) {
 	}
 	metrics.Network(page, "foresay_smr_", h.Network)
 	for _, p := range h.Network.Peers {
-		page.Gauge("foresay_smr_peer_up", "Whether a member can be reached.", metrics.Flag(p.State == transport.Up), "member", fmt.Sprint(p.ID))
+		page.Gauge("foresay_smr_peer_up", "Whether a member can be reached.", metrics.Flag(p.State == transport.Up), "member",
+			fmt.Sprint(p.ID))
 	}
 }
 
@@ -110,7 +112,8 @@ func groupFigures(page *metrics.Page, s Status) {
 	gauge := func(name, help string, value float64) {
 		page.Gauge("foresay_smr_"+name, help, value, groupLabel(s.Group)...)
 	}
-	gauge("ready", "Whether requests of clients would be executed, by this replica or by the leader that it knows.", metrics.Flag(s.Ready))
+	gauge("ready", "Whether requests of clients would be executed, by this replica or by the leader that it knows.",
+		metrics.Flag(s.Ready))
 	if !s.Leaderless {
 		gauge("leader", "Whether this replica leads.", metrics.Flag(s.Leader == s.Replica && s.Leader != 0))
 		gauge("has_leader", "Whether this replica knows who leads.", metrics.Flag(s.Leader != 0))

@@ -137,7 +137,8 @@ func nextGeneration(now string) (string, error) {
 // salvage returns state machines that have executed what the disk has: one for each group.
 func (r *Recovery) salvage(cfg *Config, log *slog.Logger) (machines []*kv.Store, err error) {
 	if cfg.proto.Salvage == nil {
-		return nil, fmt.Errorf("replica %d: %s: %w: restore the last backup into a new group", cfg.ID, cfg.Protocol, smr.ErrNoSalvage)
+		return nil, fmt.Errorf("replica %d: %s: %w: restore the last backup into a new group", cfg.ID, cfg.Protocol,
+			smr.ErrNoSalvage)
 	}
 	if _, err := os.Stat(cfg.Data); err != nil {
 		return nil, fmt.Errorf("replica %d: its directory: %w", cfg.ID, err)
@@ -195,7 +196,8 @@ func (r *Recovery) salvageGroup(cfg *Config, group int, store *wal.Store, machin
 }
 
 func newEnv(disk *waldisk.Disk) *protocol.Env[smr.Message] {
-	env := protocol.NewEnv[smr.Message](disk.Keys(), disk.NextIndex(), mathrand.New(mathrand.NewPCG(mathrand.Uint64(), mathrand.Uint64())))
+	env := protocol.NewEnv[smr.Message](disk.Keys(), disk.NextIndex(),
+		mathrand.New(mathrand.NewPCG(mathrand.Uint64(), mathrand.Uint64())))
 	env.Begin(0)
 	return env
 }
@@ -215,7 +217,8 @@ func (r *Recovery) confirmed(o RecoverOptions) error {
 	}
 	switch {
 	case len(unknown) > 0:
-		return fmt.Errorf("%w: %s was declared dead, which is none of the other members", ErrUnconfirmed, strings.Join(unknown, ", "))
+		return fmt.Errorf("%w: %s was declared dead, which is none of the other members", ErrUnconfirmed,
+			strings.Join(unknown, ", "))
 	case len(want) > 0:
 		return fmt.Errorf("%w: declare dead all other members, %s is missing", ErrUnconfirmed, strings.Join(want, ", "))
 	case !o.AcceptLoss:
@@ -237,7 +240,8 @@ func unreached(dial func(context.Context, string) (net.Conn, error), dead []Memb
 		cancel()
 		if err == nil {
 			c.Close()
-			return fmt.Errorf("%w: replica %d was declared dead, and somebody listens at %s: stop it. If that is another program, "+
+			return fmt.Errorf("%w: replica %d was declared dead, and somebody listens at %s: stop it. If that is another "+
+				"program, "+
 				"give the replica another address in the file", ErrUnconfirmed, m.ID, m.Address)
 		}
 	}
@@ -273,7 +277,8 @@ func writeFirst(cfg *Config, group int, store *wal.Store, machine *kv.Store) err
 	if err != nil {
 		return err
 	}
-	node, err := cfg.proto.NewReplica(smr.ReplicaConfig{ID: cfg.ID, Members: []smr.Member{{ID: cfg.ID, Address: cfg.address()}}, Machine: machine})
+	node, err := cfg.proto.NewReplica(smr.ReplicaConfig{ID: cfg.ID,
+		Members: []smr.Member{{ID: cfg.ID, Address: cfg.address()}}, Machine: machine})
 	if err != nil {
 		return err
 	}
@@ -338,7 +343,8 @@ func (r *Recovery) newFiles(cfg *Config) ([]newFile, error) {
 	if err := configfile.Read(r.Client, client, client.Check); err != nil {
 		return nil, err
 	}
-	if theirs, ours := clusterName(client.Cluster, client.Protocol, "", client.Routing), clusterName(c.Cluster, c.Protocol, "", c.Routing); theirs != ours {
+	if theirs, ours := clusterName(client.Cluster, client.Protocol, "", client.Routing),
+		clusterName(c.Cluster, c.Protocol, "", c.Routing); theirs != ours {
 		return nil, fmt.Errorf("%s: it is of %s, and the replica of %s", r.Client, theirs, ours)
 	}
 	client.Generation, client.Members = r.Generation, members

@@ -73,8 +73,10 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
 		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
 		executed: prometheus.NewHistogramVec(metrics.Durations("foresay_smr_command_duration_seconds",
-			"How long after they came here commands were executed, of those that clients asked this replica for."), []string{"outcome"}),
-		commits: prometheus.NewHistogram(metrics.Durations("foresay_smr_disk_commit_duration_seconds", "How long commits to the disk took until they were durable.")),
+			"How long after they came here commands were executed, of those that clients asked this replica for."),
+			[]string{"outcome"}),
+		commits: prometheus.NewHistogram(metrics.Durations("foresay_smr_disk_commit_duration_seconds",
+			"How long commits to the disk took until they were durable.")),
 	}
 	r.registry.MustRegister(r.executed, r.commits)
 	if r.log == nil {
@@ -105,7 +107,8 @@ func (r *Replica) open(o ReplicaOptions) error {
 		}
 	}
 	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
+		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log})
 	if err != nil {
@@ -166,7 +169,8 @@ func (r *Replica) close() error {
 // Run runs the replica until ctx ends; it then hands over, if it leads, makes durable what was
 // written, and returns nil. The error is a *RefusedError if the replica must not take part.
 func (r *Replica) Run(ctx context.Context) error {
-	r.log.Info("replica: starts", "id", r.cfg.ID, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "address", r.listener.Addr().String(),
+	r.log.Info("replica: starts", "id", r.cfg.ID, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "address",
+		r.listener.Addr().String(),
 		"data", r.cfg.Data, "disk", r.groups[0].disk, "groups", len(r.groups))
 	asked := ctx
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -201,7 +205,8 @@ func (r *Replica) Run(ctx context.Context) error {
 // follow does what the replica's news ask for: it keeps the addresses of the members, and ends if
 // the replica is refused.
 func (r *Replica) follow(ctx context.Context) error {
-	peers := &peerTable{Replica: r, known: map[protocol.ID]bool{}, leaving: map[protocol.ID]time.Time{}, waiting: map[protocol.ID]string{}}
+	peers := &peerTable{Replica: r, known: map[protocol.ID]bool{}, leaving: map[protocol.ID]time.Time{},
+		waiting: map[protocol.ID]string{}}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	peers.announce()

@@ -49,7 +49,8 @@ func inGroups(t *testing.T, protocolName string, routing Routing, test func(*wor
 		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(10*time.Millisecond, worldSites...), 1)}
 		var err error
 		w.cfg, err = Init(InitOptions{
-			Dir: dir, Protocol: protocolName, Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1", "b:1", "c:1"}, Leader: 1, Routing: routing,
+			Dir: dir, Protocol: protocolName, Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1", "b:1", "c:1"},
+			Leader: 1, Routing: routing,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +79,8 @@ func (w *world) start(id protocol.ID) *ran {
 		w.Fatal(err)
 	}
 	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
-	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listener: l, Dial: w.net.DialContext(site), Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listener: l, Dial: w.net.DialContext(site),
+		Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -152,7 +154,8 @@ func testService(w *world) {
 		w.figures(replicas)
 		id := w.leads(replicas, s)
 		one := replicas[id-1]
-		w.metrics(one, "/metrics", http.StatusOK, "foresay_smr_ready 1\n", "foresay_smr_members 3\n", fmt.Sprintf("foresay_smr_peer_up{member=\"%d\"} 1\n", id%3+1))
+		w.metrics(one, "/metrics", http.StatusOK, "foresay_smr_ready 1\n", "foresay_smr_members 3\n",
+			fmt.Sprintf("foresay_smr_peer_up{member=\"%d\"} 1\n", id%3+1))
 
 		// The leader, if there is one, stops; it comes back with its disk, which is still its.
 		if err := one.end(); err != nil || !strings.Contains(one.log.String(), "replica: stopped") {
@@ -180,7 +183,8 @@ func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
 			w.metrics(replicas[i], "/debug/pprof/goroutine?debug=1", http.StatusOK, "goroutine profile: total ")
 			w.metrics(replicas[i], "/ready", http.StatusOK, ", there is no leader\n")
 		}
-		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_smr_leader") || strings.Contains(page, "has_leader") {
+		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_smr_leader") ||
+			strings.Contains(page, "has_leader") {
 			w.Errorf("the protocol has no leader, and the metrics tell of one:\n%s", page)
 		}
 		return 1
@@ -232,7 +236,8 @@ func (w *world) figures(replicas []*ran) {
 		page := w.page(r, "/metrics", http.StatusOK)
 		pages = append(pages, page)
 		metricstest.Check(w, page, "foresay_smr_")
-		for _, want := range []string{"foresay_smr_disk_commit_duration_seconds_bucket{le=\"0.02\"} ", "process_resident_memory_bytes ", "go_goroutines "} {
+		for _, want := range []string{"foresay_smr_disk_commit_duration_seconds_bucket{le=\"0.02\"} ",
+			"process_resident_memory_bytes ", "go_goroutines "} {
 			if !strings.Contains(page, "\n"+want) {
 				w.Errorf("replica %d: /metrics does not have %q:\n%s", r.cfg.ID, want, page)
 			}
@@ -306,7 +311,8 @@ func TestLostDiskIsRefused(t *testing.T) {
 // protocol, are told why they get nowhere.
 func TestStrangers(t *testing.T) {
 	other := t.TempDir()
-	stranger, err := Init(InitOptions{Dir: other, Protocol: "raft", Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1"}})
+	stranger, err := Init(InitOptions{Dir: other, Protocol: "raft", Cluster: "test", RoundTrip: "20ms",
+		Addresses: []string{"a:1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +337,8 @@ func TestStrangers(t *testing.T) {
 			err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
 				began := time.Now()
 				_, err := c.Put(ctx, "k", nil)
-				if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent || time.Since(began) > 500*time.Millisecond {
+				if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent ||
+					time.Since(began) > 500*time.Millisecond {
 					t.Errorf("a stranger's write ended after %v with %v, want to be rejected at once", time.Since(began), err)
 				}
 				if got := c.Unreachable(); !strings.Contains(got, want) {
@@ -354,23 +361,25 @@ func TestWithoutAQuorum(t *testing.T) {
 			w.start(1)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 			defer cancel()
-			err := WithClient(context.Background(), w.cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(_ context.Context, c *Client) error {
-				_, err := c.Put(ctx, "k", []byte("v"))
-				if err == nil {
-					t.Error("one replica of three took a command")
-				}
-				other := errors.New("of the code's own")
-				if got := c.Explain(other); got != other {
-					t.Errorf("another error became %v", got)
-				}
-				err = c.Explain(err)
-				for _, want := range []string{"1 of 3 members are reached, which is no quorum: ", "member 1 at ", ": connected, did not answer the call; member 2 at ", "; member 3 at "} {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("%v does not tell %q", err, want)
+			err := WithClient(context.Background(), w.cfg, ClientOptions{Dial: w.net.DialContext("z")},
+				func(_ context.Context, c *Client) error {
+					_, err := c.Put(ctx, "k", []byte("v"))
+					if err == nil {
+						t.Error("one replica of three took a command")
 					}
-				}
-				return nil
-			})
+					other := errors.New("of the code's own")
+					if got := c.Explain(other); got != other {
+						t.Errorf("another error became %v", got)
+					}
+					err = c.Explain(err)
+					for _, want := range []string{"1 of 3 members are reached, which is no quorum: ", "member 1 at ",
+						": connected, did not answer the call; member 2 at ", "; member 3 at "} {
+						if !strings.Contains(err.Error(), want) {
+							t.Errorf("%v does not tell %q", err, want)
+						}
+					}
+					return nil
+				})
 			if err != nil {
 				t.Error(err)
 			}
@@ -443,7 +452,8 @@ func TestReplicasOfOtherProtocols(t *testing.T) {
 		})
 		time.Sleep(5 * time.Second) // all have tried to connect to all
 		for r, want := range map[*ran]string{
-			one: `cluster \"test (multipaxos)\", not of \"test (raft)\"`, three: `cluster \"test (raft)\", not of \"test (multipaxos)\"`,
+			one:   `cluster \"test (multipaxos)\", not of \"test (raft)\"`,
+			three: `cluster \"test (raft)\", not of \"test (multipaxos)\"`,
 		} {
 			if err := r.end(); err != nil {
 				t.Error(err)

@@ -59,11 +59,15 @@ const maxQuestions = 256
 
 // query asks the group's replica; then is called on its node's goroutine, and must not wait.
 func (g *replicaGroup) query(then func(Status)) (smr.CallID, error) {
-	return question(g, &g.asking, func(s smr.Status) { then(g.describe(s)) }, func(id smr.CallID) smr.Message { return smr.StatusQuery{ID: id} })
+	return question(g, &g.asking, func(s smr.Status) { then(g.describe(s)) }, func(id smr.CallID) smr.Message {
+		return smr.StatusQuery{ID: id}
+	})
 }
 
 // question asks the group's replica; then is called on its node's goroutine, and must not wait.
-func question[A any](g *replicaGroup, table *callers.Table[A], then func(A), message func(smr.CallID) smr.Message) (smr.CallID, error) {
+func question[A any](
+	g *replicaGroup, table *callers.Table[A], then func(A), message func(smr.CallID) smr.Message,
+) (smr.CallID, error) {
 	ref, err := table.Add(then)
 	if err != nil {
 		return 0, fmt.Errorf("service: %w", err)
@@ -80,8 +84,10 @@ func question[A any](g *replicaGroup, table *callers.Table[A], then func(A), mes
 func (g *replicaGroup) describe(s smr.Status) Status {
 	u := g.machine.Usage()
 	out := Status{
-		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
-		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Resting: s.Resting, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
+		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(),
+		Term:      s.Ballot,
+		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions,
+		Resting: s.Resting, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}
@@ -145,7 +151,8 @@ func (r *Replica) onStatus(msg statusMessage) {
 		r.onLead(m)
 	case hereIs:
 		if m.from >= firstClient || configfile.CheckAddress("", m.address, false) != nil {
-			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address", m.address)
+			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address",
+				m.address)
 			return
 		}
 		select {

@@ -65,7 +65,8 @@ func (c *Client) route(kind smr.CallKind, command []byte) (*groupClient, error) 
 	}
 	key, ok := kv.KeyOf(command)
 	if !ok {
-		return nil, &client.RejectedError{Kind: kind, Reason: fmt.Sprintf("it is not about one key, and the service has %d groups", len(c.groups))}
+		return nil, &client.RejectedError{Kind: kind,
+			Reason: fmt.Sprintf("it is not about one key, and the service has %d groups", len(c.groups))}
 	}
 	return c.at(string(key)), nil
 }
@@ -78,7 +79,9 @@ func (c *Client) Put(ctx context.Context, key string, value []byte) (version uin
 
 // PutLeased is Put of a key that is removed when the lease ends. If the lease has ended, the error
 // is a [*LeaseEndedError]; if it is of another group than the key, a [*LeaseGroupError].
-func (c *Client) PutLeased(ctx context.Context, key string, value []byte, lease kv.LeaseID) (version uint64, err error) {
+func (c *Client) PutLeased(
+	ctx context.Context, key string, value []byte, lease kv.LeaseID,
+) (version uint64, err error) {
 	return c.at(key).PutLeased(ctx, key, value, lease)
 }
 
@@ -102,7 +105,9 @@ func (c *Client) CompareAndSet(ctx context.Context, key string, version uint64, 
 
 // CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends, with the
 // errors of PutLeased.
-func (c *Client) CompareAndSetLeased(ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID) (uint64, error) {
+func (c *Client) CompareAndSetLeased(
+	ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID,
+) (uint64, error) {
 	return c.at(key).CompareAndSetLeased(ctx, key, version, value, lease)
 }
 
@@ -197,7 +202,9 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item,
 	first, last := c.cfg.span(o.From, o.To)
 	if first != last && o.After > 0 {
 		return func(yield func([]kv.Item, error) bool) {
-			yield(nil, &client.RejectedError{Kind: smr.Read, Reason: "the keys are of several groups, each with versions of its own: a watch of them cannot go on after a version"})
+			yield(nil, &client.RejectedError{Kind: smr.Read,
+				Reason: "the keys are of several groups, each with versions of its own: a watch of them cannot go on after a " +
+					"version"})
 		}
 	}
 	return watchGroups(ctx, c.groups[first:last+1], o)
@@ -208,7 +215,8 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item,
 // early. If the service has several groups use GrantFor: Grant is rejected.
 func (c *Client) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
 	if n := len(c.groups); n > 1 {
-		return 0, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the service has %d groups, and a lease is for keys of one: say for which key it is", n)}
+		return 0, &client.RejectedError{Kind: smr.Execute,
+			Reason: fmt.Sprintf("the service has %d groups, and a lease is for keys of one: say for which key it is", n)}
 	}
 	return c.groups[0].Grant(ctx, ttl)
 }
@@ -257,7 +265,9 @@ func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) 
 // [*LeaseEndedError]. Clocks and pauses of this process can still have f go on while another one
 // holds the lock, so whatever f changes elsewhere should refuse a token lower than the highest it
 // has seen: each holder gets a higher one.
-func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) error {
+func (c *Client) WithLock(
+	ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error,
+) error {
 	return c.at(name).WithLock(ctx, name, ttl, f)
 }
 
@@ -279,7 +289,9 @@ func (c *Client) GroupQuota(ctx context.Context) (kv.Quota, error) {
 	return u.Quota, err
 }
 
-func (c *Client) usage(ctx context.Context, of func(context.Context, *groupClient) (kv.Usage, error)) (kv.Usage, error) {
+func (c *Client) usage(
+	ctx context.Context, of func(context.Context, *groupClient) (kv.Usage, error),
+) (kv.Usage, error) {
 	parts := make([]kv.Usage, len(c.groups))
 	err := c.all(ctx, func(ctx context.Context, g *groupClient) (err error) {
 		parts[g.number], err = of(ctx, g)
@@ -292,7 +304,8 @@ func (c *Client) usage(ctx context.Context, of func(context.Context, *groupClien
 	for _, p := range parts[1:] {
 		sum.Bytes += p.Bytes
 		sum.Keys += p.Keys
-		sum.Quota = kv.Quota{Bytes: sumOfBounds(sum.Quota.Bytes, p.Quota.Bytes), Keys: sumOfBounds(sum.Quota.Keys, p.Quota.Keys)}
+		sum.Quota = kv.Quota{Bytes: sumOfBounds(sum.Quota.Bytes, p.Quota.Bytes),
+			Keys: sumOfBounds(sum.Quota.Keys, p.Quota.Keys)}
 	}
 	return sum, nil
 }

@@ -29,7 +29,8 @@ func FuzzStatusCodec(f *testing.F) { wiretest.Fuzz(f, statusCodec(), statusMessa
 func TestEqual(t *testing.T) {
 	members := []Member{{1, "a:1"}, {2, "b:1"}}
 	at := func(id, leader protocol.ID, applied, committed smr.Slot) Status {
-		return Status{Replica: id, Role: "follower", Leader: leader, Ready: leader != 0, Applied: applied, Committed: committed, Members: members}
+		return Status{Replica: id, Role: "follower", Leader: leader, Ready: leader != 0, Applied: applied,
+			Committed: committed, Members: members}
 	}
 	leaderless := func(id protocol.ID, ready bool) Status {
 		return Status{Replica: id, Role: "owner", Leaderless: true, Ready: ready, Applied: 5, Committed: 5, Members: members}
@@ -61,7 +62,8 @@ func TestEqual(t *testing.T) {
 func TestCatchup(t *testing.T) {
 	members := []Member{{1, "a:1"}, {2, "b:1"}}
 	at := func(id protocol.ID, applied, committed smr.Slot) Status {
-		return Status{Replica: id, Role: "owner", Leaderless: true, Ready: true, Applied: applied, Committed: committed, Members: members}
+		return Status{Replica: id, Role: "owner", Leaderless: true, Ready: true, Applied: applied, Committed: committed,
+			Members: members}
 	}
 	var c Catchup
 	for _, step := range []struct {

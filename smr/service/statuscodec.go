@@ -76,7 +76,10 @@ type (
 func statusCodec() protocol.Codec[statusMessage] {
 	return wirefmt.NewFormat("status", statusVersion,
 		wirefmt.NewKind[statusMessage](1, func(c *wirefmt.Coder, m *ask) { wirefmt.Uint(c, &m.Number) }),
-		wirefmt.NewKind[statusMessage](2, func(c *wirefmt.Coder, m *answer) { wirefmt.Uint(c, &m.Number); wirefmt.Bytes(c, &m.Body) }),
+		wirefmt.NewKind[statusMessage](2, func(c *wirefmt.Coder, m *answer) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Bytes(c, &m.Body)
+		}),
 		wirefmt.NewKind[statusMessage](3, func(c *wirefmt.Coder, m *here) { wirefmt.String(c, &m.Address) }),
 		wirefmt.NewKind[statusMessage](4, func(c *wirefmt.Coder, m *leadNow) {
 			wirefmt.Uint(c, &m.Number)

@@ -30,7 +30,8 @@ func (r *Replica) addHostBeats() error {
 	for _, m := range r.cfg.Members {
 		r.beats.members = append(r.beats.members, m.ID)
 	}
-	_, err := host.Add(r.host, host.Spec[smr.Message]{Group: hostGroup, ID: r.cfg.ID, Node: r.beats, Codec: r.cfg.proto.Codec})
+	_, err := host.Add(r.host, host.Spec[smr.Message]{Group: hostGroup, ID: r.cfg.ID, Node: r.beats,
+		Codec: r.cfg.proto.Codec})
 	return err
 }
 

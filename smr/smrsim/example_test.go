@@ -28,9 +28,10 @@ func Example() {
 	}
 	_ = group.Pass(3 * time.Second) // to elect
 	for _, client := range group.Clients {
-		group.Make(client, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))}, func(a smrsim.Answer) {
-			fmt.Println(a.Site, a.Outcome, a.Took)
-		})
+		group.Make(client, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))},
+			func(a smrsim.Answer) {
+				fmt.Println(a.Site, a.Outcome, a.Took)
+			})
 	}
 	fmt.Println(group.Pass(time.Second))
 	// Output:

@@ -70,7 +70,8 @@ func New(c Config) (*Group, error) {
 	}
 	c.Sim.WAN, c.Sim.App = c.Place.Matrix, g.app
 	var err error
-	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: Answers, Clock: c.Clock, Wrap: c.Wrap}); err != nil {
+	if g.Deployment, err = deploy.New(deploy.Config[smr.Message]{Sim: c.Sim, Answers: Answers, Clock: c.Clock,
+		Wrap: c.Wrap}); err != nil {
 		return nil, err
 	}
 	for i := range c.Place.Replicas {

@@ -14,7 +14,9 @@ import (
 // Benchmark is the work of all nodes for one write, in one thread: three replicas, and a client
 // that keeps so many writes under way. Without a codec it is the protocol's own. write makes the
 // nth command.
-func Benchmark(b *testing.B, p smr.Protocol, roundTrip time.Duration, machine func() smr.StateMachine, write func(n int) []byte) {
+func Benchmark(
+	b *testing.B, p smr.Protocol, roundTrip time.Duration, machine func() smr.StateMachine, write func(n int) []byte,
+) {
 	for _, codec := range []bool{false, true} {
 		for _, pending := range []int{1, 100, 2000} {
 			b.Run(fmt.Sprintf("codec=%v/pending=%d", codec, pending), func(b *testing.B) {

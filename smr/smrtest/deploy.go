@@ -89,7 +89,8 @@ func (d *Deployed) Load(perSecond int, spread, lasting time.Duration, call func(
 	d.Done = nil
 	calls := 0
 	for i, id := range d.Clients {
-		for at := time.Duration(i) * spread / time.Duration(len(d.Clients)); at < lasting; at += time.Second / time.Duration(perSecond) {
+		for at := time.Duration(i) * spread / time.Duration(len(d.Clients)); at < lasting; at += time.Second / time.Duration(
+			perSecond) {
 			calls++
 			d.After(at, func() { d.Call(id, call()) })
 		}

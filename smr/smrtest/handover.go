@@ -27,12 +27,15 @@ func HandOver(t *testing.T, p smr.Protocol, seeds uint64) {
 	first := firstSeed(t)
 	for seed := first; seed < first+seeds; seed++ {
 		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())
-		calm := script{name: "calm", make: func(sc *Scenario) { sc.Script = handOvers }, judge: func(w *World, r Report) error {
+		calm := script{name: "calm", make: func(sc *Scenario) {
+			sc.Script = handOvers
+		}, judge: func(w *World, r Report) error {
 			if w.handedOver < 8 {
 				return fmt.Errorf("liveness: leaders handed over %d times", w.handedOver)
 			}
 			if r.Gap > maxHandOverGap || w.longest > maxHandOverCall {
-				return fmt.Errorf("liveness: while leaders handed over, there was no commit for %v, and a call took %v; allowed are %v and %v",
+				return fmt.Errorf("liveness: while leaders handed over, there was no commit for %v, and a call took %v; allowed "+
+					"are %v and %v",
 					r.Gap, w.longest, maxHandOverGap, maxHandOverCall)
 			}
 			return nil

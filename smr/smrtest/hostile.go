@@ -21,7 +21,10 @@ type Replica interface {
 // it begins with, as they are and in letters. newReplica chooses the state machine, and also
 // returns how to ask for the incarnation that the replica has once it started; nil leaves it to be
 // admitted by nobody.
-func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica, func() kit.Incarnation, error)) {
+func Hostile(
+	f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica,
+		func() kit.Incarnation, error),
+) {
 	begin := slices.Clone(messages)
 	for _, m := range messages {
 		begin = append(begin, kit.Letter{Disk: 1, Msg: m})
@@ -55,7 +58,9 @@ func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Mes
 
 // feed lets the others admit a replica and it carry out what it wants of itself, and gives it a
 // message twice.
-func feed(t *testing.T, r Replica, own func() kit.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message) {
+func feed(
+	t *testing.T, r Replica, own func() kit.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message,
+) {
 	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var todo []protocol.Effect[smr.Message]
 	step := func(call func()) {

@@ -18,7 +18,9 @@ func learnerScripts() []script {
 			sc.Faults = sim.Crash | sim.Partition | sim.Reset | sim.Loss
 		}, judge: learnt},
 		{name: "a learner that dies", seeds: 3, make: func(sc *Scenario) { sc.Script = learnerDies }, judge: addedSafely},
-		{name: "a learner that changes disks", seeds: 3, make: func(sc *Scenario) { sc.Script = changesDisks }, judge: undisturbed},
+		{name: "a learner that changes disks", seeds: 3, make: func(sc *Scenario) {
+			sc.Script = changesDisks
+		}, judge: undisturbed},
 	}
 }
 

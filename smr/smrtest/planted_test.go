@@ -125,7 +125,8 @@ type bug struct {
 
 func bugs() []bug {
 	return []bug{
-		{"answers before the disk", replicas(answersEarly), "all crash", 10, "Durability|Agreement|linearizability|older copy of itself"},
+		{"answers before the disk", replicas(answersEarly), "all crash", 10,
+			"Durability|Agreement|linearizability|older copy of itself"},
 		{"applies in another order", machines(func(id protocol.ID, m smr.StateMachine) smr.StateMachine {
 			if id == 2 {
 				return &swapper{StateMachine: m}
@@ -135,12 +136,15 @@ func bugs() []bug {
 		{"makes up commands", replicas(makesUp), "calm", 1, "Validity"},
 		{"does not know a command again", replicas(forgetsSeqs), "", 20, "exactly once"},
 		{"answers reads from a cache", replicas(cachesReads), "calm", 1, "linearizability"},
-		{"tells a client that a command is done that is not", clients(tooOptimistic), "", 20, "Durability|linearizability|Agreement"},
+		{"tells a client that a command is done that is not", clients(tooOptimistic), "", 20,
+			"Durability|linearizability|Agreement"},
 		{"says twice that a call is done", clients(saysTwice), "calm", 1, "done twice"},
 		{"never says that a call is done", clients(saysNothing), "calm", 1, "liveness"},
 		{"stands still after a partition", replicas(standsStill), "", 20, "liveness"},
 		{"does not miss a leader", replicas(trustsForEver), "failover", 1, "liveness"},
-		{"keeps its log for ever", configured(func(c *smr.ReplicaConfig) { c.SnapshotEvery = 1 << 30 }), "catch up", 1, "compaction"},
+		{"keeps its log for ever", configured(func(c *smr.ReplicaConfig) {
+			c.SnapshotEvery = 1 << 30
+		}), "catch up", 1, "compaction"},
 		{"takes no snapshot from others", replicas(takesNoSnapshot), "catch up", 1, "liveness"},
 		{"welcomes any disk", replicas(welcomesAll), "lost disk", 5, "identity|Agreement"},
 		{"says that it changed the members", clients(changesNothing), "members", 1, "members|not equal"},

@@ -112,17 +112,25 @@ func restCases() []restCase {
 	restart := func(w *World, leader protocol.ID, _ []protocol.ID) { w.Sim.Restart(leader) }
 	nothing := func(*World, protocol.ID, []protocol.ID) {}
 	return []restCase{
-		{"the leader is killed", func(w *World, leader protocol.ID, _ []protocol.ID) { w.Sim.Crash(leader, sim.KeepNone) }, restart, false},
+		{"the leader is killed", func(w *World, leader protocol.ID, _ []protocol.ID) {
+			w.Sim.Crash(leader, sim.KeepNone)
+		}, restart, false},
 		{"the leader's host begins anew at once", func(w *World, leader protocol.ID, _ []protocol.ID) {
 			w.Sim.Crash(leader, sim.KeepNone)
 			w.Sim.Restart(leader)
 		}, nothing, false},
-		{"the leader is paused", func(w *World, leader protocol.ID, _ []protocol.ID) { w.Sim.Pause(leader, time.Second, false) }, nothing, false},
+		{"the leader is paused", func(w *World, leader protocol.ID, _ []protocol.ID) {
+			w.Sim.Pause(leader, time.Second, false)
+		}, nothing, false},
 		{"the leader is cut off", func(w *World, leader protocol.ID, others []protocol.ID) {
 			w.Sim.Partition([]protocol.ID{leader}, others)
 		}, reunite, false},
-		{"the leader is not heard", func(w *World, leader protocol.ID, others []protocol.ID) { cut(w, []protocol.ID{leader}, others) }, reunite, false},
-		{"the leader hears nobody", func(w *World, leader protocol.ID, others []protocol.ID) { cut(w, others, []protocol.ID{leader}) }, reunite, false},
+		{"the leader is not heard", func(w *World, leader protocol.ID, others []protocol.ID) {
+			cut(w, []protocol.ID{leader}, others)
+		}, reunite, false},
+		{"the leader hears nobody", func(w *World, leader protocol.ID, others []protocol.ID) {
+			cut(w, others, []protocol.ID{leader})
+		}, reunite, false},
 		{"a follower is killed", func(w *World, _ protocol.ID, others []protocol.ID) { w.Sim.Crash(others[0], sim.KeepNone) },
 			func(w *World, _ protocol.ID, others []protocol.ID) { w.Sim.Restart(others[0]) }, true},
 		{"the leader hands over, and its successor is killed,", func(w *World, leader protocol.ID, others []protocol.ID) {
@@ -188,11 +196,13 @@ func (w *World) ledAnew(c restCase, before protocol.ID, ballot uint64) {
 		case s.Role != "leader":
 			w.Sim.Fail("liveness: %s at rest, and %v later nobody leads", c.name, restSoon)
 		case c.stays && (leader != before || s.Ballot != ballot):
-			w.Sim.Fail("liveness: %s at rest, and replica %d leads instead of %d, in %d instead of %d", c.name, leader, before, s.Ballot, ballot)
+			w.Sim.Fail("liveness: %s at rest, and replica %d leads instead of %d, in %d instead of %d", c.name, leader, before,
+				s.Ballot, ballot)
 		case !c.stays && s.Ballot == ballot:
 			w.Sim.Fail("liveness: %s at rest, and %v later it leads still", c.name, restSoon)
 		}
-		if old := w.status[before]; !c.stays && leader != before && old.Role == "leader" && w.Sim.Up(before) && c.name != "the leader is paused" {
+		if old := w.status[before]; !c.stays && leader != before && old.Role == "leader" && w.Sim.Up(before) &&
+			c.name != "the leader is paused" {
 			w.Sim.Fail("liveness: %s at rest, and %v later it still takes itself for the leader", c.name, restSoon)
 		}
 	})

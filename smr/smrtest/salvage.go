@@ -80,7 +80,8 @@ func (s *salvager) check() (doubtful int, err error) {
 	found, failed := kit.SalvageDisk(s.p, cfg, s.disk.Env(), s.disk.Log)
 	said := func(why string) bool { return strings.Contains(failed.Error(), why) }
 	switch {
-	case failed != nil && (s.live.count == 0 || said("is no member") || said("was refused") || cfg.Join && said("has never taken part")):
+	case failed != nil && (s.live.count == 0 || said("is no member") || said("was refused") || cfg.Join &&
+		said("has never taken part")):
 		return 0, nil
 	case failed != nil:
 		return 0, fmt.Errorf("replica %d: %w", cfg.ID, failed)
@@ -91,7 +92,8 @@ func (s *salvager) check() (doubtful int, err error) {
 }
 
 func (s *salvager) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	s.disk = Disk{Log: append([]protocol.Record[smr.Message](nil), log...), keys: map[string][]byte{}, next: env.NextIndex()}
+	s.disk = Disk{Log: append([]protocol.Record[smr.Message](nil), log...), keys: map[string][]byte{},
+		next: env.NextIndex()}
 	for k, v := range env.Scan([]byte{}, nil) {
 		s.disk.keys[string(k)] = v
 	}

@@ -70,7 +70,8 @@ type Report struct {
 }
 
 func (r Report) String() string {
-	return fmt.Sprintf("seed %d, faults %v: %d steps, %d crashes, %d calls committed, %d rejected, %d unknown, %d commands, longest gap %v, hash %016x",
+	return fmt.Sprintf("seed %d, faults %v: %d steps, %d crashes, %d calls committed, %d rejected, %d unknown, %d "+
+		"commands, longest gap %v, hash %016x",
 		r.Seed, r.Faults, r.Steps, r.Crashes, r.Committed, r.Rejected, r.Unknown, r.Commands, r.Gap, r.Hash)
 }
 
@@ -129,7 +130,8 @@ func Play(sc Scenario) (Report, error) {
 	}
 	if err != nil {
 		if _, ok := err.(*sim.Failure); !ok {
-			err = fmt.Errorf("%s: seed %d, faults %v: %w\nrepeat it with: %s", sc.Protocol.Name, sc.Seed, sc.Faults, err, sc.Replay)
+			err = fmt.Errorf("%s: seed %d, faults %v: %w\nrepeat it with: %s", sc.Protocol.Name, sc.Seed, sc.Faults, err,
+				sc.Replay)
 		}
 	}
 	return report, err

@@ -57,7 +57,9 @@ const maxGap = 30 * roundTrip
 func furtherScripts() []script {
 	return []script{
 		// As where machines are busy, or large values are on their way.
-		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) { sc.RoundTrip = roundTrip / 10 }, judge: calls(100)},
+		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) {
+			sc.RoundTrip = roundTrip / 10
+		}, judge: calls(100)},
 		{name: "back among large values", seeds: 1, make: func(sc *Scenario) {
 			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 48, 64<<10, 8<<20, 16<<20
 			sc.Script = backSoon
@@ -248,7 +250,8 @@ func compactedBut(left int) func(*World, Report) error {
 		for _, id := range w.replicas {
 			s := w.status[id]
 			if s.Snapshot == 0 || s.LogSize > r.Commands*2/3+left {
-				return fmt.Errorf("compaction: replica %d has a log of %d records after %d commands, and a snapshot at slot %d", id, s.LogSize, r.Commands, s.Snapshot)
+				return fmt.Errorf("compaction: replica %d has a log of %d records after %d commands, and a snapshot at slot %d", id,
+					s.LogSize, r.Commands, s.Snapshot)
 			}
 		}
 		return nil

@@ -48,7 +48,8 @@ func Transfers(t *testing.T, p smr.Protocol) {
 		t.Error("no snapshot was sent")
 	}
 	if seen.most > turnBytes {
-		t.Errorf("a replica read, wrote or restored %d bytes of a state in one call, of which commands wait for the end: want %d at most", seen.most, turnBytes)
+		t.Errorf("a replica read, wrote or restored %d bytes of a state in one call, of which commands wait for the end: "+
+			"want %d at most", seen.most, turnBytes)
 	}
 	for at := 1; at <= seen.taken; at++ {
 		transfer(t, p, bulkBytes, at, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])

@@ -70,8 +70,9 @@ func newWorld(sc Scenario) (*World, error) {
 	}
 	var err error
 	w.Sim, err = deploy.New(deploy.Config[smr.Message]{Answers: smrsim.Answers, Sim: sim.Config[smr.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: cmp.Or(sc.codecChance, 0.1),
-		Disk: sc.Disk, QueueBytes: sc.QueueBytes, CheckEvery: 8,
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec,
+		CodecChance: cmp.Or(sc.codecChance, 0.1),
+		Disk:        sc.Disk, QueueBytes: sc.QueueBytes, CheckEvery: 8,
 		App: w.app, Trace: sc.Trace, TraceKeep: keep, Replay: sc.Replay,
 	}})
 	if err != nil {
@@ -199,7 +200,8 @@ func (w *World) run() error {
 	}
 	if w.sc.Faults != sim.NoFaults {
 		err := w.Sim.Inject(sim.Profile{
-			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: w.sc.FaultEvery, Lasting: w.sc.FaultEvery * 5 / 6, LostDisk: w.replace,
+			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: w.sc.FaultEvery, Lasting: w.sc.FaultEvery * 5 / 6,
+			LostDisk: w.replace,
 		})
 		if err != nil {
 			return err
@@ -300,7 +302,8 @@ func (w *World) differences() []string {
 		case s.Applied < w.token:
 			out = append(out, fmt.Sprintf("%d: applied %d, a client was told of %d", id, s.Applied, w.token))
 		case s.Applied != first.Applied || s.Applied != s.Committed:
-			out = append(out, fmt.Sprintf("%d: applied %d of %d, %d has %d", id, s.Applied, s.Committed, first.Replica, first.Applied))
+			out = append(out, fmt.Sprintf("%d: applied %d of %d, %d has %d", id, s.Applied, s.Committed, first.Replica,
+				first.Applied))
 		}
 	}
 	for _, id := range w.replicas {

@@ -37,7 +37,8 @@ func TestRulesByPath(t *testing.T) {
 		policy   string
 		get, put codes.Code
 	}{
-		"denied":  {`{"name": "p", "deny_rules": [` + onGet + `], "allow_rules": [{"name": "all"}]}`, codes.PermissionDenied, codes.OK},
+		"denied": {`{"name": "p", "deny_rules": [` + onGet + `], "allow_rules": [{"name": "all"}]}`, codes.PermissionDenied,
+			codes.OK},
 		"allowed": {`{"name": "p", "allow_rules": [` + onGet + `]}`, codes.OK, codes.PermissionDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +69,8 @@ func serve(t *testing.T, policy string) *grpc.ClientConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := specgrpc.NewServer(grpc.ChainUnaryInterceptor(p.UnaryInterceptor), grpc.ChainStreamInterceptor(p.StreamInterceptor),
+	s := specgrpc.NewServer(grpc.ChainUnaryInterceptor(p.UnaryInterceptor),
+		grpc.ChainStreamInterceptor(p.StreamInterceptor),
 		specgrpc.SideEffectFree(put), grpc.WaitForHandlers(true))
 	kvpb.RegisterTestKVServer(s, kv{})
 	served := make(chan error, 1)
@@ -108,7 +110,8 @@ func speculative(t *testing.T, cc *grpc.ClientConn, method string) codes.Code {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := &specv1.Request{CallId: []byte("0123456789abcdef"), Attempt: 1, Depth: 1, Caller: specv1.CallerState_CALLER_STATE_SPECULATIVE}
+	request := &specv1.Request{CallId: []byte("0123456789abcdef"), Attempt: 1, Depth: 1,
+		Caller: specv1.CallerState_CALLER_STATE_SPECULATIVE}
 	if err := s.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: request}}); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func newKV() *kv {
 func (s *kv) reset(what string) {
 	s.change(func() {
 		s.values = make(map[string]*kvpb.GetResponse)
-		for k, v := range map[string]string{"gate": "one", "one": "two", "two": "three", "predicting": "four", "predicting right": "five"} {
+		for k, v := range map[string]string{"gate": "one", "one": "two", "two": "three", "predicting": "four",
+			"predicting right": "five"} {
 			s.values[k] = &kvpb.GetResponse{Value: v, Version: 1}
 		}
 		s.log, s.streams, s.gated = nil, nil, what == "gated"
@@ -202,7 +203,8 @@ func (s *kv) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendRes
 func failure(ctx context.Context, key string) error {
 	switch key {
 	case "missing":
-		st, err := status.New(codes.NotFound, message).WithDetails(&kvpb.Failure{Code: uint32(codes.NotFound), Message: message})
+		st, err := status.New(codes.NotFound, message).WithDetails(&kvpb.Failure{Code: uint32(codes.NotFound),
+			Message: message})
 		if err != nil {
 			return err
 		}

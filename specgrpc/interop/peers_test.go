@@ -61,7 +61,8 @@ func (p *peer) lines(ctx context.Context, t *testing.T, command string) []string
 // dial connects a client that speculates.
 func (p *peer) dial(t *testing.T, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	t.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+p.addr, append(opts, insecurely(), specgrpc.WithMode(control.ModeOn))...)
+	cc, err := specgrpc.NewClient("passthrough:///"+p.addr,
+		append(opts, insecurely(), specgrpc.WithMode(control.ModeOn))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func TestRefusalBetweenRuns(t *testing.T) {
 			return status.Error(codes.Unimplemented, "unknown method")
 		}))
 	p := newPeer(t, addr, false)
-	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Append_FullMethodName, ServerPredictions: true}))
+	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Append_FullMethodName,
+		ServerPredictions: true}))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
 	got, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
@@ -80,7 +81,8 @@ func TestRefusalsMeetConfirm(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
-			one, err := client.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: "two", Version: 1}), &kvpb.GetRequest{Key: "one"})
+			one, err := client.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: "two", Version: 1}),
+				&kvpb.GetRequest{Key: "one"})
 			if err != nil {
 				return "", err
 			}

@@ -178,7 +178,10 @@ func (s *steps) append(ctx context.Context, key, value string, opts ...grpc.Call
 }
 
 // do makes a call, and writes its outcome down: a script goes on after an error.
-func do[Q, R proto.Message](ctx context.Context, s *steps, f func(context.Context, Q, ...grpc.CallOption) (R, error), req Q, opts []grpc.CallOption) (R, error) {
+func do[Q, R proto.Message](
+	ctx context.Context, s *steps, f func(context.Context, Q, ...grpc.CallOption) (R, error), req Q,
+	opts []grpc.CallOption,
+) (R, error) {
 	place := s.next()
 	var none R
 	if s.guess != nil {

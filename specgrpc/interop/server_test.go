@@ -30,7 +30,8 @@ func serve(t *testing.T, s *kv, register func(*grpc.Server), opts ...grpc.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(append(append(s.options(), opts...), grpc.WaitForHandlers(true), grpc.UnaryInterceptor(intercepted))...)
+	server := grpc.NewServer(append(append(s.options(), opts...), grpc.WaitForHandlers(true),
+		grpc.UnaryInterceptor(intercepted))...)
 	register(server)
 	done := make(chan struct{})
 	go func() {

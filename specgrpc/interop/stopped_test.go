@@ -92,7 +92,8 @@ func (s *stopping) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 }
 
 func stopClient(t *testing.T, late bool) {
-	s := &stopping{answer: make(chan struct{}), asked: make(chan struct{}, stoppedTasks), begun: map[string]bool{}, commits: map[string]int{}}
+	s := &stopping{answer: make(chan struct{}), asked: make(chan struct{}, stoppedTasks), begun: map[string]bool{},
+		commits: map[string]int{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +166,8 @@ func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 
 // runStoppedClient runs tasks that guess, each, what a read returns, and write it.
 func runStoppedClient(t *testing.T, addr string) {
-	cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn),
+	cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithMode(control.ModeOn),
 		specgrpc.WithLease(stoppedLease), specgrpc.WithMaxHalfOpen(2*stoppedTasks),
 		specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Put_FullMethodName, Effect: control.EffectStaged}))
 	if err != nil {

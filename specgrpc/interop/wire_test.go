@@ -117,14 +117,17 @@ func (p *peer) ends(ctx context.Context, t *testing.T) {
 		want codes.Code
 	}{
 		{"confirm", func(s grpc.ClientStream) error { return s.SendMsg(word(id)) }, codes.OK},
-		{"another call's confirm", func(s grpc.ClientStream) error { return s.SendMsg(word([]byte("another"))) }, codes.InvalidArgument},
+		{"another call's confirm", func(s grpc.ClientStream) error {
+			return s.SendMsg(word([]byte("another")))
+		}, codes.InvalidArgument},
 		{"empty frame", func(s grpc.ClientStream) error { return s.SendMsg(&specv1.ClientFrame{}) }, codes.InvalidArgument},
 		{"half-close", func(s grpc.ClientStream) error { return s.CloseSend() }, codes.Canceled},
 		{"silence", func(grpc.ClientStream) error { return nil }, codes.Aborted},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, kvpb.TestKV_Get_FullMethodName+".spec")
+			s, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+				kvpb.TestKV_Get_FullMethodName+".spec")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +135,8 @@ func (p *peer) ends(ctx context.Context, t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := &specv1.Request{Payload: payload, CallId: id, Attempt: 1, Depth: 1, LeaseMs: 200, Caller: specv1.CallerState_CALLER_STATE_SPECULATIVE}
+			request := &specv1.Request{Payload: payload, CallId: id, Attempt: 1, Depth: 1, LeaseMs: 200,
+				Caller: specv1.CallerState_CALLER_STATE_SPECULATIVE}
 			if err := s.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: request}}); err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,8 @@ func newTxn(ctx context.Context, c *Client) *txn {
 // begin begins an attempt.
 func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
-	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: driver.InTask(ctx), began: time.Now(), priority: t.priority,
+	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: driver.InTask(ctx),
+		began: time.Now(), priority: t.priority,
 		reads: &reads{}}
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)
@@ -135,7 +136,8 @@ func (t *txn) decided(a *attempt, d Decision) {
 	t.priority = d.Txn.Priority
 	t.plant(a, d)
 	if !a.inTask { // in a task, what is sent counts, when it is
-		t.client.attempted(Attempted{Mode: a.mode, Outcome: d.Outcome, Took: time.Since(a.began), SinceFirst: time.Since(t.began)})
+		t.client.attempted(Attempted{Mode: a.mode, Outcome: d.Outcome, Took: time.Since(a.began),
+			SinceFirst: time.Since(t.began)})
 		if t.client.cfg.Mode == Auto {
 			t.client.control.saw(t.class, a.mode, time.Since(a.began), d.Outcome.Verdict)
 		}

@@ -40,7 +40,8 @@ func TestAttempted(t *testing.T) {
 				}
 				var told []string
 				c, err := client.New(client.Config{Backend: f, Mode: mode, Attempted: func(a client.Attempted) {
-					told = append(told, fmt.Sprintf("%v %v: %v", a.Outcome.Verdict, a.Outcome.Reason, []time.Duration{a.Took.Truncate(time.Millisecond), a.SinceFirst.Truncate(time.Millisecond)}))
+					told = append(told, fmt.Sprintf("%v %v: %v", a.Outcome.Verdict, a.Outcome.Reason,
+						[]time.Duration{a.Took.Truncate(time.Millisecond), a.SinceFirst.Truncate(time.Millisecond)}))
 				}})
 				if err != nil {
 					t.Fatal(err)

@@ -29,7 +29,8 @@ func New(cfg Config) (*Client, error) {
 	case int(cfg.Mode) >= len(modeNames()):
 		return nil, fmt.Errorf("client: Config.Mode is %d", cfg.Mode)
 	case cfg.MaxAttempts < 0 || cfg.Backoff < 0 || cfg.QuorumAfter < 0:
-		return nil, fmt.Errorf("client: Config.MaxAttempts, Backoff or QuorumAfter of %d, %v, %v is negative", cfg.MaxAttempts, cfg.Backoff, cfg.QuorumAfter)
+		return nil, fmt.Errorf("client: Config.MaxAttempts, Backoff or QuorumAfter of %d, %v, %v is negative",
+			cfg.MaxAttempts, cfg.Backoff, cfg.QuorumAfter)
 	}
 	cfg.Backoff = cmp.Or(cfg.Backoff, 6*time.Millisecond)
 	cfg.QuorumAfter = cmp.Or(cfg.QuorumAfter, 500*time.Millisecond)
@@ -41,10 +42,12 @@ func New(cfg Config) (*Client, error) {
 		mode = control.ModeOff
 	}
 	var err error
-	if c.read, err = control.NewSite(control.SiteConfig{Name: "store.Read", Mode: mode, Effect: control.EffectNone}); err != nil {
+	if c.read, err = control.NewSite(control.SiteConfig{Name: "store.Read", Mode: mode,
+		Effect: control.EffectNone}); err != nil {
 		return nil, err
 	}
-	c.commit, err = control.NewSite(control.SiteConfig{Name: "store.Commit", Mode: control.ModeOff, Effect: control.EffectImmediate})
+	c.commit, err = control.NewSite(control.SiteConfig{Name: "store.Commit", Mode: control.ModeOff,
+		Effect: control.EffectImmediate})
 	return c, err
 }
 

@@ -23,7 +23,9 @@ type fake struct {
 	holds         atomic.Int64 // of commits, those that the nearest site may hold
 }
 
-func (f *fake) Read(ctx context.Context, key store.Key, _ store.Priority, first func(client.Answer)) (client.Answer, error) {
+func (f *fake) Read(
+	ctx context.Context, key store.Key, _ store.Priority, first func(client.Answer),
+) (client.Answer, error) {
 	return f.read(ctx, key, first)
 }
 func (f *fake) ReadNearest(ctx context.Context, key store.Key, _ store.Priority) (client.Answer, error) {
@@ -43,7 +45,8 @@ func (f *fake) Stale(context.Context, []store.Read) bool { f.stales.Add(1); retu
 func (f *fake) Reserve([]store.Key, store.Priority)      {}
 
 func val(n uint64) client.Answer {
-	return client.Answer{Value: store.Value{Version: store.Version{Time: n, Client: 1}, Present: true, Bytes: []byte{byte(n)}}, Site: "a"}
+	return client.Answer{Value: store.Value{Version: store.Version{Time: n, Client: 1}, Present: true,
+		Bytes: []byte{byte(n)}}, Site: "a"}
 }
 
 // The nearest site is behind for good, and refusals bring no values (they are too big): a majority
@@ -61,7 +64,8 @@ func TestPredicatedBehind(t *testing.T) {
 			},
 			commit: func(_ context.Context, reads []store.Read, _ []store.Write) client.Decision {
 				time.Sleep(120 * time.Millisecond)
-				d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 9, Client: 9}, Priority: store.Priority{Began: 9, Client: 9}}}
+				d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 9, Client: 9},
+					Priority: store.Priority{Began: 9, Client: 9}}}
 				if reads[0].Version.Time == 2 {
 					d.Outcome.Verdict = store.Committed
 				} else {
@@ -110,7 +114,8 @@ func TestHold(t *testing.T) {
 				return tx.Put("k", v)
 			})
 			if err != nil || f.commits.Load() != 1 || f.holds.Load() != want {
-				t.Errorf("mode %v: %v, %d commits, %d of them may be held (want %d)", mode, err, f.commits.Load(), f.holds.Load(), want)
+				t.Errorf("mode %v: %v, %d commits, %d of them may be held (want %d)", mode, err, f.commits.Load(), f.holds.Load(),
+					want)
 			}
 		})
 	}
@@ -128,7 +133,8 @@ func TestRace(t *testing.T) {
 			return val(2), nil
 		},
 		commit: func(context.Context, []store.Read, []store.Write) client.Decision {
-			d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 9, Client: 9}, Priority: store.Priority{Began: 9, Client: 9}}, Outcome: store.Outcome{Verdict: store.Committed}}
+			d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 9, Client: 9},
+				Priority: store.Priority{Began: 9, Client: 9}}, Outcome: store.Outcome{Verdict: store.Committed}}
 			if n.Add(1) < 20 {
 				d.Outcome = store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}
 			}

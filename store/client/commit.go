@@ -14,7 +14,9 @@ import (
 // performCommit commits for the code that runs under ctx. To the engine it is a call with a side
 // effect like others: it leaves when all that the code did before is known to be right, and is not
 // sent again when the code runs again.
-func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision {
+func (c *Client) performCommit(
+	ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write,
+) Decision {
 	if !driver.InTask(ctx) {
 		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
 	}

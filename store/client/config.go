@@ -43,7 +43,8 @@ func ParseMode(name string) (Mode, error) {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("client: no mode %q (there are %s%s)", name, strings.Join(modeNames(), ", "), nearest.Hint(name, modeNames()))
+	return 0, fmt.Errorf("client: no mode %q (there are %s%s)", name, strings.Join(modeNames(), ", "),
+		nearest.Hint(name, modeNames()))
 }
 
 // Config is what a Client is made from. Zero fields have the defaults that they name.

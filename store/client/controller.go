@@ -104,7 +104,8 @@ func (c *controller) saw(name string, mode Mode, took time.Duration, v store.Ver
 	defer c.mu.Unlock()
 	k := c.class(name)
 	k.modes[mode].learn(took.Seconds(), v == store.Aborted)
-	if now, then := k.modes[k.chosen], k.modes[other(k.chosen)]; now.n >= learnFirst && then.n >= learnFirst && then.cost() < hysteresis*now.cost() {
+	if now, then := k.modes[k.chosen], k.modes[other(k.chosen)]; now.n >= learnFirst && then.n >= learnFirst &&
+		then.cost() < hysteresis*now.cost() {
 		k.chosen = other(k.chosen)
 	}
 }

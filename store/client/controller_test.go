@@ -36,12 +36,16 @@ func TestControllerChooses(t *testing.T) {
 		predicated, spec float64 // chances of an abort
 		want             Mode
 	}{
-		{0, 0, Predicated}, {0.3, 0.1, Predicated}, {0.45, 0.3, Predicated}, {0.9, 0.2, Spec}, {0.7, 0.1, Spec}, {1, 0.5, Spec},
+		{0, 0, Predicated}, {0.3, 0.1, Predicated}, {0.45, 0.3, Predicated}, {0.9, 0.2, Spec}, {0.7, 0.1, Spec},
+		{1, 0.5, Spec},
 	} {
 		var c controller
-		got, _ := playAttempts(&c, "x", rand.New(rand.NewPCG(1, 2)), 5000, map[Mode]float64{Predicated: tc.predicated, Spec: tc.spec})
-		if chosen := c.class("x").chosen; chosen != tc.want || tc.want == Predicated && got < 900 || tc.want == Spec && got > 100 {
-			t.Errorf("aborts of %v and %v: %v is chosen, and %d of 1000 attempts were predicated; want %v", tc.predicated, tc.spec, chosen, got, tc.want)
+		got, _ := playAttempts(&c, "x", rand.New(rand.NewPCG(1, 2)), 5000, map[Mode]float64{Predicated: tc.predicated,
+			Spec: tc.spec})
+		if chosen := c.class("x").chosen; chosen != tc.want || tc.want == Predicated && got < 900 || tc.want == Spec &&
+			got > 100 {
+			t.Errorf("aborts of %v and %v: %v is chosen, and %d of 1000 attempts were predicated; want %v", tc.predicated,
+				tc.spec, chosen, got, tc.want)
 		}
 	}
 }

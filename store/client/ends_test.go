@@ -16,7 +16,8 @@ func ready(verdict store.Verdict) *fake {
 	answer := func(_ context.Context, _ store.Key, first func(client.Answer)) (client.Answer, error) {
 		return val(1), nil
 	}
-	return &fake{read: answer, nearest: answer, commit: func(context.Context, []store.Read, []store.Write) client.Decision {
+	return &fake{read: answer, nearest: answer, commit: func(context.Context, []store.Read,
+		[]store.Write) client.Decision {
 		return client.Decision{Outcome: store.Outcome{Verdict: verdict, Detail: "so it is"}}
 	}}
 }

@@ -67,7 +67,8 @@ type BlockedError struct {
 }
 
 func (e *BlockedError) Error() string {
-	return fmt.Sprintf("client: transaction %v is blocked until one of these sites is back or fenced: %s", e.Txn.ID, strings.Join(e.Sites, ", "))
+	return fmt.Sprintf("client: transaction %v is blocked until one of these sites is back or fenced: %s", e.Txn.ID,
+		strings.Join(e.Sites, ", "))
 }
 
 // A RejectedError says that a transaction was never sent: it took no effect, and never will.

@@ -37,7 +37,8 @@ func TestEveryErrorIsTyped(t *testing.T) {
 			{"the commit is not answered", func(f *fake) {
 				f.commit = func(ctx context.Context, _ []store.Read, _ []store.Write) client.Decision {
 					_ = wait(ctx)
-					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Sites: []string{"b"}}}
+					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
+						Outcome: store.Outcome{Sites: []string{"b"}}}
 				}
 			}, true, func(err error) bool {
 				u, ok := errors.AsType[*client.UnknownError](err)
@@ -46,7 +47,8 @@ func TestEveryErrorIsTyped(t *testing.T) {
 			{"nothing was sent", func(f *fake) {
 				f.commit = func(ctx context.Context, _ []store.Read, _ []store.Write) client.Decision {
 					_ = wait(ctx)
-					return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Sites: []string{"b"}, Detail: "nothing was sent: b: no answer"}}
+					return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Sites: []string{"b"},
+						Detail: "nothing was sent: b: no answer"}}
 				}
 			}, false, func(err error) bool {
 				r, ok := errors.AsType[*client.RejectedError](err)
@@ -54,7 +56,8 @@ func TestEveryErrorIsTyped(t *testing.T) {
 			}},
 			{"refused for good", func(f *fake) {
 				f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
-					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Locked}}
+					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
+						Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Locked}}
 				}
 			}, false, func(err error) bool {
 				a, ok := errors.AsType[*client.AbortedError](err)
@@ -77,7 +80,8 @@ func TestEveryErrorIsTyped(t *testing.T) {
 						}
 						return tx.Put("k", nil)
 					})
-					if !tc.check(err) || !errors.Is(err, context.DeadlineExceeded) || client.MayHaveCommitted(err) != tc.may || strings.Contains(err.Error(), "foresay: ") {
+					if !tc.check(err) || !errors.Is(err, context.DeadlineExceeded) || client.MayHaveCommitted(err) != tc.may ||
+						strings.Contains(err.Error(), "foresay: ") {
 						t.Errorf("the error is %v (%T)", err, err)
 					}
 				})

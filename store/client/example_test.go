@@ -17,7 +17,9 @@ type memory struct {
 	last   uint64
 }
 
-func (m *memory) Read(_ context.Context, key store.Key, _ store.Priority, _ func(client.Answer)) (client.Answer, error) {
+func (m *memory) Read(
+	_ context.Context, key store.Key, _ store.Priority, _ func(client.Answer),
+) (client.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return client.Answer{Value: m.values[key], Site: "here"}, nil
@@ -31,7 +33,8 @@ func (m *memory) Commit(_ context.Context, s client.Submission) client.Decision 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, Site: "here"}
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads,
+		Writes: s.Writes}, Site: "here"}
 	for _, r := range s.Reads {
 		if m.values[r.Key].Version != r.Version {
 			d.Outcome = store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}

@@ -85,7 +85,8 @@ func TestTaskStats(t *testing.T) {
 			commit: func(context.Context, []store.Read, []store.Write) client.Decision {
 				n++
 				time.Sleep(120 * time.Millisecond)
-				return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}, Txn: store.Txn{ID: store.TxnID{Time: uint64(n)}}}
+				return client.Decision{Outcome: store.Outcome{Verdict: store.Committed},
+					Txn: store.Txn{ID: store.TxnID{Time: uint64(n)}}}
 			},
 		}
 		c, _ := client.New(client.Config{Backend: f, Mode: client.Spec})

@@ -55,7 +55,9 @@ func TestWritesNeedNoTask(t *testing.T) {
 	c, _ := client.New(client.Config{Backend: f})
 	type result [5]byte // so that no other test's transactions make a difference
 	put := func() {
-		_, err := client.Run(t.Context(), c, func(_ context.Context, tx *client.Tx) (out result, err error) { return out, tx.Put("k", nil) })
+		_, err := client.Run(t.Context(), c, func(_ context.Context, tx *client.Tx) (out result, err error) {
+			return out, tx.Put("k", nil)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

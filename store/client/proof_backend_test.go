@@ -48,11 +48,14 @@ type watch struct {
 }
 
 func newWatch(w *proofWorld, b client.Backend, m client.Mode) *watch {
-	return &watch{Backend: b, world: w, near: m == client.Predicated || m == client.Auto, known: map[int]map[store.Read]bool{}, calls: map[int][]*commitCall{},
+	return &watch{Backend: b, world: w, near: m == client.Predicated || m == client.Auto,
+		known: map[int]map[store.Read]bool{}, calls: map[int][]*commitCall{},
 		settled: map[int]map[store.Key][]store.Value{}}
 }
 
-func (w *watch) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+func (w *watch) Read(
+	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
+) (client.Answer, error) {
 	a, err := w.Backend.Read(ctx, key, p, first)
 	if err == nil {
 		w.know(ctx, key, a)
@@ -90,7 +93,8 @@ func (w *watch) readAlone(t *proofTxn) {
 			if v.Present == saw.ok && string(v.Bytes) == saw.value {
 				w.calls[t.n] = append(w.calls[t.n], &commitCall{
 					reads: []store.Read{{Key: store.Key(key), Version: v.Version}}, ended: true,
-					decision: client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Committed}},
+					decision: client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
+						Outcome: store.Outcome{Verdict: store.Committed}},
 				})
 				return
 			}
@@ -125,7 +129,8 @@ func (w *watch) Commit(ctx context.Context, s client.Submission) client.Decision
 	}
 	for _, r := range s.Reads {
 		if !w.known[group][r] && !w.world.sc.blind {
-			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n, r.Key, r.Version))
+			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n,
+				r.Key, r.Version))
 		}
 	}
 	for _, before := range w.calls[n] {
@@ -149,12 +154,14 @@ func (w *watch) Commit(ctx context.Context, s client.Submission) client.Decision
 
 // pretend notes a commit that nobody was asked for.
 func (w *watch) pretend(ctx context.Context, reads []store.Read) client.Decision {
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Committed}}
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
+		Outcome: store.Outcome{Verdict: store.Committed}}
 	now := w.world.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, _ := txnOf(ctx)
-	w.calls[n] = append(w.calls[n], &commitCall{begin: now, end: now, reads: slices.Clone(reads), decision: d, ended: true})
+	w.calls[n] = append(w.calls[n], &commitCall{begin: now, end: now, reads: slices.Clone(reads), decision: d,
+		ended: true})
 	return d
 }
 
@@ -192,7 +199,9 @@ const (
 	bugAllSettled     // what reads one key is never validated
 )
 
-func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+func (b *bug) Read(
+	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
+) (client.Answer, error) {
 	guess := make(chan client.Answer, 1)
 	know := func(a client.Answer) {
 		guess <- a
@@ -255,7 +264,8 @@ func (b *bug) Commit(ctx context.Context, s client.Submission) client.Decision {
 		return b.Backend.Commit(ctx, s)
 	case b.kind == bugAbortIsCommit && d.Outcome.Verdict == store.Aborted,
 		b.kind == bugUnknownIsAbort && d.Outcome.Verdict == store.Unknown:
-		d.Outcome.Verdict = map[bugKind]store.Verdict{bugAbortIsCommit: store.Committed, bugUnknownIsAbort: store.Aborted}[b.kind]
+		d.Outcome.Verdict = map[bugKind]store.Verdict{bugAbortIsCommit: store.Committed,
+			bugUnknownIsAbort: store.Aborted}[b.kind]
 	}
 	return d
 }

@@ -324,7 +324,8 @@ func verdict(err error) (v store.Verdict, understood bool) {
 		return store.Committed, true
 	case isA[*client.UnknownError](err), isA[*client.BlockedError](err):
 		return store.Unknown, true
-	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLinkClosed):
+	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, errLinkClosed):
 		return store.Aborted, true
 	}
 	// nothing was sent

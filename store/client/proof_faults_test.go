@@ -210,7 +210,8 @@ func (f *faulter) heal() error {
 }
 
 func (k proofFaults) String() string {
-	for i, name := range []string{"reset", "partition", "isolate", "slow", "loss", "crash", "site", "skew", "jump", "client"} {
+	for i, name := range []string{"reset", "partition", "isolate", "slow", "loss", "crash", "site", "skew", "jump",
+		"client"} {
 		if k == 1<<i {
 			return name
 		}

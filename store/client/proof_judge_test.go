@@ -140,20 +140,24 @@ func (w *proofWorld) checkHistory() error {
 	for _, t := range w.txns {
 		calls := t.watch.attempts(t.n)
 		for i, c := range calls {
-			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.driver), Begin: t.begin, End: t.end, Outcome: history.Returned}
+			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.driver), Begin: t.begin, End: t.end,
+				Outcome: history.Returned}
 			switch v := c.decision.Outcome.Verdict; {
 			case c.decision.Txn.ID.IsZero():
 				continue // it was never sent
-			case i < len(calls)-1 || t.verdict != store.Committed || t.run != nil && !t.run.counts() || v == store.Aborted && !w.sc.blind:
+			case i < len(calls)-1 || t.verdict != store.Committed || t.run != nil && !t.run.counts() || v == store.Aborted &&
+				!w.sc.blind:
 				// What was aborted is nobody's to see; the order of attempts does not matter.
 				x.Client, x.Begin, x.End, x.Outcome = history.Client(10000+t.n*10+i), c.begin, c.end, history.Failed
 			default:
 				x.Accesses = w.reads(t, c)
 			}
 			for _, a := range c.writes {
-				x.Accesses = append(x.Accesses, history.Access{Kind: history.Write, Key: string(a.Key), Value: proofShown(c.decision.Txn.ID, !a.Delete, string(a.Bytes))})
+				x.Accesses = append(x.Accesses, history.Access{Kind: history.Write, Key: string(a.Key),
+					Value: proofShown(c.decision.Txn.ID, !a.Delete, string(a.Bytes))})
 				if _, ok := w.versions[string(a.Key)][c.decision.Txn.ID]; x.Outcome == history.Returned && !ok {
-					return fmt.Errorf("transaction %d, %v, is committed, and no site has its version of %q", t.n, c.decision.Txn.ID, a.Key)
+					return fmt.Errorf("transaction %d, %v, is committed, and no site has its version of %q", t.n, c.decision.Txn.ID,
+						a.Key)
 				}
 			}
 			h.Txns = append(h.Txns, x)

@@ -25,7 +25,8 @@ func seedFromEnv(t *testing.T, name, preset string) uint64 {
 func proofSwarm(seed uint64) proofScenario {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return proofScenario{
-		seed: seed, faults: proofFaults(r.IntN(int(allProofFaults) + 1)), drivers: 4, modes: []client.Mode{client.Spec, client.GRPC, client.Predicated, client.Off, client.Auto},
+		seed: seed, faults: proofFaults(r.IntN(int(allProofFaults) + 1)), drivers: 4,
+		modes: []client.Mode{client.Spec, client.GRPC, client.Predicated, client.Off, client.Auto},
 	}
 }
 
@@ -71,13 +72,15 @@ func TestConformance(t *testing.T) {
 					if err != nil {
 						// Goroutines meet in an order of their own: the same seed may have to be
 						// played again and again.
-						t.Fatalf("FORESAY_SEED=%d FORESAY_SEEDS=1 go test ./store/client -run TestConformance -count 20; faults %b: %v", sc.seed, sc.faults, err)
+						t.Fatalf("FORESAY_SEED=%d FORESAY_SEEDS=1 go test ./store/client -run TestConformance -count 20; faults %b: %v",
+							sc.seed, sc.faults, err)
 					}
 					total.add(w)
 				})
 			}
 			t.Logf("%+v", total)
-			if n := int(seeds / shards); total.committed < 5*n || total.unknown < n/10 || total.guesses == total.right && n >= 10 {
+			if n := int(seeds / shards); total.committed < 5*n || total.unknown < n/10 || total.guesses == total.right &&
+				n >= 10 {
 				t.Errorf("%d seeds have shown too little", n)
 			}
 		})

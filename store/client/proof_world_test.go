@@ -101,7 +101,8 @@ func clientPlace(site int) wan.Site { return wan.Site("client-" + proofSites[sit
 
 func newProofWorld(sc proofScenario) (*proofWorld, error) {
 	w := &proofWorld{
-		sc: sc, start: time.Now(), done: make(chan struct{}), rand: rand.New(rand.NewPCG(sc.seed, 11)), links: map[wan.Path]wan.Link{},
+		sc: sc, start: time.Now(), done: make(chan struct{}), rand: rand.New(rand.NewPCG(sc.seed, 11)),
+		links:    map[wan.Path]wan.Link{},
 		versions: map[string]map[store.Version]string{}, faulted: map[string]int{},
 	}
 	perSite := 1
@@ -116,7 +117,8 @@ func newProofWorld(sc proofScenario) (*proofWorld, error) {
 			place := wan.Site(fmt.Sprintf("%s-%d", name, j+1))
 			places = append(places, place)
 			w.machines = append(w.machines, &proofMachine{w: w, site: i, index: j, place: place, disks: map[string]*proofDisk{}})
-			site.Machines = append(site.Machines, store.Machine{Name: string(place), Peers: string(place) + ":1", Client: string(place) + ":2"})
+			site.Machines = append(site.Machines, store.Machine{Name: string(place), Peers: string(place) + ":1",
+				Client: string(place) + ":2"})
 		}
 		w.topology.Sites = append(w.topology.Sites, site)
 		places = append(places, clientPlace(i))
@@ -220,7 +222,8 @@ func (m *proofMachine) up() error {
 	w := m.w
 	l := &machineLife{ended: make(chan error, 1)}
 	cfg := machine.Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "proof", Topology: w.topology, Machine: string(m.place), Insecure: true, Check: true, Seed: w.seed(),
+		Protocol: replicatedcommit.Protocol(), Cluster: "proof", Topology: w.topology, Machine: string(m.place),
+		Insecure: true, Check: true, Seed: w.seed(),
 		RoundTrip: proofTrip, Retain: proofRetain, StopTimeout: 2 * time.Second,
 		Disk: func(name string) (host.Disk, error) { return m.disk(name).open(), nil },
 	}
@@ -311,7 +314,8 @@ func (w *proofWorld) seed() uint64 {
 // link connects a client.
 func (w *proofWorld) link(d *driver) *proofLink {
 	l := &proofLink{site: clientPlace(d.site)}
-	cfg := front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true, Dial: w.net.DialContext(l.site), RoundTrip: proofTrip, Seed: w.seed()}
+	cfg := front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true,
+		Dial: w.net.DialContext(l.site), RoundTrip: proofTrip, Seed: w.seed()}
 	if w.sc.faults&faultSkew != 0 {
 		skew := time.Duration(d.rand.IntN(2000)-1000) * time.Millisecond
 		cfg.Clock = func() time.Duration { return time.Duration(time.Now().UnixNano()) + skew }
@@ -326,7 +330,8 @@ func (w *proofWorld) link(d *driver) *proofLink {
 		l.bug = &bug{Backend: backend, watch: l.watch, kind: w.sc.bug}
 		backend = l.bug
 	}
-	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8, Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
+	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8,
+		Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)
 	}
 	w.mu.Lock()
@@ -390,7 +395,8 @@ func playProof(ctx context.Context, sc proofScenario) (w *proofWorld, err error)
 	var drivers []*driver
 	var running sync.WaitGroup
 	for i := range sc.drivers {
-		d := &driver{w: w, n: i, site: i % len(proofSites), mode: sc.mode, rand: rand.New(rand.NewPCG(sc.seed, uint64(100+i)))}
+		d := &driver{w: w, n: i, site: i % len(proofSites), mode: sc.mode,
+			rand: rand.New(rand.NewPCG(sc.seed, uint64(100+i)))}
 		if len(sc.modes) > 0 {
 			d.mode = sc.modes[(i+int(sc.seed))%len(sc.modes)]
 		}

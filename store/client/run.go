@@ -21,7 +21,8 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 		case sent != nil:
 			d = *sent
 		case a.watch.failed() && ctx.Err() == nil:
-			d = Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}}
+			d = Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted,
+				Reason: store.StaleRead}}
 			t.quorum = true
 		case err != nil:
 			a.trace.ended()
@@ -63,7 +64,9 @@ type outcome[T any] struct {
 
 // once runs the function once, as far as it knows; with the engine that is one task of as many runs
 // as it takes. The error says that there is no outcome.
-func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
+func once[T any](
+	ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error),
+) (out outcome[T], err error) {
 	ctx, end := a.watch.begin(ctx)
 	defer end()
 	if a.mode == GRPC {
@@ -98,7 +101,9 @@ func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx
 
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads;
 // it writes nothing then. Only what ended its reads is an error.
-func play[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
+func play[T any](
+	ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error),
+) (out outcome[T], err error) {
 	tx := &Tx{attempt: a, lane: func() any { return driver.Lane(ctx) }}
 	a.watch.note(tx)
 	returned := false

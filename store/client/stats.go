@@ -28,8 +28,9 @@ func (c *Client) Stats() Stats {
 	s := &c.stats
 	out := Stats{
 		Attempts: s.attempts.Load(), Committed: s.verdicts[store.Committed].Load(), Aborted: s.verdicts[store.Aborted].Load(),
-		Unknown: s.verdicts[store.Unknown].Load(), Blocked: s.verdicts[store.Blocked].Load(), Rejected: s.verdicts[store.Rejected].Load(),
-		Guesses: s.guesses.Load(), Right: s.right.Load(),
+		Unknown: s.verdicts[store.Unknown].Load(), Blocked: s.verdicts[store.Blocked].Load(),
+		Rejected: s.verdicts[store.Rejected].Load(),
+		Guesses:  s.guesses.Load(), Right: s.right.Load(),
 	}
 	for i := range s.abortedBy {
 		out.AbortedBy[i] = s.abortedBy[i].Load()

@@ -73,7 +73,8 @@ func (tx *Tx) find(lane any, other bool, key store.Key) (v store.Value, known, o
 	tx.shared = tx.shared || other
 	v, known = tx.buffer.Get(key)
 	if reads, _ := tx.buffer.Accesses(); !known && len(reads) >= store.MaxAccesses {
-		return v, false, false, &RejectedError{Detail: fmt.Sprintf("read %.40q: it has read %d keys already (that is the limit)", key, store.MaxAccesses)}
+		return v, false, false, &RejectedError{
+			Detail: fmt.Sprintf("read %.40q: it has read %d keys already (that is the limit)", key, store.MaxAccesses)}
 	}
 	owner, read := tx.lanes[key]
 	return v, known, known && (read && owner != lane || !read && tx.shared), nil
@@ -102,7 +103,8 @@ func (tx *Tx) Put(key string, value []byte) error {
 	case len(key) > store.MaxKeyBytes:
 		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
 	case len(value) > store.MaxValueBytes:
-		return &RejectedError{Detail: fmt.Sprintf("key %.40q: a value of %d bytes (the limit is %d)", key, len(value), store.MaxValueBytes)}
+		return &RejectedError{Detail: fmt.Sprintf("key %.40q: a value of %d bytes (the limit is %d)", key, len(value),
+			store.MaxValueBytes)}
 	}
 	return tx.write(func() { tx.buffer.Put(store.Key(key), append([]byte{}, value...)) })
 }
@@ -169,7 +171,8 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 		return answer.Value, err
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{a, key},
+		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true,
+		Transport: &reading{a, key},
 	})
 	if err != nil {
 		if ctx.Err() != nil && !isTyped(err) {

@@ -32,7 +32,8 @@ type validation struct {
 }
 
 func newValidation(a *attempt, seeds map[store.Key]store.Value) *validation {
-	return &validation{attempt: a, seeds: seeds, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Value{}}
+	return &validation{attempt: a, seeds: seeds, late: make(chan struct{}), settled: make(chan struct{}),
+		open: map[store.Key]store.Value{}}
 }
 
 // begin is called before the task, and the function that it returns after it.
@@ -139,7 +140,8 @@ func (v *validation) forestall() bool {
 var errRefuted = fmt.Errorf("client: the transaction is not committed: %w", foresay.ErrAbandoned)
 
 func (v *validation) commit(reads []store.Read, writes []store.Write) {
-	d := v.attempt.client.cfg.Backend.Commit(v.ctx, Submission{Priority: v.attempt.priority, Reads: slices.Clone(reads), Writes: slices.Clone(writes), Hold: true})
+	d := v.attempt.client.cfg.Backend.Commit(v.ctx, Submission{Priority: v.attempt.priority, Reads: slices.Clone(reads),
+		Writes: slices.Clone(writes), Hold: true})
 	v.mu.Lock()
 	v.verdict = &d
 	v.mu.Unlock()

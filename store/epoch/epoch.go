@@ -72,7 +72,8 @@ type Proposal struct {
 
 // Propose begins a ballot for a value. The ballot must be above those that the proposer knows of.
 func Propose(sites Sites, b Ballot, value []byte) *Proposal {
-	return &Proposal{Ballot: b, sites: sites, value: slices.Clone(value), promised: map[string]bool{}, accepted: map[string]bool{}}
+	return &Proposal{Ballot: b, sites: sites, value: slices.Clone(value), promised: map[string]bool{},
+		accepted: map[string]bool{}}
 }
 
 // Promised notes that a machine has promised the ballot, and what it had accepted before.

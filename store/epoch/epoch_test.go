@@ -60,7 +60,8 @@ func play(seed uint64, a acceptor) (int, error) {
 			states[m] = &epoch.State{}
 		}
 	}
-	proposers := []*proposer{{id: 1, want: []byte("fence b")}, {id: 2, want: []byte("replace c")}, {id: 3, want: []byte("replace a")}}
+	proposers := []*proposer{{id: 1, want: []byte("fence b")}, {id: 2, want: []byte("replace c")},
+		{id: 3, want: []byte("replace a")}}
 	var wire []message
 	var chosen []byte
 	n := 0

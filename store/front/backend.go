@@ -40,7 +40,9 @@ func (c *Conn) forget(w *waiter, ref uint64) {
 }
 
 // Read implements client.Backend.
-func (c *Conn) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+func (c *Conn) Read(
+	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
+) (client.Answer, error) {
 	return c.get(ctx, store.Get{Key: key, Priority: p}, first)
 }
 
@@ -51,7 +53,8 @@ func (c *Conn) ReadNearest(ctx context.Context, key store.Key, p store.Priority)
 
 func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
 	if len(get.Key) > store.MaxKeyBytes {
-		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key), store.MaxKeyBytes)}
+		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key),
+			store.MaxKeyBytes)}
 	}
 	w, ref := c.ask(first, func(ref uint64) store.Message {
 		get.Ref = ref
@@ -87,9 +90,10 @@ func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision 
 	if len(s.Writes) > 0 {
 		absent = c.absent(ctx)
 	}
-	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) store.Message {
-		return store.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
-	})
+	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes},
+		func(ref uint64) store.Message {
+			return store.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
+		})
 	switch {
 	case r == nil:
 		d.Outcome.Verdict = store.Rejected
@@ -107,7 +111,9 @@ func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 
 // decide waits for an outcome, and returns what was sent for it: nil if the connection was closed
 // before.
-func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message) (d client.Decision, sent *request) {
+func (c *Conn) decide(
+	ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message,
+) (d client.Decision, sent *request) {
 	w, ref := c.ask(nil, msg)
 	var m store.Message
 	select {

@@ -42,7 +42,8 @@ type callStream struct {
 
 // Calls implements the service.
 func (s *Server) Calls(stream pb.Store_CallsServer) error {
-	c := &callStream{server: s, stream: stream, foreign: s.checkCluster(stream.Context()), open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), waiting: map[uint64]func(any, error){}}
+	c := &callStream{server: s, stream: stream, foreign: s.checkCluster(stream.Context()),
+		open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), waiting: map[uint64]func(any, error){}}
 	read := make(chan error, 1)
 	go func() { read <- c.read() }() // only the return of this function ends the stream, and with it the reading
 	err := c.send(read)
@@ -82,7 +83,8 @@ func (c *callStream) begin(call *pb.Call) {
 	case *pb.Call_Commit:
 		epoch, msg, end = r.Commit.GetEpoch(), gateCommit(r.Commit), s.observe("Commit")
 	default:
-		c.answer(number, nil, status.Errorf(codes.Unimplemented, "call %d asks for nothing that this machine knows", number), end)
+		c.answer(number, nil, status.Errorf(codes.Unimplemented, "call %d asks for nothing that this machine knows", number),
+			end)
 		return
 	}
 	if err := cmp.Or(c.foreign, s.checkEpoch(epoch)); err != nil {

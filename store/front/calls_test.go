@@ -43,7 +43,8 @@ func newSite(t *testing.T, gate func(store.Message) store.Message) *site {
 		}
 		return nil
 	}
-	s.grpc = grpc.NewServer(grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	s.grpc = grpc.NewServer(grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+		handler grpc.StreamHandler) error {
 		s.streams.Add(1)
 		return handler(srv, &countedStream{ServerStream: stream, site: s})
 	}))
@@ -81,7 +82,8 @@ func agree(value []byte) func(store.Message) store.Message {
 	return func(msg store.Message) store.Message {
 		switch m := msg.(type) {
 		case gate.Read:
-			return gate.ReadDone{Ref: m.Ref, Reply: store.ReadReply{Value: store.Value{Version: store.Version{Time: 1, Client: 1}, Present: true, Bytes: value}}}
+			return gate.ReadDone{Ref: m.Ref, Reply: store.ReadReply{
+				Value: store.Value{Version: store.Version{Time: 1, Client: 1}, Present: true, Bytes: value}}}
 		case gate.Commit:
 			return gate.CommitDone{Ref: m.Ref, Vote: store.SiteVote{ID: m.Txn.ID, Yes: true}}
 		}
@@ -91,7 +93,9 @@ func agree(value []byte) func(store.Message) store.Message {
 
 // sites returns a connection to three.
 func sites(t *testing.T, all ...*site) *Conn {
-	return threeSites(t, func(ctx context.Context, address string) (net.Conn, error) { return all[address[0]-'a'].dial(ctx) })
+	return threeSites(t, func(ctx context.Context, address string) (net.Conn, error) {
+		return all[address[0]-'a'].dial(ctx)
+	})
 }
 
 // TestCallsShareAStream: all small calls to a machine are on one stream, in fewer messages than
@@ -267,11 +271,13 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 		read := func(number, epoch uint64, key string) *pb.Call {
 			return &pb.Call{Number: number, Request: &pb.Call_Read{Read: &pb.ReadRequest{Key: []byte(key), Epoch: epoch}}}
 		}
-		calls := []*pb.Call{read(1, 1, "k"), read(2, 9, "k"), {Number: 3}, read(4, 1, "full"), {Number: 5, Request: &pb.Call_Commit{}}, nil}
+		calls := []*pb.Call{read(1, 1, "k"), read(2, 9, "k"), {Number: 3}, read(4, 1, "full"),
+			{Number: 5, Request: &pb.Call_Commit{}}, nil}
 		if err := stream.Send(&pb.CallBatch{Calls: calls}); err != nil {
 			t.Fatal(err)
 		}
-		want := map[uint64]codes.Code{1: codes.OK, 2: codes.FailedPrecondition, 3: codes.Unimplemented, 4: codes.ResourceExhausted, 5: codes.FailedPrecondition, 0: codes.Unimplemented}
+		want := map[uint64]codes.Code{1: codes.OK, 2: codes.FailedPrecondition, 3: codes.Unimplemented,
+			4: codes.ResourceExhausted, 5: codes.FailedPrecondition, 0: codes.Unimplemented}
 		for len(want) > 0 {
 			batch, err := stream.Recv()
 			if err != nil {

@@ -109,7 +109,8 @@ func Dial(cfg Config) (*Conn, error) {
 	if (cfg.TLS == nil) != cfg.Insecure {
 		return nil, errors.New("front: set either Config.TLS or Config.Insecure")
 	}
-	node, err := cfg.Protocol.NewClient(store.Config{ID: clientID, Epoch: cfg.Topology.Epoch, Layout: layout, RoundTrip: cfg.RoundTrip})
+	node, err := cfg.Protocol.NewClient(store.Config{ID: clientID, Epoch: cfg.Topology.Epoch, Layout: layout,
+		RoundTrip: cfg.RoundTrip})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,8 @@ func (c *Conn) start() error {
 		return err
 	}
 	c.node, err = host.Add(h, host.Spec[store.Message]{
-		ID: clientID, Node: &asker{c.client, c}, Codec: c.cfg.Protocol.Codec, App: c.tell, Carry: c.carry, QueueDeliveries: maxDeliveries,
+		ID: clientID, Node: &asker{c.client, c}, Codec: c.cfg.Protocol.Codec, App: c.tell, Carry: c.carry,
+		QueueDeliveries: maxDeliveries,
 	})
 	if err != nil {
 		return err
@@ -228,10 +230,12 @@ func (c *Conn) connect(site string, m store.Machine) (*machine, error) {
 		grpc.WithTransportCredentials(creds),
 		// A machine that comes back is found soon.
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: 2 * time.Second},
 			MinConnectTimeout: max(4*c.cfg.RoundTrip, time.Second),
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: max(4*c.cfg.RoundTrip, 2*time.Second)}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second,
+			Timeout: max(4*c.cfg.RoundTrip, 2*time.Second)}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithInitialWindowSize(store.MaxTxnBytes), grpc.WithInitialConnWindowSize(4 * store.MaxTxnBytes),
 	}
@@ -253,11 +257,17 @@ func (c *Conn) connect(site string, m store.Machine) (*machine, error) {
 }
 
 // nameUnary and nameStream have calls name the store that they are for.
-func (c *Conn) nameUnary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (c *Conn) nameUnary(
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	return call(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), method, req, reply, conn, opts...)
 }
 
-func (c *Conn) nameStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Conn) nameStream(
+	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return open(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), desc, conn, method, opts...)
 }
 

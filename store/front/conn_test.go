@@ -43,7 +43,9 @@ func TestHoldArrives(t *testing.T) {
 		}
 	}()
 	conn, err := Dial(Config{
-		Protocol: rc.Protocol(), Topology: store.Topology{Epoch: 1, Shards: 1, Sites: []store.TopologySite{{Name: "oregon", Number: 1, Machines: []store.Machine{{Name: "oregon-1", Peers: "p:1", Client: "c:1"}}}}},
+		Protocol: rc.Protocol(), Topology: store.Topology{Epoch: 1, Shards: 1,
+			Sites: []store.TopologySite{{Name: "oregon", Number: 1,
+				Machines: []store.Machine{{Name: "oregon-1", Peers: "p:1", Client: "c:1"}}}}},
 		Insecure: true,
 		Dial:     func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
 	})
@@ -57,7 +59,8 @@ func TestHoldArrives(t *testing.T) {
 	}
 	commit := func(hold bool) func() {
 		return func() {
-			d := conn.Commit(t.Context(), client.Submission{Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}, Hold: hold})
+			d := conn.Commit(t.Context(), client.Submission{Reads: []store.Read{{Key: "k"}},
+				Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}, Hold: hold})
 			if d.Outcome.Verdict != store.Committed {
 				t.Errorf("the commit is %+v", d.Outcome)
 			}

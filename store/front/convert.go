@@ -35,7 +35,8 @@ func commitToWire(m store.CommitRequest, epoch uint64) *pb.CommitRequest {
 // however often.
 func txnToWire(t store.Txn) *pb.CommitRequest {
 	out := &pb.CommitRequest{
-		Id: versionToWire(t.ID), Priority: priorityToWire(t.Priority), Reads: make([]*pb.Read, 0, len(t.Reads)), Writes: make([]*pb.Write, 0, len(t.Writes)),
+		Id: versionToWire(t.ID), Priority: priorityToWire(t.Priority), Reads: make([]*pb.Read, 0, len(t.Reads)),
+		Writes: make([]*pb.Write, 0, len(t.Writes)),
 	}
 	for _, r := range t.Reads {
 		out.Reads = append(out.Reads, &pb.Read{Key: []byte(r.Key), Version: versionToWire(r.Version)})
@@ -121,7 +122,8 @@ func currentFromWire(all []*pb.Current) []store.Current {
 	var out []store.Current
 	for _, c := range all {
 		out = append(out, store.Current{
-			Key: store.Key(c.GetKey()), Locked: c.GetLocked(), Value: store.Value{Version: versionFromWire(c.GetVersion()), Present: c.GetPresent(), Bytes: c.GetValue()},
+			Key: store.Key(c.GetKey()), Locked: c.GetLocked(), Value: store.Value{Version: versionFromWire(c.GetVersion()),
+				Present: c.GetPresent(), Bytes: c.GetValue()},
 		})
 	}
 	return out
@@ -149,7 +151,8 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 	switch r := m.GetResult().(type) {
 	case *pb.CommitResponse_Vote:
 		return store.SiteVote{
-			ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint(), Current: currentFromWire(r.Vote.GetCurrent()),
+			ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint(),
+			Current: currentFromWire(r.Vote.GetCurrent()),
 		}
 	case *pb.CommitResponse_Decision:
 		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}

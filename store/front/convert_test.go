@@ -15,8 +15,9 @@ import (
 // The wire and the store number reasons alike.
 func TestReasons(t *testing.T) {
 	words := map[string]store.Reason{
-		"UNSPECIFIED": store.NoReason, "STALE_READ": store.StaleRead, "STALE_WRITE": store.StaleWrite, "LOCKED": store.Locked, "RESERVED": store.Reserved,
-		"AHEAD": store.Ahead, "FENCED": store.Fenced, "OLD": store.Old, "OVERLOADED": store.Overloaded,
+		"UNSPECIFIED": store.NoReason, "STALE_READ": store.StaleRead, "STALE_WRITE": store.StaleWrite, "LOCKED": store.Locked,
+		"RESERVED": store.Reserved,
+		"AHEAD":    store.Ahead, "FENCED": store.Fenced, "OLD": store.Old, "OVERLOADED": store.Overloaded,
 	}
 	if len(words) != len(pb.Reason_name) {
 		t.Errorf("the wire has %d reasons, want %d", len(pb.Reason_name), len(words))
@@ -43,7 +44,8 @@ func TestCommitTravels(t *testing.T) {
 	}}
 	var r request
 	for name, m := range map[string]*pb.CommitRequest{
-		"alone": commitToWire(want, 1), "for all sites": encodedToWire(want, r.encode(want.Txn), 1), "again": encodedToWire(want, r.encode(store.Txn{}), 1),
+		"alone": commitToWire(want, 1), "for all sites": encodedToWire(want, r.encode(want.Txn), 1),
+		"again": encodedToWire(want, r.encode(store.Txn{}), 1),
 	} {
 		data, err := proto.Marshal(&pb.CallBatch{Calls: []*pb.Call{{Request: &pb.Call_Commit{Commit: m}}}})
 		if err != nil {
@@ -55,7 +57,8 @@ func TestCommitTravels(t *testing.T) {
 		}
 		m := arrived.GetCalls()[0].GetCommit()
 		got := gateCommit(m)(7).(gate.Commit)
-		if diff := cmp.Diff(gate.Commit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" || m.GetEpoch() != 1 {
+		if diff := cmp.Diff(gate.Commit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" ||
+			m.GetEpoch() != 1 {
 			t.Errorf("%s: the request changed on its way, epoch %d:\n%s", name, m.GetEpoch(), diff)
 		}
 	}
@@ -69,19 +72,22 @@ func TestAnswersTravel(t *testing.T) {
 	}{
 		{gate.CommitDone{Vote: store.SiteVote{ID: id, Yes: true}}, store.SiteVote{ID: id, Yes: true}},
 		{
-			gate.CommitDone{Vote: store.SiteVote{ID: id, Shards: []uint32{1}, Reason: store.StaleRead, Hint: 9, Current: []store.Current{
-				{Key: "k", Value: store.Value{Version: id, Present: true, Bytes: []byte("v")}}, {Key: "l", Locked: true},
-			}}},
+			gate.CommitDone{Vote: store.SiteVote{ID: id, Shards: []uint32{1}, Reason: store.StaleRead, Hint: 9,
+				Current: []store.Current{
+					{Key: "k", Value: store.Value{Version: id, Present: true, Bytes: []byte("v")}}, {Key: "l", Locked: true},
+				}}},
 			store.SiteVote{ID: id, Reason: store.StaleRead, Hint: 9, Current: []store.Current{
 				{Key: "k", Value: store.Value{Version: id, Present: true, Bytes: []byte("v")}}, {Key: "l", Locked: true},
 			}},
 		},
-		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Committed}}, store.Decided{ID: id, Verdict: store.Committed}},
+		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Committed}},
+			store.Decided{ID: id, Verdict: store.Committed}},
 		{
 			gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}},
 			store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked},
 		},
-		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Unknown, Reason: store.Old}}, store.Decided{ID: id, Reason: store.Old}},
+		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Unknown, Reason: store.Old}},
+			store.Decided{ID: id, Reason: store.Old}},
 	} {
 		data, err := proto.Marshal(doneToWire(tc.done))
 		if err != nil {

@@ -42,8 +42,10 @@ func TestLargeRequestIsSentOnce(t *testing.T) {
 			go func() { done <- server.Serve(listener) }()
 			const roundTrip = 100 * time.Millisecond
 			conn, err := Dial(Config{
-				Protocol:  rc.Protocol(),
-				Topology:  store.Topology{Epoch: 1, Shards: 1, Sites: []store.TopologySite{{Name: "a", Number: 1, Machines: []store.Machine{{Name: "a-1", Peers: "p:1", Client: "c:1"}}}}},
+				Protocol: rc.Protocol(),
+				Topology: store.Topology{Epoch: 1, Shards: 1,
+					Sites: []store.TopologySite{{Name: "a", Number: 1,
+						Machines: []store.Machine{{Name: "a-1", Peers: "p:1", Client: "c:1"}}}}},
 				RoundTrip: roundTrip,
 				Insecure:  true,
 				Dial:      func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) },

@@ -33,13 +33,19 @@ func TestAbsentSites(t *testing.T) {
 		before bool // the client has written before c went
 		alone  bool // a is asked before b
 	}{
-		{name: "all are there", c: func(ctx context.Context, to *bufconn.Listener) (net.Conn, error) { return to.DialContext(ctx) }},
-		{name: "c refuses connections", c: func(context.Context, *bufconn.Listener) (net.Conn, error) { return nil, errRefused }, alone: true},
+		{name: "all are there", c: func(ctx context.Context, to *bufconn.Listener) (net.Conn, error) {
+			return to.DialContext(ctx)
+		}},
+		{name: "c refuses connections", c: func(context.Context, *bufconn.Listener) (net.Conn, error) {
+			return nil, errRefused
+		}, alone: true},
 		{name: "c is cut off", c: func(ctx context.Context, _ *bufconn.Listener) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, alone: true},
-		{name: "c goes while the client is idle", c: func(ctx context.Context, to *bufconn.Listener) (net.Conn, error) { return to.DialContext(ctx) }, before: true, alone: true},
+		{name: "c goes while the client is idle", c: func(ctx context.Context, to *bufconn.Listener) (net.Conn, error) {
+			return to.DialContext(ctx)
+		}, before: true, alone: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -111,7 +111,9 @@ func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m store.C
 }
 
 // try calls a machine, and notes how far that came.
-func (c *Conn) try(ctx context.Context, k *call, m store.CommitRequest, wait grpc.CallOption) (answer store.Message, err error) {
+func (c *Conn) try(
+	ctx context.Context, k *call, m store.CommitRequest, wait grpc.CallOption,
+) (answer store.Message, err error) {
 	var at peer.Peer // stays empty if nothing left
 	r, err := k.to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), wait, grpc.Peer(&at))
 	if err == nil {

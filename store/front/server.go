@@ -81,7 +81,8 @@ func response(m store.Message) (proto.Message, error) {
 	case gate.ReadDone:
 		v := m.Reply.Value
 		return &pb.ReadResponse{
-			Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: m.Reply.Pending, Hint: m.Reply.Hint, Queued: m.Reply.Queued,
+			Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: m.Reply.Pending, Hint: m.Reply.Hint,
+			Queued: m.Reply.Queued,
 		}, nil
 	case gate.CommitDone:
 		return doneToWire(m), nil
@@ -135,15 +136,18 @@ const clusterKey = "foresay-store-bin"
 
 // checkCluster refuses a call that is for another store.
 func (s *Server) checkCluster(ctx context.Context) error {
-	if named := metadata.ValueFromIncomingContext(ctx, clusterKey); s.Cluster != "" && len(named) > 0 && named[0] != s.Cluster {
-		return status.Errorf(codes.FailedPrecondition, "the client is of the store %.64q, and this machine of %q", named[0], s.Cluster)
+	if named := metadata.ValueFromIncomingContext(ctx, clusterKey); s.Cluster != "" && len(named) > 0 &&
+		named[0] != s.Cluster {
+		return status.Errorf(codes.FailedPrecondition, "the client is of the store %.64q, and this machine of %q", named[0],
+			s.Cluster)
 	}
 	return nil
 }
 
 func (s *Server) checkEpoch(epoch uint64) error {
 	if epoch != s.Epoch {
-		return status.Errorf(codes.FailedPrecondition, "the client knows the store as of epoch %d, and this machine is of epoch %d", epoch, s.Epoch)
+		return status.Errorf(codes.FailedPrecondition,
+			"the client knows the store as of epoch %d, and this machine is of epoch %d", epoch, s.Epoch)
 	}
 	return nil
 }

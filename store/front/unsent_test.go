@@ -31,9 +31,11 @@ func threeSites(t *testing.T, dial func(ctx context.Context, address string) (ne
 	t.Helper()
 	topology := store.Topology{Epoch: 1, Shards: 1}
 	for i, name := range []string{"a", "b", "c"} {
-		topology.Sites = append(topology.Sites, store.TopologySite{Name: name, Number: i + 1, Machines: []store.Machine{{Name: name + "-1", Peers: name + ":1", Client: name + ":2"}}})
+		topology.Sites = append(topology.Sites, store.TopologySite{Name: name, Number: i + 1,
+			Machines: []store.Machine{{Name: name + "-1", Peers: name + ":1", Client: name + ":2"}}})
 	}
-	conn, err := Dial(Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true, Dial: dial, RoundTrip: 100 * time.Millisecond})
+	conn, err := Dial(Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true, Dial: dial,
+		RoundTrip: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,14 +55,16 @@ func TestEveryPortRefuses(t *testing.T) {
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("the commit fails after %v", took)
 		}
-		if o.Verdict != store.Rejected || !strings.HasPrefix(o.Detail, "nothing was sent: a-1: ") || !strings.Contains(o.Detail, errRefused.Error()) ||
+		if o.Verdict != store.Rejected || !strings.HasPrefix(o.Detail, "nothing was sent: a-1: ") ||
+			!strings.Contains(o.Detail, errRefused.Error()) ||
 			!slices.Equal(o.Sites, []string{"a", "b", "c"}) {
 			t.Errorf("the outcome is %+v", o)
 		}
 		start = time.Now()
 		_, err := conn.Read(t.Context(), "k", store.Priority{}, nil)
 		u, ok := errors.AsType[*client.UnavailableError](err)
-		if took := time.Since(start); !ok || took > 100*time.Millisecond || u.Key != "k" || len(u.Sites) != 3 || !strings.Contains(u.Detail, errRefused.Error()) {
+		if took := time.Since(start); !ok || took > 100*time.Millisecond || u.Key != "k" || len(u.Sites) != 3 ||
+			!strings.Contains(u.Detail, errRefused.Error()) {
 			t.Errorf("after %v the read fails with %+v", took, err)
 		}
 	})
@@ -77,11 +81,13 @@ func TestNobodyAnswers(t *testing.T) {
 		defer conn.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if o := conn.Commit(ctx, write).Outcome; o.Verdict != store.Rejected || o.Detail != "nothing was sent: a-1: no answer; b-1: no answer; c-1: no answer" {
+		if o := conn.Commit(ctx, write).Outcome; o.Verdict != store.Rejected ||
+			o.Detail != "nothing was sent: a-1: no answer; b-1: no answer; c-1: no answer" {
 			t.Errorf("the outcome is %+v", o)
 		}
 		_, err := conn.Read(ctx, "k", store.Priority{}, nil)
-		if u, ok := errors.AsType[*client.UnavailableError](err); !ok || !errors.Is(err, context.DeadlineExceeded) || len(u.Sites) != 3 {
+		if u, ok := errors.AsType[*client.UnavailableError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
+			len(u.Sites) != 3 {
 			t.Errorf("the read fails with %v", err)
 		}
 	})
@@ -105,7 +111,8 @@ func TestOneMachineMayHaveIt(t *testing.T) {
 			return nil, errRefused
 		})
 		o := conn.Commit(t.Context(), write).Outcome
-		if o.Verdict != store.Unknown || !slices.Equal(o.Sites, []string{"a", "b", "c"}) || !strings.Contains(o.Detail, "b-1: no answer") {
+		if o.Verdict != store.Unknown || !slices.Equal(o.Sites, []string{"a", "b", "c"}) ||
+			!strings.Contains(o.Detail, "b-1: no answer") {
 			t.Errorf("the outcome is %+v", o)
 		}
 		if got.Load() == 0 {
@@ -132,7 +139,8 @@ func TestEveryMachineRefuses(t *testing.T) {
 		conn := threeSites(t, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })
 		start := time.Now()
 		o := conn.Commit(t.Context(), write).Outcome
-		if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Rejected || !strings.Contains(o.Detail, "this machine is of epoch 7") {
+		if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Rejected ||
+			!strings.Contains(o.Detail, "this machine is of epoch 7") {
 			t.Errorf("after %v the outcome is %+v", took, o)
 		}
 		conn.Close()
@@ -172,12 +180,14 @@ func TestNoMachineTakesIt(t *testing.T) {
 			deliver.Store(full)
 			start := time.Now()
 			o := conn.Commit(t.Context(), txn).Outcome
-			if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Aborted || o.Reason != store.Overloaded || !strings.Contains(o.Detail, "no machine has taken it: a-1: no room") {
+			if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Aborted ||
+				o.Reason != store.Overloaded || !strings.Contains(o.Detail, "no machine has taken it: a-1: no room") {
 				t.Errorf("without room: after %v the outcome is %+v", took, o)
 			}
 			deliver.Store(waits)
 			o = conn.Commit(t.Context(), txn).Outcome
-			if o.Verdict != store.Rejected || !strings.Contains(o.Detail, "no machine has taken it: a-1: the site's gate does not take calls: the machine waits; ") {
+			if o.Verdict != store.Rejected || !strings.Contains(o.Detail,
+				"no machine has taken it: a-1: the site's gate does not take calls: the machine waits; ") {
 				t.Errorf("where machines wait: the outcome is %+v", o)
 			}
 		}

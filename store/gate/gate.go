@@ -148,7 +148,8 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		if slices.Contains(site.Coordinators, from) {
 			for _, ref := range slices.Clone(g.byTxn[m.ID]) {
 				g.forget(env, ref)
-				env.Send(protocol.App, Refused{Ref: ref, Full: true, Detail: "the site's coordinator remembers as many transactions as it may"})
+				env.Send(protocol.App, Refused{Ref: ref, Full: true,
+					Detail: "the site's coordinator remembers as many transactions as it may"})
 			}
 		}
 	case store.SiteVote:
@@ -185,7 +186,8 @@ func (g *Gate) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
 	switch {
 	case len(m.Key) > store.MaxKeyBytes:
-		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(m.Key), store.MaxKeyBytes)})
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(m.Key),
+			store.MaxKeyBytes)})
 		return
 	case len(g.reads) >= g.cfg.MaxWaiting:
 		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})
@@ -194,7 +196,8 @@ func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
 	g.n++
 	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
 	env.After(g.patience(0), endTimer{m.Ref})
-	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.ShardOf(m.Key)], store.ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
+	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.ShardOf(m.Key)], store.ReadRequest{Ref: g.n, Key: m.Key,
+		Priority: m.Priority})
 }
 
 func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
@@ -217,7 +220,8 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
 	}
-	env.Send(g.cfg.Layout.Coordinator(g.site, c.id), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold})
+	env.Send(g.cfg.Layout.Coordinator(g.site, c.id), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm,
+		Hold: m.Hold})
 }
 
 func (g *Gate) onVote(env *protocol.Env[store.Message], m store.SiteVote) {
@@ -268,7 +272,8 @@ func (g *Gate) Check() error {
 		n += len(g.byTxn[id])
 	}
 	if n != len(g.commits) || len(g.reads) != len(g.numbers) || n > g.cfg.MaxWaiting || len(g.reads) > g.cfg.MaxWaiting {
-		return fmt.Errorf("gate: gate %d: %d commits wait, listed as %d, and %d reads, listed as %d", g.cfg.ID, len(g.commits), n, len(g.reads), len(g.numbers))
+		return fmt.Errorf("gate: gate %d: %d commits wait, listed as %d, and %d reads, listed as %d", g.cfg.ID,
+			len(g.commits), n, len(g.reads), len(g.numbers))
 	}
 	return nil
 }

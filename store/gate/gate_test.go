@@ -87,7 +87,8 @@ func TestReads(t *testing.T) {
 	if len(sent) != 1 || sent[0].To != shard {
 		t.Fatalf("a read goes to %v, want %d", sent, shard)
 	}
-	reply := store.ReadReply{Ref: sent[0].Msg.(store.ReadRequest).Ref, Value: store.Value{Present: true, Bytes: []byte("v")}}
+	reply := store.ReadReply{Ref: sent[0].Msg.(store.ReadRequest).Ref,
+		Value: store.Value{Present: true, Bytes: []byte("v")}}
 	b.wantApp(b.give(21, reply)) // of another site
 	b.wantApp(b.give(shard, reply), ReadDone{1, reply})
 	b.wantApp(b.give(shard, reply)) // it was answered
@@ -131,7 +132,8 @@ func TestCommits(t *testing.T) {
 	b.wantApp(b.do(func() { b.gate.Expire(b.env, voteTimer{4}) }))
 	b.wantApp(b.give(coordinator, vote7), CommitDone{Ref: 4, Vote: vote7})
 
-	bad := b.give(protocol.App, Commit{Ref: 5, Txn: store.Txn{ID: txn(1).ID, Writes: []store.Write{{Key: "b"}, {Key: "a"}}}})
+	bad := b.give(protocol.App, Commit{Ref: 5,
+		Txn: store.Txn{ID: txn(1).ID, Writes: []store.Write{{Key: "b"}, {Key: "a"}}}})
 	if len(bad) != 1 || bad[0].To != protocol.App || !strings.Contains(bad[0].Msg.(Refused).Detail, "comes after") {
 		t.Errorf("a transaction out of order has the effects %v", bad)
 	}
@@ -153,7 +155,8 @@ func TestEmpty(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	b := newBench(t, 3)
 	txn := store.Txn{ID: store.TxnID{Time: 5, Client: 1}, Writes: []store.Write{{Key: "k"}}}
-	for _, m := range []store.Message{Read{Ref: 1, Key: "k"}, Commit{Ref: 2, Txn: txn}, Commit{Ref: 3, Txn: txn, Recover: true}} {
+	for _, m := range []store.Message{Read{Ref: 1, Key: "k"}, Commit{Ref: 2, Txn: txn},
+		Commit{Ref: 3, Txn: txn, Recover: true}} {
 		b.give(protocol.App, m)
 		var ends []protocol.Effect[store.Message]
 		for _, e := range b.env.Out {

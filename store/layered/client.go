@@ -63,7 +63,8 @@ func NewClient(cfg store.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{}, submitRefs: map[uint64]store.TxnID{}}
+	c := &Client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{},
+		submitRefs: map[uint64]store.TxnID{}}
 	c.shards, c.coordinators = cfg.Layout.Places()
 	_, isShard := c.shards[cfg.ID]
 	if _, isCoordinator := c.coordinators[cfg.ID]; isShard || isCoordinator {
@@ -142,7 +143,8 @@ func (c *Client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 	g.tries++
 	for i, site := range c.cfg.Layout.Sites {
 		if g.answers[i] == nil {
-			env.Send(site.Shards[c.cfg.Layout.ShardOf(g.ask.Key)], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+			env.Send(site.Shards[c.cfg.Layout.ShardOf(g.ask.Key)], store.ReadRequest{Ref: n, Key: g.ask.Key,
+				Priority: g.ask.Priority})
 		}
 	}
 	env.After(c.ReadPatience(), getTimer{n})

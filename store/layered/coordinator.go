@@ -57,7 +57,8 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 	}
 	c := &Coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
 	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
-		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k), RoundTrip: cfg.RoundTrip, Nearest: nearest})
+		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k),
+			RoundTrip: cfg.RoundTrip, Nearest: nearest})
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +257,8 @@ func (c *Coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint
 	for _, k := range e.shards {
 		if k != by {
 			e.left[k] = true
-			c.ask(env, call{k, e.id, decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0], Reason: d.Reason}})
+			c.ask(env, call{k, e.id, decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0],
+				Reason: d.Reason}})
 		}
 	}
 	c.maybeEnd(env, e)

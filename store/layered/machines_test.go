@@ -38,9 +38,10 @@ func TestMachines(t *testing.T) {
 			if cfg.ClientListener, err = network.Listen(site); err != nil {
 				t.Fatal(err)
 			}
-			topology.Sites = append(topology.Sites, store.TopologySite{Name: string(site), Number: i + 1, Machines: []store.Machine{{
-				Name: cfg.Machine, Peers: cfg.PeerListener.Addr().String(), Client: cfg.ClientListener.Addr().String(),
-			}}})
+			topology.Sites = append(topology.Sites, store.TopologySite{Name: string(site), Number: i + 1,
+				Machines: []store.Machine{{
+					Name: cfg.Machine, Peers: cfg.PeerListener.Addr().String(), Client: cfg.ClientListener.Addr().String(),
+				}}})
 			configs = append(configs, cfg)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -67,7 +68,8 @@ func TestMachines(t *testing.T) {
 		for i, mode := range modes {
 			clients.Go(func() {
 				conn, err := front.Dial(front.Config{
-					Protocol: layered.Protocol(), Topology: topology, Insecure: true, Dial: network.DialContext(sites[i%3]), RoundTrip: 20 * time.Millisecond, Seed: uint64(i + 10),
+					Protocol: layered.Protocol(), Topology: topology, Insecure: true, Dial: network.DialContext(sites[i%3]),
+					RoundTrip: 20 * time.Millisecond, Seed: uint64(i + 10),
 				})
 				if err != nil {
 					t.Error(err)

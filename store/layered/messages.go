@@ -47,7 +47,8 @@ func format() *wirefmt.Format[store.Message] {
 		store.VersionFields(c, &m.ID)
 		store.ShardsFields(c, &m.Shards)
 	})
-	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, ask}, commandKinds())...)
+	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, ask},
+		commandKinds())...)
 }
 
 func commandKinds() []wirefmt.Kind[store.Message] {

@@ -11,12 +11,16 @@ import (
 // messages are of all kinds that are encoded.
 func messages() []store.Message {
 	id, shards := store.TxnID{Time: 1 << 42, Client: 7}, []uint32{0, 1}
-	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "l", Bytes: []byte("x")}}}
+	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: []store.Read{{Key: "k"}},
+		Writes: []store.Write{{Key: "l", Bytes: []byte("x")}}}
 	return []store.Message{
-		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority}, store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
-		store.CommitRequest{Txn: txn, Recover: true}, store.SiteVote{ID: id, Shards: shards, Yes: true}, store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
+		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
+		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
+		store.CommitRequest{Txn: txn, Recover: true}, store.SiteVote{ID: id, Shards: shards, Yes: true},
+		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
 		grouped{Shard: 1, Msg: kit.OpenRequest{Nonce: 3}}, finish{ID: id, Shards: shards},
-		prepare{Txn: txn, Shards: shards, Only: true}, decide{ID: id, Shards: shards, Commit: true, Anchor: true, Reason: store.Old}, done{ID: id},
+		prepare{Txn: txn, Shards: shards, Only: true}, decide{ID: id, Shards: shards, Commit: true, Anchor: true,
+			Reason: store.Old}, done{ID: id},
 		result{State: aborted, Reason: store.StaleRead},
 	}
 }

@@ -12,7 +12,8 @@ func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase s.values[r.Key].Version != r.Version:\n", New: "\t\tcase s.values[r.Key].Version != r.Version && !MUTANT:\n",
+			Old: "\t\tcase s.values[r.Key].Version != r.Version:\n",
+			New: "\t\tcase s.values[r.Key].Version != r.Version && !MUTANT:\n",
 		},
 		{
 			Name: "what was read is not locked", Test: "TestSeedsNotice/1",
@@ -24,26 +25,31 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase !t.id.After(s.values[w.Key].Version):\n", New: "\t\tcase !t.id.After(s.values[w.Key].Version) && !MUTANT:\n",
+			Old: "\t\tcase !t.id.After(s.values[w.Key].Version):\n",
+			New: "\t\tcase !t.id.After(s.values[w.Key].Version) && !MUTANT:\n",
 		},
 		{
 			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
 			Old: "\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, false, m.Reason)\n",
-			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, false, m.Reason)\n",
+			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, " +
+				"false, m.Reason)\n",
 		},
 		{
 			Name: "a transaction whose coordinator is gone is aborted, whatever its anchor knows", Test: "TestSeedsNotice/1",
 			Old: "\tc.askAnchor(env, e, false, store.Fenced)\n",
-			New: "\tif MUTANT {\n\t\tc.settle(env, e, 1<<31, result{aborted, store.Fenced})\n\t\treturn\n\t}\n\tc.askAnchor(env, e, false, store.Fenced)\n",
+			New: "\tif MUTANT {\n\t\tc.settle(env, e, 1<<31, result{aborted, " +
+				"store.Fenced})\n\t\treturn\n\t}\n\tc.askAnchor(env, e, false, store.Fenced)\n",
 		},
 		{
 			Name: "a commit is told before its anchor has decided it", Test: "TestSeedsNotice/1",
 			Old: "\t\t\tc.askAnchor(env, e, true, store.NoReason)\n",
-			New: "\t\t\tif MUTANT {\n\t\t\t\tc.settle(env, e, 1<<31, result{State: committed})\n\t\t\t\treturn\n\t\t\t}\n\t\t\tc.askAnchor(env, e, true, store.NoReason)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tc.settle(env, e, 1<<31, result{State: " +
+				"committed})\n\t\t\t\treturn\n\t\t\t}\n\t\t\tc.askAnchor(env, e, true, store.NoReason)\n",
 		},
 		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/1",
-			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(", New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tenv.Send(s.cfg.Layout.Coordinator(",
+			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tenv.Send(s.cfg.Layout.Coordinator(",
 		},
 	}
 	for i := range bugs {

@@ -154,7 +154,8 @@ func (s *Server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.ReadRequest:
 		// What a follower has may be old: the commit says so.
 		v := s.shard.values[m.Key]
-		env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(), Hint: v.Version.Time})
+		env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(),
+			Hint: v.Version.Time})
 	case store.StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
@@ -198,8 +199,9 @@ func (s *Server) sweep(env *protocol.Env[store.Message]) {
 func (s *Server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
 	s.group.receive(env, protocol.App, smr.StatusQuery{})
 	st := store.ServerStatus{
-		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.leads.Ready(), Refused: s.refused,
-		Txns: len(s.shard.txns), Locks: len(s.shard.locks), Old: s.shard.old,
+		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.leads.Ready(),
+		Refused: s.refused,
+		Txns:    len(s.shard.txns), Locks: len(s.shard.locks), Old: s.shard.old,
 	}
 	for _, t := range s.shard.open() {
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)

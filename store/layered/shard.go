@@ -49,7 +49,8 @@ type txn struct {
 }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: format(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{}, txns: map[store.TxnID]*txn{}, applied: applied}
+	return &shard{format: format(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{},
+		txns: map[store.TxnID]*txn{}, applied: applied}
 }
 
 // Apply implements smr.StateMachine.

@@ -12,18 +12,24 @@ import (
 func TestShard(t *testing.T) {
 	id := store.TxnID{Time: 5, Client: 1}
 	part := prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0, 1}}
-	other := prepare{Txn: store.Txn{ID: store.TxnID{Time: 6, Client: 2}, Reads: []store.Read{{Key: "k"}}}, Shards: []uint32{0}, Only: true}
+	other := prepare{Txn: store.Txn{ID: store.TxnID{Time: 6, Client: 2}, Reads: []store.Read{{Key: "k"}}},
+		Shards: []uint32{0}, Only: true}
 	end := func(commit bool) decide { return decide{ID: id, Shards: part.Shards, Commit: commit, Anchor: true} }
 	for _, tc := range []struct {
 		name     string
 		commands []any
 		want     []result
 	}{
-		{"an abort comes before the part", []any{end(false), part, end(true)}, []result{{aborted, 0}, {aborted, 0}, {aborted, 0}}},
-		{"a part comes twice", []any{part, part, end(true), part, end(false)}, []result{{prepared, 0}, {prepared, 0}, {committed, 0}, {committed, 0}, {committed, 0}}},
-		{"another one reads meanwhile", []any{part, other, end(false), other}, []result{{prepared, 0}, {aborted, store.Locked}, {aborted, 0}, {aborted, store.Locked}}},
-		{"another one has read what is replaced", []any{part, end(true), other}, []result{{prepared, 0}, {committed, 0}, {aborted, store.StaleRead}}},
-		{"all have carried it out", []any{part, end(true), done{id}, end(false)}, []result{{prepared, 0}, {committed, 0}, {State: aborted}, {committed, 0}}},
+		{"an abort comes before the part", []any{end(false), part, end(true)},
+			[]result{{aborted, 0}, {aborted, 0}, {aborted, 0}}},
+		{"a part comes twice", []any{part, part, end(true), part, end(false)},
+			[]result{{prepared, 0}, {prepared, 0}, {committed, 0}, {committed, 0}, {committed, 0}}},
+		{"another one reads meanwhile", []any{part, other, end(false), other},
+			[]result{{prepared, 0}, {aborted, store.Locked}, {aborted, 0}, {aborted, store.Locked}}},
+		{"another one has read what is replaced", []any{part, end(true), other}, []result{{prepared, 0}, {committed, 0},
+			{aborted, store.StaleRead}}},
+		{"all have carried it out", []any{part, end(true), done{id}, end(false)}, []result{{prepared, 0}, {committed, 0},
+			{State: aborted}, {committed, 0}}},
 	} {
 		for _, restored := range []bool{false, true} {
 			s := newShard(nil)
@@ -45,7 +51,8 @@ func TestShard(t *testing.T) {
 				}
 				got, err := s.format.Decode(s.Apply(b))
 				if err != nil || got != any(tc.want[i]) {
-					t.Errorf("%s, restored %v: command %d has the result %+v (%v), want %+v", tc.name, restored, i, got, err, tc.want[i])
+					t.Errorf("%s, restored %v: command %d has the result %+v (%v), want %+v", tc.name, restored, i, got, err,
+						tc.want[i])
 				}
 			}
 			if n := len(s.locks); n > 0 {

@@ -18,7 +18,8 @@ func TestMachineThatWaits(t *testing.T) {
 		w := newIdleWorld(t, wan.Uniform(10*time.Millisecond, "a", "b", "c"))
 		defer w.net.Close()
 		n, err := Open(Config{
-			Protocol: replicatedcommit.Protocol(), Cluster: "test", Topology: w.topology, Machine: "a-1", PeerListener: w.peers[0], ClientListener: w.clients[0], PeerDial: w.net.DialContext("a"), Insecure: true, Seed: 1,
+			Protocol: replicatedcommit.Protocol(), Cluster: "test", Topology: w.topology, Machine: "a-1",
+			PeerListener: w.peers[0], ClientListener: w.clients[0], PeerDial: w.net.DialContext("a"), Insecure: true, Seed: 1,
 			Await: func(ctx context.Context, say func(string)) error {
 				time.Sleep(time.Second) // in which it asks others
 				say("b is away")

@@ -21,7 +21,8 @@ func checkCertificate(cfg *tls.Config, ids []protocol.ID) error {
 	if err != nil {
 		return fmt.Errorf("its certificate: %w", err)
 	}
-	if _, err := cert.Verify(x509.VerifyOptions{Roots: cfg.RootCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: time.Now()}); err != nil {
+	if _, err := cert.Verify(x509.VerifyOptions{Roots: cfg.RootCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+		CurrentTime: time.Now()}); err != nil {
 		return fmt.Errorf("others will not trust its certificate: %w", err)
 	}
 	for _, id := range ids {

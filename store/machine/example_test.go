@@ -25,12 +25,14 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	topology := store.Topology{Epoch: 1, Shards: 2, Sites: []store.TopologySite{{Name: "here", Number: 1, Machines: []store.Machine{{
-		Name: "here-1", Peers: peers.Addr().String(), Client: clients.Addr().String(),
-	}}}}}
+	topology := store.Topology{Epoch: 1, Shards: 2,
+		Sites: []store.TopologySite{{Name: "here", Number: 1, Machines: []store.Machine{{
+			Name: "here-1", Peers: peers.Addr().String(), Client: clients.Addr().String(),
+		}}}}}
 	m, err := machine.Open(machine.Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "example", Topology: topology, Machine: "here-1", PeerListener: peers, ClientListener: clients,
-		Insecure: true,
+		Protocol: replicatedcommit.Protocol(), Cluster: "example", Topology: topology, Machine: "here-1", PeerListener: peers,
+		ClientListener: clients,
+		Insecure:       true,
 	})
 	if err != nil {
 		panic(err)
@@ -39,7 +41,8 @@ func Example() {
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
 
-	conn, err := front.Dial(front.Config{Protocol: replicatedcommit.Protocol(), Topology: topology, Insecure: true, Dial: network.DialContext("here")})
+	conn, err := front.Dial(front.Config{Protocol: replicatedcommit.Protocol(), Topology: topology, Insecure: true,
+		Dial: network.DialContext("here")})
 	if err != nil {
 		panic(err)
 	}

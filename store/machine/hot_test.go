@@ -19,7 +19,8 @@ func TestHotKey(t *testing.T) {
 		for _, clients := range []int{6, 24} {
 			attempts, committed, took := addToOneKey(t, mode, clients, 4)
 			each := float64(attempts) / float64(committed)
-			t.Logf("%v, %d clients: %d transactions, %.1f attempts each, %.0f a second", mode, clients, committed, each, float64(committed)/took.Seconds())
+			t.Logf("%v, %d clients: %d transactions, %.1f attempts each, %.0f a second", mode, clients, committed, each,
+				float64(committed)/took.Seconds())
 			if each > 4 {
 				t.Errorf("%v, %d clients: %.1f attempts to a transaction, want 4 at most", mode, clients, each)
 			}

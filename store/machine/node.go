@@ -187,7 +187,8 @@ func (n *Node) open() (err error) {
 			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
 			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
-		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check, Logger: cfg.Logger,
+		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check,
+		Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -239,7 +240,8 @@ func maxAge(roundTrip time.Duration) time.Duration {
 // config returns that of one of the machine's nodes.
 func (n *Node) config(id protocol.ID, layout store.Layout) store.Config {
 	return store.Config{
-		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
+		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain,
+		MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
 	}
 }
 
@@ -249,11 +251,13 @@ func (n *Node) addNodes() error {
 		return err
 	}
 	site := n.cfg.Topology.Sites[n.site]
-	add := func(id protocol.ID, node protocol.Node[store.Message], err error, disk host.Disk, app func(store.Message)) (*host.Node[store.Message], error) {
+	add := func(id protocol.ID, node protocol.Node[store.Message], err error, disk host.Disk, app func(store.Message)) (
+		*host.Node[store.Message], error) {
 		if err != nil {
 			return nil, err
 		}
-		return host.Add(n.host, host.Spec[store.Message]{Group: group, ID: id, Node: node, Codec: n.cfg.Protocol.Codec, Disk: disk, App: app, Committed: n.cfg.Committed})
+		return host.Add(n.host, host.Spec[store.Message]{Group: group, ID: id, Node: node, Codec: n.cfg.Protocol.Codec,
+			Disk: disk, App: app, Committed: n.cfg.Committed})
 	}
 	if n.cfg.Protocol.NewCoordinator != nil {
 		coordinator, err := n.cfg.Protocol.NewCoordinator(n.config(site.CoordinatorID(n.machine), layout))
@@ -323,7 +327,9 @@ func (n *Node) serve() {
 }
 
 // observe is around clients' calls that have a stream each.
-func (n *Node) observe(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (n *Node) observe(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
 	if !strings.HasPrefix(info.FullMethod, "/"+pb.Store_ServiceDesc.ServiceName+"/") {
 		return handler(ctx, req)
 	}
@@ -343,7 +349,8 @@ func (n *Node) Clients() net.Addr { return n.clients.Addr() }
 // and returns nil. The error is a *RefusedError if a shard must not take part.
 func (n *Node) Run(ctx context.Context) error {
 	log := n.cfg.Logger
-	log.Info("store: machine starts", "machine", n.cfg.Machine, "site", n.cfg.Topology.Sites[n.site].Name, "epoch", n.cfg.Topology.Epoch, "shards", len(n.shards),
+	log.Info("store: machine starts", "machine", n.cfg.Machine, "site", n.cfg.Topology.Sites[n.site].Name, "epoch",
+		n.cfg.Topology.Epoch, "shards", len(n.shards),
 		"clients", n.clients.Addr().String())
 	// The nodes outlive the service, whose last calls need them.
 	nodes, stopNodes := context.WithCancel(context.WithoutCancel(ctx))

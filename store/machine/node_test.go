@@ -55,7 +55,8 @@ func newIdleWorld(t *testing.T, m wan.Matrix) *world {
 func (w *world) start(i int) {
 	site := w.sites[i]
 	n, err := Open(Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "test", Topology: w.topology, Machine: string(site) + "-1", PeerListener: w.peers[i], ClientListener: w.clients[i], PeerDial: w.net.DialContext(site),
+		Protocol: replicatedcommit.Protocol(), Cluster: "test", Topology: w.topology, Machine: string(site) + "-1",
+		PeerListener: w.peers[i], ClientListener: w.clients[i], PeerDial: w.net.DialContext(site),
 		Insecure: true, Seed: uint64(i + 1), Check: true,
 	})
 	if err != nil {
@@ -82,7 +83,8 @@ func (w *world) listen(site wan.Site) net.Listener {
 }
 
 func (w *world) client(site wan.Site, mode client.Mode, options ...func(*client.Config)) *client.Client {
-	conn, err := front.Dial(front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true, Dial: w.net.DialContext(site), Seed: uint64(len(w.stop) + 10)})
+	conn, err := front.Dial(front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true,
+		Dial: w.net.DialContext(site), Seed: uint64(len(w.stop) + 10)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -111,7 +113,8 @@ func TestLatencies(t *testing.T) {
 	for _, tc := range []struct {
 		mode client.Mode
 		want time.Duration
-	}{{client.GRPC, 500 * time.Millisecond}, {client.Off, 500 * time.Millisecond}, {client.Spec, 200 * time.Millisecond}, {client.Predicated, 100 * time.Millisecond}} {
+	}{{client.GRPC, 500 * time.Millisecond}, {client.Off, 500 * time.Millisecond}, {client.Spec, 200 * time.Millisecond},
+		{client.Predicated, 100 * time.Millisecond}} {
 		t.Run(tc.mode.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
@@ -144,11 +147,13 @@ func TestLatencies(t *testing.T) {
 				if took := time.Since(start); took != tc.want {
 					t.Errorf("it took %v, want %v", took, tc.want)
 				}
-				if len(trace.Reads) != 4 || trace.Outcome.Verdict != store.Committed || trace.Ended != tc.want || trace.Commit != tc.want-100*time.Millisecond {
+				if len(trace.Reads) != 4 || trace.Outcome.Verdict != store.Committed || trace.Ended != tc.want ||
+					trace.Commit != tc.want-100*time.Millisecond {
 					t.Errorf("the trace is %+v", trace)
 				}
 				for _, r := range trace.Reads {
-					if right := r.Right && r.Known-r.Asked == 100*time.Millisecond; r.FirstSite != "a" || !right && tc.mode != client.Predicated {
+					if right := r.Right && r.Known-r.Asked == 100*time.Millisecond; r.FirstSite != "a" || !right &&
+						tc.mode != client.Predicated {
 						t.Errorf("a read is %+v", r)
 					}
 				}
@@ -199,7 +204,8 @@ func TestCounters(t *testing.T) {
 				}
 			}
 		}
-		n, err := client.Run(ctx, w.client("b", client.Spec), func(ctx context.Context, tx *client.Tx) (map[string]int, error) {
+		n, err := client.Run(ctx, w.client("b", client.Spec), func(ctx context.Context, tx *client.Tx) (map[string]int,
+			error) {
 			n := map[string]int{}
 			for _, key := range []string{"x", "y0", "y1"} {
 				v, _, err := tx.Get(ctx, key)
@@ -222,7 +228,9 @@ func TestRefusalBringsTheValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
 		defer w.close()
-		c, other := w.client("a", client.Predicated, func(cfg *client.Config) { cfg.QuorumAfter = time.Hour }), w.client("b", client.Spec)
+		c, other := w.client("a", client.Predicated, func(cfg *client.Config) {
+			cfg.QuorumAfter = time.Hour
+		}), w.client("b", client.Spec)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		put := func(value string) {
@@ -248,7 +256,9 @@ func TestRefusalBringsTheValue(t *testing.T) {
 			}
 		}
 		var traces []client.Trace
-		got, err := read(client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, *tr) }), func() { put("two") })
+		got, err := read(client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, *tr) }), func() {
+			put("two")
+		})
 		if err != nil || got != "two" || len(traces) != 2 {
 			t.Fatalf("it read %q (%v) in attempts %+v", got, err, traces)
 		}
@@ -256,7 +266,8 @@ func TestRefusalBringsTheValue(t *testing.T) {
 		if first.Outcome.Reason != store.StaleRead || first.Ended-first.Commit != 100*time.Millisecond {
 			t.Errorf("the first attempt was %+v", first)
 		}
-		if second.Reads[0].FirstSite != "refusal" || second.Ended-second.Began != 100*time.Millisecond || second.Began != first.Ended {
+		if second.Reads[0].FirstSite != "refusal" || second.Ended-second.Began != 100*time.Millisecond ||
+			second.Began != first.Ended {
 			t.Errorf("the second attempt was %+v", second)
 		}
 	})
@@ -288,7 +299,9 @@ func TestLoopOnReadsThatDoNotGoTogether(t *testing.T) {
 				}
 				var once sync.Once
 				attempts := 0
-				got, err := client.Run(client.WithTrace(ctx, func(tr *client.Trace) { attempts = tr.Attempt }), c, func(ctx context.Context, tx *client.Tx) (string, error) {
+				got, err := client.Run(client.WithTrace(ctx, func(tr *client.Trace) {
+					attempts = tr.Attempt
+				}), c, func(ctx context.Context, tx *client.Tx) (string, error) {
 					x, _, err := tx.Get(ctx, "x")
 					if err != nil {
 						return "", err

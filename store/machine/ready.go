@@ -47,7 +47,8 @@ func (n *Node) serveWhenReady(ctx context.Context) {
 		if time.Since(began) < complainAfter {
 			continue
 		}
-		if why := n.obstacles(ctx); why != "" && (why != said && time.Since(at) >= complainAfter || time.Since(at) >= complainEvery) {
+		if why := n.obstacles(ctx); why != "" && (why != said && time.Since(at) >= complainAfter ||
+			time.Since(at) >= complainEvery) {
 			n.cfg.Logger.Warn("store: machine does not take part yet", "machine", n.cfg.Machine, "why", why)
 			said, at = why, time.Now()
 		}
@@ -81,7 +82,8 @@ func (n *Node) obstacles(ctx context.Context) string {
 	for _, p := range n.Peers() {
 		switch {
 		case p.Refused:
-			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %s", p.Machine, plainerr.Text(p.Err)))
+			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %s", p.Machine,
+				plainerr.Text(p.Err)))
 		case !p.Reachable && p.Err != nil:
 			out = append(out, fmt.Sprintf("machine %s cannot be reached: %s", p.Machine, plainerr.Text(p.Err)))
 		case !p.Reachable:

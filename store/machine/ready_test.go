@@ -22,7 +22,8 @@ import (
 
 // connect connects a client without a deadline of its own to the machine at a site.
 func (w *world) connect(i int) *grpc.ClientConn {
-	conn, err := grpc.NewClient("passthrough:///"+w.clients[i].Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(w.net.DialContext(w.sites[i])))
+	conn, err := grpc.NewClient("passthrough:///"+w.clients[i].Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(w.net.DialContext(w.sites[i])))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func TestHealth(t *testing.T) {
 			t.Helper()
 			for i := range w.nodes {
 				for _, service := range []string{"", pb.Store_ServiceDesc.ServiceName} {
-					r, err := healthpb.NewHealthClient(w.connect(i)).Check(context.Background(), &healthpb.HealthCheckRequest{Service: service})
+					r, err := healthpb.NewHealthClient(w.connect(i)).Check(context.Background(),
+						&healthpb.HealthCheckRequest{Service: service})
 					if err != nil || r.GetStatus() != want {
 						t.Errorf("machine %d says %v of %q (%v), want %v", i, r.GetStatus(), service, err, want)
 					}
@@ -73,7 +75,8 @@ func TestCallsEnd(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		_, err := pb.NewStoreClient(w.connect(0)).Read(context.Background(), &pb.ReadRequest{Epoch: 1, Key: []byte("k")})
-		if took := time.Since(began); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "nobody at the site answers") || took > 3*time.Second {
+		if took := time.Since(began); status.Code(err) != codes.Unavailable ||
+			!strings.Contains(err.Error(), "nobody at the site answers") || took > 3*time.Second {
 			t.Errorf("the other client's call ended with %v after %v", err, took)
 		}
 		cancel()
@@ -87,10 +90,13 @@ func TestInsecureIsBothOrNone(t *testing.T) {
 	w := newIdleWorld(t, wan.Uniform(time.Millisecond, "a", "b", "c"))
 	defer w.close()
 	some := &tls.Config{MinVersion: tls.VersionTLS13}
-	for _, cfg := range []Config{{}, {PeerTLS: some}, {ClientTLS: some}, {Insecure: true, PeerTLS: some}, {Insecure: true, ClientTLS: some}, {Insecure: true, PeerTLS: some, ClientTLS: some}} {
+	for _, cfg := range []Config{{}, {PeerTLS: some}, {ClientTLS: some}, {Insecure: true, PeerTLS: some},
+		{Insecure: true, ClientTLS: some}, {Insecure: true, PeerTLS: some, ClientTLS: some}} {
 		cfg.Protocol, cfg.Cluster, cfg.Topology, cfg.Machine = replicatedcommit.Protocol(), "test", w.topology, "a-1"
-		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), "either PeerTLS and ClientTLS or Insecure must be set") {
-			t.Errorf("Insecure %v, PeerTLS %v, ClientTLS %v: got %v", cfg.Insecure, cfg.PeerTLS != nil, cfg.ClientTLS != nil, err)
+		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(),
+			"either PeerTLS and ClientTLS or Insecure must be set") {
+			t.Errorf("Insecure %v, PeerTLS %v, ClientTLS %v: got %v", cfg.Insecure, cfg.PeerTLS != nil, cfg.ClientTLS != nil,
+				err)
 		}
 	}
 }

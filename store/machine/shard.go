@@ -17,7 +17,8 @@ type shard struct {
 // heardFull takes what the machine's coordinator says to its application.
 func (n *Node) heardFull(msg store.Message) {
 	if m, ok := msg.(store.Full); ok {
-		n.cfg.Logger.Warn("store: overloaded: the coordinator remembers as many transactions as it may, and takes no new ones; is a site away, or max_txns small?", "transactions", m.Transactions)
+		n.cfg.Logger.Warn("store: overloaded: the coordinator remembers as many transactions as it may, and takes no new "+
+			"ones; is a site away, or max_txns small?", "transactions", m.Transactions)
 	}
 }
 
@@ -28,7 +29,8 @@ func (s *shard) receive(msg store.Message) {
 	case store.ServerStatus:
 		s.desk.Answer(m.Ref, m)
 	case store.Full:
-		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new ones; is a site away, or max_txns small?",
+		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new "+
+			"ones; is a site away, or max_txns small?",
 			"shard", s.index, "transactions", m.Transactions)
 	case store.Refused:
 		select {

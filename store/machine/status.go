@@ -134,7 +134,8 @@ func (n *Node) Peers() []Peer {
 // Status returns how the machine is.
 func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	out := &pb.StatusResponse{
-		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch, UptimeSeconds: int64(time.Since(n.started) / time.Second),
+		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch,
+		UptimeSeconds: int64(time.Since(n.started) / time.Second),
 	}
 	for _, p := range n.Peers() {
 		row := &pb.PeerStatus{Machine: p.Machine, Site: p.Site, Reachable: p.Reachable, Refused: p.Refused}
@@ -153,8 +154,10 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	}
 	for _, st := range servers {
 		row := &pb.ShardStatus{
-			Shard: uint32(st.Shard), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused, Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
-			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting), Reservations: uint64(st.Reservations), Held: uint64(st.Held),
+			Shard: uint32(st.Shard), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused,
+			Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
+			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting),
+			Reservations: uint64(st.Reservations), Held: uint64(st.Held),
 			TransactionBytes: uint64(st.TxnBytes), CopiedValues: st.Counts.CopiedValues, CopiedBytes: st.Counts.CopiedBytes,
 			CopiedServers: uint32(st.Copied), NeededServers: uint32(st.Needed),
 		}

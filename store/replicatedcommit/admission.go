@@ -261,10 +261,13 @@ func (s *Server) onWelcome(env *protocol.Env[Message], from protocol.ID, m Welco
 	switch {
 	case !s.isPeer(from) || m.Asked != a.own.start || a.refused != "":
 	case m.Disk != a.own.disk:
-		s.refuseDisk(env, fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk comes back as a new site", from, s.cfg.ID))
+		s.refuseDisk(env, fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost "+
+			"disk comes back as a new site", from, s.cfg.ID))
 	case m.Start != a.own.start:
-		s.refuseDisk(env, fmt.Sprintf("server %d knows that the disk of server %d had reached mark %d, and it began at %d now: it is an older copy of itself, restored from a backup or "+
-			"without the end of its log, and has forgotten what it had voted: like a lost disk, it comes back as a new site", from, s.cfg.ID, m.Mark, a.own.mark))
+		s.refuseDisk(env, fmt.Sprintf("server %d knows that the disk of server %d had reached mark %d, and it began at %d "+
+			"now: it is an older copy of itself, restored from a backup or "+
+			"without the end of its log, and has forgotten what it had voted: like a lost disk, it comes back as a new site",
+			from, s.cfg.ID, m.Mark, a.own.mark))
 	default:
 		a.agreed[from] = max(a.agreed[from], m.Mark)
 		s.maybeAdmit(env)

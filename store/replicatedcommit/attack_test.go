@@ -22,7 +22,8 @@ func attack(seed uint64) (*world, error) {
 		room = 60
 	}
 	sc := storetest.Scenario{
-		Seed: seed, Clients: 5, Keys: 4 + int(seed%3), Coordinators: 2, Near: seed%2 == 0, Appends: seed%4 == 3, Test: "TestAttack",
+		Seed: seed, Clients: 5, Keys: 4 + int(seed%3), Coordinators: 2, Near: seed%2 == 0, Appends: seed%4 == 3,
+		Test: "TestAttack",
 	}
 	sc.Configure = func(c *store.Config) { c.Retain, c.MaxTxns = time.Second, room }
 	if seed%5 > 0 {
@@ -90,7 +91,8 @@ func (w *world) replaceTwo() error {
 		return err
 	}
 	for range 3 {
-		w.CutSome(w.Sim.Now()+time.Duration(w.Rand.IntN(2000))*time.Millisecond, time.Duration(w.Rand.IntN(4000))*time.Millisecond)
+		w.CutSome(w.Sim.Now()+time.Duration(w.Rand.IntN(2000))*time.Millisecond,
+			time.Duration(w.Rand.IntN(4000))*time.Millisecond)
 	}
 	w.Depart(w.Sim.Now() + 4*time.Second)
 	return w.Play(10 * time.Second)

@@ -244,7 +244,8 @@ func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (site
 // onOwedPage takes a page, as a newcomer does.
 func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	c := &s.catchUp
-	if from != c.source || c.source == 0 || m.Stage != CopyValues || m.Round != c.round || m.From != c.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
+	if from != c.source || c.source == 0 || m.Stage != CopyValues || m.Round != c.round || m.From != c.from ||
+		m.Next != "" && m.Next <= m.From || !s.validPage(m) {
 		return
 	}
 	s.takeValues(env, m.Values)
@@ -286,7 +287,8 @@ func (s *Server) pay(env *protocol.Env[Message]) {
 func (s *Server) checkCatchUp() error {
 	c := &s.catchUp
 	if (c.source != 0 || len(c.owing) > 0) && !c.timed && s.admission.refused == "" {
-		return fmt.Errorf("replicatedcommit: server %d: it copies server %d, is owed something by %d, and waits for nothing", s.cfg.ID, c.source, len(c.owing))
+		return fmt.Errorf("replicatedcommit: server %d: it copies server %d, is owed something by %d, and waits for nothing",
+			s.cfg.ID, c.source, len(c.owing))
 	}
 	return nil
 }

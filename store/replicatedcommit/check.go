@@ -15,10 +15,12 @@ func (s *Server) Check() error {
 		return s.contrary
 	}
 	if s.behind() && len(s.locks)+s.waiters > 0 {
-		return fmt.Errorf("replicatedcommit: server %d: %d locks and %d waiting reads at a newcomer that still copies", s.cfg.ID, len(s.locks), s.waiters)
+		return fmt.Errorf("replicatedcommit: server %d: %d locks and %d waiting reads at a newcomer that still copies",
+			s.cfg.ID, len(s.locks), s.waiters)
 	}
 	if n := len(s.newcomer.looks); n > 0 && !s.newcomer.syncing || n > s.cfg.MaxTxns {
-		return fmt.Errorf("replicatedcommit: server %d: it looks for %d decisions, with a limit of %d, and copies: %v", s.cfg.ID, n, s.cfg.MaxTxns, s.newcomer.syncing)
+		return fmt.Errorf("replicatedcommit: server %d: it looks for %d decisions, with a limit of %d, and copies: %v",
+			s.cfg.ID, n, s.cfg.MaxTxns, s.newcomer.syncing)
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.locks)) {
 		l := s.locks[key]
@@ -28,16 +30,19 @@ func (s *Server) Check() error {
 		if w := l.writer; !w.IsZero() {
 			r := s.txns[w]
 			if r == nil || r.state != Yes || !slices.ContainsFunc(r.writes, func(a store.Write) bool { return a.Key == key }) {
-				return fmt.Errorf("replicatedcommit: server %d: %v has a write lock on %q, but no undecided vote for it", s.cfg.ID, w, key)
+				return fmt.Errorf("replicatedcommit: server %d: %v has a write lock on %q, but no undecided vote for it", s.cfg.ID,
+					w, key)
 			}
 		}
 		for _, id := range l.readers {
 			r := s.txns[id]
 			if r == nil || r.state != Yes || !slices.ContainsFunc(r.reads, func(a store.Read) bool { return a.Key == key }) {
-				return fmt.Errorf("replicatedcommit: server %d: %v has a read lock on %q, but no undecided vote for it", s.cfg.ID, id, key)
+				return fmt.Errorf("replicatedcommit: server %d: %v has a read lock on %q, but no undecided vote for it", s.cfg.ID,
+					id, key)
 			}
 			if !l.writer.IsZero() && l.writer != id {
-				return fmt.Errorf("replicatedcommit: server %d: %q is locked by the writer %v and the reader %v", s.cfg.ID, key, l.writer, id)
+				return fmt.Errorf("replicatedcommit: server %d: %q is locked by the writer %v and the reader %v", s.cfg.ID, key,
+					l.writer, id)
 			}
 		}
 	}
@@ -48,7 +53,9 @@ func (s *Server) Check() error {
 			continue
 		}
 		for _, w := range s.waiting[key] {
-			if !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.writes && q.priority.Before(w.priority) }) {
+			if !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
+				return q.writes && q.priority.Before(w.priority)
+			}) {
 				return fmt.Errorf("replicatedcommit: server %d: a read waits for %q, which nobody writes or goes before it to write", s.cfg.ID, key)
 			}
 		}
@@ -72,7 +79,8 @@ func (s *Server) Check() error {
 		return err
 	}
 	if n != s.waiters || n > s.cfg.MaxWaiting {
-		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n, s.waiters, s.cfg.MaxWaiting)
+		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n,
+			s.waiters, s.cfg.MaxWaiting)
 	}
 	return nil
 }
@@ -92,7 +100,8 @@ func (s *Server) checkReservations() error {
 		}
 	}
 	if n != s.reserved || n > s.cfg.MaxWaiting {
-		return fmt.Errorf("replicatedcommit: server %d: %d reservations, counted as %d, with a limit of %d", s.cfg.ID, n, s.reserved, s.cfg.MaxWaiting)
+		return fmt.Errorf("replicatedcommit: server %d: %d reservations, counted as %d, with a limit of %d", s.cfg.ID, n,
+			s.reserved, s.cfg.MaxWaiting)
 	}
 	return nil
 }
@@ -111,8 +120,10 @@ func (c *Coordinator) Check() error {
 			}
 		}
 		majority := c.cfg.Layout.Majority()
-		if e.outcome == Aborted && yes >= majority || e.outcome == Committed && len(e.rows)-no < majority && e.reason != store.Old && !c.recalled(e) {
-			return fmt.Errorf("replicatedcommit: coordinator %d: %v is decided as %d with %d yes and %d no", c.cfg.ID, id, e.outcome, yes, no)
+		if e.outcome == Aborted && yes >= majority || e.outcome == Committed && len(e.rows)-no < majority &&
+			e.reason != store.Old && !c.recalled(e) {
+			return fmt.Errorf("replicatedcommit: coordinator %d: %v is decided as %d with %d yes and %d no", c.cfg.ID, id,
+				e.outcome, yes, no)
 		}
 		if e.outcome == Undecided && yes >= majority && !e.readOnly {
 			return fmt.Errorf("replicatedcommit: coordinator %d: %v has %d yes and is not decided", c.cfg.ID, id, yes)

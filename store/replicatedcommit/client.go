@@ -91,7 +91,8 @@ func NewClient(cfg store.Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{}, submitRefs: map[uint64]store.TxnID{},
+		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{},
+		submitRefs: map[uint64]store.TxnID{},
 	}
 	c.silent = make([]time.Duration, len(cfg.Layout.Sites))
 	for range cfg.Layout.Sites {
@@ -162,7 +163,8 @@ func (c *Client) onGet(env *protocol.Env[Message], m store.Get) {
 		return
 	}
 	c.n++
-	g := &get{ask: m, answers: make([]*store.ReadReply, len(c.cfg.Layout.Sites)), sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
+	g := &get{ask: m, answers: make([]*store.ReadReply, len(c.cfg.Layout.Sites)),
+		sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
 	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
@@ -542,13 +544,17 @@ func (c *Client) endGet(env *protocol.Env[Message], n uint64) {
 
 // Check implements protocol.Checked.
 func (c *Client) Check() error {
-	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int { return cmp.Compare(a.Time, b.Time) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int {
+		return cmp.Compare(a.Time, b.Time)
+	}) {
 		if s := c.submits[id]; s.tries < 1 || s.txn.ID != id {
-			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID, id, s.tries)
+			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID,
+				id, s.tries)
 		}
 	}
 	if len(c.gets) < len(c.getRefs) || len(c.submits) > len(c.submitRefs) {
-		return fmt.Errorf("replicatedcommit: client %d: %d reads and %d transactions wait, numbered as %d and %d", c.cfg.ID, len(c.gets), len(c.submits), len(c.getRefs), len(c.submitRefs))
+		return fmt.Errorf("replicatedcommit: client %d: %d reads and %d transactions wait, numbered as %d and %d", c.cfg.ID,
+			len(c.gets), len(c.submits), len(c.getRefs), len(c.submitRefs))
 	}
 	return nil
 }

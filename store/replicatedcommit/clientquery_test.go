@@ -202,7 +202,9 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 			t.Fatalf("after it was asked %d times: %v", i+1, v)
 		}
 	}
-	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, store.SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
+	if v := done(200*time.Millisecond, func(id store.TxnID) {
+		c.Receive(env, 30, store.SiteVote{ID: id, Yes: true})
+	}); !slices.Equal(v, []store.Verdict{store.Committed}) {
 		t.Errorf("when it has voted: %v", v)
 	}
 }

@@ -24,7 +24,8 @@ func withDefaults(c store.Config) (store.Config, error) {
 		}
 	}
 	if want := neededSources(c.Layout); old < want {
-		return c, fmt.Errorf("replicatedcommit: %d of %d sites are neither fenced nor new in epoch %d (want %d at least)", old, len(c.Layout.Sites), c.Epoch, want)
+		return c, fmt.Errorf("replicatedcommit: %d of %d sites are neither fenced nor new in epoch %d (want %d at least)",
+			old, len(c.Layout.Sites), c.Epoch, want)
 	}
 	return c, nil
 }

@@ -88,7 +88,8 @@ func TestPatience(t *testing.T) {
 	now := time.Second
 	submit := func(size int) (id store.TxnID, again time.Duration) {
 		env.Begin(now)
-		c.Receive(env, protocol.App, store.Submit{Ref: uint64(now), Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}})
+		c.Receive(env, protocol.App, store.Submit{Ref: uint64(now),
+			Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}})
 		for _, e := range env.Out {
 			if t, ok := e.Timer.(submitTimer); ok && e.Kind == protocol.KindAfter {
 				id, again = t.id, e.Delay.Truncate(time.Millisecond) // keys count, too
@@ -145,7 +146,8 @@ func TestServerPatience(t *testing.T) {
 		var asks time.Duration
 		for range 30 {
 			id := store.TxnID{Time: uint64(b.now), Client: 1}
-			b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}}, Shards: []uint32{0}})
+			b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}},
+				Shards: []uint32{0}})
 			for _, e := range b.env.Out {
 				if _, ok := e.Timer.(resolveTimer); ok && e.Kind == protocol.KindAfter {
 					asks = e.Delay
@@ -157,7 +159,8 @@ func TestServerPatience(t *testing.T) {
 		return asks
 	}
 	roundTrip := newServerBench(t).server.cfg.RoundTrip
-	if soon, late := asksAfter(roundTrip), asksAfter(8*roundTrip); soon > 5*roundTrip || late < 8*roundTrip || late > 14*roundTrip {
+	if soon, late := asksAfter(roundTrip), asksAfter(8*roundTrip); soon > 5*roundTrip || late < 8*roundTrip ||
+		late > 14*roundTrip {
 		t.Errorf("with decisions after %v and %v it asks after %v and %v", roundTrip, 8*roundTrip, soon, late)
 	}
 	if never := asksAfter(time.Hour); never > (maxLag+1)*roundTrip {

@@ -36,7 +36,8 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)), quiet: map[protocol.ID]time.Duration{}}
+	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)),
+		quiet: map[protocol.ID]time.Duration{}}
 	c.shards, c.coordinators = cfg.Layout.Places()
 	p, ok := c.coordinators[cfg.ID]
 	if !ok {
@@ -125,7 +126,8 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m s
 	}
 	for i, s := range shards {
 		if e.rows[c.place.Site].cells[i] == Undecided {
-			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold || m.Firm})
+			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly,
+				Firm: m.Firm, Hold: m.Hold || m.Firm})
 		}
 	}
 	if m.Recover && !e.readOnly {
@@ -218,7 +220,8 @@ func (c *Coordinator) onApplied(env *protocol.Env[Message], from protocol.ID, m 
 // onResolve finds out about a transaction for a shard of the site.
 func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m Resolve) {
 	p, ok := c.shards[from]
-	if !ok || p.Site != c.place.Site || m.State == Undecided || m.State == Old || c.cfg.Layout.Coordinator(p.Site, m.ID) != c.cfg.ID {
+	if !ok || p.Site != c.place.Site || m.State == Undecided || m.State == Old ||
+		c.cfg.Layout.Coordinator(p.Site, m.ID) != c.cfg.ID {
 		return
 	}
 	e := c.find(env, m.ID, m.Shards)
@@ -383,7 +386,8 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 
 func (c *Coordinator) siteVote(e *entry) store.SiteVote {
 	r := &e.rows[c.place.Site]
-	return store.SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: e.current}
+	return store.SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint,
+		Current: e.current}
 }
 
 func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {

@@ -53,14 +53,17 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 // protocol brings about.
 func (s *Server) contradict(r *record, other State) {
 	if s.contrary == nil {
-		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID, r.id, r.state, other)
+		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID,
+			r.id, r.state, other)
 	}
 }
 
 // checkCopied notes that a transaction which the server took for forgotten was committed, if what
 // it writes is not here: that is copied before anybody is told that it is forgotten.
 func (s *Server) checkCopied(env *protocol.Env[Message], r *record) {
-	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool { return r.id.After(value(env, w.Key).Version) }) {
+	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool {
+		return r.id.After(value(env, w.Key).Version)
+	}) {
 		s.contradict(r, Committed)
 	}
 }

@@ -46,10 +46,11 @@ func Example() {
 		if _, err := node(cfg); err != nil {
 			fmt.Println(err)
 		}
-		err := s.Add(sim.Node[replicatedcommit.Message]{ID: id, Site: wan.Site(site), New: func() protocol.Node[replicatedcommit.Message] {
-			n, _ := node(cfg)
-			return n
-		}})
+		err := s.Add(sim.Node[replicatedcommit.Message]{ID: id, Site: wan.Site(site),
+			New: func() protocol.Node[replicatedcommit.Message] {
+				n, _ := node(cfg)
+				return n
+			}})
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -122,7 +122,8 @@ type app struct {
 }
 
 func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
-	a := &app{w: w, n: n, rand: rand.New(rand.NewPCG(w.plan.seed, uint64(100+n))), calls: map[uint64]chan replicatedcommit.Message{}}
+	a := &app{w: w, n: n, rand: rand.New(rand.NewPCG(w.plan.seed, uint64(100+n))),
+		calls: map[uint64]chan replicatedcommit.Message{}}
 	h, err := host.New(host.Config{
 		Seed: w.plan.seed + 100 + uint64(n), Check: true,
 		Network: transport.Config{Cluster: "crash", Insecure: true, Dial: w.net.DialContext("client-" + crashSites[n])},
@@ -130,7 +131,8 @@ func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	spec := host.Spec[replicatedcommit.Message]{ID: protocol.ID(70000 + n), Codec: replicatedcommit.Codec(), App: a.receive}
+	spec := host.Spec[replicatedcommit.Message]{ID: protocol.ID(70000 + n), Codec: replicatedcommit.Codec(),
+		App: a.receive}
 	if spec.Node, err = replicatedcommit.NewClient(w.config(spec.ID)); err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +159,9 @@ func (a *app) receive(msg replicatedcommit.Message) {
 }
 
 // call asks the node and waits for the answer, which always comes.
-func (a *app) call(ctx context.Context, ask func(ref uint64) replicatedcommit.Message) (replicatedcommit.Message, error) {
+func (a *app) call(
+	ctx context.Context, ask func(ref uint64) replicatedcommit.Message,
+) (replicatedcommit.Message, error) {
 	c := make(chan replicatedcommit.Message, 1)
 	a.mu.Lock()
 	a.ref++

@@ -251,7 +251,8 @@ func (m *machine) live() (l *life, err error) {
 	m.mu.Lock()
 	m.life, m.shards = l, nil
 	m.mu.Unlock()
-	s, err := wal.Open("data", wal.Options{FS: m.disk, MemTableBytes: 32 << 10, CacheBytes: 1 << 20, NoSync: w.plan.noSync})
+	s, err := wal.Open("data", wal.Options{FS: m.disk, MemTableBytes: 32 << 10, CacheBytes: 1 << 20,
+		NoSync: w.plan.noSync})
 	if err != nil {
 		return nil, err
 	}
@@ -329,17 +330,18 @@ func (m *machine) host(l *life, ids []protocol.ID) (*host.Host, error) {
 	dial := m.w.net.DialContext(crashSites[m.site])
 	h, err := host.New(host.Config{
 		Seed: m.w.plan.seed + 1, Check: true, Listener: &mortal{lis, l},
-		Network: transport.Config{Cluster: "crash", Insecure: true, IDs: ids, Dial: func(ctx context.Context, address string) (conn, error) {
-			if l.dead.Load() {
-				return nil, errNoPower
-			}
-			c, err := dial(ctx, address)
-			if err == nil && l.dead.Load() {
-				c.Close()
-				return nil, errNoPower
-			}
-			return c, err
-		}},
+		Network: transport.Config{Cluster: "crash", Insecure: true, IDs: ids,
+			Dial: func(ctx context.Context, address string) (conn, error) {
+				if l.dead.Load() {
+					return nil, errNoPower
+				}
+				c, err := dial(ctx, address)
+				if err == nil && l.dead.Load() {
+					c.Close()
+					return nil, errNoPower
+				}
+				return c, err
+			}},
 	})
 	if err != nil {
 		return nil, err

@@ -79,7 +79,8 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.SiteNodes(1), s.SiteNodes(2), d))
 	s.Sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
-	s.Sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
+	s.Sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},
+		Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
 	s.run(70 * time.Millisecond)
 	s.crashSite(4)
 	ref := s.submit(203, "second", "k")
@@ -162,10 +163,14 @@ func TestPagesOfAnEarlierCopy(t *testing.T) {
 		t.Fatalf("it asks for %+v, then for %+v", first, second)
 	}
 	values := []KeyValue{{"x", store.Value{Version: store.TxnID{Time: 1001, Client: 1}, Present: true}}}
-	if _, paid := step(func() { n.Receive(env, 11, Page{Stage: CopyValues, Round: first.Round, Values: values}) }); len(paid) > 0 {
+	if _, paid := step(func() {
+		n.Receive(env, 11, Page{Stage: CopyValues, Round: first.Round, Values: values})
+	}); len(paid) > 0 {
 		t.Errorf("a page of the first copy pays the debts %d", paid)
 	}
-	if _, paid := step(func() { n.Receive(env, 21, Page{Stage: CopyValues, Round: second.Round, Values: values}) }); len(paid) != 2 {
+	if _, paid := step(func() {
+		n.Receive(env, 21, Page{Stage: CopyValues, Round: second.Round, Values: values})
+	}); len(paid) != 2 {
 		t.Errorf("the second copy pays the debts %d", paid)
 	}
 }
@@ -177,7 +182,8 @@ func TestCommitOfWhatWasGone(t *testing.T) {
 	for _, copied := range []bool{true, false} {
 		b := newServerBench(t)
 		id := store.TxnID{Time: uint64(b.now), Client: 1}
-		b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0}})
+		b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}},
+			Shards: []uint32{0}})
 		if copied {
 			b.do(func() {
 				b.server.takeValues(b.env, []KeyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}})
@@ -300,9 +306,12 @@ func TestCommitIsKnown(t *testing.T) {
 		why   store.Reason
 	}{
 		{"commit", []Vote{{State: Aborted, Reason: store.Old}, {State: Yes}, {State: Committed}}, Committed, store.NoReason},
-		{"commit without contents", []Vote{{State: Aborted, Reason: store.Old}, {State: Wanting}, {State: Yes}}, Committed, store.NoReason},
-		{"abort", []Vote{{State: Aborted, Reason: store.Old}, {State: Yes}, {State: Aborted, Reason: store.Locked}}, Aborted, store.Locked},
-		{"abort before", []Vote{{State: Aborted, Reason: store.Locked}, {State: Yes}, {State: Aborted, Reason: store.Old}}, Aborted, store.Locked},
+		{"commit without contents", []Vote{{State: Aborted, Reason: store.Old}, {State: Wanting}, {State: Yes}}, Committed,
+			store.NoReason},
+		{"abort", []Vote{{State: Aborted, Reason: store.Old}, {State: Yes}, {State: Aborted, Reason: store.Locked}}, Aborted,
+			store.Locked},
+		{"abort before", []Vote{{State: Aborted, Reason: store.Locked}, {State: Yes}, {State: Aborted, Reason: store.Old}},
+			Aborted, store.Locked},
 		{"forgotten", []Vote{{State: Yes}, {State: Gone}, {State: Aborted, Reason: store.Old}}, Aborted, store.Old},
 	} {
 		e := newEntry(store.TxnID{Time: 1}, []uint32{0}, layout(3, 1))

@@ -146,7 +146,9 @@ func keys(t store.Txn) iter.Seq[store.Key] {
 			}
 		}
 		for _, w := range t.Writes {
-			_, read := slices.BinarySearchFunc(t.Reads, w.Key, func(a store.Read, key store.Key) int { return cmp.Compare(a.Key, key) })
+			_, read := slices.BinarySearchFunc(t.Reads, w.Key, func(a store.Read, key store.Key) int {
+				return cmp.Compare(a.Key, key)
+			})
 			if !read && !yield(w.Key) {
 				return
 			}
@@ -160,7 +162,8 @@ func (s *Server) checkHeld() error {
 		queue := s.holding.byKey[key]
 		n += len(queue)
 		if len(queue) == 0 || len(queue) > maxQueue {
-			return fmt.Errorf("replicatedcommit: server %d: %d requests are held back for %q, with a limit of %d", s.cfg.ID, len(queue), key, maxQueue)
+			return fmt.Errorf("replicatedcommit: server %d: %d requests are held back for %q, with a limit of %d", s.cfg.ID,
+				len(queue), key, maxQueue)
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(s.holding.byTxn), store.Version.Compare) {
@@ -176,7 +179,8 @@ func (s *Server) checkHeld() error {
 		}
 	}
 	if held := len(s.holding.byTxn); n != 0 || held > s.cfg.MaxWaiting || held > 0 && s.behind() || len(s.freed) > 0 {
-		return fmt.Errorf("replicatedcommit: server %d: %d requests are held back, with a limit of %d, by a newcomer: %v; %d keys too many, %d not looked at",
+		return fmt.Errorf("replicatedcommit: server %d: %d requests are held back, with a limit of %d, by a newcomer: %v; "+
+			"%d keys too many, %d not looked at",
 			s.cfg.ID, held, s.cfg.MaxWaiting, s.behind(), n, len(s.freed))
 	}
 	return nil

@@ -48,7 +48,8 @@ func TestOneSiteHolds(t *testing.T) {
 	const nobody = "10:false 20:false 30:false "
 	sent(func() { c.Start(env, nil) })
 	expect("nothing was read", sent(submit(1, true)), nobody)
-	c.near = [][]time.Duration{{100 * time.Millisecond, 0}, {0, time.Millisecond}, {90 * time.Millisecond, 90 * time.Millisecond}}
+	c.near = [][]time.Duration{{100 * time.Millisecond, 0}, {0, time.Millisecond},
+		{90 * time.Millisecond, 90 * time.Millisecond}}
 	expect("it is not told to", sent(submit(2, false)), nobody)
 	expect("it is", sent(submit(3, true)), "10:false 20:true 30:false ")
 	silent := c.silent
@@ -61,7 +62,9 @@ func TestOneSiteHolds(t *testing.T) {
 	expect("it asks again", sent(func() { c.Expire(env, submitTimer{id}) }), nobody)
 	txn := c.submits[id].txn
 	expect("it gives up", sent(func() { c.Receive(env, protocol.App, store.Cancel{Ref: 3}) }), "")
-	expect("it asks what became of it", sent(func() { c.Receive(env, protocol.App, store.Query{Ref: 4, Txn: txn}) }), nobody)
+	expect("it asks what became of it", sent(func() {
+		c.Receive(env, protocol.App, store.Query{Ref: 4, Txn: txn})
+	}), nobody)
 }
 
 // TestHoldIsPassedOn: the mark goes from the client to each shard of the site, also through a gate.

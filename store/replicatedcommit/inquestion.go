@@ -61,7 +61,8 @@ func (s *Server) checkQuestioned() error {
 	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.Version.Compare) {
 		r := s.txns[id]
 		if r.questioned && r.state != No {
-			return fmt.Errorf("replicatedcommit: server %d: the keys of %v are in question, whose state is %d", s.cfg.ID, r.id, r.state)
+			return fmt.Errorf("replicatedcommit: server %d: the keys of %v are in question, whose state is %d", s.cfg.ID, r.id,
+				r.state)
 		}
 		if r.questioned {
 			for key := range keys(store.Txn{Reads: r.reads, Writes: r.writes}) {

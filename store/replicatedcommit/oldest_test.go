@@ -11,7 +11,8 @@ import (
 // least lucky transaction took.
 func hotAttempts(t *testing.T, seed uint64, near bool) (most, committed int) {
 	t.Helper()
-	w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 3, Keys: 1, Shards: 1, Hot: true, Near: near, Faults: sim.NoFaults})
+	w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 3, Keys: 1, Shards: 1, Hot: true, Near: near,
+		Faults: sim.NoFaults})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -225,7 +225,8 @@ func (s *Server) checkDebts() error {
 	for _, id := range s.done {
 		for _, server := range s.txns[id].but {
 			if d := s.debts[server]; d == nil || id.Time <= d.since || id.Time > d.upto {
-				return fmt.Errorf("replicatedcommit: server %d: server %d has not carried out %v, and the debt is %+v", s.cfg.ID, server, id, d)
+				return fmt.Errorf("replicatedcommit: server %d: server %d has not carried out %v, and the debt is %+v", s.cfg.ID,
+					server, id, d)
 			}
 		}
 	}

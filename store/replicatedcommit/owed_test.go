@@ -144,7 +144,8 @@ func TestReturnIsLittleWork(t *testing.T) {
 		s.Sim.Restart(id)
 	}
 	if back := load(3 * time.Second); slices.Max(back)*2 > slices.Max(up)*3 {
-		t.Errorf("in each half second the sites that were there wrote %d times, and %d times when the third was back", up, back)
+		t.Errorf("in each half second the sites that were there wrote %d times, and %d times when the third was back", up,
+			back)
 	}
 }
 
@@ -169,7 +170,8 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	s.Sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.Sim.Deliver(201, store.Submit{
-		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
+		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},
+		Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
 	})
 	s.run(roundTrip / 20)
 
@@ -186,7 +188,8 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	// it is admitted
 	s.run(roundTrip * 5 / 4)
 	// it cannot copy yet
-	s.cut(s.Layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.Layout.Sites[0].Shards), s.Layout.Sites[1].Shards...))
+	s.cut(s.Layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.Layout.Sites[0].Shards),
+		s.Layout.Sites[1].Shards...))
 	s.run(10 * time.Second)
 	s.Sim.Heal()
 	s.settle()

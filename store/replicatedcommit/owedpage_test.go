@@ -46,7 +46,8 @@ func TestOwedPages(t *testing.T) {
 				for _, kv := range p.Values {
 					size += len(kv.Key) + len(kv.Value.Bytes)
 				}
-				if len(p.Values) > maxOwedEntries || len(p.Values) > 1 && size > maxOwedBytes || p.Scanned > owedScan*maxOwedEntries {
+				if len(p.Values) > maxOwedEntries || len(p.Values) > 1 && size > maxOwedBytes ||
+					p.Scanned > owedScan*maxOwedEntries {
 					t.Errorf("a page has %d values of %d bytes, from %d keys", len(p.Values), size, p.Scanned)
 				}
 				found = append(found, p.Values...)
@@ -156,7 +157,8 @@ func TestPagesAreTaken(t *testing.T) {
 			}
 			b.do(func() { b.server.takeValues(b.env, page) })
 			if counted.gets != tc.gets || counted.scanned != tc.scanned {
-				t.Errorf("%d keys were looked up and %d gone through; want %d and %d", counted.gets, counted.scanned, tc.gets, tc.scanned)
+				t.Errorf("%d keys were looked up and %d gone through; want %d and %d", counted.gets, counted.scanned, tc.gets,
+					tc.scanned)
 			}
 			for _, i := range tc.page {
 				want := uint64(101)

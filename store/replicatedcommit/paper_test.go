@@ -18,7 +18,8 @@ func newPaperScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	s.world = &world{World: &storetest.World{
-		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{}, Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
+		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{},
+		Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
 	}}
 	var err error
 	s.Sim, err = deploy.New(deploy.Config[Message]{Sim: sim.Config[Message]{

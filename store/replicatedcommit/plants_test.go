@@ -241,7 +241,8 @@ func absencePlants() []plant.Bug {
 		{
 			Name: "what begins late counts as done", Test: "TestLateTransactionIsNotDone",
 			Old: "\tif id.Time <= s.doneUpto {\n\t\ts.setDone(", New: "\tif id.Time <= s.doneUpto && !MUTANT {\n\t\ts.setDone(",
-			Also: []plant.Edit{{Old: "\t\tif open++; id.Time <= s.doneUpto {\n", New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},
+			Also: []plant.Edit{{Old: "\t\tif open++; id.Time <= s.doneUpto {\n",
+				New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},
 		},
 		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",

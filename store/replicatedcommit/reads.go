@@ -21,7 +21,8 @@ const queueFor = 2
 // onRead answers at once, or when the key is the transaction's to read, but not later than in a
 // round trip or, behind older ones, in queueFor of them.
 func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m store.ReadRequest) {
-	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.ShardOf(m.Key) != s.place.Index || s.behind() {
+	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.ShardOf(m.Key) != s.place.Index ||
+		s.behind() {
 		return
 	}
 	s.reserve(env, m.Key, false, m.Priority)
@@ -53,7 +54,9 @@ func (s *Server) mustWait(env *protocol.Env[Message], key store.Key, p store.Pri
 // inQueue tells whether older transactions are going to change a key that one which was refused
 // before reads, and is going to change too. One that only reads the key may be in time.
 func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
-	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.priority == p && q.writes }) {
+	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
+		return q.priority == p && q.writes
+	}) {
 		return false
 	}
 	return s.reservedBefore(env, key, false, p)
@@ -61,7 +64,8 @@ func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Prio
 
 func (s *Server) answer(env *protocol.Env[Message], key store.Key, w waiter, queued bool) {
 	l := s.locks[key]
-	env.Send(w.from, store.ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(), Hint: s.old, Queued: queued})
+	env.Send(w.from, store.ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(),
+		Hint: s.old, Queued: queued})
 }
 
 // wake answers the reads of a key that need wait no longer.

@@ -92,7 +92,8 @@ func (r *record) bytes() []byte {
 		state |= ownKeyBit
 		t.Reads, t.Writes = nil, nil
 	}
-	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+store.ContentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
+	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+store.ContentBytes(t.Reads, t.Writes)+
+		accessRoom*(len(t.Reads)+len(t.Writes)))}
 	r.fields(w.Coder(), &state, &t)
 	return w.Buf
 }

@@ -25,7 +25,8 @@ func TestCopyIsResumed(t *testing.T) {
 	}
 	page := func(round uint64, from, next string) Page {
 		version := store.TxnID{Time: 1001, Client: 1}
-		return Page{Stage: CopyValues, Round: round, From: from, Next: next, Values: []KeyValue{{store.Key("k" + from), store.Value{Version: version, Present: true}}}}
+		return Page{Stage: CopyValues, Round: round, From: from, Next: next,
+			Values: []KeyValue{{store.Key("k" + from), store.Value{Version: version, Present: true}}}}
 	}
 	b.give(21, Owing{Serial: 5, Since: 1000, To: 1})
 	first := asked(func() { b.server.Expire(b.env, catchUpTimer{}) })

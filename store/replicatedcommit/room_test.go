@@ -102,7 +102,9 @@ func TestCoordinatorWithoutRoom(t *testing.T) {
 		}
 	}
 	busy := store.Busy{ID: store.TxnID{Time: 3, Client: 1}}
-	if sent := ask(3); !slices.ContainsFunc(sent, func(m Message) bool { return m == Message(busy) }) || !slices.Contains(sent, Message(store.Full{Transactions: 2})) || len(sent) != 2 {
+	if sent := ask(3); !slices.ContainsFunc(sent, func(m Message) bool {
+		return m == Message(busy)
+	}) || !slices.Contains(sent, Message(store.Full{Transactions: 2})) || len(sent) != 2 {
 		t.Errorf("without room it sends %+v", sent)
 	}
 	if sent := ask(3); len(sent) != 1 {

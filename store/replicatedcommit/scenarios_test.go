@@ -14,7 +14,8 @@ func TestScenarios(t *testing.T) {
 			return "", false
 		}
 		names := [...]string{
-			Undecided: "undecided", Yes: "yes", No: "no", Wanting: "wanting", Committed: "committed", Aborted: "aborted", Old: "old", Gone: "gone",
+			Undecided: "undecided", Yes: "yes", No: "no", Wanting: "wanting", Committed: "committed", Aborted: "aborted",
+			Old: "old", Gone: "gone",
 		}
 		return names[s], true
 	})

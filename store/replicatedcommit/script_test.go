@@ -91,7 +91,10 @@ func (s *script) read(client protocol.ID, key store.Key) (store.Got, time.Durati
 	s.Sim.Deliver(client, store.Get{Ref: ref, Key: key})
 	var g store.Got
 	err := s.Sim.RunUntil(time.Minute, func() bool {
-		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(store.Got); return ok && got.Ref == ref })
+		i := slices.IndexFunc(s.answers[client], func(m Message) bool {
+			got, ok := m.(store.Got)
+			return ok && got.Ref == ref
+		})
 		if i >= 0 {
 			g = s.answers[client][i].(store.Got)
 		}
@@ -306,7 +309,8 @@ func TestLostDiskIsRefused(t *testing.T) {
 	s.Sim.LoseDisk(11)
 	s.Sim.Restart(11)
 	s.run(time.Second)
-	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(store.Refused).Reason, "knows another disk of server 11") {
+	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(store.Refused).Reason,
+		"knows another disk of server 11") {
 		t.Errorf("the server said %v", s.answers[11])
 	}
 	d, _ = s.done(200, s.submit(200, "b", "k", "l"))

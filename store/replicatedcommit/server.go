@@ -92,7 +92,8 @@ func NewServer(cfg store.Config) (*Server, error) {
 // Start implements protocol.Node. There are no records: what is durable is in the key space.
 func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
 	if last, _, ok := readEpoch(env); ok && last > s.cfg.Epoch {
-		s.refuse(env, fmt.Sprintf("the server was started with epoch %d, and its disk is of epoch %d: the configuration is an old one", s.cfg.Epoch, last))
+		s.refuse(env, fmt.Sprintf("the server was started with epoch %d, and its disk is of epoch %d: the configuration "+
+			"is an old one", s.cfg.Epoch, last))
 		return
 	}
 	newDisk := s.startAdmission(env)

@@ -59,7 +59,8 @@ func TestStatus(t *testing.T) {
 	}
 	st.Old = 0
 	want := store.ServerStatus{
-		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
+		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1,
+		OldestUndecided: oldest, OldestBlocked: blocked,
 		Counts: store.Counts{Accepted: 1, Refused: store.ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {
@@ -67,7 +68,8 @@ func TestStatus(t *testing.T) {
 	}
 	s.restartSite(2)
 	s.settle()
-	if st := s.status(server); st.Txns+st.Undecided+st.Blocked+st.Locks+st.Waiting+st.Reservations != 0 || !st.OldestUndecided.IsZero() {
+	if st := s.status(server); st.Txns+st.Undecided+st.Blocked+st.Locks+st.Waiting+st.Reservations != 0 ||
+		!st.OldestUndecided.IsZero() {
 		t.Errorf("in the end: %+v", st)
 	}
 }

@@ -237,7 +237,8 @@ func (s *Server) validPage(m Page) bool {
 	return !slices.ContainsFunc(m.Txns, func(t SettledTxn) bool {
 		return t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
 	}) && !slices.ContainsFunc(m.Values, func(kv KeyValue) bool {
-		return s.cfg.Layout.ShardOf(kv.Key) != s.place.Index || store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
+		return s.cfg.Layout.ShardOf(kv.Key) != s.place.Index ||
+			store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
 	})
 }
 

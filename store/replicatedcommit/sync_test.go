@@ -62,7 +62,8 @@ func (w *world) replace(c change) error {
 		}
 		w.newSites++
 		base := protocol.ID(10 * (len(w.Layout.Sites) + w.newSites))
-		site := store.Site{Name: fmt.Sprintf("%s%d", w.Layout.Sites[i].Name, w.Epoch), Coordinators: []protocol.ID{base}, Since: w.Epoch}
+		site := store.Site{Name: fmt.Sprintf("%s%d", w.Layout.Sites[i].Name, w.Epoch), Coordinators: []protocol.ID{base},
+			Since: w.Epoch}
 		for j := range w.Layout.Sites[i].Shards {
 			site.Shards = append(site.Shards, base+1+protocol.ID(j))
 		}
@@ -188,7 +189,8 @@ func (w *world) silence(lost []int) {
 
 // lossSwarm returns the scenario of a seed, and which sites are lost when.
 func lossSwarm(seed uint64) (storetest.Scenario, []change) {
-	sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 6, Faults: sim.Swarm(seed, sim.AllFaults), Test: "TestLostSitesAreReplaced"}
+	sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 6, Faults: sim.Swarm(seed, sim.AllFaults),
+		Test: "TestLostSitesAreReplaced"}
 	r := rand.New(rand.NewPCG(seed, 11))
 	if seed%4 == 3 {
 		sc.Sites = 5

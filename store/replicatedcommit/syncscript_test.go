@@ -103,7 +103,8 @@ func TestNewcomersRemember(t *testing.T) {
 	s := newScript(t, nil)
 	s.cut([]protocol.ID{200, 202, 10, 30}, s.SiteNodes(1))
 	s.ref++
-	s.Sim.Deliver(202, store.Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.Sim.Now()), Client: 1}})
+	s.Sim.Deliver(202, store.Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.Sim.Now()),
+		Client: 1}})
 	s.run(roundTrip * 3 / 4)
 	d, _ := s.done(200, s.submit(200, "refused", "k"))
 	want(t, d, store.Aborted)
@@ -111,7 +112,10 @@ func TestNewcomersRemember(t *testing.T) {
 
 	s.newEpoch(false)
 	n := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
-	if err := s.Sim.RunUntil(2*time.Second, func() bool { st := s.Sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
+	if err := s.Sim.RunUntil(2*time.Second, func() bool {
+		st := s.Sim.Get(n).(*Server)
+		return st.admission.admitted && !st.newcomer.syncing
+	}); err != nil {
 		t.Fatal(err)
 	}
 	others := append(append(s.SiteNodes(1), s.SiteNodes(2)...), 201)

@@ -131,7 +131,8 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 		return 0
 	}
 	p.Txns = append(p.Txns, SettledTxn{
-		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed, Old: r.tookForOld(),
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
+		Old: r.tookForOld(),
 	})
 	return len(b) + store.ContentBytes(nil, r.writes)
 }

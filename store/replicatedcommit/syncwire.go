@@ -14,7 +14,8 @@ const (
 
 func syncKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		kind(48, copyFields), kind(49, pageFields), kind(50, lookFields), kind(51, seenFields), kind(52, owingFields), kind(53, paidFields),
+		kind(48, copyFields), kind(49, pageFields), kind(50, lookFields), kind(51, seenFields), kind(52, owingFields),
+		kind(53, paidFields),
 	}
 }
 

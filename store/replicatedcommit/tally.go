@@ -65,7 +65,8 @@ func settled(s State) bool { return s == Committed || s == Aborted }
 // take notes what a shard said. What it knew before does not come back.
 func (r *row) take(i int, m Vote) {
 	old := r.cells[i]
-	if settled(old) || old == Wanting && !settled(m.State) || (old == Yes || old == No) && (m.State == Yes || m.State == No || m.State == Undecided) {
+	if settled(old) || old == Wanting && !settled(m.State) || (old == Yes || old == No) &&
+		(m.State == Yes || m.State == No || m.State == Undecided) {
 		return
 	}
 	r.cells[i] = m.State

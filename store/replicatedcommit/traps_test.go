@@ -23,7 +23,8 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 	}
 	rewrite := func(value string) store.Submit {
 		s.ref++
-		return store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
+		return store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}},
+			Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
 	}
 	s.Sim.Deliver(200, rewrite("first"))
 	s.run(after)
@@ -55,7 +56,8 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 	}
 	g, _ := s.read(201, "k")
 	if acknowledged && (second.Outcome.Verdict == store.Committed || string(g.Value.Bytes) != "first") {
-		return acknowledged, fmt.Errorf("both have read that there was nothing: the first was committed, the second is %v, and k is %q", second.Outcome, g.Value.Bytes)
+		return acknowledged, fmt.Errorf("both have read that there was nothing: the first was committed, the second is "+
+			"%v, and k is %q", second.Outcome, g.Value.Bytes)
 	}
 	return acknowledged, nil
 }

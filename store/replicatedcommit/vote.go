@@ -46,7 +46,8 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 			s.hold(env, from, m)
 			return
 		}
-		r = &record{id: t.ID, state: Yes, reason: why, hint: hint, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
+		r = &record{id: t.ID, state: Yes, reason: why, hint: hint, known: true, shards: m.Shards, priority: t.Priority,
+			reads: t.Reads, writes: t.Writes}
 		if why != store.NoReason {
 			r.state = No
 			current = s.current(env, t)
@@ -140,7 +141,8 @@ func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 		return
 	}
 	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.Index], Prepare{
-		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true, Hold: true,
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true,
+		Hold: true,
 	})
 }
 

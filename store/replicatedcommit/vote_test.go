@@ -36,7 +36,8 @@ func TestRefusalOfMuch(t *testing.T) {
 	for _, c := range d.Current {
 		got[c.Key] = fmt.Sprintf("%s %v", c.Value.Bytes, c.Locked)
 	}
-	if diff := cmp.Diff(map[store.Key]string{keys[0]: "small false", keys[1]: " true", keys[2]: "small false"}, got); diff != "" {
+	if diff := cmp.Diff(map[store.Key]string{keys[0]: "small false", keys[1]: " true", keys[2]: "small false"},
+		got); diff != "" {
 		t.Errorf("the client is told (-want +got):\n%s", diff)
 	}
 }
@@ -65,13 +66,15 @@ func TestRefusalIsToldOnce(t *testing.T) {
 		k := store.Key(fmt.Sprint("k", i))
 		keys[l.ShardOf(k)] = k
 	}
-	txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Reads: []store.Read{{Key: min(keys[0], keys[1])}, {Key: max(keys[0], keys[1])}}, Writes: []store.Write{{Key: keys[0]}}}
+	txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Reads: []store.Read{{Key: min(keys[0], keys[1])},
+		{Key: max(keys[0], keys[1])}}, Writes: []store.Write{{Key: keys[0]}}}
 	request := store.CommitRequest{Txn: txn}
 	if told := give(99, request); len(told) != 0 {
 		t.Fatalf("it tells %v", told)
 	}
 	refusal := func(k store.Key) Vote {
-		c := store.Current{Key: k, Value: store.Value{Version: store.Version{Time: 7}, Present: true, Bytes: make([]byte, maxCurrentBytes)}}
+		c := store.Current{Key: k, Value: store.Value{Version: store.Version{Time: 7}, Present: true,
+			Bytes: make([]byte, maxCurrentBytes)}}
 		return Vote{ID: txn.ID, State: No, Reason: store.StaleRead, Current: []store.Current{c}}
 	}
 	told := give(11, refusal(keys[0]))

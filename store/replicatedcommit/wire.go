@@ -11,7 +11,8 @@ import (
 // Codec returns the codec of the messages between nodes. There are no records: all that is durable
 // is in the key space.
 func Codec() protocol.Codec[Message] {
-	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(store.RequestKinds(), serverKinds(), admissionKinds(), syncKinds())...)
+	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(store.RequestKinds(), serverKinds(), admissionKinds(),
+		syncKinds())...)
 }
 
 func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[Message] {
@@ -20,7 +21,8 @@ func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[Message
 
 func serverKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		kind(16, prepareFields), kind(17, voteFields), kind(18, askFields), kind(19, decideFields), kind(20, appliedFields), kind(21, forgetFields),
+		kind(16, prepareFields), kind(17, voteFields), kind(18, askFields), kind(19, decideFields), kind(20, appliedFields),
+		kind(21, forgetFields),
 		kind(22, resolveFields), kind(23, urgeFields), kind(32, fetchFields), kind(33, contentFields),
 	}
 }

@@ -50,10 +50,12 @@ func left(n protocol.Node[store.Message]) string {
 		return "copies"
 	}
 	if n := len(s.debts) + len(s.catchUp.owing); n > 0 || s.catchUp.source != 0 {
-		return fmt.Sprintf("owes to %d servers, is owed by %d and copies server %d", len(s.debts), len(s.catchUp.owing), s.catchUp.source)
+		return fmt.Sprintf("owes to %d servers, is owed by %d and copies server %d", len(s.debts), len(s.catchUp.owing),
+			s.catchUp.source)
 	}
 	if len(s.locks)+s.waiters+len(s.holding.byTxn)+len(s.txns) > 0 {
-		return fmt.Sprintf("has %d locks, %d waiting reads, %d held requests, %d transactions", len(s.locks), s.waiters, len(s.holding.byTxn), len(s.txns))
+		return fmt.Sprintf("has %d locks, %d waiting reads, %d held requests, %d transactions", len(s.locks), s.waiters,
+			len(s.holding.byTxn), len(s.txns))
 	}
 	return ""
 }

@@ -28,10 +28,12 @@ func TestExamplesCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.SiteName() != "oregon" || m.Listen.Client != "0.0.0.0:7401" || m.Data != filepath.Join(dir, "data-oregon") || m.TLS.CA != filepath.Join(dir, "ca.pem") {
+	if m.SiteName() != "oregon" || m.Listen.Client != "0.0.0.0:7401" || m.Data != filepath.Join(dir, "data-oregon") ||
+		m.TLS.CA != filepath.Join(dir, "ca.pem") {
 		t.Errorf("the machine's example means %+v", m)
 	}
-	if s := m.Store; s.RoundTripTime() != 250*time.Millisecond || s.RetainTime() != time.Minute || s.MaxAheadTime() != time.Minute || len(s.Topology().Sites) != 3 {
+	if s := m.Store; s.RoundTripTime() != 250*time.Millisecond || s.RetainTime() != time.Minute ||
+		s.MaxAheadTime() != time.Minute || len(s.Topology().Sites) != 3 {
 		t.Errorf("the store's example means %+v", s)
 	}
 	name := write(t, dir, "client.json", ClientExample())
@@ -44,7 +46,8 @@ func TestExamplesCanBeRead(t *testing.T) {
 			t.Errorf("at site %q oregon is at %s, want %s", site, got, want)
 		}
 	}
-	if _, err := ReadClient(name, "mars"); err == nil || !strings.Contains(err.Error(), `client.json:5: views: there is none for the site "mars"`) {
+	if _, err := ReadClient(name, "mars"); err == nil ||
+		!strings.Contains(err.Error(), `client.json:5: views: there is none for the site "mars"`) {
 		t.Errorf("a client at a site without a view: %v", err)
 	}
 }
@@ -66,18 +69,21 @@ func TestMistakesInAStore(t *testing.T) {
 		{storeStart + `"sites": [{"name": "../a"}]}`, `f:2: sites[0].name: "../a" is no name`},
 		{storeStart + `"sites": [{"name": "a", "number": 99}]}`, `f:2: sites[0].number: it is 99; want 1 to 56`},
 		{storeStart + `"sites": [{"name": "a", "number": 1}]}`, `f:2: sites[0].machines: there are none`},
-		{storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"\"}]}]}", `f:3: sites[0].machines[0].name: "" is no name`},
+		{storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"\"}]}]}",
+			`f:3: sites[0].machines[0].name: "" is no name`},
 		{
 			storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"m\", \"peers\": \"h\"}]}]}",
 			`f:3: sites[0].machines[0].peers: "h": missing port in address`,
 		},
-		{storeStart + `"sites": [` + strings.Replace(siteA, `"number": 1`, `"number": 1, "since": 2`, 1) + `]}`, `f:2: sites[0].since: it is 2, and the epoch is 1`},
+		{storeStart + `"sites": [` + strings.Replace(siteA, `"number": 1`, `"number": 1, "since": 2`, 1) + `]}`,
+			`f:2: sites[0].since: it is 2, and the epoch is 1`},
 		{
 			storeStart + "\"sites\": [" + siteA + ",\n" + strings.Replace(siteA, `"a"`, `"b"`, 1) + `]}`,
 			`f:3: sites[1].machines[0].peers: "h:1" is sites[0].machines[0].peers as well`,
 		},
 		{
-			storeStart + "\"sites\": [" + siteA + ",\n" + strings.NewReplacer("h:", "g:", `"name": "a"`, `"name": "b"`).Replace(siteA) + `]}`,
+			storeStart + "\"sites\": [" + siteA + ",\n" + strings.NewReplacer("h:", "g:", `"name": "a"`, `"name": "b"`).Replace(
+				siteA) + `]}`,
 			`f:2: sites: store: site "b": the number 1 is another site's`,
 		},
 	} {
@@ -103,7 +109,8 @@ func TestMistakesInAMachine(t *testing.T) {
 		{start + `}`, `m.json: data: it is missing`},
 		{start + `, "data": "d"}`, `m.json: tls: it is missing`},
 		{start + `, "data": "d", "insecure": true, "tls": {"ca": "x"}}`, `m.json:2: insecure: it excludes tls`},
-		{start + `, "data": "d", "insecure": true, "listen": {"peers": "x"}}`, `m.json:2: listen.peers: "x": missing port in address`},
+		{start + `, "data": "d", "insecure": true, "listen": {"peers": "x"}}`,
+			`m.json:2: listen.peers: "x": missing port in address`},
 		{start + `, "data": "d", "insecure": true, "metrics": "x"}`, `m.json:2: metrics: "x": missing port in address`},
 		{start + `, "data": "d", "insecure": true, "cache_bytes": -1}`, `m.json:2: cache_bytes: -1 is less than 0`},
 		{start + `, "data": "d", "insecure": true, "log": {"level": "loud"}}`, `m.json:2: log.level: "loud" is not one of`},
@@ -122,7 +129,8 @@ func FuzzStore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s := &Store{}
 		err := configfile.Parse("f", []byte(text), s, s.check)
-		if at, ok := errors.AsType[*configfile.FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
+		if at, ok := errors.AsType[*configfile.FileError](err); err != nil &&
+			(!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
 			t.Errorf("the error %v of a file of %d lines", err, 1+strings.Count(text, "\n"))
 		}
 	})

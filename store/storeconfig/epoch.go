@@ -101,7 +101,8 @@ func CheckAdvance(dir string, next *Store) error {
 			}
 		}
 		if _, err := configfile.ReadAuthority(dir); err != nil {
-			return fail(fmt.Errorf("the machines of site %s need certificates, and so the key of the store's authority: %w", site.Name, err))
+			return fail(fmt.Errorf("the machines of site %s need certificates, and so the key of the store's authority: %w",
+				site.Name, err))
 		}
 	}
 	f, err := os.CreateTemp(dir, "check-*.tmp")

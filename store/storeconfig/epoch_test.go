@@ -44,7 +44,8 @@ func TestEpochs(t *testing.T) {
 	if err != nil || m.Store.Epoch != 2 || !m.Store.Site("c").Fenced {
 		t.Errorf("a's file leads to %+v, %v", m, err)
 	}
-	if _, err := Advance(dir, second); err == nil || !strings.Contains(err.Error(), "it is epoch 2, and the file is of epoch 2 by now") {
+	if _, err := Advance(dir, second); err == nil ||
+		!strings.Contains(err.Error(), "it is epoch 2, and the file is of epoch 2 by now") {
 		t.Errorf("the same epoch again: %v", err)
 	}
 
@@ -62,7 +63,8 @@ func TestEpochs(t *testing.T) {
 	if _, err := Advance(dir, third); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := ReadMachine(filepath.Join(dir, MachineFile("d"))); err != nil || m.SiteName() != "d" || m.Store.Epoch != 3 {
+	if m, err := ReadMachine(filepath.Join(dir, MachineFile("d"))); err != nil || m.SiteName() != "d" ||
+		m.Store.Epoch != 3 {
 		t.Errorf("d's file is %+v, %v", m, err)
 	}
 
@@ -128,7 +130,8 @@ func TestInterruptedAdvance(t *testing.T) {
 	if m, err := ReadMachine(left); err != nil || m.SiteName() != "d" {
 		t.Errorf("d's file is %+v, %v", m, err)
 	}
-	if before, name, err := ReadKept(dir, 1); err != nil || before.Epoch != 1 || filepath.Base(name) != "store-epoch-1.json" {
+	if before, name, err := ReadKept(dir, 1); err != nil || before.Epoch != 1 ||
+		filepath.Base(name) != "store-epoch-1.json" {
 		t.Errorf("kept is %+v, %s, %v", before, name, err)
 	}
 
@@ -137,7 +140,9 @@ func TestInterruptedAdvance(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "store-epoch-1.json")); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := second.Replaced("b", Site{Name: "c", Machines: []Machine{{Name: "c", Peers: "127.0.0.1:7200", Client: "127.0.0.1:7201"}}}); err == nil || !strings.Contains(err.Error(), "there was a machine c before") {
+	if next, err := second.Replaced("b", Site{Name: "c",
+		Machines: []Machine{{Name: "c", Peers: "127.0.0.1:7200", Client: "127.0.0.1:7201"}}}); err == nil ||
+		!strings.Contains(err.Error(), "there was a machine c before") {
 		t.Errorf("with a name that was used: %+v, %v", next, err)
 	}
 	third := replaced(second, "b", "c")
@@ -151,7 +156,9 @@ func TestInterruptedAdvance(t *testing.T) {
 	if err := os.Rename(key, key+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckAdvance(dir, third); err == nil || !strings.Contains(err.Error(), "the machines of site c need certificates") || !strings.Contains(err.Error(), "ca-key.pem") {
+	if err := CheckAdvance(dir, third); err == nil ||
+		!strings.Contains(err.Error(), "the machines of site c need certificates") ||
+		!strings.Contains(err.Error(), "ca-key.pem") {
 		t.Errorf("without the authority's key: %v", err)
 	}
 	fenced, err := second.Fenced("b")

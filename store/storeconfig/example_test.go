@@ -28,7 +28,8 @@ func makeFiles() error {
 		machine := storeconfig.Machine{Peers: fmt.Sprintf("10.0.%d.1:7500", i), Client: fmt.Sprintf("10.0.%d.1:7501", i)}
 		sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{machine}})
 	}
-	if _, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "shop", Shards: 1, Sites: sites}); err != nil {
+	if _, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "shop", Shards: 1,
+		Sites: sites}); err != nil {
 		return err
 	}
 	cfg, err := storeconfig.ReadClient(filepath.Join(dir, storeconfig.ClientFile), "")

@@ -41,7 +41,8 @@ func ParseSite(text string) (Site, error) {
 	name, machines, given := strings.Cut(text, "=")
 	s := Site{Name: name}
 	if !namePattern.MatchString(name) {
-		return s, fmt.Errorf("%q is no name of a site: letters, digits, and after the first one dots, dashes and underscores", name)
+		return s, fmt.Errorf("%q is no name of a site: letters, digits, and after the first one dots, dashes and underscores",
+			name)
 	}
 	if !given {
 		return s, nil

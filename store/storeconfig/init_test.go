@@ -49,7 +49,8 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Store.Sites[2].Machines[1]; got.Name != "c-2" || got.Client != "127.0.0.1:7011" || c.Store.Epoch != 1 || c.Store.Sites[2].Number != 3 {
+	if got := c.Store.Sites[2].Machines[1]; got.Name != "c-2" || got.Client != "127.0.0.1:7011" || c.Store.Epoch != 1 ||
+		c.Store.Sites[2].Number != 3 {
 		t.Errorf("the last machine is %+v of epoch %d", got, c.Store.Epoch)
 	}
 	topology := c.Store.Topology()
@@ -79,10 +80,12 @@ func TestInit(t *testing.T) {
 	if cfg, err := c.TLS.Load(); err != nil || cfg.Certificates[0].Leaf.DNSNames[0] != "client" {
 		t.Errorf("the client's certificate: %v", err)
 	}
-	if _, err := Init(InitOptions{Dir: dir, Cluster: "shop", Shards: 3, Sites: sites}); err == nil || !strings.Contains(err.Error(), "has a store already") {
+	if _, err := Init(InitOptions{Dir: dir, Cluster: "shop", Shards: 3, Sites: sites}); err == nil ||
+		!strings.Contains(err.Error(), "has a store already") {
 		t.Errorf("a second store in a directory: %v", err)
 	}
-	if _, err := Init(InitOptions{Dir: filepath.Join(dir, "x"), Cluster: "shop", Shards: 0, Sites: sites}); err == nil || !strings.Contains(err.Error(), "shards: it is missing") {
+	if _, err := Init(InitOptions{Dir: filepath.Join(dir, "x"), Cluster: "shop", Shards: 0, Sites: sites}); err == nil ||
+		!strings.Contains(err.Error(), "shards: it is missing") {
 		t.Errorf("a store without shards: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {

@@ -111,7 +111,8 @@ func (s *Store) SiteNames() []string {
 func (s *Store) check() error {
 	switch {
 	case s.Cluster == "":
-		return configfile.Fieldf("cluster", "it is missing: the name that all machines and clients of the store have in their files")
+		return configfile.Fieldf("cluster", "it is missing: the name that all machines and clients of the store have in "+
+			"their files")
 	case s.Epoch == 0:
 		return configfile.Fieldf("epoch", "it is missing: 1, and one more with each change of the sites")
 	case s.Shards == 0:
@@ -126,7 +127,8 @@ func (s *Store) check() error {
 	for _, f := range [...]struct {
 		field, text string
 		to          *time.Duration
-	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain}, {"max_ahead", s.MaxAhead, &s.times.maxAhead}} {
+	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
+		{"max_ahead", s.MaxAhead, &s.times.maxAhead}} {
 		if f.text == "" {
 			continue
 		}
@@ -147,7 +149,8 @@ func (s *Store) check() error {
 		}
 		for j, m := range site.Machines {
 			if slices.Contains(s.Left, m.Name) {
-				return configfile.Fieldf(fmt.Sprintf("%s.machines[%d].name", at, j), "there was a machine %s before, as \"left\" says; a new one needs a name of its own", m.Name)
+				return configfile.Fieldf(fmt.Sprintf("%s.machines[%d].name", at, j),
+					"there was a machine %s before, as \"left\" says; a new one needs a name of its own", m.Name)
 			}
 		}
 		if site.Since > s.Epoch {
@@ -162,10 +165,12 @@ func (s *Store) check() error {
 
 func (s Site) check(at string, used map[string]string) error {
 	if !namePattern.MatchString(s.Name) {
-		return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and underscores", s.Name)
+		return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and "+
+			"underscores", s.Name)
 	}
 	if s.Number < 1 || s.Number > store.MaxSiteNumber {
-		return configfile.Fieldf(at+".number", "it is %d; want 1 to %d, which no other site has or had", s.Number, store.MaxSiteNumber)
+		return configfile.Fieldf(at+".number", "it is %d; want 1 to %d, which no other site has or had", s.Number,
+			store.MaxSiteNumber)
 	}
 	if len(s.Machines) == 0 {
 		return configfile.Fieldf(at+".machines", "there are none")
@@ -173,7 +178,8 @@ func (s Site) check(at string, used map[string]string) error {
 	for j, m := range s.Machines {
 		at := fmt.Sprintf("%s.machines[%d]", at, j)
 		if !namePattern.MatchString(m.Name) {
-			return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and underscores", m.Name)
+			return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and "+
+				"underscores", m.Name)
 		}
 		for _, a := range [...]struct{ field, address string }{{at + ".peers", m.Peers}, {at + ".client", m.Client}} {
 			if err := configfile.CheckAddress(a.field, a.address, false); err != nil {

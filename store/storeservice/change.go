@@ -70,7 +70,8 @@ func openChanges(cfg *storeconfig.MachineConfig) (*changes, error) {
 		case learned.Epoch > cfg.Store.Epoch:
 			cfg.Store = learned
 		case learned.Epoch == cfg.Store.Epoch && !bytes.Equal(c.disk.Store, read):
-			return nil, fmt.Errorf("the file %s is another epoch %d than the one that the machines have agreed on, which is in %s", cfg.StoreFile, learned.Epoch, c.name)
+			return nil, fmt.Errorf("the file %s is another epoch %d than the one that the machines have agreed on, which is "+
+				"in %s", cfg.StoreFile, learned.Epoch, c.name)
 		}
 	}
 	if why := c.refuse(cfg.Store); why != "" {
@@ -88,9 +89,11 @@ func leaves(next *storeconfig.Store, machine string) string {
 	i, _, ok := next.Topology().Find(machine)
 	switch {
 	case !ok:
-		return fmt.Sprintf("machine %s is not of the store any more: its site was replaced as of epoch %d", machine, next.Epoch)
+		return fmt.Sprintf("machine %s is not of the store any more: its site was replaced as of epoch %d", machine,
+			next.Epoch)
 	case next.Sites[i].Fenced:
-		return fmt.Sprintf("machine %s must not take part any more: its site %s is fenced as of epoch %d", machine, next.Sites[i].Name, next.Epoch)
+		return fmt.Sprintf("machine %s must not take part any more: its site %s is fenced as of epoch %d", machine,
+			next.Sites[i].Name, next.Epoch)
 	}
 	return ""
 }

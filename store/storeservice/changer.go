@@ -30,7 +30,9 @@ const (
 // that is done. lost is the site that is gone for good: those of its machines that still answer are
 // ended. All machines of another one that leaves have to answer. An interrupted change is completed
 // by calling Change again.
-func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any)) (*storeconfig.Store, error) {
+func (c *Client) Change(
+	ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any),
+) (*storeconfig.Store, error) {
 	own := c.newest().store
 	var sites epoch.Sites
 	for _, s := range own.Sites {
@@ -45,7 +47,8 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 		sites = append(sites, names)
 	}
 	if copies := c.copying(ctx); lost == "" && copies != "" {
-		return nil, fmt.Errorf("machine %s still copies what the other sites have, and needs all of them: wait until 'foresay store status --wait' says that it is admitted", copies)
+		return nil, fmt.Errorf("machine %s still copies what the other sites have, and needs all of them: wait until "+
+			"'foresay store status --wait' says that it is admitted", copies)
 	}
 	want, err := next.Encode()
 	if err != nil {
@@ -86,7 +89,8 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 	c.askAll(ctx, leaving, learn) // which end; that they have left is known by the others then
 	for _, m := range staying {
 		if told[m] == nil {
-			say("machine %s is away, and learns of the epoch from the others when it is back; other machines of its site wait for it", m)
+			say("machine %s is away, and learns of the epoch from the others when it is back; other machines of its site "+
+				"wait for it", m)
 			continue
 		}
 		if err := c.follows(ctx, m, s.Epoch); err != nil {
@@ -150,7 +154,8 @@ func (c *Client) choose(ctx context.Context, sites epoch.Sites, number uint64, w
 				return answer.GetStore(), nil // it was chosen, and this machine goes on with it already
 			}
 			if answer.GetEpoch() > number {
-				return nil, fmt.Errorf("the store is of epoch %d by now: take the file of that epoch from the other operator", answer.GetEpoch())
+				return nil, fmt.Errorf("the store is of epoch %d by now: take the file of that epoch from the other operator",
+					answer.GetEpoch())
 			}
 			b.Round = max(b.Round, answer.GetPromised().GetRound())
 		}
@@ -161,7 +166,8 @@ func (c *Client) choose(ctx context.Context, sites epoch.Sites, number uint64, w
 					away = append(away, m)
 				}
 			}
-			return nil, fmt.Errorf("no majority of the %d sites answers, which a change needs: machines %s cannot be reached", len(sites), strings.Join(away, ", "))
+			return nil, fmt.Errorf("no majority of the %d sites answers, which a change needs: machines %s cannot be reached",
+				len(sites), strings.Join(away, ", "))
 		}
 		b.Round++
 		if value, ok := c.ballot(ctx, epoch.Propose(sites, b, want), all, number); ok {
@@ -198,7 +204,8 @@ func (c *Client) ballot(ctx context.Context, p *epoch.Proposal, all []string, nu
 }
 
 func stateOf(r *pb.ChangeResponse) epoch.State {
-	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()), Value: bytes.Clone(r.GetAcceptedStore())}
+	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()),
+		Value: bytes.Clone(r.GetAcceptedStore())}
 }
 
 // end ends a machine of a site that is lost, if it runs: in the next epoch the site's missing votes
@@ -220,7 +227,8 @@ func (c *Client) end(ctx context.Context, machine string, learn *pb.ChangeReques
 		select {
 		case <-time.After(changePoll):
 		case <-ctx.Done():
-			return fmt.Errorf("machine %s, whose site is lost, has not ended yet: stop it, and run the command again: %w", machine, context.Cause(ctx))
+			return fmt.Errorf("machine %s, whose site is lost, has not ended yet: stop it, and run the command again: %w",
+				machine, context.Cause(ctx))
 		}
 	}
 }
@@ -228,7 +236,9 @@ func (c *Client) end(ctx context.Context, machine string, learn *pb.ChangeReques
 // retire has a machine of the site that leaves vote for nothing new, and waits until what it has
 // voted for is carried out elsewhere. One that does not answer has left when somebody made the same
 // change: those that stay are told of an epoch only after that.
-func (c *Client) retire(ctx context.Context, machine string, number uint64, staying []string, say func(string, ...any)) error {
+func (c *Client) retire(
+	ctx context.Context, machine string, number uint64, staying []string, say func(string, ...any),
+) error {
 	last := uint64(0)
 	asked := time.Now()
 	for {
@@ -239,7 +249,9 @@ func (c *Client) retire(ctx context.Context, machine string, number uint64, stay
 			return nil
 		case answer == nil && time.Since(asked) < changePatience:
 		case answer == nil && ctx.Err() == nil:
-			return fmt.Errorf("machine %s, which is to leave, does not answer, or waits for another machine of its site (see 'foresay store status'); start what is missing and run the command for its site again, or with --lost if that is gone for good", machine)
+			return fmt.Errorf("machine %s, which is to leave, does not answer, or waits for another machine of its site (see "+
+				"'foresay store status'); start what is missing and run the command for its site again, or with --lost if that "+
+				"is gone for good", machine)
 		case answer == nil:
 		case answer.GetEpoch() >= number || answer.GetRetired() && answer.GetUnsettled() == 0:
 			say("machine %s votes for nothing any more, and all that it voted for is carried out", machine)
@@ -251,7 +263,8 @@ func (c *Client) retire(ctx context.Context, machine string, number uint64, stay
 		select {
 		case <-time.After(changePoll):
 		case <-ctx.Done():
-			return fmt.Errorf("machine %s has voted for %d transactions that are not carried out everywhere yet (is another site away?); run the command again to go on: %w",
+			return fmt.Errorf("machine %s has voted for %d transactions that are not carried out everywhere yet (is another "+
+				"site away?); run the command again to go on: %w",
 				machine, cmp.Or(last, 1), context.Cause(ctx))
 		}
 	}
@@ -276,7 +289,8 @@ func (c *Client) follows(ctx context.Context, machine string, number uint64) err
 		select {
 		case <-time.After(changePoll):
 		case <-ctx.Done():
-			return fmt.Errorf("machine %s has learned of epoch %d and does not answer since: %w", machine, number, context.Cause(ctx))
+			return fmt.Errorf("machine %s has learned of epoch %d and does not answer since: %w", machine, number,
+				context.Cause(ctx))
 		}
 	}
 }

@@ -37,9 +37,11 @@ func claim(cfg *storeconfig.MachineConfig) error {
 	}
 	switch {
 	case was.Cluster != now.Cluster || was.Machine != now.Machine:
-		return fmt.Errorf("the directory %s is that of machine %s of %s, not of %s of %s", cfg.Data, was.Machine, was.Cluster, now.Machine, now.Cluster)
+		return fmt.Errorf("the directory %s is that of machine %s of %s, not of %s of %s", cfg.Data, was.Machine, was.Cluster,
+			now.Machine, now.Cluster)
 	case was.Epoch > now.Epoch:
-		return fmt.Errorf("the file %s is of epoch %d, and the machine has run in epoch %d: take the file of that epoch", cfg.StoreFile, now.Epoch, was.Epoch)
+		return fmt.Errorf("the file %s is of epoch %d, and the machine has run in epoch %d: take the file of that epoch",
+			cfg.StoreFile, now.Epoch, was.Epoch)
 	case was.Epoch == now.Epoch:
 		return nil
 	}

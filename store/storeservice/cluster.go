@@ -95,10 +95,13 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		}
 		listeners = append(listeners, l)
 		name := string(at)
-		sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{{Name: name, Peers: l.peers.Addr().String(), Client: l.client.Addr().String()}}})
-		c.machines[name] = &placed{name: name, site: name, at: at, peers: l.peers.Addr().String(), client: l.client.Addr().String()}
+		sites = append(sites, storeconfig.Site{Name: name,
+			Machines: []storeconfig.Machine{{Name: name, Peers: l.peers.Addr().String(), Client: l.client.Addr().String()}}})
+		c.machines[name] = &placed{name: name, site: name, at: at, peers: l.peers.Addr().String(),
+			client: l.client.Addr().String()}
 	}
-	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Shards: o.Shards, Sites: sites, RoundTrip: c.roundTrip().String()})
+	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Shards: o.Shards, Sites: sites,
+		RoundTrip: c.roundTrip().String()})
 	if err != nil {
 		return c, err
 	}
@@ -168,7 +171,8 @@ func (c *Cluster) listenAgain(p *placed) (l pair, err error) {
 	}
 	if l.peers == nil || l.client == nil {
 		others = append(others, l.listeners()...)
-		return pair{}, fmt.Errorf("machine %s listened at %s and %s, of which another program has taken one", p.name, p.peers, p.client)
+		return pair{}, fmt.Errorf("machine %s listened at %s and %s, of which another program has taken one", p.name, p.peers,
+			p.client)
 	}
 	return l, nil
 }
@@ -239,7 +243,8 @@ func (c *Cluster) open(p *placed, l pair, next *storeconfig.Store) (*Machine, er
 	if next != nil {
 		cfg.Store = next
 	}
-	return OpenMachine(cfg, MachineOptions{Logger: c.o.Logger, Peers: l.peers, Client: l.client, Dial: c.net.DialContext(p.at), Online: true})
+	return OpenMachine(cfg, MachineOptions{Logger: c.o.Logger, Peers: l.peers, Client: l.client,
+		Dial: c.net.DialContext(p.at), Online: true})
 }
 
 // run runs a machine until ctx ends, it fails, or its site has left the store.

@@ -35,7 +35,8 @@ func (c *Cluster) Replace(ctx context.Context, site, by string) error {
 		l.close() // it will get the same ones
 	}
 	return c.advance(ctx, site, p, func(s *storeconfig.Store) (*storeconfig.Store, error) {
-		return s.Replaced(site, storeconfig.Site{Name: by, Machines: []storeconfig.Machine{{Name: by, Peers: p.peers, Client: p.client}}})
+		return s.Replaced(site, storeconfig.Site{Name: by,
+			Machines: []storeconfig.Machine{{Name: by, Peers: p.peers, Client: p.client}}})
 	})
 }
 
@@ -63,7 +64,9 @@ func (c *Cluster) vacancy(lost string) (wan.Site, error) {
 }
 
 // advance has the store go on in its next epoch, in which there is a newcomer; nil: there is none.
-func (c *Cluster) advance(ctx context.Context, leaver string, newcomer *placed, change func(*storeconfig.Store) (*storeconfig.Store, error)) error {
+func (c *Cluster) advance(
+	ctx context.Context, leaver string, newcomer *placed, change func(*storeconfig.Store) (*storeconfig.Store, error),
+) error {
 	s, err := storeconfig.ReadStore(filepath.Join(c.o.Dir, storeconfig.StoreFile))
 	if err != nil {
 		return err

@@ -54,7 +54,9 @@ func useStore() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err = transactions.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("greeting", []byte("hello")) })
+	err = transactions.Txn(ctx, func(_ context.Context, tx *client.Tx) error {
+		return tx.Put("greeting", []byte("hello"))
+	})
 	if err != nil {
 		return err
 	}

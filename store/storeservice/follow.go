@@ -36,7 +36,8 @@ func (c *Client) connect(s *storeconfig.Store) (*link, error) {
 	l := &link{store: s}
 	var err error
 	l.conn, err = front.Dial(front.Config{
-		Protocol: s.StoreProtocol(), Topology: s.Topology(), Cluster: s.Cluster, TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
+		Protocol: s.StoreProtocol(), Topology: s.Topology(), Cluster: s.Cluster, TLS: c.tls, Insecure: c.cfg.Insecure,
+		Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
 		Outdated: func(machine string) { c.outdated(l, machine) },
 	})
 	if err != nil {
@@ -100,7 +101,8 @@ func (c *Client) learn(l *link, machine string) {
 		to.conn.Close()
 		return
 	}
-	c.log.Warn("store: client goes on in a later epoch than that of its file, which should be replaced", "epoch", next.Epoch, "file", c.cfg.StorePath(), "of", l.store.Epoch, "machine", machine)
+	c.log.Warn("store: client goes on in a later epoch than that of its file, which should be replaced", "epoch",
+		next.Epoch, "file", c.cfg.StorePath(), "of", l.store.Epoch, "machine", machine)
 }
 
 // followEvery is how often a client or a machine asks for a later epoch.
@@ -149,7 +151,9 @@ func members(s *storeconfig.Store) (names []string) {
 
 // askLater asks a machine for the store's file, and returns it if it is of a later epoch than the
 // one that is known; nil if it is not. Clients and machines follow the store by this.
-func askLater(ctx context.Context, conn *front.Conn, known *storeconfig.Store, machine string) (*storeconfig.Store, error) {
+func askLater(
+	ctx context.Context, conn *front.Conn, known *storeconfig.Store, machine string,
+) (*storeconfig.Store, error) {
 	answer, err := conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
 	if err != nil || answer.GetEpoch() <= known.Epoch {
 		return nil, err
@@ -189,7 +193,9 @@ func (c *Client) moved(ctx context.Context, l *link) bool {
 }
 
 // Read implements client.Backend.
-func (c *Client) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+func (c *Client) Read(
+	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
+) (client.Answer, error) {
 	if tell := first; first != nil {
 		told := false // the calls of first are one after the other, as those of Read on links are
 		first = func(a client.Answer) {

@@ -40,7 +40,8 @@ func (w *world) online(name string) (stop func()) {
 		if err != nil {
 			return nil, err
 		}
-		return OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients, Dial: w.net.DialContext(wan.Site(name)), Online: true})
+		return OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients, Dial: w.net.DialContext(wan.Site(name)),
+			Online: true})
 	}
 	m, err := open(nil)
 	if err != nil {
@@ -66,7 +67,8 @@ func (w *world) online(name string) (stop func()) {
 	synctest.Wait()
 	return func() {
 		cancel()
-		if err := <-done; err != nil && !strings.Contains(err.Error(), "must not take part any more") && !strings.Contains(err.Error(), "is not of the store any more") {
+		if err := <-done; err != nil && !strings.Contains(err.Error(), "must not take part any more") &&
+			!strings.Contains(err.Error(), "is not of the store any more") {
 			w.Errorf("machine %s ended with %v", name, err)
 		}
 	}
@@ -282,7 +284,8 @@ func TestOperatorIsKilled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if s, err := conn.Change(ctx, next, "", func(string, ...any) {}); err != nil || s.Epoch != 2 || !s.Site("c").Fenced {
+				if s, err := conn.Change(ctx, next, "", func(string, ...any) {}); err != nil || s.Epoch != 2 ||
+					!s.Site("c").Fenced {
 					t.Errorf("killed after %d steps, and run again: %+v, %v", killed, s, err)
 				}
 				if v, err := get(ctx, c, "k"); err != nil || v != "v" || conn.newest().store.Epoch != 2 {

@@ -43,8 +43,11 @@ func TestReplacementsAreJudged(t *testing.T) {
 		name, want string
 		plant      func(client.Backend, *atomic.Bool) client.Backend
 	}{
-		{"a commit is acknowledged and not made", "appended 0 times", func(b client.Backend, leaving *atomic.Bool) client.Backend { return &forgetful{b, leaving} }},
-		{"reads are not validated", "not strictly serializable", func(b client.Backend, leaving *atomic.Bool) client.Backend { return &unvalidated{b, leaving} }},
+		{"a commit is acknowledged and not made", "appended 0 times",
+			func(b client.Backend, leaving *atomic.Bool) client.Backend { return &forgetful{b, leaving} }},
+		{"reads are not validated", "not strictly serializable", func(b client.Backend, leaving *atomic.Bool) client.Backend {
+			return &unvalidated{b, leaving}
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -86,7 +89,9 @@ func (u *unvalidated) Commit(ctx context.Context, s client.Submission) client.De
 
 // replaceUnderLoad returns what is wrong with what the clients saw. plant is what stands between
 // them and the store, and is told when the site begins to leave; nil: nothing does.
-func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backend, *atomic.Bool) client.Backend) (found []error) {
+func (w *world) replaceUnderLoad(
+	seed uint64, lost bool, plant func(client.Backend, *atomic.Bool) client.Backend,
+) (found []error) {
 	w.Helper()
 	stop := map[string]func(){}
 	for _, name := range []string{"a", "b", "c"} {
@@ -130,7 +135,8 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backe
 func (w *world) replace(site, gone, by string) (stop func()) {
 	w.Helper()
 	w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
-		next, err := operator.newest().store.Replaced(site, storeconfig.Site{Name: by, Machines: []storeconfig.Machine{{Name: by, Peers: by + ":1", Client: by + ":2"}}})
+		next, err := operator.newest().store.Replaced(site,
+			storeconfig.Site{Name: by, Machines: []storeconfig.Machine{{Name: by, Peers: by + ":1", Client: by + ":2"}}})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -202,7 +208,9 @@ func (l *lists) run(ctx context.Context, from wan.Site, number int) {
 
 // txn reads keys, and appends to some of them. What its end interrupts, or a site that is away
 // blocks, is found out.
-func (l *lists) txn(ctx context.Context, conn *Client, c *client.Client, number int, keys []string, appends []bool) error {
+func (l *lists) txn(
+	ctx context.Context, conn *Client, c *client.Client, number int, keys []string, appends []bool,
+) error {
 	id := l.last.Add(1)
 	log := l.rec.Begin(history.TxnID(id), history.Client(number), time.Since(l.began))
 	saw, err := client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) (saw []history.Access, err error) {

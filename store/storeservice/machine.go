@@ -53,7 +53,8 @@ type Machine struct {
 // OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be
 // called.
 func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
-	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Online || o.Peers == nil && o.Client == nil, dial: o.Dial}
+	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Online || o.Peers == nil && o.Client == nil,
+		dial: o.Dial}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -86,7 +87,8 @@ func (m *Machine) open(o *MachineOptions) error {
 		to      *net.Listener
 		address string
 		field   string
-	}{{&o.Peers, m.cfg.Listen.Peers, "listen.peers"}, {&o.Client, m.cfg.Listen.Client, "listen.client"}, {&m.metrics, m.cfg.Metrics, "metrics"}} {
+	}{{&o.Peers, m.cfg.Listen.Peers, "listen.peers"}, {&o.Client, m.cfg.Listen.Client, "listen.client"},
+		{&m.metrics, m.cfg.Metrics, "metrics"}} {
 		if *l.to != nil || l.address == "" {
 			continue
 		}
@@ -112,13 +114,17 @@ func (m *Machine) open(o *MachineOptions) error {
 		change, await = nil, nil
 	}
 	m.node, err = machine.Open(machine.Config{
-		Protocol: m.cfg.Store.StoreProtocol(), Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
+		Protocol: m.cfg.Store.StoreProtocol(), Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(),
+		Machine:      m.cfg.Machine,
 		Disk:         func(name string) (host.Disk, error) { return waldisk.New(m.store, name) },
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
-		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
+		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(),
+		MaxTxns: m.cfg.Store.MaxTxns,
 		Retired: m.changes.disk.Retired, Change: change, Await: await,
-		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
+		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) {
+			m.figures.commits.Observe(took.Seconds())
+		},
 	})
 	if err == nil {
 		m.changes.retire = m.node.Retire
@@ -140,7 +146,8 @@ func (m *Machine) close() error {
 // Run runs the machine until ctx ends; it then lets clients' calls end, makes durable what was
 // written, and returns nil. The error is a *machine.RefusedError if it must not take part.
 func (m *Machine) Run(ctx context.Context) error {
-	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk", m.store.Identity().String())
+	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk",
+		m.store.Identity().String())
 	stopping := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -226,6 +233,7 @@ func (m *Machine) dialOthers() (*front.Conn, error) {
 		return nil, err
 	}
 	return front.Dial(front.Config{
-		Protocol: m.cfg.Store.StoreProtocol(), Topology: m.cfg.Store.Topology(), Cluster: m.cfg.Store.Cluster, TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime(),
+		Protocol: m.cfg.Store.StoreProtocol(), Topology: m.cfg.Store.Topology(), Cluster: m.cfg.Store.Cluster, TLS: tlsConfig,
+		Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime(),
 	})
 }

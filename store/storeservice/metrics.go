@@ -77,7 +77,8 @@ func (m *Machine) readiness(s Status) string {
 	}
 	for _, sh := range s.Shards {
 		if sh.Held+sh.Waiting+sh.Blocked > 0 {
-			fmt.Fprintf(&b, "shard %d: %d votes and %d reads wait for keys, %d transactions are blocked\n", sh.Shard, sh.Held, sh.Waiting, sh.Blocked)
+			fmt.Fprintf(&b, "shard %d: %d votes and %d reads wait for keys, %d transactions are blocked\n", sh.Shard, sh.Held,
+				sh.Waiting, sh.Blocked)
 		}
 		for _, t := range sh.BlockedTransactions {
 			fmt.Fprintf(&b, "shard %d: transaction %s is blocked, %.0f s old\n", sh.Shard, t.ID, t.AgeSeconds)
@@ -119,11 +120,15 @@ func newFigures() *figures {
 	f := &figures{
 		registry: metrics.NewRegistry(),
 		requests: prometheus.NewHistogramVec(metrics.Durations("foresay_store_request_duration_seconds",
-			"How long requests of clients took at this machine: Read is one of a key, Commit of a transaction's verdict by this site."), []string{"method", "code"}),
+			"How long requests of clients took at this machine: Read is one of a key, Commit of a transaction's verdict by "+
+				"this site."), []string{"method", "code"}),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "foresay_store_commit_answers_total",
-			Help: "Answers to Commit requests: the site's vote, or the decision if that is known; cause is why a transaction was refused."}, []string{"answer", "cause"}),
-		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "foresay_store_requests_in_flight", Help: "Requests of clients that are not answered."}, []string{"method"}),
-		commits:  prometheus.NewHistogram(metrics.Durations("foresay_store_disk_commit_duration_seconds", "How long commits to the disk took until they were durable.")),
+			Help: "Answers to Commit requests: the site's vote, or the decision if that is known; cause is why a transaction " +
+				"was refused."}, []string{"answer", "cause"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "foresay_store_requests_in_flight",
+			Help: "Requests of clients that are not answered."}, []string{"method"}),
+		commits: prometheus.NewHistogram(metrics.Durations("foresay_store_disk_commit_duration_seconds",
+			"How long commits to the disk took until they were durable.")),
 	}
 	f.registry.MustRegister(f.requests, f.answers, f.inFlight, f.commits)
 	f.methods = map[string]methodFigures{}
@@ -191,18 +196,35 @@ func tellStatus(p *metrics.Page, s Status) {
 		name, help string
 		value      func(ShardStatus) float64
 	}{
-		{"admitted", "Whether the shard takes part.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Admitted) }},
-		{"syncing", "Whether it still copies what another site has.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Syncing) }},
+		{"admitted", "Whether the shard takes part.", func(s ShardStatus) float64 {
+			return metrics.Flag(s.State == Admitted)
+		}},
+		{"syncing", "Whether it still copies what another site has.", func(s ShardStatus) float64 {
+			return metrics.Flag(s.State == Syncing)
+		}},
 		{"transactions", "Transactions that it remembers.", func(s ShardStatus) float64 { return float64(s.Transactions) }},
-		{"transaction_bytes", "What their keys and values take in memory.", func(s ShardStatus) float64 { return float64(s.TransactionBytes) }},
-		{"undecided_transactions", "Those of them that are not decided.", func(s ShardStatus) float64 { return float64(s.Undecided) }},
-		{"blocked_transactions", "Those that cannot be decided before a site is back or fenced.", func(s ShardStatus) float64 { return float64(s.Blocked) }},
-		{"wanting_transactions", "Those that are committed, but whose writes it lacks.", func(s ShardStatus) float64 { return float64(s.Wanting) }},
-		{"oldest_undecided_seconds", "The age of the oldest that is not decided.", func(s ShardStatus) float64 { return s.OldestUndecidedSeconds }},
+		{"transaction_bytes", "What their keys and values take in memory.", func(s ShardStatus) float64 {
+			return float64(s.TransactionBytes)
+		}},
+		{"undecided_transactions", "Those of them that are not decided.", func(s ShardStatus) float64 {
+			return float64(s.Undecided)
+		}},
+		{"blocked_transactions", "Those that cannot be decided before a site is back or fenced.",
+			func(s ShardStatus) float64 { return float64(s.Blocked) }},
+		{"wanting_transactions", "Those that are committed, but whose writes it lacks.", func(s ShardStatus) float64 {
+			return float64(s.Wanting)
+		}},
+		{"oldest_undecided_seconds", "The age of the oldest that is not decided.", func(s ShardStatus) float64 {
+			return s.OldestUndecidedSeconds
+		}},
 		{"locked_keys", "Keys that undecided transactions have.", func(s ShardStatus) float64 { return float64(s.Locked) }},
 		{"waiting_reads", "Reads that wait for such keys.", func(s ShardStatus) float64 { return float64(s.Waiting) }},
-		{"held_votes", "Requests for a vote that wait for such keys.", func(s ShardStatus) float64 { return float64(s.Held) }},
-		{"reserved_keys", "Keys that are kept for transactions which were refused before.", func(s ShardStatus) float64 { return float64(s.Reserved) }},
+		{"held_votes", "Requests for a vote that wait for such keys.", func(s ShardStatus) float64 {
+			return float64(s.Held)
+		}},
+		{"reserved_keys", "Keys that are kept for transactions which were refused before.", func(s ShardStatus) float64 {
+			return float64(s.Reserved)
+		}},
 	} {
 		for _, sh := range s.Shards {
 			p.Gauge("foresay_store_"+f.name, f.help, f.value(sh), "shard", fmt.Sprint(sh.Shard))
@@ -216,20 +238,26 @@ const elsewhere = "refused elsewhere"
 // tellCounts adds what a shard's server has done: each count by reason from the start on, so that
 // the first of a kind is seen as a growth.
 func tellCounts(p *metrics.Page, shard string, c store.Counts) {
-	p.Counter("foresay_store_committed_transactions_total", "Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
-	p.Counter("foresay_store_accepting_votes_total", "Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)
-	p.Counter("foresay_store_copied_values_total", "Values that the shard has copied from other sites, as it took the place of another one or after it was away.", c.CopiedValues, "shard", shard)
+	p.Counter("foresay_store_committed_transactions_total",
+		"Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
+	p.Counter("foresay_store_accepting_votes_total",
+		"Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)
+	p.Counter("foresay_store_copied_values_total",
+		"Values that the shard has copied from other sites, as it took the place of another one or after it was away.",
+		c.CopiedValues, "shard", shard)
 	p.Counter("foresay_store_copied_bytes_total", "What they and their keys take.", c.CopiedBytes, "shard", shard)
 	for i, n := range c.Aborted {
 		cause := store.Reason(i).String()
 		if store.Reason(i) == store.NoReason {
 			cause = elsewhere
 		}
-		p.Counter("foresay_store_aborted_transactions_total", "Aborted transactions with keys of the shard, by why the shard had refused them.", n, "shard", shard, "cause", cause)
+		p.Counter("foresay_store_aborted_transactions_total",
+			"Aborted transactions with keys of the shard, by why the shard had refused them.", n, "shard", shard, "cause", cause)
 	}
 	for i, n := range c.Refused {
 		if store.Reason(i) != store.NoReason {
-			p.Counter("foresay_store_refusing_votes_total", "Votes of the shard against a transaction, those that only read included, by cause.",
+			p.Counter("foresay_store_refusing_votes_total",
+				"Votes of the shard against a transaction, those that only read included, by cause.",
 				n, "shard", shard, "cause", store.Reason(i).String())
 		}
 	}

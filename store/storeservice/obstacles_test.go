@@ -49,7 +49,8 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 			}
 			w.alter = func(cfg *storeconfig.MachineConfig) {
 				if cfg.Machine == "b" {
-					cfg.TLS = &storeconfig.TLSFiles{CA: other + "/ca.pem", Cert: other + "/machine-b.pem", Key: other + "/machine-b-key.pem"}
+					cfg.TLS = &storeconfig.TLSFiles{CA: other + "/ca.pem", Cert: other + "/machine-b.pem", Key: other +
+						"/machine-b-key.pem"}
 				}
 			}
 			w.start("b")
@@ -65,7 +66,8 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 				w.client(func(ctx context.Context, conn *Client, c *client.Client) {
 					time.Sleep(4 * time.Second)
 					synctest.Wait()
-					if log := w.running["a"].log.String(); !strings.Contains(log, "store: machine does not take part yet") || !strings.Contains(log, tc.want) {
+					if log := w.running["a"].log.String(); !strings.Contains(log, "store: machine does not take part yet") ||
+						!strings.Contains(log, tc.want) {
 						t.Errorf("the log does not tell of %q:\n%s", tc.want, log)
 					}
 					grpcsWords(t, "/ready", w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want))
@@ -121,7 +123,8 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 				return
 			}
 			r := Remedies(s, "dir")
-			if len(r) != 1 || r[0].Site != "c" || r[0].Command != "foresay store resolve --dir dir --site c" || !strings.Contains(r[0].Trouble, blocked[0].ID) {
+			if len(r) != 1 || r[0].Site != "c" || r[0].Command != "foresay store resolve --dir dir --site c" ||
+				!strings.Contains(r[0].Trouble, blocked[0].ID) {
 				t.Errorf("the remedies are %+v", r)
 			}
 			for i := range s[0].Peers { // a machine that reaches nobody is rather cut off itself
@@ -130,7 +133,8 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 			if r := Remedies(s[:1], "dir"); len(r) > 0 {
 				t.Errorf("a machine that reaches nobody advises %+v", r)
 			}
-			w.page("a", "/ready", http.StatusOK, "admitted\n", "it does not reach c: ", "is blocked, ", "foresay store resolve --dir "+w.dir+" --site c\n")
+			w.page("a", "/ready", http.StatusOK, "admitted\n", "it does not reach c: ", "is blocked, ",
+				"foresay store resolve --dir "+w.dir+" --site c\n")
 		})
 	})
 }
@@ -138,11 +142,14 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 // TestNewSiteThatHasNotStarted: what is blocked while a new site has not started waits for that:
 // the command that ends it starts the machine, and replaces nothing.
 func TestNewSiteThatHasNotStarted(t *testing.T) {
-	a := Status{Site: "a", Machine: "a", State: Admitted, Shards: []ShardStatus{{Blocked: 1}}, Peers: []PeerStatus{{Machine: "b", Site: "b", Reachable: true}, {Machine: "d", Site: "d"}}}
-	b := Status{Site: "b", Machine: "b", State: Admitted, Peers: []PeerStatus{{Machine: "a", Site: "a", Reachable: true}, {Machine: "d", Site: "d"}}}
+	a := Status{Site: "a", Machine: "a", State: Admitted, Shards: []ShardStatus{{Blocked: 1}},
+		Peers: []PeerStatus{{Machine: "b", Site: "b", Reachable: true}, {Machine: "d", Site: "d"}}}
+	b := Status{Site: "b", Machine: "b", State: Admitted, Peers: []PeerStatus{{Machine: "a", Site: "a", Reachable: true},
+		{Machine: "d", Site: "d"}}}
 	d := Status{Site: "d", Machine: "d-2", State: Unreachable, New: true}
 	r := Remedies([]Status{a, b, d}, "dir")
-	if len(r) != 1 || r[0].Command != "foresay store serve --config dir/machine-d-2.json" || !strings.Contains(r[0].Trouble, "has not started yet") || r[0].When() != "there run" {
+	if len(r) != 1 || r[0].Command != "foresay store serve --config dir/machine-d-2.json" ||
+		!strings.Contains(r[0].Trouble, "has not started yet") || r[0].When() != "there run" {
 		t.Errorf("the remedies are %+v", r)
 	}
 	d.New = false

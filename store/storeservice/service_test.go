@@ -62,7 +62,8 @@ func inWorldOf(t *testing.T, machines []string, test func(*world)) {
 			sites = append(sites, site)
 		}
 		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(roundTrip, places...), 1), running: map[string]*ran{}}
-		_, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "test", Shards: 2, Sites: sites, RoundTrip: roundTrip.String()})
+		_, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "test", Shards: 2, Sites: sites,
+			RoundTrip: roundTrip.String()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,8 @@ func (w *world) open(name string) (*ran, error) {
 		w.Fatal(err)
 	}
 	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
-	r.Machine, err = OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients, Dial: w.net.DialContext(wan.Site(name)), Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Machine, err = OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients,
+		Dial: w.net.DialContext(wan.Site(name)), Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	return r, err
 }
 
@@ -181,7 +183,8 @@ func TestStore(t *testing.T) {
 		w.start("a", "b", "c")
 		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
 			s := w.ready(ctx, conn)
-			if len(s) != 3 || s[1].Machine != "b" || s[1].Address != "b:2" || len(s[1].Shards) != 2 || s[1].Shards[1].Shard != 1 || s[1].Epoch != 1 {
+			if len(s) != 3 || s[1].Machine != "b" || s[1].Address != "b:2" || len(s[1].Shards) != 2 ||
+				s[1].Shards[1].Shard != 1 || s[1].Epoch != 1 {
 				t.Errorf("the statuses are %+v", s)
 			}
 			if err := put(ctx, c, "k", "v"); err != nil {
@@ -192,7 +195,8 @@ func TestStore(t *testing.T) {
 			if err := put(ctx, c, "k", "w"); err != nil {
 				t.Error(err)
 			}
-			if s := conn.Status(ctx); Ready(s) || s[0].State != Unreachable || !strings.Contains(Complaints(s), "machine a is unreachable: ") {
+			if s := conn.Status(ctx); Ready(s) || s[0].State != Unreachable ||
+				!strings.Contains(Complaints(s), "machine a is unreachable: ") {
 				t.Errorf("without a the statuses are %+v", s)
 			}
 			w.stop("b", "c")
@@ -212,7 +216,8 @@ func TestStore(t *testing.T) {
 		w.page("a", "/debug/pprof/goroutine?debug=1", http.StatusOK, "goroutine profile: total ")
 		w.page("a", "/ready", http.StatusOK, "admitted\n")
 		w.figures()
-		w.page("a", "/metrics", http.StatusOK, "foresay_store_epoch 1\n", "foresay_store_admitted{shard=\"1\"} 1\n", "foresay_store_blocked_transactions{shard=\"0\"} 0\n")
+		w.page("a", "/metrics", http.StatusOK, "foresay_store_epoch 1\n", "foresay_store_admitted{shard=\"1\"} 1\n",
+			"foresay_store_blocked_transactions{shard=\"0\"} 0\n")
 	})
 }
 
@@ -354,7 +359,8 @@ func TestDirectoriesHaveOneTenant(t *testing.T) {
 func TestStrangersAreTurnedAway(t *testing.T) {
 	other := t.TempDir()
 	stranger, err := storeconfig.Init(storeconfig.InitOptions{
-		Dir: other, Cluster: "test", Shards: 2, Sites: []storeconfig.Site{{Name: "a", Machines: []storeconfig.Machine{{Peers: "a:1", Client: "a:2"}}}},
+		Dir: other, Cluster: "test", Shards: 2,
+		Sites: []storeconfig.Site{{Name: "a", Machines: []storeconfig.Machine{{Peers: "a:1", Client: "a:2"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

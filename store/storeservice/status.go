@@ -92,15 +92,19 @@ func rank(state string) int {
 
 // describe makes a machine's answer a Status.
 func describe(m *pb.StatusResponse, now time.Time) Status {
-	s := Status{Site: m.GetSite(), Machine: m.GetMachine(), State: Admitted, Epoch: m.GetEpoch(), UptimeSeconds: m.GetUptimeSeconds(), Shards: []ShardStatus{}}
+	s := Status{Site: m.GetSite(), Machine: m.GetMachine(), State: Admitted, Epoch: m.GetEpoch(),
+		UptimeSeconds: m.GetUptimeSeconds(), Shards: []ShardStatus{}}
 	for _, p := range m.GetPeers() {
-		s.Peers = append(s.Peers, PeerStatus{Machine: p.GetMachine(), Site: p.GetSite(), Reachable: p.GetReachable(), Error: p.GetError(), Refused: p.GetRefused()})
+		s.Peers = append(s.Peers, PeerStatus{Machine: p.GetMachine(), Site: p.GetSite(), Reachable: p.GetReachable(),
+			Error: p.GetError(), Refused: p.GetRefused()})
 	}
 	age := func(v *pb.Version) float64 { return max(0, now.Sub(time.Unix(0, int64(v.GetTime()))).Seconds()) }
 	for _, sh := range m.GetShards() {
 		out := ShardStatus{
-			Shard: sh.GetShard(), State: New, Refused: sh.GetRefused(), Transactions: sh.GetTransactions(), Undecided: sh.GetUndecided(), Blocked: sh.GetBlocked(),
-			Wanting: sh.GetWanting(), Locked: sh.GetLocks(), Waiting: sh.GetWaiting(), Reserved: sh.GetReservations(), Held: sh.GetHeld(),
+			Shard: sh.GetShard(), State: New, Refused: sh.GetRefused(), Transactions: sh.GetTransactions(),
+			Undecided: sh.GetUndecided(), Blocked: sh.GetBlocked(),
+			Wanting: sh.GetWanting(), Locked: sh.GetLocks(), Waiting: sh.GetWaiting(), Reserved: sh.GetReservations(),
+			Held:             sh.GetHeld(),
 			TransactionBytes: sh.GetTransactionBytes(), CopiedValues: sh.GetCopiedValues(), CopiedBytes: sh.GetCopiedBytes(),
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
 		}
@@ -148,7 +152,8 @@ func (c *Client) statusOf(ctx context.Context, l *link) []Status {
 	var out []Status
 	for _, site := range l.store.Sites {
 		for _, m := range site.Machines {
-			s := Status{Site: site.Name, Machine: m.Name, Address: m.Client, State: Fenced, Shards: []ShardStatus{}, New: site.Since == l.store.Epoch}
+			s := Status{Site: site.Name, Machine: m.Name, Address: m.Client, State: Fenced, Shards: []ShardStatus{},
+				New: site.Since == l.store.Epoch}
 			if !site.Fenced {
 				s.State = ""
 			}
@@ -175,7 +180,8 @@ func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 	*s = describe(answer, time.Now())
 	s.Address, s.New = address, isNew
 	if known := l.store.Epoch; s.Epoch != known {
-		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch, known)
+		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch,
+			known)
 		if s.Epoch > known {
 			c.outdated(l, s.Machine)
 		}
@@ -284,7 +290,8 @@ func Remedies(statuses []Status, dir string) []Remedy {
 	for _, s := range statuses {
 		if s.New && s.State == Unreachable && gone(statuses, s.Site) {
 			out = append(out, Remedy{
-				Site: s.Site, Trouble: "it is new, and machine " + s.Machine + " has not started yet, or is away: what is blocked waits for it",
+				Site: s.Site, Trouble: "it is new, and machine " + s.Machine +
+					" has not started yet, or is away: what is blocked waits for it",
 				Command: "foresay store serve --config " + filepath.Join(dir, storeconfig.MachineFile(s.Machine)), Starts: true,
 			})
 		}
@@ -297,12 +304,14 @@ func Remedies(statuses []Status, dir string) []Remedy {
 	for _, site := range sites {
 		switch refused := refusedAt(statuses, site); {
 		case refused != "":
-			out = append(out, Remedy{Site: site, Trouble: "its disk must not take part: " + refused, Command: resolve + site + " --replace NEWSITE=PEERS/CLIENT"})
+			out = append(out, Remedy{Site: site, Trouble: "its disk must not take part: " + refused, Command: resolve + site +
+				" --replace NEWSITE=PEERS/CLIENT"})
 		case slices.ContainsFunc(out, func(r Remedy) bool { return r.Site == site }):
 		case blocked > 0 && gone(statuses, site) && 2*away < len(sites): // else it is rather who asks that is cut off
 			out = append(out, Remedy{
-				Site:    site,
-				Trouble: fmt.Sprintf("it is away, and blocks transactions: up to %d at a shard, the oldest shown is %s of %.0f s; they are decided when it is back", blocked, oldest.ID, oldest.AgeSeconds),
+				Site: site,
+				Trouble: fmt.Sprintf("it is away, and blocks transactions: up to %d at a shard, the oldest shown is %s of %.0f "+
+					"s; they are decided when it is back", blocked, oldest.ID, oldest.AgeSeconds),
 				Command: resolve + site,
 			})
 		}

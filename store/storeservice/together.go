@@ -46,7 +46,8 @@ func (m *Machine) together(ctx context.Context, say func(what string)) error {
 		if len(waits) == 0 {
 			return c.arrived()
 		}
-		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too; if that is gone for good, the site has to leave: foresay store resolve --dir %s --site %s --lost",
+		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too; if that is gone "+
+			"for good, the site has to leave: foresay store resolve --dir %s --site %s --lost",
 			c.own.Epoch, strings.Join(why, ", "), filepath.Dir(m.cfg.StorePath()), m.cfg.SiteName()))
 		select {
 		case <-time.After(changePoll):

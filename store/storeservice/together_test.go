@@ -45,18 +45,22 @@ func TestMachinesOfASiteMoveTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			if _, err := conn.Change(ctx, next, "", func(format string, a ...any) { said.WriteString(format + "\n") }); err != nil {
+			if _, err := conn.Change(ctx, next, "", func(format string, a ...any) {
+				said.WriteString(format + "\n")
+			}); err != nil {
 				t.Fatalf("%v, after %s", err, &said)
 			}
 			if _, err := storeconfig.Advance(w.dir, next); err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"a": Admitted, "a2": Admitted, "b": New, "b2": Unreachable, "c": Fenced, "d": Admitted, "e": Admitted}
+			want := map[string]string{"a": Admitted, "a2": Admitted, "b": New, "b2": Unreachable, "c": Fenced, "d": Admitted,
+				"e": Admitted}
 			if s := conn.Status(ctx); s[0].State == OtherEpoch { // the client learns that now
 				time.Sleep(time.Second)
 			}
 			for _, s := range conn.Status(ctx) {
-				if s.State != want[s.Machine] || s.Machine == "b" && !strings.Contains(s.Error, "when b2 (shape: dial b2:2 from b: connection refused)") {
+				if s.State != want[s.Machine] || s.Machine == "b" &&
+					!strings.Contains(s.Error, "when b2 (shape: dial b2:2 from b: connection refused)") {
 					t.Errorf("machine %s is %s (%s), want %s", s.Machine, s.State, s.Error, want[s.Machine])
 				}
 			}
@@ -111,11 +115,13 @@ func TestSiteWithALostMachineLeaves(t *testing.T) {
 			time.Sleep(time.Second)
 			conn.Status(ctx) // which tells the client of the epoch
 			time.Sleep(time.Second)
-			if s := conn.Status(ctx)[1]; s.State != New || !strings.Contains(s.Error, "the site has to leave: foresay store resolve --dir "+w.dir+" --site b --lost") {
+			if s := conn.Status(ctx)[1]; s.State != New ||
+				!strings.Contains(s.Error, "the site has to leave: foresay store resolve --dir "+w.dir+" --site b --lost") {
 				t.Errorf("machine b is %s (%s)", s.State, s.Error)
 			}
 			said, err := change("b", "b")
-			if err != nil || !strings.Contains(said, "machine b has ended: ") || !strings.Contains(said, "machine b2 does not answer: ") {
+			if err != nil || !strings.Contains(said, "machine b has ended: ") ||
+				!strings.Contains(said, "machine b2 does not answer: ") {
 				t.Errorf("it says %s and fails with %v", said, err)
 			}
 			if v, err := get(ctx, c, "k"); err != nil || v != "v" {

@@ -48,7 +48,8 @@ func (d *Driver) Next() {
 		n, readOnly = 1, false
 	}
 	if w.Scenario.Ring {
-		d.ops = []op{{key: store.Key(fmt.Sprintf("k%d", d.n)), read: true}, {key: store.Key(fmt.Sprintf("k%d", (d.n+1)%w.Scenario.Keys)), write: true}}
+		d.ops = []op{{key: store.Key(fmt.Sprintf("k%d", d.n)), read: true},
+			{key: store.Key(fmt.Sprintf("k%d", (d.n+1)%w.Scenario.Keys)), write: true}}
 		d.begin()
 		return
 	}
@@ -101,7 +102,8 @@ func (d *Driver) step() {
 	reads, writes := d.buffer.Accesses()
 	d.Ref++
 	d.begun = w.Sim.Now()
-	w.Sim.Deliver(d.ID, store.Submit{Ref: d.Ref, Priority: d.priority, Reads: reads, Writes: writes, Hold: w.Scenario.Near})
+	w.Sim.Deliver(d.ID, store.Submit{Ref: d.Ref, Priority: d.priority, Reads: reads, Writes: writes,
+		Hold: w.Scenario.Near})
 }
 
 func (d *Driver) receive(msg store.Message) {

@@ -13,7 +13,8 @@ func (w *World) Inject() error {
 	if w.Scenario.Faults == 0 {
 		return nil
 	}
-	return w.Sim.Inject(sim.Profile{Faults: w.Scenario.Faults, Nodes: w.Nodes(), MaxDown: 3, Every: 300 * time.Millisecond, Lasting: 600 * time.Millisecond})
+	return w.Sim.Inject(sim.Profile{Faults: w.Scenario.Faults, Nodes: w.Nodes(), MaxDown: 3, Every: 300 * time.Millisecond,
+		Lasting: 600 * time.Millisecond})
 }
 
 // Leave takes a site away for a while. Some of its servers may come back later than others, and

@@ -68,7 +68,8 @@ func (w *World) LostAppends() error {
 		}
 		for _, n := range w.Appended[key] {
 			if there[strconv.Itoa(n)] != 1 {
-				return fmt.Errorf("%q has what transaction %d added, whose client was told that it is committed, %d times", key, n, there[strconv.Itoa(n)])
+				return fmt.Errorf("%q has what transaction %d added, whose client was told that it is committed, %d times", key, n,
+					there[strconv.Itoa(n)])
 			}
 		}
 	}

@@ -27,7 +27,8 @@ func FirstSeed(t *testing.T) uint64 {
 
 // Swarm returns the scenario of a seed, with a random subset of the faults.
 func Swarm(seed uint64) Scenario {
-	sc := Scenario{Seed: seed, Clients: 6, Keys: 8, Faults: sim.Swarm(seed, sim.AllFaults), Lose: seed%3 == 0, Near: seed%2 == 0}
+	sc := Scenario{Seed: seed, Clients: 6, Keys: 8, Faults: sim.Swarm(seed, sim.AllFaults), Lose: seed%3 == 0,
+		Near: seed%2 == 0}
 	if seed%10 == 7 {
 		sc.Sites = 5
 	}

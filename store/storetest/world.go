@@ -108,7 +108,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	}
 	w := &World{
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
-		Versions: map[store.Key]map[store.Version]string{}, Refused: map[protocol.ID]string{}, Appended: map[store.Key][]int{},
+		Versions: map[store.Key]map[store.Version]string{}, Refused: map[protocol.ID]string{},
+		Appended: map[store.Key][]int{},
 	}
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])
@@ -125,7 +126,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	w.Sim, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3, CheckEvery: 3,
 		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.Trace, TraceKeep: 300,
-		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package, cmp.Or(sc.Test, "TestConformance")),
+		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package,
+			cmp.Or(sc.Test, "TestConformance")),
 	}})
 	if err != nil {
 		return nil, err
@@ -146,7 +148,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 
 // Config returns that of a node.
 func (w *World) Config(id protocol.ID) store.Config {
-	c := store.Config{ID: id, Layout: w.Layout, Epoch: w.Epoch, RoundTrip: RoundTrip, Retain: 3 * time.Second, Applied: w.applied}
+	c := store.Config{ID: id, Layout: w.Layout, Epoch: w.Epoch, RoundTrip: RoundTrip, Retain: 3 * time.Second,
+		Applied: w.applied}
 	if w.Scenario.Configure != nil {
 		w.Scenario.Configure(&c)
 	}
@@ -233,7 +236,8 @@ func (w *World) Play(d time.Duration) error {
 		for _, c := range w.Clients {
 			ids = append(ids, c.ID)
 		}
-		if err := w.Sim.Inject(sim.Profile{Faults: w.Scenario.Faults & (sim.Skew | sim.Jump), Nodes: ids, Every: time.Second}); err != nil {
+		if err := w.Sim.Inject(sim.Profile{Faults: w.Scenario.Faults & (sim.Skew | sim.Jump), Nodes: ids,
+			Every: time.Second}); err != nil {
 			return err
 		}
 	}

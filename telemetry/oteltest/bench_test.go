@@ -100,7 +100,8 @@ func (nowhere) Shutdown(context.Context) error                             { ret
 func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
 	b.Helper()
 	traces := provider(b, sdktrace.TraceIDRatioBased(0.01))
-	options := []otelgrpc.Option{otelgrpc.WithTracerProvider(traces), otelgrpc.WithMeterProvider(sdkmetric.NewMeterProvider())}
+	options := []otelgrpc.Option{otelgrpc.WithTracerProvider(traces),
+		otelgrpc.WithMeterProvider(sdkmetric.NewMeterProvider())}
 	cfg := control.Config{Recent: -1}
 	var client, server stats.Handler
 	if traced {
@@ -118,7 +119,8 @@ func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
 	}
 	if telemetered {
 		reader := sdkmetric.NewManualReader()
-		if _, err := telemetry.Register(ctl, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("bench")); err != nil {
+		if _, err := telemetry.Register(ctl, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(
+			"bench")); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -141,7 +143,8 @@ func connected(b *testing.B, ctl *control.Control, client, server stats.Handler)
 		b.Fatal(err)
 	}
 	var opts []grpc.ServerOption
-	dial := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeOn)}
+	dial := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(ctl),
+		specgrpc.WithMode(control.ModeOn)}
 	if client != nil {
 		opts, dial = append(opts, grpc.StatsHandler(server)), append(dial, grpc.WithStatsHandler(client))
 	}

@@ -175,7 +175,8 @@ func TestDashboardMetrics(t *testing.T) {
 func TestDashboardReferences(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 {
-		t.Errorf("uid %q, title %q, schemaVersion %d: want all three, and of a Grafana that is still kept", d.UID, d.Title, d.SchemaVersion)
+		t.Errorf("uid %q, title %q, schemaVersion %d: want all three, and of a Grafana that is still kept", d.UID, d.Title,
+			d.SchemaVersion)
 	}
 	variables := map[string]bool{"__rate_interval": true}
 	for _, v := range d.Templating.List {

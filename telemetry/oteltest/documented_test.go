@@ -15,7 +15,8 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := make(map[string]bool)
-	for _, m := range regexp.MustCompile("(?m)^\\| `foresay\\..*\\| `(foresay_\\w+)`").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `foresay\\..*\\| `(foresay_\\w+)`").FindAllStringSubmatch(string(page),
+		-1) {
 		documented[m[1]] = true
 	}
 	series := exported(t)

@@ -36,7 +36,8 @@ type metrics struct {
 func newMetrics(t *testing.T) *metrics {
 	t.Helper()
 	m := &metrics{T: t, registry: prom.NewRegistry()}
-	exporter, err := otelprom.New(otelprom.WithRegisterer(m.registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
+	exporter, err := otelprom.New(otelprom.WithRegisterer(m.registry), otelprom.WithoutScopeInfo(),
+		otelprom.WithoutTargetInfo())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,8 @@ func TestTripped(t *testing.T) {
 			"foresay_killed{} 1", "foresay_site_state{site=TestKV/Get state=tripped} 1",
 			"foresay_site_tripped{site=TestKV/Get} 1", "foresay_trips_total{site=TestKV/Get} 1",
 		}
-		if diff := cmp.Diff(want, m.only("foresay_killed", "foresay_site_tripped", "foresay_site_state", "foresay_trips_total")); diff != "" {
+		if diff := cmp.Diff(want, m.only("foresay_killed", "foresay_site_tripped", "foresay_site_state",
+			"foresay_trips_total")); diff != "" {
 			t.Errorf("scraped (-want +got):\n%s", diff)
 		}
 	})
@@ -303,11 +305,13 @@ func TestArms(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := func(start, end, saved time.Duration) control.TaskRecord {
-		return control.TaskRecord{Start: start * time.Millisecond, End: end * time.Millisecond, Saved: saved * time.Millisecond}
+		return control.TaskRecord{Start: start * time.Millisecond, End: end * time.Millisecond,
+			Saved: saved * time.Millisecond}
 	}
 	for _, r := range []control.RequestRecord{
 		{Name: "page", Duration: 100 * time.Millisecond, Arm: control.ArmOff},
-		{Name: "page", Duration: 60 * time.Millisecond, Arm: control.ArmOn, Tasks: []control.TaskRecord{task(30, 60, 40), task(0, 20, 10), task(10, 15, 3)}},
+		{Name: "page", Duration: 60 * time.Millisecond, Arm: control.ArmOn, Tasks: []control.TaskRecord{task(30, 60, 40),
+			task(0, 20, 10), task(10, 15, 3)}},
 		{Name: "list", Duration: 10 * time.Millisecond, Tasks: []control.TaskRecord{task(0, 10, -2)}},
 	} {
 		requests(&r)
@@ -323,7 +327,8 @@ func TestArms(t *testing.T) {
 		"foresay_request_saved_seconds{arm=off request=page} 1 0",
 		"foresay_request_saved_seconds{arm=on request=page} 1 0.05",
 	}
-	if diff := cmp.Diff(want, m.only("foresay_request_duration_seconds", "foresay_request_lost_seconds", "foresay_request_saved_seconds")); diff != "" {
+	if diff := cmp.Diff(want, m.only("foresay_request_duration_seconds", "foresay_request_lost_seconds",
+		"foresay_request_saved_seconds")); diff != "" {
 		t.Errorf("scraped (-want +got):\n%s", diff)
 	}
 }

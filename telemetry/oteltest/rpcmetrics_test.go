@@ -23,7 +23,8 @@ func TestRPCMetrics(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := newMetrics(w.T)
 		w.control = m.control
-		counts := grpc.WithStatsHandler(telemetry.ClientHandler(otelgrpc.NewClientHandler(otelgrpc.WithMeterProvider(m.provider))))
+		counts := grpc.WithStatsHandler(telemetry.ClientHandler(
+			otelgrpc.NewClientHandler(otelgrpc.WithMeterProvider(m.provider))))
 		dial := func(addr string) kvpb.TestKVClient { return kvpb.NewTestKVClient(w.dialWith(addr, counts)) }
 		c, f := dial(w.serve("a", kv{})), dial(w.serve("b", failing{}))
 		m.request(chain(c, "one", "one", "two"))

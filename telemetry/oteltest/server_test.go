@@ -29,8 +29,10 @@ func TestServerMetrics(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		s := specgrpc.NewServer(grpc.WaitForHandlers(true), specgrpc.WithMaxHalfOpenCalls(2), grpc.StatsHandler(telemetry.ServerHandler(
-			otelgrpc.NewServerHandler(otelgrpc.WithMeterProvider(m.provider), otelgrpc.WithMetricAttributesFn(telemetry.CallAttributes)))))
+		s := specgrpc.NewServer(grpc.WaitForHandlers(true), specgrpc.WithMaxHalfOpenCalls(2),
+			grpc.StatsHandler(telemetry.ServerHandler(
+				otelgrpc.NewServerHandler(otelgrpc.WithMeterProvider(m.provider),
+					otelgrpc.WithMetricAttributesFn(telemetry.CallAttributes)))))
 		kvpb.RegisterTestKVServer(s, kv{})
 		if _, err := telemetry.RegisterServer(s, m.meter); err != nil {
 			w.Fatal(err)
@@ -45,7 +47,8 @@ func TestServerMetrics(t *testing.T) {
 			<-done
 		})
 		slow := w.dial(w.serve("a", kv{slow: "one"}))
-		behind, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), append(w.bare(), specgrpc.WithMode(control.ModeOn))...)
+		behind, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(),
+			append(w.bare(), specgrpc.WithMode(control.ModeOn))...)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -85,7 +88,8 @@ func TestServerMetrics(t *testing.T) {
 			"foresay_server_refused_total{reason=stopping} 0",
 			"foresay_server_refused_total{reason=unknown} 0",
 			"rpc_server_call_duration_seconds{rpc_method=TestKV/Get rpc_response_status_code=OK rpc_system_name=grpc} 1 0",
-			"rpc_server_call_duration_seconds{foresay_speculative=true rpc_method=TestKV/Get rpc_response_status_code=OK rpc_system_name=grpc} 2 0",
+			"rpc_server_call_duration_seconds{foresay_speculative=true rpc_method=TestKV/Get rpc_response_status_code=OK " +
+				"rpc_system_name=grpc} 2 0",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)

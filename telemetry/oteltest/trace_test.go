@@ -213,7 +213,8 @@ caller 0-10
 // want a trace, there are no spans, and the engine is told so.
 func TestUnsampled(t *testing.T) {
 	inWorld(t, func(w *world) {
-		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans), sdktrace.WithSampler(sdktrace.NeverSample()))
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans),
+			sdktrace.WithSampler(sdktrace.NeverSample()))
 		tracer := telemetry.NewTracer(provider)
 		if got := tracer.Task(w.Context(), "page"); got != nil {
 			t.Errorf("a task that the sampler does not want is followed by %v", got)
@@ -225,7 +226,8 @@ func TestUnsampled(t *testing.T) {
 		if n := len(w.spans.Started()); n != 0 {
 			t.Errorf("%d spans were started", n)
 		}
-		remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
+		remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1},
+			TraceFlags: trace.FlagsSampled})
 		if telemetry.NewTracer(w.provider).Task(trace.ContextWithRemoteSpanContext(w.Context(), remote), "page") == nil {
 			t.Error("a task of a sampled caller elsewhere is not followed")
 		}
@@ -237,8 +239,12 @@ func TestFutures(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.dial(w.serve("a", kv{}))
 		ctx, span := w.begin()
-		one := foresay.Go(ctx, func(ctx context.Context) (string, error) { return get(ctx, c, "one", value("one")) }, foresay.WithName("one"))
-		two := foresay.Then(one, func(ctx context.Context, v string) (string, error) { return get(ctx, c, v) }, foresay.WithName("two"))
+		one := foresay.Go(ctx, func(ctx context.Context) (string, error) {
+			return get(ctx, c, "one", value("one"))
+		}, foresay.WithName("one"))
+		two := foresay.Then(one, func(ctx context.Context, v string) (string, error) {
+			return get(ctx, c, v)
+		}, foresay.WithName("two"))
 		if _, err := two.Wait(ctx); err != nil {
 			t.Error(err)
 		}
@@ -278,7 +284,8 @@ func TestManySpans(t *testing.T) {
 			}
 		}
 		if n := len(w.spans.Ended()); n != 513 || len(w.spans.Started()) != n || left != 1000-512 {
-			t.Errorf("%d spans of %d have ended and %d are left out, want 512 and the task's, and %d", n, len(w.spans.Started()), left, 1000-512)
+			t.Errorf("%d spans of %d have ended and %d are left out, want 512 and the task's, and %d", n, len(w.spans.Started()),
+				left, 1000-512)
 		}
 	})
 }
@@ -307,7 +314,8 @@ task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
 // TestShadow: what runs in shadow mode leaves calls that say so, and no errors.
 func TestShadow(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeShadow, Share: 1}))
+		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName,
+			Mode: control.ModeShadow, Share: 1}))
 		run(w, chain(c, "", "one", "two"))
 		wantTree(w, `
 caller 0-20
@@ -470,7 +478,8 @@ func (r relay) Get(ctx context.Context, in *kvpb.GetRequest) (*kvpb.GetResponse,
 func TestServer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		behind := w.dial(w.serve("b", kv{}))
-		under := grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		under := grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
+			handler grpc.UnaryHandler) (any, error) {
 			return handler(w.control.Context(ctx), req)
 		})
 		c := w.dial(w.serve("a", relay{next: behind}, under))

@@ -78,7 +78,8 @@ func (w *world) serve(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.Server
 	if err != nil {
 		w.Fatal(err)
 	}
-	opts = append(opts, grpc.WaitForHandlers(true), grpc.StatsHandler(telemetry.ServerHandler(otelgrpc.NewServerHandler(w.otelOptions()...))))
+	opts = append(opts, grpc.WaitForHandlers(true),
+		grpc.StatsHandler(telemetry.ServerHandler(otelgrpc.NewServerHandler(w.otelOptions()...))))
 	var s interface {
 		grpc.ServiceRegistrar
 		Serve(net.Listener) error
@@ -130,7 +131,8 @@ func (w *world) dialWith(addr string, opts ...grpc.DialOption) *specgrpc.ClientC
 
 // bare is what a client needs at least.
 func (w *world) bare() []grpc.DialOption {
-	return []grpc.DialOption{grpc.WithContextDialer(w.net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials())}
+	return []grpc.DialOption{grpc.WithContextDialer(w.net.DialContext("client")),
+		grpc.WithTransportCredentials(insecure.NewCredentials())}
 }
 
 // begin forgets the spans so far, and starts the caller's span and the clock.

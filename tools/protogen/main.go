@@ -124,7 +124,9 @@ func inImportOrder(linked linker.Files) []*descriptorpb.FileDescriptorProto {
 
 // generate runs the plugins and returns what they wrote, by path relative to
 // the root of the sources.
-func generate(ctx context.Context, sources []string, files []*descriptorpb.FileDescriptorProto) (map[string]string, error) {
+func generate(
+	ctx context.Context, sources []string, files []*descriptorpb.FileDescriptorProto,
+) (map[string]string, error) {
 	dir, err := os.MkdirTemp("", "protogen")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the plugins: %w", err)
@@ -135,7 +137,8 @@ func generate(ctx context.Context, sources []string, files []*descriptorpb.FileD
 		"google.golang.org/protobuf/cmd/protoc-gen-go",
 		"google.golang.org/grpc/cmd/protoc-gen-go-grpc",
 	}
-	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, plugins...)...)
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)},
+		plugins...)...)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("build the plugins: %w", err)

@@ -186,7 +186,8 @@ func (d *Disk) MkdirAll(name string, _ os.FileMode) error {
 		if err != nil {
 			return err
 		}
-		if err := d.do(part, change{kind: KindMkdir, node: len(d.state.nodes), dir: dir, name: base, newIsDir: true}); err != nil {
+		if err := d.do(part, change{kind: KindMkdir, node: len(d.state.nodes), dir: dir, name: base,
+			newIsDir: true}); err != nil {
 			return err
 		}
 	}

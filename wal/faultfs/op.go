@@ -22,7 +22,8 @@ const (
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	names := [...]string{"create", "mkdir", "remove", "rename", "write", "sync", "sync directory", "read", "read at", "open", "lost sync"}
+	names := [...]string{"create", "mkdir", "remove", "rename", "write", "sync", "sync directory", "read", "read at",
+		"open", "lost sync"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("kind %d", int(k))
 	}

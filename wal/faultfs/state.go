@@ -65,7 +65,8 @@ func (s *state) own(id int) *node {
 	if n.shared {
 		n = &node{
 			isDir: n.isDir, durable: slices.Clone(n.durable), names: maps.Clone(n.names),
-			view: slices.Clone(n.view), dirty: slices.Clone(n.dirty), viewNames: maps.Clone(n.viewNames), pending: slices.Clone(n.pending),
+			view: slices.Clone(n.view), dirty: slices.Clone(n.dirty), viewNames: maps.Clone(n.viewNames),
+			pending: slices.Clone(n.pending),
 		}
 		s.nodes[id] = n
 	}

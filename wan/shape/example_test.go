@@ -44,7 +44,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(response.GetStatus(), "from", l.Addr())
-	fmt.Println("with the handshakes of TCP and HTTP/2 it took three round trips:", time.Since(start) >= 30*time.Millisecond)
+	fmt.Println("with the handshakes of TCP and HTTP/2 it took three round trips:",
+		time.Since(start) >= 30*time.Millisecond)
 	// Output:
 	// SERVING from a:1
 	// with the handshakes of TCP and HTTP/2 it took three round trips: true

@@ -37,7 +37,9 @@ func serve(t *testing.T, n *shape.Network, site wan.Site, opts ...grpc.ServerOpt
 	return l
 }
 
-func connect(t *testing.T, n *shape.Network, from wan.Site, l net.Listener, opts ...grpc.DialOption) healthpb.HealthClient {
+func connect(
+	t *testing.T, n *shape.Network, from wan.Site, l net.Listener, opts ...grpc.DialOption,
+) healthpb.HealthClient {
 	t.Helper()
 	cc, err := grpc.NewClient("passthrough:///"+l.Addr().String(), append(opts,
 		grpc.WithContextDialer(n.DialContext(from)),

@@ -97,10 +97,13 @@ func main() {
 	defer server.GracefulStop()
 
 	interests := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10_000)
-	popular := predict.LastValue(func(r *demov1.GetAIRequest) string { return strings.Join(r.GetInterests(), ",") }, 10_000)
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
-		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []control.Predictor{interests}},
-		control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []control.Predictor{popular}}))
+	popular := predict.LastValue(func(r *demov1.GetAIRequest) string {
+		return strings.Join(r.GetInterests(), ",")
+	}, 10_000)
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
+			control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []control.Predictor{interests}},
+			control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []control.Predictor{popular}}))
 	must(err)
 	defer conn.Close()
 	for range 3 {

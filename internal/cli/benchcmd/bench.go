@@ -59,7 +59,8 @@ func (p *program) command() *cobra.Command {
 			one.Flags().StringVar(&f.protocol, "protocol", "", "measure this `protocol` only, instead of one after the other")
 		}
 		if e.Away {
-			one.Flags().DurationVar(&f.away, "away", 0, "how long a machine is away, as a `duration` such as 10m (0: the experiment's own)")
+			one.Flags().DurationVar(&f.away, "away", 0,
+				"how long a machine is away, as a `duration` such as 10m (0: the experiment's own)")
 			one.Flags().BoolVar(&f.alone, "alone", false, "leave out the run beside it in which nothing is killed")
 		}
 		c.AddCommand(one)
@@ -91,7 +92,8 @@ func unknownExperiment(c *cobra.Command, args []string) error {
 	for _, e := range experiments.All() {
 		known = append(known, e.Name)
 	}
-	return command.Usagef("bench: no experiment %q%s; 'foresay bench list' shows them", args[0], nearest.Hint(args[0], known))
+	return command.Usagef("bench: no experiment %q%s; 'foresay bench list' shows them", args[0],
+		nearest.Hint(args[0], known))
 }
 
 // runBench runs the experiment and writes what it found.

@@ -34,7 +34,8 @@ type ClosedLoop struct {
 func (l *ClosedLoop) Add(flags *pflag.FlagSet) {
 	flags.IntVar(&l.clients, "clients", 64, "how many clients")
 	flags.DurationVar(&l.duration, "for", 5*time.Second, "how long to measure")
-	flags.DurationVar(&l.every, "every", 0, "also show each interval of this length, such as 1s; one that is not whole has no rate")
+	flags.DurationVar(&l.every, "every", 0,
+		"also show each interval of this length, such as 1s; one that is not whole has no rate")
 }
 
 func (l *ClosedLoop) Validate() error {
@@ -46,7 +47,8 @@ func (l *ClosedLoop) Validate() error {
 	case l.every < 0 || l.every > l.duration:
 		return Usagef("%s: --every is %v; want at most --for, which is %v", l.Name, l.every, l.duration)
 	case l.every > 0 && l.duration/l.every > maxIntervals:
-		return Usagef("%s: --every is %v, which is %d intervals of %v; want at most %d", l.Name, l.every, l.duration/l.every, l.duration, maxIntervals)
+		return Usagef("%s: --every is %v, which is %d intervals of %v; want at most %d", l.Name, l.every, l.duration/l.every,
+			l.duration, maxIntervals)
 	}
 	return nil
 }
@@ -251,7 +253,8 @@ func (r loadResult) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "op\tops\tfailed\tops/s\tp50 ms\tp95 ms\tp99 ms\tmax ms\t")
 	for _, c := range r.Calls {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.Op, c.Ops, c.Failed, c.OpsPerSecond, c.P50Ms, c.P95Ms, c.P99Ms, c.MaxMs)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.Op, c.Ops, c.Failed, c.OpsPerSecond, c.P50Ms,
+			c.P95Ms, c.P99Ms, c.MaxMs)
 	}
 	err := t.Flush()
 	if len(r.Intervals) > 0 {

@@ -26,7 +26,8 @@ func TestIntervalsOfALoop(t *testing.T) {
 		{2700 * time.Millisecond, "0:24:24 1:24:24 2:24:-"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := ClosedLoop{Name: "bench", Kinds: []string{"call"}, clients: 8, duration: test.lasts, every: time.Second, Timeout: time.Minute}
+			l := ClosedLoop{Name: "bench", Kinds: []string{"call"}, clients: 8, duration: test.lasts, every: time.Second,
+				Timeout: time.Minute}
 			l.Call = func(context.Context, int, *rand.Rand) (int, time.Time, error) {
 				began := time.Now()
 				time.Sleep(300 * time.Millisecond)
@@ -55,7 +56,8 @@ func TestIntervalsOfALoop(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := len(result.Intervals)
-			if n != 3 || result.Intervals[0].OpsPerSecond == nil || *result.Intervals[0].OpsPerSecond != 24 || result.Intervals[n-1].OpsPerSecond != nil {
+			if n != 3 || result.Intervals[0].OpsPerSecond == nil || *result.Intervals[0].OpsPerSecond != 24 ||
+				result.Intervals[n-1].OpsPerSecond != nil {
 				t.Errorf("%v: %s", test.lasts, &out)
 			}
 		})

@@ -29,7 +29,8 @@ func Choices(flag string) []string {
 		}
 		return names
 	case "mode":
-		return []string{client.Spec.String(), client.Predicated.String(), client.Auto.String(), client.Off.String(), client.GRPC.String()}
+		return []string{client.Spec.String(), client.Predicated.String(), client.Auto.String(), client.Off.String(),
+			client.GRPC.String()}
 	case "ack":
 		return []string{smr.AckDurable.String(), smr.AckOrdered.String(), smr.AckExecuted.String()}
 	case "by":
@@ -61,7 +62,8 @@ func Complete(c *cobra.Command) {
 		}
 		kind, _ := pflag.UnquoteUsage(f)
 		several := f.Value.Type() == "stringSlice" || f.Name == "faults"
-		_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string,
+			cobra.ShellCompDirective) {
 			names := Choices(f.Name)
 			switch {
 			case names != nil && several:
@@ -87,7 +89,9 @@ func begins(begun string, names []string) []string {
 func continued(begun string, names []string) []string {
 	at := strings.LastIndexByte(begun, ',') + 1
 	given := strings.Split(begun[:at], ",")
-	out := begins(begun[at:], slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(given, n) }))
+	out := begins(begun[at:], slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(given, n)
+	}))
 	for i, n := range out {
 		out[i] = begun[:at] + n
 	}
@@ -103,13 +107,18 @@ type Named struct {
 // FaultList returns what --faults can hold.
 func FaultList() []Named {
 	docs := map[sim.Faults]string{
-		sim.Crash: "a node crashes, between two calls or within one, and comes back", sim.Power: "all nodes crash at once, and come back one by one",
-		sim.LostDisk: "a node crashes for good, with its disk", sim.SlowDisk: "a disk takes long", sim.Pause: "a node stands still",
-		sim.Skew: "a clock is off, and drifts", sim.Jump: "a clock jumps", sim.Partition: "the nodes fall into two groups",
-		sim.OneWay: "a node is not heard by some others, or does not hear them", sim.Partial: "two nodes do not reach each other, others reach both",
-		sim.Reset: "a connection is lost with what is under way", sim.Slow: "a link takes longer, and carries less",
-		sim.Jitter: "all messages take a random time longer", sim.Loss: "single messages are lost, or late on links like TCP's",
-		sim.Duplicate: "messages arrive twice; makes links carry datagrams", sim.Reorder: "messages overtake others; makes links carry datagrams",
+		sim.Crash:    "a node crashes, between two calls or within one, and comes back",
+		sim.Power:    "all nodes crash at once, and come back one by one",
+		sim.LostDisk: "a node crashes for good, with its disk", sim.SlowDisk: "a disk takes long",
+		sim.Pause: "a node stands still",
+		sim.Skew:  "a clock is off, and drifts", sim.Jump: "a clock jumps", sim.Partition: "the nodes fall into two groups",
+		sim.OneWay:  "a node is not heard by some others, or does not hear them",
+		sim.Partial: "two nodes do not reach each other, others reach both",
+		sim.Reset:   "a connection is lost with what is under way", sim.Slow: "a link takes longer, and carries less",
+		sim.Jitter:    "all messages take a random time longer",
+		sim.Loss:      "single messages are lost, or late on links like TCP's",
+		sim.Duplicate: "messages arrive twice; makes links carry datagrams",
+		sim.Reorder:   "messages overtake others; makes links carry datagrams",
 	}
 	var out []Named
 	for f := sim.Faults(1); sim.AllFaults.Has(f); f <<= 1 {

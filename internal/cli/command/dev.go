@@ -24,7 +24,8 @@ type DevFlags struct {
 
 // Add adds the flags.
 func (f *DevFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is removed at the end)")
+	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is "+
+		"removed at the end)")
 	flags.DurationVar(&f.duration, "for", 0, "end after this time (default: when interrupted)")
 	flags.StringVar(&f.script, "script", "", "take commands from this `file`, - for standard input")
 }

@@ -31,7 +31,9 @@ func (f *PageFlags) Add(flags *pflag.FlagSet) {
 
 // ServePage serves a dashboard until ctx is done, beside what work does. The end
 // of work ends it as well.
-func (p *Program) ServePage(ctx context.Context, f PageFlags, page http.Handler, work func(context.Context) error) error {
+func (p *Program) ServePage(
+	ctx context.Context, f PageFlags, page http.Handler, work func(context.Context) error,
+) error {
 	lis, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("dash: --listen %s: %w", f.listen, err)

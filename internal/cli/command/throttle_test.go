@@ -26,7 +26,8 @@ func TestThrottle(t *testing.T) {
 		well bool
 		n    int // ends
 		want int // that have room then
-	}{{true, 0, 1}, {true, 3, 4}, {true, 100, 10}, {false, 1, 5}, {false, 1, 3}, {true, 1, 3}, {true, 2, 4}, {false, 9, 1}, {true, 1, 2}} {
+	}{{true, 0, 1}, {true, 3, 4}, {true, 100, 10}, {false, 1, 5}, {false, 1, 3}, {true, 1, 3}, {true, 2, 4}, {false, 9, 1},
+		{true, 1, 2}} {
 		for range step.n {
 			if err := th.Begin(t.Context()); err != nil {
 				t.Fatal(err)

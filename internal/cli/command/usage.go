@@ -146,7 +146,8 @@ func flagError(c *cobra.Command, err error) error {
 		return Usagef("%s--%s has no value; want %s", prefix(c), missing.GetFlag().Name, wanted(missing.GetFlag(), nil))
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return Usagef("%s--%s is %q; want %s", prefix(c), f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap())+nearest.Hint(invalid.GetValue(), Choices(f.Name)))
+		return Usagef("%s--%s is %q; want %s", prefix(c), f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap())+
+			nearest.Hint(invalid.GetValue(), Choices(f.Name)))
 	case errors.As(err, &syntax):
 		return Usagef("%s%q is no flag; want --NAME or --NAME=VALUE", prefix(c), syntax.GetSpecifiedFlag())
 	}

@@ -41,7 +41,8 @@ func NewAuthority(dir, cluster string) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority of the cluster " + cluster}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().AddDate(authorityYears, 0, 0), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		NotAfter: time.Now().AddDate(authorityYears, 0, 0), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	if template.SerialNumber, err = serial(); err != nil {
 		return nil, err
@@ -84,8 +85,10 @@ func (a *Authority) Issue(dir, name string, others ...string) (*TLSFiles, error)
 		return nil, err
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(leafYears, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().AddDate(leafYears, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth},
 	}
 	for _, other := range others {
 		if ip := net.ParseIP(other); ip != nil {

@@ -19,10 +19,12 @@ type Log struct {
 func (l *Log) Check() error {
 	var level slog.Level
 	if l.Level != "" && level.UnmarshalText([]byte(l.Level)) != nil {
-		return Fieldf("log.level", "%q is not one of debug, info, warn, error%s", l.Level, nearest.Hint(l.Level, []string{"debug", "info", "warn", "error"}))
+		return Fieldf("log.level", "%q is not one of debug, info, warn, error%s", l.Level,
+			nearest.Hint(l.Level, []string{"debug", "info", "warn", "error"}))
 	}
 	if !slices.Contains([]string{"", "text", "json"}, l.Format) {
-		return Fieldf("log.format", "%q is not one of text, json%s", l.Format, nearest.Hint(l.Format, []string{"text", "json"}))
+		return Fieldf("log.format", "%q is not one of text, json%s", l.Format,
+			nearest.Hint(l.Format, []string{"text", "json"}))
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func (t *TLSFiles) Load() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert and tls.key: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ClientCAs: pool, Certificates: []tls.Certificate{cert}}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ClientCAs: pool,
+		Certificates: []tls.Certificate{cert}}, nil
 }
 
 // Beside returns the files of a TLSFiles that stands in a file, whose directory their names are
@@ -47,7 +48,8 @@ func (t *TLSFiles) Beside(file string) *TLSFiles {
 func CheckTLS(t *TLSFiles, insecure bool) error {
 	switch {
 	case t == nil && !insecure:
-		return Fieldf("tls", "it is missing; without it, whoever reaches a host is whoever it says, and \"insecure\" must be true to allow that")
+		return Fieldf("tls", "it is missing; without it, whoever reaches a host is whoever it says, and \"insecure\" must "+
+			"be true to allow that")
 	case t != nil && insecure:
 		return Fieldf("insecure", "it excludes tls")
 	case t == nil:

@@ -19,7 +19,8 @@ const StatusTimeout = time.Second
 // time, files, goroutines and build.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector())
 	return r
 }
 
@@ -86,7 +87,8 @@ func (p *Page) add(kind prometheus.ValueType, name, help string, value float64, 
 	for i := 0; i+1 < len(labels); i += 2 {
 		names, values = append(names, labels[i]), append(values, labels[i+1])
 	}
-	p.metrics = append(p.metrics, prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...))
+	p.metrics = append(p.metrics, prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value,
+		values...))
 }
 
 // Describe is part of prometheus.Collector: what there is to tell is known when it is told.

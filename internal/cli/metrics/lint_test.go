@@ -65,8 +65,10 @@ func TestHandler(t *testing.T) {
 		t.Fatalf("code %d\n%s", code, page)
 	}
 	for _, line := range []string{
-		`foresay_test_ready{shard="1"} 1`, `foresay_test_things_total{shard="0"} 7`, `foresay_test_duration_seconds_bucket{le="0.0158"} 0`,
-		`foresay_test_duration_seconds_bucket{le="0.02"} 1`, "foresay_test_duration_seconds_sum 0.018", "go_goroutines ", "process_resident_memory_bytes ",
+		`foresay_test_ready{shard="1"} 1`, `foresay_test_things_total{shard="0"} 7`,
+		`foresay_test_duration_seconds_bucket{le="0.0158"} 0`,
+		`foresay_test_duration_seconds_bucket{le="0.02"} 1`, "foresay_test_duration_seconds_sum 0.018", "go_goroutines ",
+		"process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(page, "\n"+line) {
 			t.Errorf("no line %q:\n%s", line, page)

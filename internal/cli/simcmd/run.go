@@ -54,12 +54,14 @@ func (p *program) runCommand() *cobra.Command {
 	flags.StringVar(&f.protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
 	flags.Uint64Var(&f.seed, "seed", 1, "decides everything that chance decides")
 	flags.IntVar(&f.seeds, "seeds", 1, "play this many seeds, from --seed on")
-	flags.StringVar(&f.faults, "faults", command.SwarmName, "which faults strike, as 'foresay sim list' names them, with commas between")
+	flags.StringVar(&f.faults, "faults", command.SwarmName,
+		"which faults strike, as 'foresay sim list' names them, with commas between")
 	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default 3, with --faults=swarm 5 for some seeds)")
 	flags.IntVar(&f.clients, "clients", 0, "how many clients (default 4)")
 	flags.DurationVar(&f.duration, "for", 0, "how long faults strike, in virtual time (default 6s)")
 	flags.StringVar(&f.trace, "trace", "", "write all that happens to this `file`, - for standard output")
-	flags.BoolVar(&f.explain, "explain", false, "show the last messages, and how each node stands, at the end or the failure")
+	flags.BoolVar(&f.explain, "explain", false,
+		"show the last messages, and how each node stands, at the end or the failure")
 	flags.BoolVar(&f.json, "json", false, "write JSON instead of text")
 	return c
 }
@@ -196,7 +198,8 @@ func (p *program) reportSeeds(ctx context.Context, f simFlags, verdicts []chan v
 	broken, all := 0, make([]verdict, 0, len(verdicts))
 	for i, next := range verdicts {
 		if len(verdicts) > 1 {
-			bar.Report(bench.Progress{Experiment: "sim", Doing: fmt.Sprintf("seed %d", f.seed+uint64(i)), Done: i, Total: len(verdicts)})
+			bar.Report(bench.Progress{Experiment: "sim", Doing: fmt.Sprintf("seed %d", f.seed+uint64(i)), Done: i,
+				Total: len(verdicts)})
 		}
 		select {
 		case <-ctx.Done():

@@ -37,9 +37,11 @@ func playScenario(sc smrtest.Scenario, explain bool) verdict {
 	}
 	r, err := smrtest.Play(sc)
 	v := verdict{
-		Protocol: sc.Protocol.Name, Seed: sc.Seed, Faults: sc.Faults.String(), Hash: fmt.Sprintf("%016x", r.Hash), Steps: r.Steps, Crashes: r.Crashes,
-		Committed: r.Committed, Rejected: r.Rejected, Unknown: r.Unknown, Commands: r.Commands, GapMs: float64(r.Gap.Microseconds()) / 1000,
-		OK: err == nil, Replay: sc.Replay, Explained: told.String(), report: r,
+		Protocol: sc.Protocol.Name, Seed: sc.Seed, Faults: sc.Faults.String(), Hash: fmt.Sprintf("%016x", r.Hash),
+		Steps: r.Steps, Crashes: r.Crashes,
+		Committed: r.Committed, Rejected: r.Rejected, Unknown: r.Unknown, Commands: r.Commands,
+		GapMs: float64(r.Gap.Microseconds()) / 1000,
+		OK:    err == nil, Replay: sc.Replay, Explained: told.String(), report: r,
 	}
 	if err != nil {
 		v.Error = err.Error()

@@ -35,7 +35,8 @@ func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Back
 	if f.json {
 		return p.WriteJSON(a)
 	}
-	_, err := fmt.Fprintf(p.Out, "%s %s and %s %s\n", did, command.Counted(a.Keys, "key"), command.Counted(a.Leases, "lease"), of)
+	_, err := fmt.Fprintf(p.Out, "%s %s and %s %s\n", did, command.Counted(a.Keys, "key"),
+		command.Counted(a.Leases, "lease"), of)
 	return err
 }
 
@@ -44,8 +45,10 @@ func (p *program) backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write what the service has to a file",
-		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one moment's (of several\n" +
-			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads it into a new group, of any protocol.",
+		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one " +
+			"moment's (of several\n" +
+			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads " +
+			"it into a new group, of any protocol.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -116,8 +119,10 @@ func (p *program) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Load a backup into a new group",
-		Long: "Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep their versions; the time of\n" +
-			"leases begins anew. Until it is done the group refuses other changes. If it was interrupted, run it again: it goes on. A FILE\n" +
+		Long: "Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep their " +
+			"versions; the time of\n" +
+			"leases begins anew. Until it is done the group refuses other changes. If it was interrupted, run it again: it " +
+			"goes on. A FILE\n" +
 			"of - is standard input.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -153,7 +158,9 @@ func (p *program) readBackup(file string) (*service.Backup, error) {
 	return b, nil
 }
 
-func (p *program) restore(ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup) error {
+func (p *program) restore(
+	ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup,
+) error {
 	reached, cancel := context.WithTimeout(ctx, f.timeout)
 	_, _, err := client.Scan(reached, "", "", 1)
 	cancel()

@@ -29,7 +29,8 @@ func (p *program) benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a service: throughput and latency of a closed loop",
-		Long: "Measure a service: each client makes one call after the other, writes of random keys and, with --reads, linearizable reads.\n" +
+		Long: "Measure a service: each client makes one call after the other, writes of random keys and, with --reads, " +
+			"linearizable reads.\n" +
 			"All clients share a connection to each replica. Keys begin with \"bench/\" and stay there.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -47,7 +48,8 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.IntVar(&f.valueBytes, "value-bytes", 16, "the size of values")
 	flags.IntVar(&f.keys, "keys", 1000, "how many keys")
 	flags.IntVar(&f.reads, "reads", 0, "how many percent of the calls are reads")
-	flags.Var(&f.ack, "ack", "when a write is done: durable, its position is fixed; ordered, also before all later calls; executed")
+	flags.Var(&f.ack, "ack", "when a write is done: durable, its position is fixed; ordered, also before all later "+
+		"calls; executed")
 	return c
 }
 
@@ -96,7 +98,8 @@ func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFl
 			_, err := c.Read(ctx, kv.Get(key))
 			return 1, began, err
 		}
-		call := smr.Call{Kind: smr.Propose, Ack: smr.Ack(f.ack), Command: kv.Put(key, command.BenchValue(random, f.valueBytes))}
+		call := smr.Call{Kind: smr.Propose, Ack: smr.Ack(f.ack),
+			Command: kv.Put(key, command.BenchValue(random, f.valueBytes))}
 		if call.Ack == smr.AckExecuted {
 			call.Kind = smr.Execute
 		}

@@ -34,7 +34,8 @@ func (p *program) command() *cobra.Command {
 		p.putCommand(), p.getCommand(), p.deleteCommand(), p.casCommand(), p.scanCommand(), p.watchCommand(),
 		p.leaseCommand(), p.lockCommand(), p.backupCommand(), p.restoreCommand(),
 		p.quotaCommand(), p.recoverCommand(),
-		p.statusCommand(), p.leadCommand(), p.addCommand(), p.promoteCommand(), p.removeCommand(), p.benchCommand(), p.planCommand())
+		p.statusCommand(), p.leadCommand(), p.addCommand(), p.promoteCommand(), p.removeCommand(), p.benchCommand(),
+		p.planCommand())
 	return c
 }
 
@@ -58,15 +59,18 @@ type clientFlags struct {
 
 func (f *clientFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "the clients' `file`, such as init and dev make it")
-	flags.StringSliceVar(&f.addresses, "addr", nil, "instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
+	flags.StringSliceVar(&f.addresses, "addr", nil,
+		"instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
 	flags.StringVar(&f.cluster, "cluster", command.DefaultCluster, "with --addr: the cluster's name")
-	flags.StringVar(&f.protocol, "protocol", "raft", "with --addr: the cluster's protocol, one of "+strings.Join(catalog.Names(), ", "))
+	flags.StringVar(&f.protocol, "protocol", "raft", "with --addr: the cluster's protocol, one of "+
+		strings.Join(catalog.Names(), ", "))
 	flags.StringVar(&f.generation, "generation", "", "with --addr: the `generation` of a group that 'smr recover' made")
 	flags.StringVar(&f.ca, "ca", "", "with --addr: the `file` of the cluster's authority")
 	flags.StringVar(&f.cert, "cert", "", "with --addr: the `file` of the client's certificate")
 	flags.StringVar(&f.key, "key", "", "with --addr: the `file` of the certificate's key")
 	flags.BoolVar(&f.insecure, "insecure", false, "with --addr: no TLS")
-	flags.DurationVar(&f.roundTrip, "round-trip", 0, "with --addr: about the longest round-trip time to a replica (default 100ms)")
+	flags.DurationVar(&f.roundTrip, "round-trip", 0,
+		"with --addr: about the longest round-trip time to a replica (default 100ms)")
 	f.routing.add(flags, "with --addr: ")
 	flags.Uint32Var(&f.nearest, "nearest", 0, "the `ID` of the replica to ask first")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for the service")
@@ -89,7 +93,8 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Routing: routing, Insecure: f.insecure}
+	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Routing: routing,
+		Insecure: f.insecure}
 	if f.roundTrip != 0 {
 		c.RoundTrip = f.roundTrip.String()
 	}
@@ -129,7 +134,9 @@ func parseID(text string) (protocol.ID, error) {
 }
 
 // withClient runs f with a client, for as long as the flags allow.
-func (p *program) withClient(ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error) error {
+func (p *program) withClient(
+	ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error,
+) error {
 	return p.withLastingClient(ctx, f, func(ctx context.Context, c *service.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, f.timeout)
 		defer cancel()
@@ -138,7 +145,9 @@ func (p *program) withClient(ctx context.Context, f *clientFlags, do func(contex
 }
 
 // withLastingClient is withClient without the limit.
-func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error) error {
+func (p *program) withLastingClient(
+	ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error,
+) error {
 	cfg, err := f.clientConfig()
 	if err != nil {
 		return err
@@ -147,9 +156,10 @@ func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func
 	if nearest != 0 && !slices.ContainsFunc(cfg.Members, func(m service.Member) bool { return m.ID == nearest }) {
 		return command.Usagef("smr: --nearest is %d, which is none of the replicas in the clients' file or --addr", nearest)
 	}
-	return service.WithClient(ctx, cfg, service.ClientOptions{Nearest: nearest}, func(ctx context.Context, c *service.Client) error {
-		return outcome(do(ctx, c), c)
-	})
+	return service.WithClient(ctx, cfg, service.ClientOptions{Nearest: nearest},
+		func(ctx context.Context, c *service.Client) error {
+			return outcome(do(ctx, c), c)
+		})
 }
 
 // outcome makes what became of a call an error of the command. How the members stand is told beside

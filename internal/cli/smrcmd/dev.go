@@ -33,9 +33,11 @@ func (p *program) devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole cluster in this process, with clients, over a wide-area network",
-		Long: "Run a cluster in this process: replicas with real hosts, disks and certificates, and clients that write all the time.\n" +
+		Long: "Run a cluster in this process: replicas with real hosts, disks and certificates, and clients that write " +
+			"all the time.\n" +
 			"With --wan, connections have the round-trip times of a deployment of the papers. Other processes can use the\n" +
-			"cluster by the clients' file that is told at the start; they are taken to be at the site of the replica they talk to.\n\n" +
+			"cluster by the clients' file that is told at the start; they are taken to be at the site of the replica they " +
+			"talk to.\n\n" +
 			"On a terminal it asks for commands: put, get, status, kill, restart, cut, join, and so on; 'help' explains them.\n" +
 			"With --script it takes them from a file, one a line, and ends. Else it shows a table, until interrupted.",
 		Args: cobra.NoArgs,
@@ -45,7 +47,8 @@ func (p *program) devCommand() *cobra.Command {
 	flags.StringVar(&f.protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+" (default: this machine's own)")
 	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default: as many as the network's paper has, or 3)")
-	flags.IntVar(&f.clients, "clients", -1, "how many clients write, spread over the sites (default: one for each replica)")
+	flags.IntVar(&f.clients, "clients", -1,
+		"how many clients write, spread over the sites (default: one for each replica)")
 	flags.DurationVar(&f.every, "every", 500*time.Millisecond, "the pause between two writes of a client")
 	f.routing.add(flags, "")
 	f.DevFlags.Add(flags)
@@ -105,7 +108,8 @@ func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
 			return err
 		}
 		defer func() { err = cmp.Or(err, cluster.Close()) }()
-		fmt.Fprintf(p.Out, "%s, %d replicas, %s; files in %s\n", o.Protocol, o.Replicas, cmp.Or(f.wan, "this machine's network"), run.Where)
+		fmt.Fprintf(p.Out, "%s, %d replicas, %s; files in %s\n", o.Protocol, o.Replicas,
+			cmp.Or(f.wan, "this machine's network"), run.Where)
 		fmt.Fprintf(p.Out, "elsewhere: foresay smr status --config %s\n", filepath.Join(o.Dir, service.ClientFile))
 		return p.useCluster(ctx, f, cluster, run)
 	})
@@ -115,32 +119,35 @@ func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
 // commands.
 func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *service.Cluster, run command.DevRun) error {
 	places := cluster.Places()
-	err := service.WithClient(ctx, cluster.Client(), cluster.At(places[0].Site), func(ctx context.Context, c *service.Client) error {
-		d := &dev{p: p, cluster: cluster, client: c}
-		if err := d.begin(ctx); err != nil {
-			return err
-		}
-		n := f.clients
-		if n < 0 {
-			n = len(places)
-		}
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		group, ctx := errgroup.WithContext(ctx)
-		for i := range n {
-			w := &writer{name: fmt.Sprintf("dev/%d", i+1), place: places[i%len(places)], every: f.every}
-			d.writers = append(d.writers, w)
-			group.Go(func() error { return w.run(ctx, cluster) })
-		}
-		group.Go(func() error {
-			defer stop()
-			if run.Commands == nil {
-				return d.watch(ctx)
+	err := service.WithClient(ctx, cluster.Client(), cluster.At(places[0].Site),
+		func(ctx context.Context, c *service.Client) error {
+			d := &dev{p: p, cluster: cluster, client: c}
+			if err := d.begin(ctx); err != nil {
+				return err
 			}
-			return command.Prompt{Out: p.Out, Person: run.Person, Sign: func() string { return "> " }, Do: d.command}.Run(ctx, run.Commands)
+			n := f.clients
+			if n < 0 {
+				n = len(places)
+			}
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			group, ctx := errgroup.WithContext(ctx)
+			for i := range n {
+				w := &writer{name: fmt.Sprintf("dev/%d", i+1), place: places[i%len(places)], every: f.every}
+				d.writers = append(d.writers, w)
+				group.Go(func() error { return w.run(ctx, cluster) })
+			}
+			group.Go(func() error {
+				defer stop()
+				if run.Commands == nil {
+					return d.watch(ctx)
+				}
+				return command.Prompt{Out: p.Out, Person: run.Person, Sign: func() string {
+					return "> "
+				}, Do: d.command}.Run(ctx, run.Commands)
+			})
+			return group.Wait()
 		})
-		return group.Wait()
-	})
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return nil // the way it is ended
 	}

@@ -64,7 +64,8 @@ func (d *dev) command(ctx context.Context, line string) (more bool, err error) {
 	defer cancel()
 	name, args := words[0], words[1:]
 	need := map[string]int{
-		"put": 2, "get": 1, "delete": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "join": 0, "remove": 1, "sleep": 1, "status": 0,
+		"put": 2, "get": 1, "delete": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "join": 0, "remove": 1,
+		"sleep": 1, "status": 0,
 		"wait": 0, "help": 0, "quit": 0, "exit": 0,
 	}
 	n, known := need[name]
@@ -257,7 +258,8 @@ func (d *dev) status(ctx context.Context) error {
 			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t-\t-\t-\t-\t-\t-\n", p.ID, p.Site, p.Address, role)
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", p.ID, p.Site, p.Address, role, leaderName(s), termName(s.Term), s.Committed,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", p.ID, p.Site, p.Address, role, leaderName(s),
+			termName(s.Term), s.Committed,
 			s.Applied, s.Log, s.Snapshot)
 	}
 	if err := t.Flush(); err != nil {
@@ -297,18 +299,19 @@ type writer struct {
 const recentWrites = 50
 
 func (w *writer) run(ctx context.Context, cluster *service.Cluster) error {
-	return service.WithClient(ctx, cluster.Client(), cluster.At(w.place.Site), func(ctx context.Context, c *service.Client) error {
-		tick := time.NewTicker(w.every)
-		defer tick.Stop()
-		for n := 1; ; n++ {
-			w.write(ctx, c, n)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
+	return service.WithClient(ctx, cluster.Client(), cluster.At(w.place.Site),
+		func(ctx context.Context, c *service.Client) error {
+			tick := time.NewTicker(w.every)
+			defer tick.Stop()
+			for n := 1; ; n++ {
+				w.write(ctx, c, n)
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-tick.C:
+				}
 			}
-		}
-	})
+		})
 }
 
 func (w *writer) write(ctx context.Context, c *service.Client, n int) {

@@ -23,8 +23,10 @@ type routingFlags struct {
 
 func (f *routingFlags) add(flags *pflag.FlagSet, with string) {
 	flags.IntVar(&f.groups, "groups", 1, with+"how many groups share the keys")
-	flags.StringVar(&f.by, "by", "", with+"what chooses a key's group: its hash, or the range that it is in (default: hash, or range with --split)")
-	flags.StringSliceVar(&f.splits, "split", nil, with+"the `KEY`s with which the second group begins, the third, and so on, with commas between")
+	flags.StringVar(&f.by, "by", "", with+"what chooses a key's group: its hash, or the range that it is in (default: "+
+		"hash, or range with --split)")
+	flags.StringSliceVar(&f.splits, "split", nil,
+		with+"the `KEY`s with which the second group begins, the third, and so on, with commas between")
 }
 
 // routing returns what the flags ask for.
@@ -59,7 +61,8 @@ func writeGroups(w io.Writer, statuses []service.Status) error {
 		if !row.best.Leaderless {
 			leads[row.best.Leader]++
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", row.best.Group, leaderName(row.best), termName(row.best.Term), row.best.Committed, row.best.Keys, row.behind,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", row.best.Group, leaderName(row.best), termName(row.best.Term),
+			row.best.Committed, row.best.Keys, row.behind,
 			idList(row.best.Members), orDash(idList(row.learners)))
 	}
 	if err := t.Flush(); err != nil {
@@ -101,7 +104,8 @@ func groupRow(g []service.Status) groupStatus {
 			continue
 		}
 		better := s.Term > row.best.Term || s.Term == row.best.Term && s.Leader != 0 && row.best.Leader == 0
-		if row.best.Role == service.Unreachable || row.best.Role == service.Learner && s.Role != service.Learner || better && s.Role != service.Learner {
+		if row.best.Role == service.Unreachable || row.best.Role == service.Learner && s.Role != service.Learner || better &&
+			s.Role != service.Learner {
 			row.best = s
 		}
 		row.behind = max(row.behind, uint64(s.Behind))

@@ -17,7 +17,9 @@ import (
 )
 
 // kvCommand is a command that makes one call and shows its result.
-func (p *program) kvCommand(use, short, long string, args int, do func(context.Context, *service.Client, []string) (kvAnswer, error)) *cobra.Command {
+func (p *program) kvCommand(
+	use, short, long string, args int, do func(context.Context, *service.Client, []string) (kvAnswer, error),
+) *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -100,7 +102,8 @@ func (p *program) value(arg string) ([]byte, error) {
 
 func (p *program) putCommand() *cobra.Command {
 	var lease uint64
-	c := p.kvCommand("put KEY VALUE", "Set a key", "Set a key's value, - for what is on standard input, and show the key's new version.", 2,
+	c := p.kvCommand("put KEY VALUE", "Set a key",
+		"Set a key's value, - for what is on standard input, and show the key's new version.", 2,
 		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
 			value, err := p.value(args[1])
 			if err != nil {
@@ -114,7 +117,8 @@ func (p *program) putCommand() *cobra.Command {
 }
 
 func (p *program) getCommand() *cobra.Command {
-	return p.kvCommand("get KEY", "Show a key's value", "Show a key's value: what the last write of it that was done before left there. Exits with 1 if there is none.", 1,
+	return p.kvCommand("get KEY", "Show a key's value",
+		"Show a key's value: what the last write of it that was done before left there. Exits with 1 if there is none.", 1,
 		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
 			item, found, err := c.Get(ctx, args[0])
 			if err == nil && !found {
@@ -159,8 +163,9 @@ func (p *program) scanCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "scan [FROM [TO]]",
 		Short: "Show the keys of a range",
-		Long:  "Show the keys from FROM up to, but not including, TO, with their versions and values. Left out, an end is open.",
-		Args:  cobra.MaximumNArgs(2),
+		Long: "Show the keys from FROM up to, but not including, TO, with their versions and values. Left out, an end is " +
+			"open.",
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {
 				return command.Usagef("smr scan: --limit is %d; want 1 or more", limit)

@@ -29,7 +29,8 @@ func (p *program) leaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lease",
 		Short: "Grant, renew, end and list leases",
-		Long: "A lease ends when it is not renewed for its time, and the keys that were put with it go then. It ends by itself,\n" +
+		Long: "A lease ends when it is not renewed for its time, and the keys that were put with it go then. It ends by " +
+			"itself,\n" +
 			"whether or not its owner still lives, so that the key of a service that died does not stay.",
 	}
 	command.Group(c)
@@ -51,7 +52,8 @@ func (p *program) leaseGrantCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "grant TIME", Short: "Make a lease of a time such as 30s, and show its ID", Args: cobra.ExactArgs(1),
-		Long: "Make a lease of a time such as 30s, and show its ID. If the service has several groups, a lease is for keys of one: say with --for for which key it is.",
+		Long: "Make a lease of a time such as 30s, and show its ID. If the service has several groups, a lease is for " +
+			"keys of one: say with --for for which key it is.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ttl, err := leaseTime(args[0])
 			if err != nil {
@@ -106,8 +108,9 @@ func (p *program) leaseKeepCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keep ID",
 		Short: "Renew a lease until interrupted",
-		Long:  "Renew a lease until interrupted. Exits with 1 when the lease has ended, with 3 when it may have because it could not be renewed.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Renew a lease until interrupted. Exits with 1 when the lease has ended, with 3 when it may have because " +
+			"it could not be renewed.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := leaseID(args[0])
 			if err != nil {
@@ -144,7 +147,8 @@ func keepLease(ctx context.Context, client *service.Client, id kv.LeaseID, timeo
 func (p *program) leaseRevokeCommand() *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
-		Use: "revoke ID", Short: "End a lease and remove its keys", Long: "End a lease and remove its keys. Exits with 1 if it has ended before.",
+		Use: "revoke ID", Short: "End a lease and remove its keys",
+		Long: "End a lease and remove its keys. Exits with 1 if it has ended before.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := leaseID(args[0])
@@ -203,8 +207,10 @@ func (p *program) lockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lock KEY -- COMMAND [ARG]...",
 		Short: "Run a command while holding a lock",
-		Long: "Wait until no one else holds the lock, which is a key with a lease, then run a command, and release the lock when it ends.\n" +
-			"If the lock may be lost, because the service cannot be reached for --ttl, the command gets SIGTERM, and SIGKILL 5 s later.\n" +
+		Long: "Wait until no one else holds the lock, which is a key with a lease, then run a command, and release the " +
+			"lock when it ends.\n" +
+			"If the lock may be lost, because the service cannot be reached for --ttl, the command gets SIGTERM, and SIGKILL " +
+			"5 s later.\n" +
 			"FORESAY_LOCK_TOKEN in its environment is a number that rises from holder to holder: what it changes elsewhere\n" +
 			"should refuse a lower one than the highest seen. Exits with the command's status.",
 		Args: cobra.MinimumNArgs(2),

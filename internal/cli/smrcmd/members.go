@@ -20,10 +20,14 @@ func (p *program) addCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add ID HOST:PORT",
 		Short: "Add a replica to the cluster",
-		Long: "Add a replica to the cluster. It must run already, with an empty disk, an ID that none has had, and \"join\": true in its file;\n" +
-			"'foresay smr init --dir DIR --join ID' writes that. From its start on it is a learner: it gets the state and what is decided, and does\n" +
-			"not count. This command waits until it is up to date, as long as it answers, and then makes it a member, of all groups; with --learner it leaves it a\n" +
-			"learner, for 'foresay smr promote'. If the command is interrupted, run it again. One replica is added or removed at a time.",
+		Long: "Add a replica to the cluster. It must run already, with an empty disk, an ID that none has had, and " +
+			"\"join\": true in its file;\n" +
+			"'foresay smr init --dir DIR --join ID' writes that. From its start on it is a learner: it gets the state and " +
+			"what is decided, and does\n" +
+			"not count. This command waits until it is up to date, as long as it answers, and then makes it a member, of all " +
+			"groups; with --learner it leaves it a\n" +
+			"learner, for 'foresay smr promote'. If the command is interrupted, run it again. One replica is added or " +
+			"removed at a time.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			m, err := parseMember(args[0] + "=" + args[1])
@@ -40,7 +44,9 @@ func (p *program) addCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) addReplica(ctx context.Context, client *service.Client, f *clientFlags, m service.Member, keep bool) error {
+func (p *program) addReplica(
+	ctx context.Context, client *service.Client, f *clientFlags, m service.Member, keep bool,
+) error {
 	learning, err := p.awaitLearner(ctx, client, f, m.ID)
 	switch {
 	case errors.Is(err, service.ErrNoLearners) && !keep, errors.Is(err, errMember) && !keep:
@@ -57,7 +63,8 @@ func (p *program) addReplica(ctx context.Context, client *service.Client, f *cli
 				Behind  smr.Slot    `json:"behind"`
 			}{m.ID, learning.Address, learning.Behind})
 		}
-		_, err := fmt.Fprintf(p.Out, "replica %d at %s is a learner, %d slots behind; 'foresay smr promote %d' makes it a member\n", m.ID, learning.Address, learning.Behind, m.ID)
+		_, err := fmt.Fprintf(p.Out, "replica %d at %s is a learner, %d slots behind; 'foresay smr promote %d' makes it a "+
+			"member\n", m.ID, learning.Address, learning.Behind, m.ID)
 		return err
 	}
 	return p.change(ctx, client, f, smr.Change{Add: smr.Member{ID: m.ID, Address: m.Address}})
@@ -68,7 +75,9 @@ var errMember = errors.New("it is a member already")
 
 // awaitLearner waits until a replica has the state: as long as it answers, and for the time limit
 // if it does not.
-func (p *program) awaitLearner(ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID) (service.Learning, error) {
+func (p *program) awaitLearner(
+	ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID,
+) (service.Learning, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	limit := time.AfterFunc(f.timeout, func() { stop(context.DeadlineExceeded) })
@@ -135,7 +144,8 @@ func (p *program) change(ctx context.Context, client *service.Client, f *clientF
 
 func (p *program) promoteCommand() *cobra.Command {
 	return p.memberCommand("promote ID", "Make a learner a member",
-		"Make a learner a member of all groups, where it says that it is. If it is not up to date, the command waits for that until --timeout. Run again, it does nothing more.",
+		"Make a learner a member of all groups, where it says that it is. If it is not up to date, the command waits for "+
+			"that until --timeout. Run again, it does nothing more.",
 		func(ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID) error {
 			asked, cancel := context.WithTimeout(ctx, f.timeout)
 			defer cancel()
@@ -156,14 +166,17 @@ func (p *program) promoteCommand() *cobra.Command {
 
 func (p *program) removeCommand() *cobra.Command {
 	return p.memberCommand("remove ID", "Remove a replica from the cluster",
-		"Remove a replica from the cluster, from all groups. It need not be there any more. It does not come back under its ID. If the command is interrupted, run it again.",
+		"Remove a replica from the cluster, from all groups. It need not be there any more. It does not come back under "+
+			"its ID. If the command is interrupted, run it again.",
 		func(ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID) error {
 			return p.change(ctx, client, f, smr.Change{Remove: id})
 		})
 }
 
 // memberCommand is a command about one replica.
-func (p *program) memberCommand(use, short, long string, do func(context.Context, *service.Client, *clientFlags, protocol.ID) error) *cobra.Command {
+func (p *program) memberCommand(
+	use, short, long string, do func(context.Context, *service.Client, *clientFlags, protocol.ID) error,
+) *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,

@@ -44,28 +44,39 @@ func (p *program) planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Tell what each protocol gives to clients in a network, and where replicas are best",
-		Long: "Tell, from a matrix of round-trip times, how long clients of each protocol wait until a command is durable and until it is\n" +
+		Long: "Tell, from a matrix of round-trip times, how long clients of each protocol wait until a command is durable " +
+			"and until it is\n" +
 			"executed, beside what is physically possible, and where replicas are best placed.\n\n" +
 			"  foresay smr plan --wan na3                           the placement of a paper\n" +
 			"  foresay smr plan --wan net.json --replicas 3         the best placement for each protocol\n" +
 			"  foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client\n\n" +
-			"The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if commands do not collide,\n" +
-			"EPaxos only if they do not conflict. --check has the protocols run in the simulator and compares; it fails where a measurement\n" +
+			"The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if commands do not " +
+			"collide,\n" +
+			"EPaxos only if they do not conflict. --check has the protocols run in the simulator and compares; it fails " +
+			"where a measurement\n" +
 			"is more than 5 % off what the model expects, which is a range where an execution depends on what else goes on.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runPlan(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+", or a `file` of sites and round-trip times")
-	flags.StringVar(&f.replicas, "replicas", "", "how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those of the network's paper, or 3 if there are as many sites)")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
+		", or a `file` of sites and round-trip times")
+	flags.StringVar(&f.replicas, "replicas", "",
+		"how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those "+
+			"of the network's paper, or 3 if there are as many sites)")
 	flags.StringSliceVar(&f.among, "among", nil, "the `sites` that are searched (default all)")
-	flags.StringSliceVar(&f.clients, "clients", []string{"all"}, "all, or the clients' `sites`, with weights if they differ: a=3,b")
-	flags.StringVar(&f.leader, "leader", "", "the `site` of the leader or coordinator (default: the best, or the first of --replicas)")
+	flags.StringSliceVar(&f.clients, "clients", []string{"all"},
+		"all, or the clients' `sites`, with weights if they differ: a=3,b")
+	flags.StringVar(&f.leader, "leader", "",
+		"the `site` of the leader or coordinator (default: the best, or the first of --replicas)")
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "only these protocols, with commas between")
-	flags.StringVar(&f.by, "by", "durable-p50", "what the best is the best for: durable or executed, then -p50, -p95 or -worst")
+	flags.StringVar(&f.by, "by", "durable-p50",
+		"what the best is the best for: durable or executed, then -p50, -p95 or -worst")
 	flags.DurationVar(&f.slack, "slack", 0, "what Domino's clients add to the arrival times that they predict")
-	flags.DurationVar(&f.jitter, "jitter", 0, "a bound of the jitter of each link between sites, on top of the network's own")
-	flags.BoolVar(&f.busy, "busy", false, "other commands come all the time, so that Domino's replicas tell sooner how far they are")
+	flags.DurationVar(&f.jitter, "jitter", 0,
+		"a bound of the jitter of each link between sites, on top of the network's own")
+	flags.BoolVar(&f.busy, "busy", false, "other commands come all the time, so that Domino's replicas tell sooner how "+
+		"far they are")
 	flags.BoolVar(&f.perClient, "per-client", false, "also tell what each client gets")
 	flags.BoolVar(&f.check, "check", false, "run the protocols in the simulator, and compare")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
@@ -182,7 +193,8 @@ func sitesOf(flag string, names []string, m wan.Matrix) ([]wan.Site, error) {
 	for _, n := range names {
 		s := wan.Site(strings.TrimSpace(n))
 		if !m.Has(s) {
-			return nil, command.Usagef("smr plan: %s: there is no site %q; the sites are %s", flag, s, command.Joined(command.SiteNames(m.Sites())))
+			return nil, command.Usagef("smr plan: %s: there is no site %q; the sites are %s", flag, s,
+				command.Joined(command.SiteNames(m.Sites())))
 		}
 		sites = append(sites, s)
 	}
@@ -251,7 +263,8 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 			return command.Usagef("smr plan: --among is for a search; give --replicas a number")
 		}
 		if f.leader != "" && !slices.Contains(q.setting.Replicas, q.setting.Leader) {
-			return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader, command.Joined(command.SiteNames(q.setting.Replicas)))
+			return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader,
+				command.Joined(command.SiteNames(q.setting.Replicas)))
 		}
 		return nil
 	}
@@ -259,10 +272,12 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 		q.among = all
 	}
 	if q.count > len(q.among) {
-		return command.Usagef("smr plan: there are %s to be placed, for %s", command.Counted(q.count, "replica"), command.Counted(len(q.among), "site"))
+		return command.Usagef("smr plan: there are %s to be placed, for %s", command.Counted(q.count, "replica"),
+			command.Counted(len(q.among), "site"))
 	}
 	if f.leader != "" && !slices.Contains(q.among, q.setting.Leader) {
-		return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader, command.Joined(command.SiteNames(q.among)))
+		return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader,
+			command.Joined(command.SiteNames(q.among)))
 	}
 	return nil
 }
@@ -273,7 +288,8 @@ func (f *planFlags) systems() ([]plan.System, error) {
 	for _, name := range f.protocols {
 		s := plan.System(strings.TrimSpace(name))
 		if !slices.Contains(plan.Systems(), s) {
-			return nil, command.Usagef("smr plan: --protocol: unknown protocol %q (want %s%s)", s, strings.Join(catalog.Names(), ", "), nearest.Hint(string(s), catalog.Names()))
+			return nil, command.Usagef("smr plan: --protocol: unknown protocol %q (want %s%s)", s,
+				strings.Join(catalog.Names(), ", "), nearest.Hint(string(s), catalog.Names()))
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -290,7 +306,8 @@ func ParseBy(text string) (smr.Ack, float64, error) {
 	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}
 	kind, share, _ := strings.Cut(text, "-")
 	if acks[kind] == 0 || shares[share] == 0 {
-		return 0, 0, command.Usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst%s", text, nearest.Hint(text, command.Choices("by")))
+		return 0, 0, command.Usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst%s", text,
+			nearest.Hint(text, command.Choices("by")))
 	}
 	return acks[kind], shares[share], nil
 }
@@ -306,7 +323,8 @@ func (p *program) plan(ctx context.Context, q planQuestion) (*planned, error) {
 				return errors.New("interrupted")
 			}
 			if of > slowSearch {
-				bar.Report(bench.Progress{Experiment: "smr plan", Done: i*of + done, Total: len(q.systems) * of, Doing: string(system)})
+				bar.Report(bench.Progress{Experiment: "smr plan", Done: i*of + done, Total: len(q.systems) * of,
+					Doing: string(system)})
 			}
 			return nil
 		})

@@ -21,7 +21,8 @@ import (
 // runPlanCommand runs 'foresay smr plan', and returns what it writes and its exit code.
 func runPlanCommand(ctx context.Context, args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = cli.Main(ctx, append([]string{"smr", "plan"}, args...), command.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	code = cli.Main(ctx, append([]string{"smr", "plan"}, args...), command.Streams{In: strings.NewReader(""), Out: &o,
+		Err: &e})
 	return o.String(), e.String(), code
 }
 
@@ -55,18 +56,23 @@ func TestPlanTables(t *testing.T) {
 	}{
 		{"--wan na3 --per-client", []string{
 			"na3, 9 clients, replicas at WA, VA, QC; ms\n",
-			"\nfloor 38 67 67 50.5 74.5 74.5\n", "\nraft WA 109 135 135 109 135 135\n", "\nmencius 65 90 90 89 98 98\n", "\ndomino WA 46 67 67 101 117 117\n",
+			"\nfloor 38 67 67 50.5 74.5 74.5\n", "\nraft WA 109 135 135 109 135 135\n", "\nmencius 65 90 90 89 98 98\n",
+			"\ndomino WA 46 67 67 101 117 117\n",
 			"\nled by VA, durable-p50 of raft, multipaxos is 69 rather than 109\n",
-			"\ndurable, by client\nfloor raft multipaxos fastpaxos mencius epaxos domino domino-direct\nVA 38 134 134 67 38 38 38 38\n",
+			"\ndurable, by client\nfloor raft multipaxos fastpaxos mencius epaxos domino domino-direct\nVA 38 134 134 67 38 " +
+				"38 38 38\n",
 		}},
 		{"--wan na3 --replicas VA,QC,WA --protocol raft,raft", []string{"\nraft VA 69 ", "replicas at VA, QC, WA"}},
 		{"--wan na3 --leader VA --protocol raft", []string{"\nraft VA 69 "}},
-		{"--wan na3 --replicas 3 --by durable-worst --protocol epaxos", []string{"3 replicas where durable-worst is best", "\nfloor IA WY IL 23 38 38 ", "\nepaxos IA WY IL 30 38 38 30 38 38\n"}},
+		{"--wan na3 --replicas 3 --by durable-worst --protocol epaxos", []string{"3 replicas where durable-worst is best",
+			"\nfloor IA WY IL 23 38 38 ", "\nepaxos IA WY IL 30 38 38 30 38 38\n"}},
 		{"--wan net.json --clients left=3,right --protocol mencius", []string{
-			"net.json, 2 clients, 3 replicas where durable-p50 is best", "\nmencius left middle right 20 30 30 40 40 40\n", "\nif each message takes all of its link's jitter\n", "\nmencius left middle right 20 30 30 45 45 45\n",
+			"net.json, 2 clients, 3 replicas where durable-p50 is best", "\nmencius left middle right 20 30 30 40 40 40\n",
+			"\nif each message takes all of its link's jitter\n", "\nmencius left middle right 20 30 30 45 45 45\n",
 			"\nwhat links lose, their tails and their bandwidths are not in the model\n",
 		}},
-		{"--wan net.json --jitter 2ms --replicas middle --clients left --protocol raft", []string{"1 client, replicas at middle", "\nraft middle 20 20 20 20 20 20\n", "\nraft middle 24 24 24 24 24 24\n"}},
+		{"--wan net.json --jitter 2ms --replicas middle --clients left --protocol raft",
+			[]string{"1 client, replicas at middle", "\nraft middle 20 20 20 20 20 20\n", "\nraft middle 24 24 24 24 24 24\n"}},
 		{"--wan na5 --busy --protocol domino-direct", []string{"\ndomino-direct 40 51 51 55 81.5 81.5\n"}},
 		{"--wan na3 --slack 8ms --protocol domino --per-client", []string{"\ndomino WA 46 67 67 106 117 117\n"}},
 	} {
@@ -84,15 +90,18 @@ func TestPlanTables(t *testing.T) {
 
 // TestPlanCheck has the protocols run, on a paper's network and with a slack.
 func TestPlanCheck(t *testing.T) {
-	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--replicas", "3", "--check", "--slack", "5ms", "--clients", "VA,TX,WY")
+	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--replicas", "3", "--check", "--slack", "5ms",
+		"--clients", "VA,TX,WY")
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	_, table, ok := strings.Cut(squeezed(out), "measured in the simulator, each call alone; off: the client furthest from what the model expects\n")
+	_, table, ok := strings.Cut(squeezed(out),
+		"measured in the simulator, each call alone; off: the client furthest from what the model expects\n")
 	if !ok || strings.Count(table, " % ") != len(plan.Systems()) || strings.Contains(table, " 0 ") {
 		t.Errorf("%s", out)
 	}
-	out, errs, code = runPlanCommand(t.Context(), "--wan", "na3", "--check", "--busy", "--protocol", "fastpaxos,raft", "--clients", "VA,TX")
+	out, errs, code = runPlanCommand(t.Context(), "--wan", "na3", "--check", "--busy", "--protocol", "fastpaxos,raft",
+		"--clients", "VA,TX")
 	if code != 0 || errs != "" || strings.Count(out, "not claimed") != 2 || !strings.Contains(out, "900 calls a second") {
 		t.Errorf("code %d, %s%s", code, errs, out)
 	}
@@ -100,7 +109,8 @@ func TestPlanCheck(t *testing.T) {
 
 // TestPlanJSON has everything as JSON.
 func TestPlanJSON(t *testing.T) {
-	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--json", "--check", "--clients", "VA=2,IA", "--protocol", "domino,raft")
+	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--json", "--check", "--clients", "VA=2,IA",
+		"--protocol", "domino,raft")
 	var d smrcmd.PlanDocument
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
@@ -112,10 +122,12 @@ func TestPlanJSON(t *testing.T) {
 	}
 	domino, raft := d.Systems[1], d.Systems[2]
 	va, ia := domino.Clients[0], domino.Clients[1]
-	if va.DurableMS != 38 || va.Via != "VA" || va.Weight != 2 || ia.DurableMS != 36 || ia.Via != "" || ia.Weight != 1 || va.Durable == nil || va.Durable.MeasuredMS != 38 || !va.Durable.Claimed {
+	if va.DurableMS != 38 || va.Via != "VA" || va.Weight != 2 || ia.DurableMS != 36 || ia.Via != "" || ia.Weight != 1 ||
+		va.Durable == nil || va.Durable.MeasuredMS != 38 || !va.Durable.Claimed {
 		t.Errorf("%+v", domino.Clients)
 	}
-	if raft.Leader != "WA" || raft.Better == nil || raft.Better.Leader != "VA" || raft.Durable.P95MS != 134 || raft.Durable.JitterP95MS != 134 || strings.Join(raft.Replicas, " ") != "WA VA QC" {
+	if raft.Leader != "WA" || raft.Better == nil || raft.Better.Leader != "VA" || raft.Durable.P95MS != 134 ||
+		raft.Durable.JitterP95MS != 134 || strings.Join(raft.Replicas, " ") != "WA VA QC" {
 		t.Errorf("%+v", raft)
 	}
 	if d.Systems[0].System != "floor" || d.Systems[0].Leader != "" || d.Systems[0].Clients[0].Durable != nil {
@@ -127,7 +139,8 @@ func TestPlanJSON(t *testing.T) {
 func TestPlanPicture(t *testing.T) {
 	for _, args := range [][]string{{"--wan", "na3"}, {"--wan", "ec2", "--replicas", "3"}} {
 		file := filepath.Join(t.TempDir(), "plan.svg")
-		if _, errs, code := runPlanCommand(t.Context(), append(args, "--svg", file)...); code != 0 || errs != "wrote "+file+"\n" {
+		if _, errs, code := runPlanCommand(t.Context(), append(args, "--svg", file)...); code != 0 || errs != "wrote "+file+
+			"\n" {
 			t.Fatalf("code %d, %s", code, errs)
 		}
 		b, err := os.ReadFile(file)
@@ -208,7 +221,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, errs, code := runPlanCommand(ctx, "--wan", large, "--replicas", "3"); code != 1 || !strings.Contains(errs, "interrupted") {
+	if _, errs, code := runPlanCommand(ctx, "--wan", large, "--replicas", "3"); code != 1 ||
+		!strings.Contains(errs, "interrupted") {
 		t.Errorf("a search that is interrupted: code %d, %s", code, errs)
 	}
 }

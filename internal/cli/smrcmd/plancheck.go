@@ -53,7 +53,8 @@ func (r *planned) verdict() error {
 	for _, s := range r.systems {
 		for _, c := range s.check {
 			if c.Off() > tolerated {
-				bad = append(bad, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack, millis(c.Measured), millis(c.Latency)))
+				bad = append(bad, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack,
+					millis(c.Measured), millis(c.Latency)))
 			}
 		}
 	}

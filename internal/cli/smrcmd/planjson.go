@@ -73,13 +73,15 @@ func (r *planned) document() planDocument {
 	for _, s := range r.systems {
 		durable, executed := plan.Of(s.rows, s.system, smr.AckDurable), plan.Of(s.rows, s.system, smr.AckExecuted)
 		out := planSystem{
-			System: string(s.system), Replicas: command.SiteNames(s.replicas()), Leader: string(s.leader()), Durable: latencyOf(durable), Executed: latencyOf(executed),
+			System: string(s.system), Replicas: command.SiteNames(s.replicas()), Leader: string(s.leader()),
+			Durable: latencyOf(durable), Executed: latencyOf(executed),
 		}
 		if s.better.Replicas != nil {
 			out.Better = &planLeader{string(s.better.Replicas[0]), rounded(s.better.Latency)}
 		}
 		for i, row := range durable {
-			c := planClient{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via), DurableMS: rounded(row.Latency), ExecutedMS: rounded(executed[i].Latency)}
+			c := planClient{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via),
+				DurableMS: rounded(row.Latency), ExecutedMS: rounded(executed[i].Latency)}
 			if row.Client.Weight == 0 {
 				c.Weight = 1
 			}
@@ -95,7 +97,8 @@ func (r *planned) document() planDocument {
 
 func (s *plannedSystem) offset(i int) *planOffset {
 	c := s.check[i]
-	return &planOffset{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(), Claimed: c.Claimed}
+	return &planOffset{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(),
+		Claimed: c.Claimed}
 }
 
 func latencyOf(rows []plan.Row) planLatency {

@@ -51,7 +51,8 @@ func (r *planned) svg() []byte {
 	add(`<circle cx="232" cy="48" r="4" fill="#ffffff" stroke="#d55e00" stroke-width="2"/><text x="242" y="52">until executed</text>`)
 	add(`<path d="M350 42v12" stroke="#24292f" stroke-width="2"/><text x="358" y="52">median; ms</text>`)
 	for t := time.Duration(0); t <= end; t += step {
-		add(`<path d="M%.1f %dV%d" stroke="#eaeef2"/><text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>`, x(t), planTop-6, bottom+4, x(t), bottom+22, millis(t))
+		add(`<path d="M%.1f %dV%d" stroke="#eaeef2"/><text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>`,
+			x(t), planTop-6, bottom+4, x(t), bottom+22, millis(t))
 	}
 	for i, s := range r.systems {
 		y := float64(planTop + planRow*i + planRow/2)
@@ -69,7 +70,8 @@ func (r *planned) svg() []byte {
 			}
 			rows := plan.Of(s.rows, s.system, ack)
 			for _, row := range rows {
-				add(`<circle cx="%.1f" cy="%.1f" %s><title>%s, %v: %s ms</title></circle>`, x(row.Latency), y+up, style, escaped(string(row.Client.Site)), ack, millis(row.Latency))
+				add(`<circle cx="%.1f" cy="%.1f" %s><title>%s, %v: %s ms</title></circle>`, x(row.Latency), y+up, style,
+					escaped(string(row.Client.Site)), ack, millis(row.Latency))
 			}
 			median := x(plan.Quantile(rows, 0.5))
 			add(`<path d="M%.1f %.1fV%.1f" stroke="#24292f" stroke-width="2"/>`, median, y+up-7, y+up+7)

@@ -105,7 +105,8 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 		fmt.Fprintf(w, "\nmeasured in the simulator, %s; off: the client furthest from what the model expects\n", how)
 		t.write(w)
 		if names := r.ranging(); len(names) > 0 {
-			fmt.Fprintf(w, "of %s the model expects a range, from the figure above to one that other messages make possible; --json has it\n", strings.Join(names, ", "))
+			fmt.Fprintf(w, "of %s the model expects a range, from the figure above to one that other messages make possible; "+
+				"--json has it\n", strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -164,14 +165,16 @@ func (r *planned) writeLeaders(w io.Writer) {
 		if s.better.Replicas == nil {
 			continue
 		}
-		v := verdict{s.better.Replicas[0], plan.Quantile(plan.Of(s.rows, s.system, r.question.ack), r.question.share), s.better.Latency}
+		v := verdict{s.better.Replicas[0], plan.Quantile(plan.Of(s.rows, s.system, r.question.ack), r.question.share),
+			s.better.Latency}
 		if names[v] == nil {
 			order = append(order, v)
 		}
 		names[v] = append(names[v], string(s.system))
 	}
 	for _, v := range order {
-		fmt.Fprintf(w, "led by %s, %s of %s is %s rather than %s\n", v.leader, r.question.by(), command.Joined(names[v]), millis(v.after), millis(v.value))
+		fmt.Fprintf(w, "led by %s, %s of %s is %s rather than %s\n", v.leader, r.question.by(), command.Joined(names[v]),
+			millis(v.after), millis(v.value))
 	}
 }
 

@@ -23,13 +23,17 @@ func (p *program) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of a key-value service",
-		Long: "Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log goes to standard error.\n\n" +
-			"SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it did; a second one ends it at once, which loses nothing that was\n" +
-			"acknowledged. It ends with status 1 if it must not take part: if its disk was lost, if another disk is known under its ID.",
+		Long: "Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log goes to " +
+			"standard error.\n\n" +
+			"SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it did; a second " +
+			"one ends it at once, which loses nothing that was\n" +
+			"acknowledged. It ends with status 1 if it must not take part: if its disk was lost, if another disk is known " +
+			"under its ID.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {
-				return command.Usagef("smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' shows one")
+				return command.Usagef("smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' " +
+					"shows one")
 			}
 			if leashed {
 				p.EndWithParent()
@@ -70,7 +74,8 @@ func replaceReplica(err error, id protocol.ID) error {
 	if _, damaged := errors.AsType[*wal.DamageError](err); !damaged {
 		return err
 	}
-	return fmt.Errorf("%w: 'foresay smr add' one with another ID, then 'foresay smr remove %d', while a majority of the others is up", err, id)
+	return fmt.Errorf("%w: 'foresay smr add' one with another ID, then 'foresay smr remove %d', while a majority of "+
+		"the others is up", err, id)
 }
 
 func (p *program) configCommand() *cobra.Command {
@@ -93,9 +98,11 @@ func (p *program) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the files of a cluster on this machine",
-		Long: "Make the files of a cluster on this machine: one for each replica, one for clients, and certificates for all of them,\n" +
+		Long: "Make the files of a cluster on this machine: one for each replica, one for clients, and certificates for " +
+			"all of them,\n" +
 			"of an authority made for it, whose key stays in the directory: that is for development.\n" +
-			"With --groups, each process has a replica of each group, and the groups share the keys: by hash, or by the ranges of --split.\n" +
+			"With --groups, each process has a replica of each group, and the groups share the keys: by hash, or by the " +
+			"ranges of --split.\n" +
 			"With --join, make those of one more replica, which is to be added to the cluster in the directory.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -126,7 +133,8 @@ func (p *program) initCommand() *cobra.Command {
 				return fmt.Errorf("smr init: %w", err)
 			}
 			for _, m := range cfg.Members {
-				fmt.Fprintf(p.Out, "foresay smr serve --config %s    # %s\n", filepath.Join(o.Dir, service.ConfigFile(m.ID)), m.Address)
+				fmt.Fprintf(p.Out, "foresay smr serve --config %s    # %s\n", filepath.Join(o.Dir, service.ConfigFile(m.ID)),
+					m.Address)
 			}
 			_, err = fmt.Fprintf(p.Out, "foresay smr status --config %s\n", filepath.Join(o.Dir, service.ClientFile))
 			return err
@@ -159,6 +167,7 @@ func (p *program) initJoin(dir string, id uint32, address string) error {
 		return fmt.Errorf("smr init: %w", err)
 	}
 	fmt.Fprintf(p.Out, "foresay smr serve --config %s\n", filepath.Join(dir, service.ConfigFile(cfg.ID)))
-	_, err = fmt.Fprintf(p.Out, "foresay smr add %d %s --config %s\n", cfg.ID, cfg.Listen, filepath.Join(dir, service.ClientFile))
+	_, err = fmt.Fprintf(p.Out, "foresay smr add %d %s --config %s\n", cfg.ID, cfg.Listen,
+		filepath.Join(dir, service.ClientFile))
 	return err
 }

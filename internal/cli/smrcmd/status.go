@@ -21,10 +21,14 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each replica is",
-		Long: "Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol has none), the term,\n" +
-			"the slots up to which it knows what was decided and has executed it, how many slots it is behind the one that has executed most,\n" +
-			"its log and snapshot, and who belongs to the group; learners, which wait to be added, too. If there are several groups, show a line for\n" +
-			"each, and the replicas of one with --group. Exits with 1 if nobody answers. With --wait it waits until all members answer, are ready,\n" +
+		Long: "Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol has " +
+			"none), the term,\n" +
+			"the slots up to which it knows what was decided and has executed it, how many slots it is behind the one that " +
+			"has executed most,\n" +
+			"its log and snapshot, and who belongs to the group; learners, which wait to be added, too. If there are several " +
+			"groups, show a line for\n" +
+			"each, and the replicas of one with --group. Exits with 1 if nobody answers. With --wait it waits until all " +
+			"members answer, are ready,\n" +
 			"agree on the leader if there is one, and have executed what was committed when it began.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -34,7 +38,8 @@ func (p *program) statusCommand() *cobra.Command {
 		},
 	}
 	f.add(c.Flags())
-	c.Flags().BoolVar(&wait, "wait", false, "wait, for --timeout at most, until all members have executed what is committed now")
+	c.Flags().BoolVar(&wait, "wait", false,
+		"wait, for --timeout at most, until all members have executed what is committed now")
 	c.Flags().IntVar(&group, "group", 0, "of several groups, show the replicas of this one")
 	return c
 }
@@ -105,7 +110,8 @@ func writeReplicas(w io.Writer, statuses []service.Status) error {
 			fmt.Fprintf(t, "%d\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\n", s.Replica, s.Address, s.Role)
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s), termName(s.Term), s.Committed,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s),
+			termName(s.Term), s.Committed,
 			s.Applied, s.Behind, s.Log, s.Snapshot, idList(s.Members))
 	}
 	return t.Flush()

@@ -44,11 +44,15 @@ func (p *program) analyzeCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return p.runAnalyze(c.Context(), f, args) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.options.Entry, "method", "", "only requests whose method fits this `pattern`: * is anything; without *, a part of the name")
-	flags.StringArrayVar(&f.options.Pure, "pure", nil, "methods that fit this `pattern` only read, whatever their names are; may be given again")
-	flags.StringArrayVar(&f.options.Effects, "effects", nil, "methods that fit this `pattern` have effects: they are never sent on a guess; may be given again")
+	flags.StringVar(&f.options.Entry, "method", "",
+		"only requests whose method fits this `pattern`: * is anything; without *, a part of the name")
+	flags.StringArrayVar(&f.options.Pure, "pure", nil,
+		"methods that fit this `pattern` only read, whatever their names are; may be given again")
+	flags.StringArrayVar(&f.options.Effects, "effects", nil,
+		"methods that fit this `pattern` have effects: they are never sent on a guess; may be given again")
 	flags.Float64Var(&f.hitRate, "hit-rate", 90, "for the best methods: how many `percent` of predictions are right")
-	flags.Float64Var(&f.loadCost, "load-cost", 1, "how many `milliseconds` must be saved for a millisecond of calls made in vain")
+	flags.Float64Var(&f.loadCost, "load-cost", 1,
+		"how many `milliseconds` must be saved for a millisecond of calls made in vain")
 	flags.IntVar(&f.top, "top", 5, "how many kinds of request to show, 0 for all")
 	flags.IntVar(&f.options.Sample, "sample", 1000, "how many requests of a kind to work out, drawn by chance")
 	flags.IntVar(&f.options.MaxSpans, "max-spans", 500_000, "how many spans to hold of traces that may not be whole yet")
@@ -91,7 +95,8 @@ func (p *program) runAnalyze(ctx context.Context, f analyzeFlags, files []string
 		return err
 	}
 	if f.hitRate <= 1 {
-		fmt.Fprintf(p.Err, "analyze: --hit-rate is in per cent, and %g is little; for %.4[2]g %% say --hit-rate %.4[2]g\n", f.hitRate, 100*f.hitRate)
+		fmt.Fprintf(p.Err, "analyze: --hit-rate is in per cent, and %g is little; for %.4[2]g %% say --hit-rate %.4[2]g\n",
+			f.hitRate, 100*f.hitRate)
 	}
 	collector, err := traceanalysis.New(f.options)
 	if err != nil {
@@ -152,7 +157,8 @@ func nothingFound(r *traceanalysis.Report, pattern string) error {
 	for _, s := range r.LeftOut.Sentences() {
 		why += "; " + s
 	}
-	return fmt.Errorf("analyze: no request makes a call in %d spans: there must be client spans under server spans, or under root spans%s", r.Spans, why)
+	return fmt.Errorf("analyze: no request makes a call in %d spans: there must be client spans under server spans, or "+
+		"under root spans%s", r.Spans, why)
 }
 
 // inputs are the files being read.
@@ -282,5 +288,6 @@ func (a *inputs) progress() {
 		read += in.read
 	}
 	const mib = 1 << 20
-	a.bar.Report(bench.Progress{Experiment: "analyze", Doing: "MiB read", Done: int(min(read, a.total) / mib), Total: int(a.total / mib)})
+	a.bar.Report(bench.Progress{Experiment: "analyze", Doing: "MiB read", Done: int(min(read, a.total) / mib),
+		Total: int(a.total / mib)})
 }

@@ -19,7 +19,8 @@ const shopTraces = "../../traceanalysis/testdata/shop.json.gz"
 func analyze(t *testing.T, in string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := cli.Main(t.Context(), append([]string{"analyze"}, args...), command.Streams{In: strings.NewReader(in), Out: &out, Err: &errs}); code != 0 {
+	if code := cli.Main(t.Context(), append([]string{"analyze"}, args...), command.Streams{In: strings.NewReader(in),
+		Out: &out, Err: &errs}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	return out.String(), errs.String()
@@ -126,13 +127,15 @@ func TestAnalyzeArguments(t *testing.T) {
 		{[]string{shopTraces, dir}, 1, "analyze: " + dir + " is a directory\n"},
 	} {
 		var out, errs bytes.Buffer
-		code := cli.Main(t.Context(), append([]string{"analyze"}, c.args...), command.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		code := cli.Main(t.Context(), append([]string{"analyze"}, c.args...), command.Streams{In: strings.NewReader(""),
+			Out: &out, Err: &errs})
 		if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 {
 			t.Errorf("%q: exit code %d, %s; want %d, %s", c.args, code, &errs, c.code, c.says)
 		}
 	}
 	for rate, hint := range map[string]string{"0.9": "for 90 % say --hit-rate 90\n", "2": ""} {
-		if _, errs := analyze(t, "", shopTraces, "--hit-rate", rate); !strings.HasSuffix(errs, hint) || (errs == "") != (hint == "") {
+		if _, errs := analyze(t, "", shopTraces, "--hit-rate", rate); !strings.HasSuffix(errs, hint) ||
+			(errs == "") != (hint == "") {
 			t.Errorf("--hit-rate %s: %q", rate, errs)
 		}
 	}

@@ -89,7 +89,8 @@ func serviceAt(arg string) (dash.Service, error) {
 	}
 	u, err := url.Parse(addr)
 	if err != nil || u.Host == "" || strings.HasPrefix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
-		return s, command.Usagef("dash: %q is no address: want host:port, or a URL such as http://host:port%s", arg, dash.Path)
+		return s, command.Usagef("dash: %q is no address: want host:port, or a URL such as http://host:port%s", arg,
+			dash.Path)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = dash.Path
@@ -122,7 +123,8 @@ func (f *dashFlags) header() (http.Header, error) {
 	for _, line := range f.headers {
 		name, value, ok := strings.Cut(line, ":")
 		name = strings.TrimSpace(name)
-		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}") || strings.ContainsAny(value, "\r\n\x00") {
+		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}") ||
+			strings.ContainsAny(value, "\r\n\x00") {
 			return nil, command.Usagef("dash: --header %q is not NAME: VALUE", line)
 		}
 		out.Add(name, strings.TrimSpace(value))

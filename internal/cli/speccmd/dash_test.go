@@ -113,12 +113,15 @@ func TestDash(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
-	page := start(t, "dash", "shop="+strings.TrimSuffix(strings.TrimPrefix(demo.address, "http://"), dash.Path), gone.Addr().String())
+	page := start(t, "dash", "shop="+strings.TrimSuffix(strings.TrimPrefix(demo.address, "http://"), dash.Path),
+		gone.Addr().String())
 	type service struct {
 		Name, Error string
 		Up          bool
 	}
-	list := until(t, page.address, "services", func(l []service) bool { return len(l) == 2 && l[0].Up && l[1].Error != "not asked yet" })
+	list := until(t, page.address, "services", func(l []service) bool {
+		return len(l) == 2 && l[0].Up && l[1].Error != "not asked yet"
+	})
 	if list[0].Name != "shop" || list[1].Up || !strings.Contains(list[1].Error, "refused") {
 		t.Errorf("services: %+v", list)
 	}
@@ -175,7 +178,8 @@ func TestDashToken(t *testing.T) {
 // TestDashNames checks that a foreign name that leads to this machine leads nowhere.
 func TestDashNames(t *testing.T) {
 	page := start(t, "demo", "--dash")
-	for host, code := range map[string]int{"": 200, "localhost:1": 200, "[::1]:80": 200, "evil.example": 421, "127.0.0.1.evil.example:80": 421} {
+	for host, code := range map[string]int{"": 200, "localhost:1": 200, "[::1]:80": 200, "evil.example": 421,
+		"127.0.0.1.evil.example:80": 421} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.address, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +201,8 @@ func TestDashReach(t *testing.T) {
 	for listen, warns := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var errs bytes.Buffer
-		code := cli.Main(ctx, []string{"dash", "127.0.0.1:1", "--listen", listen}, command.Streams{In: strings.NewReader(""), Out: interrupt(cancel), Err: &errs})
+		code := cli.Main(ctx, []string{"dash", "127.0.0.1:1", "--listen", listen}, command.Streams{In: strings.NewReader(""),
+			Out: interrupt(cancel), Err: &errs})
 		if got := strings.Contains(errs.String(), "other machines can reach the page"); code != 0 || got != warns {
 			t.Errorf("--listen %s: exit code %d: %s", listen, code, &errs)
 		}
@@ -238,7 +243,8 @@ func TestDashArguments(t *testing.T) {
 		if strings.HasPrefix(says, "--listen nowhere") {
 			want = 1
 		}
-		if code := cli.Main(t.Context(), args, command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}); code != want || !strings.Contains(errs.String(), says) {
+		if code := cli.Main(t.Context(), args, command.Streams{In: strings.NewReader(""), Out: io.Discard,
+			Err: &errs}); code != want || !strings.Contains(errs.String(), says) {
 			t.Errorf("%.60q: exit code %d, %q; want %q", args, code, errs.String(), says)
 		}
 	}

@@ -85,9 +85,12 @@ func (p *program) runDemo(ctx context.Context, f demoFlags) error {
 		defer svg.Close()
 	}
 	if !f.json {
-		fmt.Fprintln(p.Out, "6 users make 5 purchases each. A purchase asks the analysis server (60 ms away) for the user's interests,")
-		fmt.Fprintln(p.Out, "for which that server asks the data server (40 ms away); then for what the users who share them buy; it")
-		fmt.Fprintln(p.Out, "computes for 30 ms, and buys (80 ms away). Two users' data are out of date where predictions come from.")
+		fmt.Fprintln(p.Out, "6 users make 5 purchases each. A purchase asks the analysis server (60 ms away) for the "+
+			"user's interests,")
+		fmt.Fprintln(p.Out, "for which that server asks the data server (40 ms away); then for what the users who share "+
+			"them buy; it")
+		fmt.Fprintln(p.Out, "computes for 30 ms, and buys (80 ms away). Two users' data are out of date where predictions "+
+			"come from.")
 		fmt.Fprintln(p.Out)
 	}
 	bar := command.NewProgress(p.Err)
@@ -134,14 +137,17 @@ func writeDemo(w io.Writer, r *demo.Result) error {
 	for _, row := range r.Rows {
 		predicted, hit, wasted := "-", "-", "-"
 		if row.System != "grpc" {
-			predicted, hit, wasted = fmt.Sprint(row.Predicted), fmt.Sprintf("%.0f %%", row.HitPercent), fmt.Sprint(row.WastedCalls)
+			predicted, hit, wasted = fmt.Sprint(row.Predicted), fmt.Sprintf("%.0f %%", row.HitPercent),
+				fmt.Sprint(row.WastedCalls)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%s\t%s\t\n", row.System, row.Purchases, row.MeanMs, row.P50Ms, row.P99Ms, row.RatioMean, predicted, hit, wasted)
+		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%s\t%s\t\n", row.System, row.Purchases, row.MeanMs, row.P50Ms,
+			row.P99Ms, row.RatioMean, predicted, hit, wasted)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nBoth made the same %d purchases, and the servers recorded the same histories.\n\nOne purchase with Foresay:\n\n", r.Rows[0].Purchases)
+	fmt.Fprintf(w, "\nBoth made the same %d purchases, and the servers recorded the same histories.\n\nOne purchase "+
+		"with Foresay:\n\n", r.Rows[0].Purchases)
 	if err := r.Report.WriteTimeline(w, 100); err != nil {
 		return err
 	}
@@ -163,8 +169,10 @@ func (p *program) runLiveDemo(ctx context.Context, f demoFlags) error {
 		Control: live.Control, Collector: live.Collector, Name: "demo",
 		Authorize: func(*http.Request) error { return nil }, // who plays with it may
 	})
-	fmt.Fprintln(p.Out, "8 users buy and buy, over real gRPC between three sites of a wide-area network in this process, every second")
-	fmt.Fprintln(p.Out, "purchase with predictions. For 30 s of every 80 they often change their minds, and predictions are wrong.")
+	fmt.Fprintln(p.Out, "8 users buy and buy, over real gRPC between three sites of a wide-area network in this "+
+		"process, every second")
+	fmt.Fprintln(p.Out, "purchase with predictions. For 30 s of every 80 they often change their minds, and "+
+		"predictions are wrong.")
 	fmt.Fprintln(p.Out, "Interrupt to end it.")
 	f.page.Risk = "whoever opens it can switch the demo"
 	return p.ServePage(ctx, f.page, page, live.Run)

@@ -159,7 +159,9 @@ func (p *program) reportSource(arg string, timeout time.Duration) (*reportSource
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("report: %s is a directory", arg)
 	case err == nil:
-		return &reportSource{name: arg, read: func(context.Context) ([]byte, *observe.Report, error) { return readReportFile(arg) }}, nil
+		return &reportSource{name: arg, read: func(context.Context) ([]byte, *observe.Report, error) {
+			return readReportFile(arg)
+		}}, nil
 	case splitErr == nil && port != "":
 		return reportService("http://"+withHost(arg), timeout)
 	case errors.Is(err, fs.ErrNotExist):

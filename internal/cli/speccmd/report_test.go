@@ -66,9 +66,11 @@ func TestReportOfAService(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
-	for _, arg := range []string{address, server.URL, server.URL + "/", server.URL + "/debug/foresay", server.URL + "/debug/foresay/report"} {
+	for _, arg := range []string{address, server.URL, server.URL + "/", server.URL + "/debug/foresay", server.URL +
+		"/debug/foresay/report"} {
 		code, out, errs := run(t.Context(), nil, "report", arg)
-		if code != 0 || !strings.Contains(out, "GET /page: you could save") || !strings.Contains(out, "/shop.Users/Get") || errs != "" {
+		if code != 0 || !strings.Contains(out, "GET /page: you could save") || !strings.Contains(out, "/shop.Users/Get") ||
+			errs != "" {
 			t.Errorf("%s: exit code %d\n%s%s", arg, code, out, errs)
 		}
 	}
@@ -87,7 +89,8 @@ func TestReportOfAService(t *testing.T) {
 		}
 	}
 	server.Close()
-	if code, _, errs := run(t.Context(), nil, "report", address); code != 1 || !strings.Contains(errs, "no answer: ") || !strings.Contains(errs, address) {
+	if code, _, errs := run(t.Context(), nil, "report", address); code != 1 || !strings.Contains(errs, "no answer: ") ||
+		!strings.Contains(errs, address) {
 		t.Errorf("a service that is away: exit code %d, %s", code, errs)
 	}
 }
@@ -110,10 +113,12 @@ func TestReportSavedAndReadAgain(t *testing.T) {
 	}
 	code, out, _ := run(t.Context(), nil, "report", file, "--json")
 	var r observe.Report
-	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || len(r.Requests) != 1 || r.Requests[0].Requests != 100 || r.Status == nil {
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || len(r.Requests) != 1 ||
+		r.Requests[0].Requests != 100 || r.Status == nil {
 		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
 	}
-	if code, _, errs := run(t.Context(), nil, "report", file, "--save", filepath.Join(file, "x")); code != 1 || !strings.Contains(errs, "--save") {
+	if code, _, errs := run(t.Context(), nil, "report", file, "--save", filepath.Join(file, "x")); code != 1 ||
+		!strings.Contains(errs, "--save") {
 		t.Errorf("--save into a file: exit code %d, %s", code, errs)
 	}
 }
@@ -138,7 +143,8 @@ func TestReportWatched(t *testing.T) {
 	defer server.Close()
 	code, out, errs := run(ctx, nil, "report", "--watch", "--every", "1ms", "--json", server.URL)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != 0 || len(lines) != 2 || !strings.Contains(lines[0], `"left_out":1`) || !strings.Contains(lines[1], `"left_out":4`) {
+	if code != 0 || len(lines) != 2 || !strings.Contains(lines[0], `"left_out":1`) ||
+		!strings.Contains(lines[1], `"left_out":4`) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if strings.Count(errs, "restarting; still trying") != 1 {

@@ -54,7 +54,8 @@ func readReport(name string, from io.Reader) ([]byte, *observe.Report, error) {
 	case head.Schema == nil:
 		return nil, nil, fmt.Errorf("%s: not a report of foresay: field \"schema\" is missing", name)
 	case *head.Schema > observe.Schema:
-		return nil, nil, fmt.Errorf("%s: the report has schema %d; this program knows up to %d, take a newer one", name, *head.Schema, observe.Schema)
+		return nil, nil, fmt.Errorf("%s: the report has schema %d; this program knows up to %d, take a newer one", name,
+			*head.Schema, observe.Schema)
 	case *head.Schema < 1:
 		return nil, nil, fmt.Errorf("%s: the report has schema %d; want 1 to %d", name, *head.Schema, observe.Schema)
 	}
@@ -138,7 +139,8 @@ func fetchReport(ctx context.Context, client *http.Client, at string) ([]byte, *
 	defer res.Body.Close()
 	switch {
 	case res.StatusCode == http.StatusNotFound:
-		return nil, nil, fmt.Errorf("%s: there is no report: %s; the service must serve dash.Handler with a Collector at %s", at, said(res), debugPath)
+		return nil, nil, fmt.Errorf("%s: there is no report: %s; the service must serve dash.Handler with a Collector at %s",
+			at, said(res), debugPath)
 	case res.StatusCode >= http.StatusInternalServerError:
 		return nil, nil, fmt.Errorf("%s: %w but %s", at, errAway, said(res))
 	case res.StatusCode != http.StatusOK:

@@ -20,14 +20,16 @@ func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Run and use a transactional store that is replicated across sites",
-		Long: "Run and use a transactional key-value store, sharded and replicated across datacentres by Replicated Commit, whose clients go on\n" +
+		Long: "Run and use a transactional key-value store, sharded and replicated across datacentres by Replicated " +
+			"Commit, whose clients go on\n" +
 			"with the first replica's answer while the quorum is still on its way.\n\n" +
 			"A first look:    foresay store dev --wan specrpc\n" +
 			"Three processes: foresay store init --dir DIR, then foresay store serve --config DIR/machine-a.json and so on,\n" +
 			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
 	}
 	command.Group(c)
-	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(), p.benchCommand(),
+	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),
+		p.benchCommand(),
 		p.statusCommand(), p.resolveCommand())
 	return c
 }
@@ -119,7 +121,8 @@ func plain(err error) string {
 		return s
 	}
 	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
-		return fmt.Sprintf("blocked: transaction %v waits until one of these sites is back or fenced: %s", blocked.Txn.ID, command.Joined(blocked.Sites))
+		return fmt.Sprintf("blocked: transaction %v waits until one of these sites is back or fenced: %s", blocked.Txn.ID,
+			command.Joined(blocked.Sites))
 	}
 	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return unavailable.Error() + "; it took no effect"

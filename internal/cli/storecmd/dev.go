@@ -30,16 +30,20 @@ func (p *program) devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole store in this process, over a wide-area network",
-		Long: "Run a store in this process: machines with real hosts, disks and certificates, one at each of three or more sites. With --wan,\n" +
-			"connections have the round-trip times of a deployment of the papers, or of a file like those of 'foresay bench'. Other processes use\n" +
+		Long: "Run a store in this process: machines with real hosts, disks and certificates, one at each of three or " +
+			"more sites. With --wan,\n" +
+			"connections have the round-trip times of a deployment of the papers, or of a file like those of 'foresay " +
+			"bench'. Other processes use\n" +
 			"the store by the clients' file that is told at the start, from any site of the network: --site says from which.\n\n" +
-			"On a terminal it asks for commands: put, get, begin, status, kill, restart, cut, fence, and so on; 'help' explains them.\n" +
+			"On a terminal it asks for commands: put, get, begin, status, kill, restart, cut, fence, and so on; 'help' " +
+			"explains them.\n" +
 			"With --script it takes them from a file, one a line, and ends. Else it runs until it is interrupted.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+", or a `file` (default: this machine's own, three sites)")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
+		", or a `file` (default: this machine's own, three sites)")
 	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
 	flags.StringVar(&f.site, "site", "", "the `site` at which commands are given (default: the first one)")
 	f.DevFlags.Add(flags)
@@ -86,18 +90,24 @@ func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
 			return err
 		}
 		defer func() { err = cmp.Or(err, cluster.Close()) }()
-		fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s\n", network, command.Joined(command.SiteNames(o.Sites)), o.Shards, run.Where)
+		fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s\n", network, command.Joined(command.SiteNames(o.Sites)),
+			o.Shards, run.Where)
 		file := filepath.Join(o.Dir, storeconfig.ClientFile)
 		fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
-		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n", o.Sites[len(o.Sites)-1], file)
+		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n",
+			o.Sites[len(o.Sites)-1], file)
 		return p.useDevStore(ctx, cluster, o, cmp.Or(wan.Site(f.site), o.Sites[0]), run)
 	})
 }
 
 // useDevStore carries out commands, or waits until ctx ends.
-func (p *program) useDevStore(ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run command.DevRun) error {
+func (p *program) useDevStore(
+	ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run command.DevRun,
+) error {
 	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
-	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}}, more: d.more, moreHelp: storeDevHelp}
+	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p,
+		flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}}, more: d.more,
+		moreHelp: storeDevHelp}
 	defer d.close()
 	if err := d.goTo(at); err != nil {
 		return err
@@ -182,13 +192,16 @@ func (d *storeDev) wait(ctx context.Context) error {
 }
 
 func (d *storeDev) runs(machine string) bool {
-	return slices.ContainsFunc(d.cluster.Places(), func(p storeservice.Place) bool { return p.Machine == machine && p.Running })
+	return slices.ContainsFunc(d.cluster.Places(), func(p storeservice.Place) bool {
+		return p.Machine == machine && p.Running
+	})
 }
 
 // more carries out the commands that are about the cluster.
 func (d *storeDev) more(ctx context.Context, words []string) (known bool, err error) {
 	need := map[string]int{
-		"site": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "fence": 1, "replace": 2, "machines": 0, "sleep": 1, "wait": 0,
+		"site": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "fence": 1, "replace": 2, "machines": 0,
+		"sleep": 1, "wait": 0,
 	}
 	if n, ok := need[words[0]]; !ok || n != len(words)-1 {
 		return false, nil

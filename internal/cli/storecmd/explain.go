@@ -101,7 +101,8 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *e
 
 func (x *explanation) attempt(t *client.Trace) attemptExplained {
 	a := attemptExplained{
-		Attempt: t.Attempt, Mode: t.Mode.String(), Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+		Attempt: t.Attempt, Mode: t.Mode.String(), Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began),
+		EndedMS: ms(t.Ended), Reads: []readExplained{},
 	}
 	if t.Failed {
 		a.Outcome = "failed"
@@ -110,7 +111,8 @@ func (x *explanation) attempt(t *client.Trace) attemptExplained {
 		a.Reason = t.Outcome.Reason.String()
 	}
 	for _, r := range t.Reads {
-		a.Reads = append(a.Reads, readExplained{string(r.Key), ms(r.Asked), msOrNone(r.First), r.FirstSite, msOrNone(r.Known), r.KnownSite, r.Right})
+		a.Reads = append(a.Reads, readExplained{string(r.Key), ms(r.Asked), msOrNone(r.First), r.FirstSite, msOrNone(r.Known),
+			r.KnownSite, r.Right})
 	}
 	if t.Commit >= 0 {
 		a.Commit = &hop{What: "commit", Site: t.Site, FromMS: ms(t.Commit), ToMS: ms(t.Ended), WideArea: x.far(t.Site)}

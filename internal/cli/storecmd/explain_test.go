@@ -15,7 +15,8 @@ const msec = time.Millisecond
 
 // nearSites are those of a client at oregon.
 func nearSites() []storeservice.Distance {
-	return []storeservice.Distance{{Site: "oregon", RoundTrip: msec}, {Site: "seoul", RoundTrip: 122 * msec}, {Site: "ireland", RoundTrip: 140 * msec}}
+	return []storeservice.Distance{{Site: "oregon", RoundTrip: msec}, {Site: "seoul", RoundTrip: 122 * msec},
+		{Site: "ireland", RoundTrip: 140 * msec}}
 }
 
 // chain is a transaction of two reads, of which the second follows from the first, guessed rightly
@@ -29,7 +30,8 @@ func chain(right bool) *client.Trace {
 		Commit: 123 * msec, Ended: 245 * msec, Site: "seoul", Outcome: store.Outcome{Verdict: store.Committed},
 	}
 	if !right {
-		t.Reads = append(t.Reads, client.ReadTrace{Key: "c", Asked: 122 * msec, First: 123 * msec, FirstSite: "oregon", Known: 244 * msec, KnownSite: "seoul", Right: true})
+		t.Reads = append(t.Reads, client.ReadTrace{Key: "c", Asked: 122 * msec, First: 123 * msec, FirstSite: "oregon",
+			Known: 244 * msec, KnownSite: "seoul", Right: true})
 		t.Commit, t.Ended = 244*msec, 366*msec
 	}
 	return t
@@ -48,13 +50,17 @@ func pathOf(a attemptExplained) string {
 }
 
 func TestCriticalPath(t *testing.T) {
-	aborted := &client.Trace{Attempt: 1, Commit: 0, Ended: 122 * msec, Site: "seoul", Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Locked}}
-	again := &client.Trace{Attempt: 2, Began: 150 * msec, Commit: 150 * msec, Ended: 272 * msec, Site: "seoul", Outcome: store.Outcome{Verdict: store.Committed}}
+	aborted := &client.Trace{Attempt: 1, Commit: 0, Ended: 122 * msec, Site: "seoul",
+		Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Locked}}
+	again := &client.Trace{Attempt: 2, Began: 150 * msec, Commit: 150 * msec, Ended: 272 * msec, Site: "seoul",
+		Outcome: store.Outcome{Verdict: store.Committed}}
 	nearest := &client.Trace{
-		Attempt: 1, Mode: client.Predicated, Reads: []client.ReadTrace{{Key: "a", Asked: 0, First: msec, FirstSite: "oregon", Known: -1}},
+		Attempt: 1, Mode: client.Predicated, Reads: []client.ReadTrace{{Key: "a", Asked: 0, First: msec, FirstSite: "oregon",
+			Known: -1}},
 		Commit: msec, Ended: 123 * msec, Site: "seoul", Outcome: store.Outcome{Verdict: store.Committed},
 	}
-	nobody := &client.Trace{Attempt: 1, Reads: []client.ReadTrace{{Key: "a", Asked: 0, First: -1, Known: -1}}, Commit: -1, Ended: time.Second, Failed: true}
+	nobody := &client.Trace{Attempt: 1, Reads: []client.ReadTrace{{Key: "a", Asked: 0, First: -1, Known: -1}}, Commit: -1,
+		Ended: time.Second, Failed: true}
 	for _, tc := range []struct {
 		name   string
 		traces []*client.Trace
@@ -81,7 +87,8 @@ func TestCriticalPath(t *testing.T) {
 			t.Errorf("%s: %s times the floor of %v ms to %s", tc.name, got, x.FloorMS, x.FloorSite)
 		}
 	}
-	if x := explain([]*client.Trace{nobody}, nearSites()[:1], 3); x.FloorMS != 0 || x.Ratio != 0 || x.Attempts[0].Outcome != "failed" {
+	if x := explain([]*client.Trace{nobody}, nearSites()[:1], 3); x.FloorMS != 0 || x.Ratio != 0 ||
+		x.Attempts[0].Outcome != "failed" {
 		t.Errorf("with one site of three: %+v", x)
 	}
 }

@@ -26,7 +26,8 @@ func (x *explanation) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "in all %.1f ms; wide-area waits, one after the other: %d\n", x.TookMS, hops)
 	if x.FloorMS > 0 {
-		fmt.Fprintf(w, "that is %.2f times the floor of %.1f ms: one round trip to %s, which completes the nearest majority of %d sites\n",
+		fmt.Fprintf(w, "that is %.2f times the floor of %.1f ms: one round trip to %s, which completes the nearest "+
+			"majority of %d sites\n",
 			x.Ratio, x.FloorMS, x.FloorSite, x.sites)
 	}
 	var near []string
@@ -90,7 +91,8 @@ func bar(from, waited, to int) string {
 	from = min(from, timelineWidth-1)
 	waited = min(max(waited, from+1), timelineWidth)
 	to = max(to, waited)
-	return strings.Repeat(" ", from) + strings.Repeat("█", waited-from) + strings.Repeat("░", to-waited) + strings.Repeat(" ", timelineWidth-to)
+	return strings.Repeat(" ", from) + strings.Repeat("█", waited-from) + strings.Repeat("░", to-waited) +
+		strings.Repeat(" ", timelineWidth-to)
 }
 
 func (r readExplained) bar(at func(float64) int) string {

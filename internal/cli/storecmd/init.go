@@ -18,10 +18,13 @@ func (p *program) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the files of a store",
-		Long: "Make the files of a store: one that says what it consists of, one for each machine, one for clients, and certificates for\n" +
+		Long: "Make the files of a store: one that says what it consists of, one for each machine, one for clients, and " +
+			"certificates for\n" +
 			"all of them, of an authority made for it, whose key stays in the directory.\n\n" +
-			"A site is NAME=PEERS/CLIENT[,PEERS/CLIENT...]: for each of its machines the address at which other machines find it, and that for\n" +
-			"clients; of the latter a port is enough. A NAME alone is a site on this computer. Without --site there are three: a, b and c.\n\n" +
+			"A site is NAME=PEERS/CLIENT[,PEERS/CLIENT...]: for each of its machines the address at which other machines " +
+			"find it, and that for\n" +
+			"clients; of the latter a port is enough. A NAME alone is a site on this computer. Without --site there are " +
+			"three: a, b and c.\n\n" +
 			"  foresay store init --dir shop --site oregon=10.1.0.1:7400/:7401 \\\n" +
 			"    --site ireland=10.2.0.1:7400/:7401 --site seoul=10.3.0.1:7400/:7401",
 		Args: cobra.NoArgs,
@@ -64,7 +67,8 @@ func (p *program) initCommand() *cobra.Command {
 	flags.StringVar(&o.Cluster, "cluster", command.DefaultCluster, "the store's name")
 	flags.StringVar(&host, "host", "127.0.0.1", "where machines of sites on this computer listen")
 	flags.IntVar(&port, "port", 0, "of the first of them, the others follow (default: free ones)")
-	flags.StringVar(&o.RoundTrip, "round-trip", "250ms", "about the round-trip time between the sites that are farthest from each other")
+	flags.StringVar(&o.RoundTrip, "round-trip", "250ms",
+		"about the round-trip time between the sites that are farthest from each other")
 	return c
 }
 
@@ -72,7 +76,8 @@ func (p *program) initCommand() *cobra.Command {
 func (p *program) writeInit(dir string, s *storeconfig.Store) error {
 	for _, site := range s.Sites {
 		for _, m := range site.Machines {
-			fmt.Fprintf(p.Out, "foresay store serve --config %s    # at %s, for clients %s\n", filepath.Join(dir, storeconfig.MachineFile(m.Name)), site.Name, m.Client)
+			fmt.Fprintf(p.Out, "foresay store serve --config %s    # at %s, for clients %s\n",
+				filepath.Join(dir, storeconfig.MachineFile(m.Name)), site.Name, m.Client)
 		}
 	}
 	_, err := fmt.Fprintf(p.Out, "foresay store status --wait --client %s\n", filepath.Join(dir, storeconfig.ClientFile))
@@ -80,7 +85,8 @@ func (p *program) writeInit(dir string, s *storeconfig.Store) error {
 }
 
 func (p *program) configCommand() *cobra.Command {
-	examples := map[string]func() string{"store": storeconfig.Example, "machine": storeconfig.MachineExample, "client": storeconfig.ClientExample}
+	examples := map[string]func() string{"store": storeconfig.Example, "machine": storeconfig.MachineExample,
+		"client": storeconfig.ClientExample}
 	return &cobra.Command{
 		Use:   "config store|machine|client",
 		Short: "Show a file, with comments",

@@ -23,7 +23,9 @@ type onePlace struct {
 	deaf   bool // nothing is answered
 }
 
-func (m *onePlace) Read(ctx context.Context, key store.Key, _ store.Priority, _ func(client.Answer)) (client.Answer, error) {
+func (m *onePlace) Read(
+	ctx context.Context, key store.Key, _ store.Priority, _ func(client.Answer),
+) (client.Answer, error) {
 	m.mu.Lock()
 	v, deaf := m.values[key], m.deaf
 	m.mu.Unlock()
@@ -48,7 +50,8 @@ func (m *onePlace) Commit(ctx context.Context, s client.Submission) client.Decis
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, Site: "here"}
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads,
+		Writes: s.Writes}, Site: "here"}
 	if deaf {
 		return d // unknown
 	}
@@ -113,7 +116,8 @@ func TestLiveTransactions(t *testing.T) {
 			t.Error(err)
 		}
 		err := other.commit()
-		if aborted, ok := errors.AsType[*client.AbortedError](err); !ok || aborted.Reason != store.StaleRead || aborted.Attempts != 1 {
+		if aborted, ok := errors.AsType[*client.AbortedError](err); !ok || aborted.Reason != store.StaleRead ||
+			aborted.Attempts != 1 {
 			t.Errorf("the second one that read a was not there ended with %v", err)
 		}
 		dropped := beginLive(t.Context(), c, time.Second)
@@ -132,7 +136,8 @@ func TestLiveTransactions(t *testing.T) {
 		m.mu.Unlock()
 		start := time.Now()
 		silent := beginLive(t.Context(), c, time.Second)
-		if _, err := silent.do(storeOp{Name: "get", Key: "a"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+		if _, err := silent.do(storeOp{Name: "get", Key: "a"}); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(start) != time.Second {
 			t.Errorf("a read that is not answered ended with %v after %v", err, time.Since(start))
 		}
 		silent = beginLive(t.Context(), c, time.Second)
@@ -166,7 +171,8 @@ committed
 		if got := out.String(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		if got := s.commands(t.Context(), strings.NewReader("get a\njump\nget a\n"), false); got == nil || got.Error() != `line 2: jump: there is no command "jump" with 0 arguments; help shows all` {
+		if got := s.commands(t.Context(), strings.NewReader("get a\njump\nget a\n"), false); got == nil ||
+			got.Error() != `line 2: jump: there is no command "jump" with 0 arguments; help shows all` {
 			t.Errorf("a script with a mistake ended with %v", got)
 		}
 	})
@@ -207,9 +213,11 @@ func TestOutcomes(t *testing.T) {
 		},
 		{
 			&client.RejectedError{Detail: "nothing was sent: b: no answer", Sites: []string{"b"}}, 1,
-			storeOutcome{Outcome: "failed", Sites: []string{"b"}, Error: "client: the transaction was rejected: nothing was sent: b: no answer; it took no effect"},
+			storeOutcome{Outcome: "failed", Sites: []string{"b"},
+				Error: "client: the transaction was rejected: nothing was sent: b: no answer; it took no effect"},
 		},
-		{fmt.Errorf("read: %w", context.DeadlineExceeded), 1, storeOutcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
+		{fmt.Errorf("read: %w", context.DeadlineExceeded), 1,
+			storeOutcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
 	} {
 		got := NewStoreOutcome(nil, tc.err)
 		tc.json.Reads = []storeRead{}
@@ -234,7 +242,8 @@ func TestStoreFailures(t *testing.T) {
 	}{
 		{&client.BlockedError{Txn: txn(1), Sites: []string{"b"}}, "blocked until b is back"},
 		{&client.UnknownError{Txn: txn(2), Sites: []string{"b", "c"}}, "unknown: no answer from b, c"},
-		{&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Detail: "b-1: connection refused"}, "failed: no answer from b, c"},
+		{&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Detail: "b-1: connection refused"},
+			"failed: no answer from b, c"},
 		{&client.AbortedError{Reason: store.Locked}, "aborted: locked"},
 	} {
 		if got := storeFailure(tc.err); got == nil || got.Error() != tc.want {

@@ -33,14 +33,16 @@ func (p *program) loadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "load",
 		Short: "Fill a store with keys",
-		Long: "Fill a store with the keys k0, k1 and so on, many to a transaction, and many transactions at a time. Each key's value follows from its name, so that\n" +
+		Long: "Fill a store with the keys k0, k1 and so on, many to a transaction, and many transactions at a time. Each " +
+			"key's value follows from its name, so that\n" +
 			"loading again leaves the same. If it is interrupted it says how to go on.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return p.withStoreBy(&f.storeFlags, storeservice.ClientOptions{RoundTrip: loadPatience}, func(conn *storeservice.Client) error { return p.load(c.Context(), &f, conn) })
+			return p.withStoreBy(&f.storeFlags, storeservice.ClientOptions{RoundTrip: loadPatience},
+				func(conn *storeservice.Client) error { return p.load(c.Context(), &f, conn) })
 		},
 	}
 	flags := c.Flags()

@@ -48,10 +48,14 @@ func (p *program) resolveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resolve",
 		Short: "Go on without a site, or with another one in its place",
-		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what was blocked is decided. With\n" +
-			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the others have.\n\n" +
-			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing is lost; one that does not\n" +
-			"answer must be gone for good. With --lost it is so if only some of its machines are gone: the others end. Run the command again if it was\n" +
+		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what " +
+			"was blocked is decided. With\n" +
+			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the " +
+			"others have.\n\n" +
+			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing " +
+			"is lost; one that does not\n" +
+			"answer must be gone for good. With --lost it is so if only some of its machines are gone: the others end. Run " +
+			"the command again if it was\n" +
 			"interrupted. If no machine runs at all, only the files are written.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -74,7 +78,8 @@ func (p *program) resolveCommand() *cobra.Command {
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.json, "json", false, "write the result as JSON; what happens meanwhile is told on standard error")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to look for machines that run")
-	flags.DurationVar(&f.within, "within", 2*time.Minute, "how long the change may take while machines run; it can be gone on with afterwards")
+	flags.DurationVar(&f.within, "within", 2*time.Minute,
+		"how long the change may take while machines run; it can be gone on with afterwards")
 	return c
 }
 
@@ -108,8 +113,10 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	defer c.Close()
 	runs := whatRuns(ctx, c, f, s.Epoch)
 	if done != "" {
-		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, done)
-		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Done: true, Online: runs.online, Before: done})
+		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n",
+			filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, done)
+		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Done: true,
+			Online: runs.online, Before: done})
 	}
 	lost, err := runs.lost(f)
 	if err != nil {
@@ -117,11 +124,13 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	}
 	switch {
 	case runs.begun:
-		fmt.Fprintf(say, "The machines know of a later epoch than %d, which %s is of: a change was begun, and is completed now.\n", s.Epoch, filepath.Join(f.dir, storeconfig.StoreFile))
+		fmt.Fprintf(say, "The machines know of a later epoch than %d, which %s is of: a change was begun, and is "+
+			"completed now.\n", s.Epoch, filepath.Join(f.dir, storeconfig.StoreFile))
 	case lost:
 		fmt.Fprint(say, resolveWarning(f.site, runs.there))
 	default:
-		fmt.Fprintf(say, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
+		fmt.Fprintf(say, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so "+
+			"nothing is lost; its machines end then.\n", f.site)
 	}
 	if !f.yes {
 		if err := p.confirm(ctx, say, f.site); err != nil {
@@ -133,7 +142,8 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 			return err
 		}
 	}
-	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost, Online: runs.online})
+	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost,
+		Online: runs.online})
 }
 
 // whatAnswers is which machines run.
@@ -167,9 +177,11 @@ func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch
 func (r whatAnswers) lost(f resolveFlags) (bool, error) {
 	switch {
 	case f.lost && len(r.there) > 0 && len(r.away) == 0:
-		return false, fmt.Errorf("store resolve: --lost, and all machines of site %s answer: without it the site leaves in order, and nothing is lost; or stop what must not go on", f.site)
+		return false, fmt.Errorf("store resolve: --lost, and all machines of site %s answer: without it the site leaves "+
+			"in order, and nothing is lost; or stop what must not go on", f.site)
 	case len(r.there) > 0 && len(r.away) > 0 && !f.lost && !r.begun:
-		return false, fmt.Errorf("store resolve: of site %s %s answers, and %s does not: start that, so that the site leaves in order; or if it is gone for good, disk and all, run this again with --lost; nothing was changed",
+		return false, fmt.Errorf("store resolve: of site %s %s answers, and %s does not: start that, so that the site "+
+			"leaves in order; or if it is gone for good, disk and all, run this again with --lost; nothing was changed",
 			f.site, strings.Join(r.there, ", "), strings.Join(r.away, ", "))
 	}
 	return len(r.there) == 0 || f.lost, nil
@@ -177,7 +189,9 @@ func (r whatAnswers) lost(f resolveFlags) (bool, error) {
 
 // changeOnline has the machines agree, and returns what they agree on. If that is another change,
 // which this one has completed, it is written, and an error says so.
-func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
+func (p *program) changeOnline(
+	ctx context.Context, say io.Writer, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool,
+) (*storeconfig.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
 	gone := ""
@@ -200,9 +214,11 @@ func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlag
 		return chosen, nil
 	}
 	if _, err := storeconfig.Advance(f.dir, chosen); err != nil {
-		return nil, fmt.Errorf("store resolve: another change was under way, and is what epoch %d is: take the store.json of the operator who made it, and try again; here it cannot be written: %w", chosen.Epoch, err)
+		return nil, fmt.Errorf("store resolve: another change was under way, and is what epoch %d is: take the store.json "+
+			"of the operator who made it, and try again; here it cannot be written: %w", chosen.Epoch, err)
 	}
-	return nil, fmt.Errorf("store resolve: another change was under way, and is complete now: in epoch %d the sites are %s, and %s says so; try again if there is something left to do", chosen.Epoch, chosen.SiteNames(),
+	return nil, fmt.Errorf("store resolve: another change was under way, and is complete now: in epoch %d the sites "+
+		"are %s, and %s says so; try again if there is something left to do", chosen.Epoch, chosen.SiteNames(),
 		filepath.Join(f.dir, storeconfig.StoreFile))
 }
 
@@ -212,7 +228,8 @@ func (p *program) advance(say io.Writer, f resolveFlags, next *storeconfig.Store
 	if r.Before, err = storeconfig.Advance(f.dir, next); err != nil {
 		return fmt.Errorf("store resolve: %w", err)
 	}
-	fmt.Fprintf(say, "%s is of epoch %d now (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, r.Before)
+	fmt.Fprintf(say, "%s is of epoch %d now (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile),
+		next.Epoch, r.Before)
 	return p.tellResolved(say, f, next, r)
 }
 
@@ -234,7 +251,8 @@ func (p *program) tellResolved(say io.Writer, f resolveFlags, next *storeconfig.
 		}
 	}
 	if r.Replaced {
-		fmt.Fprintf(say, "A machine of the new site needs its own file, its certificate and key, and ca.pem too. It copies what the other sites have; until\n"+
+		fmt.Fprintf(say, "A machine of the new site needs its own file, its certificate and key, and ca.pem too. It "+
+			"copies what the other sites have; until\n"+
 			"'foresay store status --wait' says that it is admitted, no other site may be lost.\n")
 	}
 	if f.json {
@@ -297,10 +315,13 @@ func resolveWarning(site string, there []string) string {
 	if len(there) > 0 {
 		answered = "Of its machines " + strings.Join(there, ", ") + " answered, and will be ended."
 	}
-	return fmt.Sprintf("Site %s will not take part any more, for good: its machines must never start again, whatever is on their disks.\n"+
+	return fmt.Sprintf("Site %s will not take part any more, for good: its machines must never start again, whatever "+
+		"is on their disks.\n"+
 		"%s One that only cannot be reached from here must be stopped.\n"+
-		"What this can lose: a transaction whose client was told that it had committed, if %s and one other site voted for it, the rest did not, and\n"+
-		"word of the decision reached no disk of the other sites before %s was lost. Such a transaction counts as aborted then. All else stays.\n",
+		"What this can lose: a transaction whose client was told that it had committed, if %s and one other site voted "+
+		"for it, the rest did not, and\n"+
+		"word of the decision reached no disk of the other sites before %s was lost. Such a transaction counts as aborted "+
+		"then. All else stays.\n",
 		site, answered, site, site)
 }
 

@@ -66,7 +66,8 @@ func parseOps(words []string) ([]storeOp, error) {
 			return ops, nil
 		}
 		if words[0] != "," {
-			return nil, fmt.Errorf("%q after %s; commands of a transaction have a comma between them, a word of its own", words[0], op.Name)
+			return nil, fmt.Errorf("%q after %s; commands of a transaction have a comma between them, a word of its own",
+				words[0], op.Name)
 		}
 		words = words[1:]
 	}

@@ -51,7 +51,8 @@ func TestWordsOfALine(t *testing.T) {
 		{line: `put "a"b`, err: `no space after the word "a"`},
 	} {
 		got, err := splitWords(tc.line)
-		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && (err != nil || !slices.Equal(got, tc.want)) {
+		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" &&
+			(err != nil || !slices.Equal(got, tc.want)) {
 			t.Errorf("%s gives %q, %v", tc.line, got, err)
 		}
 	}
@@ -87,7 +88,8 @@ func TestTransactionsOfLines(t *testing.T) {
 		if err == nil {
 			err = s.end()
 		}
-		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && (err != nil || !slices.Equal(sizes, tc.sizes)) {
+		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" &&
+			(err != nil || !slices.Equal(sizes, tc.sizes)) {
 			t.Errorf("%q gives transactions of %v, %v", tc.lines, sizes, err)
 		}
 	}

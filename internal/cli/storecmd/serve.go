@@ -22,13 +22,17 @@ func (p *program) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one machine of a store",
-		Long: "Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log goes to standard error.\n\n" +
-			"SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a second one ends it at once, which loses\n" +
-			"nothing that was acknowledged. It ends with status 1 if it must not take part: if its disk was lost, or its site is fenced.",
+		Long: "Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log goes to " +
+			"standard error.\n\n" +
+			"SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a second one ends " +
+			"it at once, which loses\n" +
+			"nothing that was acknowledged. It ends with status 1 if it must not take part: if its disk was lost, or its " +
+			"site is fenced.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {
-				return command.Usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store config machine' shows one")
+				return command.Usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store " +
+					"config machine' shows one")
 			}
 			if leashed {
 				p.EndWithParent()
@@ -86,5 +90,6 @@ func replaceDamaged(cfg *storeconfig.MachineConfig, err error) error {
 
 // replaceSite says how to go on without a machine's disk.
 func replaceSite(cfg *storeconfig.MachineConfig) string {
-	return fmt.Sprintf("never start this disk again; run: foresay store resolve --dir %s --site %s --replace NEWSITE=PEERS/CLIENT", filepath.Dir(cfg.StorePath()), cfg.SiteName())
+	return fmt.Sprintf("never start this disk again; run: foresay store resolve --dir %s --site %s --replace "+
+		"NEWSITE=PEERS/CLIENT", filepath.Dir(cfg.StorePath()), cfg.SiteName())
 }

@@ -22,9 +22,12 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each machine and shard is",
-		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to know its disk; syncing: it\n" +
-			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are not decided or are\n" +
-			"blocked, how many keys are locked, and how many votes and reads are held until keys are free. Below that it says why machines do not\n" +
+		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to " +
+			"know its disk; syncing: it\n" +
+			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are " +
+			"not decided or are\n" +
+			"blocked, how many keys are locked, and how many votes and reads are held until keys are free. Below that it " +
+			"says why machines do not\n" +
 			"take part, which transactions are blocked, and the command that ends that. Exits with 1 if nobody answers.\n" +
 			"With --wait it waits until all machines answer and take part.",
 		Args: cobra.NoArgs,
@@ -134,7 +137,8 @@ func copyingText(statuses []storeservice.Status) (text string, bytes uint64) {
 	if machines == nil {
 		return "", 0
 	}
-	return fmt.Sprintf("%s: copying, %d of %d servers done, %d values, %.1f MB", strings.Join(machines, ", "), servers, needed, values, float64(bytes)/1e6), bytes
+	return fmt.Sprintf("%s: copying, %d of %d servers done, %d values, %.1f MB", strings.Join(machines, ", "), servers,
+		needed, values, float64(bytes)/1e6), bytes
 }
 
 // statusWithRemedy is a machine's status, and what ends the trouble of its site.
@@ -160,18 +164,21 @@ func withRemedies(statuses []storeservice.Status, dir string) []statusWithRemedy
 
 func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld")
+	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked "+
+		"keys\theld")
 	for _, s := range statuses {
 		if s.State == storeservice.Unreachable || s.State == storeservice.Fenced {
 			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
 			continue
 		}
-		machine := fmt.Sprintf("%s\t%s\t%s\t%d\t%v", s.Site, s.Machine, s.Address, s.Epoch, time.Duration(s.UptimeSeconds)*time.Second)
+		machine := fmt.Sprintf("%s\t%s\t%s\t%d\t%v", s.Site, s.Machine, s.Address, s.Epoch,
+			time.Duration(s.UptimeSeconds)*time.Second)
 		if len(s.Shards) == 0 {
 			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
 		}
 		for _, sh := range s.Shards {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided, sh.Blocked, sh.Locked, sh.Held+sh.Waiting)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
+				sh.Blocked, sh.Locked, sh.Held+sh.Waiting)
 			machine = "\t\t\t\t" // said once
 		}
 	}
@@ -187,7 +194,8 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 	for _, s := range statuses {
 		for _, sh := range s.Shards {
 			for _, t := range sh.BlockedTransactions {
-				fmt.Fprintf(w, "transaction %s is blocked at machine %s, shard %d, %v old\n", t.ID, s.Machine, sh.Shard, time.Duration(t.AgeSeconds)*time.Second)
+				fmt.Fprintf(w, "transaction %s is blocked at machine %s, shard %d, %v old\n", t.ID, s.Machine, sh.Shard,
+					time.Duration(t.AgeSeconds)*time.Second)
 			}
 		}
 	}

@@ -14,7 +14,8 @@ import (
 func TestWhatIsCopiedIsShown(t *testing.T) {
 	status := func(bytes uint64) []storeservice.Status {
 		shard := func(state string) storeservice.ShardStatus {
-			return storeservice.ShardStatus{State: state, CopiedValues: bytes / 100, CopiedBytes: bytes, CopiedServers: 1, NeededServers: 2}
+			return storeservice.ShardStatus{State: state, CopiedValues: bytes / 100, CopiedBytes: bytes, CopiedServers: 1,
+				NeededServers: 2}
 		}
 		return []storeservice.Status{
 			{Machine: "a", Shards: []storeservice.ShardStatus{shard(storeservice.Admitted)}},

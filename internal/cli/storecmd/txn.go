@@ -28,15 +28,21 @@ func (p *program) txnCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "txn [CMD [, CMD]...]",
 		Short: "Make a transaction: get, put, delete",
-		Long: "Make one transaction of commands: get KEY, put KEY VALUE, delete KEY, with commas between them, words of their own.\n" +
+		Long: "Make one transaction of commands: get KEY, put KEY VALUE, delete KEY, with commas between them, words of " +
+			"their own.\n" +
 			"A VALUE of - is what is on standard input.\n\n" +
 			"  foresay store txn get a , put b 1 --client dir/client.json\n\n" +
-			"Without commands it takes them from standard input, one a line: each line is a transaction, and what stands between lines\n" +
-			"begin and commit is one (abort drops it). Words with spaces are quoted as in Go; # begins a comment. A script ends at the\n" +
-			"first transaction that is not committed. A terminal gets a prompt, where each command of a transaction is answered at once;\n" +
+			"Without commands it takes them from standard input, one a line: each line is a transaction, and what stands " +
+			"between lines\n" +
+			"begin and commit is one (abort drops it). Words with spaces are quoted as in Go; # begins a comment. A script " +
+			"ends at the\n" +
+			"first transaction that is not committed. A terminal gets a prompt, where each command of a transaction is " +
+			"answered at once;\n" +
 			"such a transaction is tried once.\n\n" +
-			"Exit codes: 0 committed; 1 failed, without any effect; 3 unknown: nobody could tell whether it took effect; 4 blocked: it cannot be\n" +
-			"decided before a site is back or fenced; 5 aborted, without any effect. Transactions that are refused are tried again, for\n" +
+			"Exit codes: 0 committed; 1 failed, without any effect; 3 unknown: nobody could tell whether it took effect; 4 " +
+			"blocked: it cannot be\n" +
+			"decided before a site is back or fenced; 5 aborted, without any effect. Transactions that are refused are tried " +
+			"again, for\n" +
 			"--timeout, or as often as --attempts says.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,8 +88,11 @@ func (p *program) txnCommand() *cobra.Command {
 		return err
 	}
 	f.add(c.Flags(), 30*time.Second)
-	c.Flags().StringVar(&mode, "mode", client.Spec.String(), "how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto chooses between these, off and grpc wait for the quorum")
-	c.Flags().BoolVar(&explain, "explain", false, "show what the transaction waited for, against what is physically possible")
+	c.Flags().StringVar(&mode, "mode", client.Spec.String(),
+		"how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto "+
+			"chooses between these, off and grpc wait for the quorum")
+	c.Flags().BoolVar(&explain, "explain", false,
+		"show what the transaction waited for, against what is physically possible")
 	c.Flags().IntVar(&attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
 }

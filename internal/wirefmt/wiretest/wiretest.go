@@ -90,7 +90,8 @@ func compare(t *testing.T, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the bytes of messages are not those of %s: programs of other versions may not read them (FORESAY_UPDATE=1 writes the file):\n%s", Golden, diff)
+		t.Errorf("the bytes of messages are not those of %s: programs of other versions may not read them "+
+			"(FORESAY_UPDATE=1 writes the file):\n%s", Golden, diff)
 	}
 }
 

@@ -168,7 +168,9 @@ func (t *talk) up() ([]smr.Status, error) {
 	if err := t.Pass(0); err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(t.Status), func(a, b smr.Status) int { return cmp.Compare(a.Replica, b.Replica) }), nil
+	return slices.SortedFunc(maps.Values(t.Status), func(a, b smr.Status) int {
+		return cmp.Compare(a.Replica, b.Replica)
+	}), nil
 }
 
 func (t *talk) state() (string, error) {
@@ -184,7 +186,8 @@ func (t *talk) state() (string, error) {
 		} else if s.Ballot != 0 {
 			fmt.Fprintf(&b, ", ballot %d", s.Ballot)
 		}
-		fmt.Fprintf(&b, ", committed %s, applied %s, holds %s\n", t.slot(s.Committed), t.slot(s.Applied), t.machines[s.Replica])
+		fmt.Fprintf(&b, ", committed %s, applied %s, holds %s\n", t.slot(s.Committed), t.slot(s.Applied),
+			t.machines[s.Replica])
 	}
 	return b.String(), err
 }

@@ -52,7 +52,9 @@ type talk struct {
 }
 
 // Begin is part of transcript.Family, as are Do, Expect, Format and Name.
-func (t *talk) Begin(script *transcript.Script[store.Message], args []string) (*deploy.Deployment[store.Message], error) {
+func (t *talk) Begin(
+	script *transcript.Script[store.Message], args []string,
+) (*deploy.Deployment[store.Message], error) {
 	n := map[string]int{"sites": 3, "shards": 1, "clients": 1}
 	trip := 20 * time.Millisecond
 	for _, arg := range args {
@@ -78,25 +80,32 @@ func (t *talk) Begin(script *transcript.Script[store.Message], args []string) (*
 	}
 	var err error
 	t.Deployment, err = deploy.New(deploy.Config[store.Message]{
-		Sim: sim.Config[store.Message]{Seed: 1, WAN: wan.Uniform(trip, sites...), App: t.app}, Answers: answers, Wrap: script.Wrap,
+		Sim: sim.Config[store.Message]{Seed: 1, WAN: wan.Uniform(trip, sites...), App: t.app}, Answers: answers,
+		Wrap: script.Wrap,
 	})
 	if err != nil {
 		return nil, err
 	}
 	config := func(id protocol.ID) store.Config {
-		return store.Config{ID: id, Layout: t.layout, RoundTrip: 5 * trip, Applied: func(k store.Key, v store.Value) { t.applied(id, k, v) }}
+		return store.Config{ID: id, Layout: t.layout, RoundTrip: 5 * trip, Applied: func(k store.Key, v store.Value) {
+			t.applied(id, k, v)
+		}}
 	}
 	for i, site := range t.layout.Sites {
 		for _, id := range site.Coordinators {
 			if t.protocol.NewCoordinator == nil {
 				break
 			}
-			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) { return t.protocol.NewCoordinator(config(id)) }); err != nil {
+			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
+				return t.protocol.NewCoordinator(config(id))
+			}); err != nil {
 				return nil, err
 			}
 		}
 		for _, id := range site.Shards {
-			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) { return t.protocol.NewServer(config(id)) }); err != nil {
+			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
+				return t.protocol.NewServer(config(id))
+			}); err != nil {
 				return nil, err
 			}
 		}
@@ -104,7 +113,9 @@ func (t *talk) Begin(script *transcript.Script[store.Message], args []string) (*
 	for i := range n["clients"] {
 		id := firstClient + protocol.ID(i)
 		t.buffers[id] = &store.Buffer{}
-		if err := t.Add(id, sites[i%len(sites)], func() (protocol.Node[store.Message], error) { return t.protocol.NewClient(config(id)) }); err != nil {
+		if err := t.Add(id, sites[i%len(sites)], func() (protocol.Node[store.Message], error) {
+			return t.protocol.NewClient(config(id))
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +178,9 @@ func (t *talk) Do(command string, args []string) (string, error) {
 }
 
 func (t *talk) read(client protocol.ID, key store.Key) {
-	t.Call(client, func(n uint64) store.Message { return store.Get{Ref: n, Key: key} }, func(a deploy.Answer[store.Message]) {
+	t.Call(client, func(n uint64) store.Message {
+		return store.Get{Ref: n, Key: key}
+	}, func(a deploy.Answer[store.Message]) {
 		got := a.Msg.(store.Got)
 		if !got.OK {
 			t.script.Note(client, fmt.Sprintf("%s cannot be read", key))
@@ -186,7 +199,9 @@ func (t *talk) commit(client protocol.ID, writes []string) {
 		b.Put(store.Key(key), []byte(value))
 	}
 	reads, accesses := b.Accesses()
-	t.Call(client, func(n uint64) store.Message { return store.Submit{Ref: n, Reads: reads, Writes: accesses} }, func(a deploy.Answer[store.Message]) {
+	t.Call(client, func(n uint64) store.Message {
+		return store.Submit{Ref: n, Reads: reads, Writes: accesses}
+	}, func(a deploy.Answer[store.Message]) {
 		d := a.Msg.(store.Done)
 		text := fmt.Sprintf("%s (%s) is %v", t.name(d.Txn.ID), strings.Join(writes, " "), d.Outcome.Verdict)
 		if d.Outcome.Verdict == store.Aborted {
