@@ -89,7 +89,8 @@ func (j *judge) public() {
 		j.SharedSavedMS < 1.1*saved {
 		return
 	}
-	j.Why += fmt.Sprintf("; if all callers get the same response: %s of %s, and it saves %s per request: declare it public",
+	j.Why += fmt.Sprintf(
+		"; if all callers get the same response: %s of %s, and it saves %s per request: declare it public",
 		percent(j.SharedHitRate), number(j.SharedGuessed), ms(j.SharedSavedMS))
 	j.configure(`"mode": "canary", "share": 0.1, "predictors": [{"kind": "last", "public": true}]`)
 }

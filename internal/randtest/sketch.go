@@ -62,10 +62,9 @@ func special(k kind) *step { return &step{kind: k} }
 // sketches returns the programs. Most of them were found by random programs to
 // break an engine that was not finished.
 func sketches() []sketch {
-	get, put, add := func(key string) *step { return call(kindGet, key) }, func(key string) *step {
-		return call(kindPut, key)
-	},
-		func(key string) *step { return call(kindAppend, key) }
+	get := func(key string) *step { return call(kindGet, key) }
+	put := func(key string) *step { return call(kindPut, key) }
+	add := func(key string) *step { return call(kindAppend, key) }
 	once := special(kindOnce)
 	once.id = -1 // the same in all lanes
 	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)

@@ -45,10 +45,9 @@ func (p *program) backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write what the service has to a file",
-		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one " +
-			"moment's (of several\n" +
-			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads " +
-			"it into a new group, of any protocol.",
+		Long: `Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is
+one moment's (of several groups each has its own), and ends with a checksum. A FILE of - is
+standard output. 'foresay smr restore' loads it into a new group, of any protocol.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -119,11 +118,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Load a backup into a new group",
-		Long: "Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep their " +
-			"versions; the time of\n" +
-			"leases begins anew. Until it is done the group refuses other changes. If it was interrupted, run it again: it " +
-			"goes on. A FILE\n" +
-			"of - is standard input.",
+		Long: `Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep
+their versions; the time of leases begins anew. Until it is done the group refuses other changes.
+If it was interrupted, run it again: it goes on. A FILE of - is standard input.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := p.readBackup(args[0])

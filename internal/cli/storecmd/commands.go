@@ -20,12 +20,13 @@ func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Run and use a transactional store that is replicated across sites",
-		Long: "Run and use a transactional key-value store, sharded and replicated across datacentres by Replicated " +
-			"Commit, whose clients go on\n" +
-			"with the first replica's answer while the quorum is still on its way.\n\n" +
-			"A first look:    foresay store dev --wan specrpc\n" +
-			"Three processes: foresay store init --dir DIR, then foresay store serve --config DIR/machine-a.json and so on,\n" +
-			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
+		Long: `Run and use a transactional key-value store, sharded and replicated across datacentres by
+Replicated Commit, whose clients go on with the first replica's answer while the quorum is still
+on its way.
+
+A first look:    foresay store dev --wan specrpc Three processes: foresay store init --dir DIR,
+then foresay store serve --config DIR/machine-a.json and so on,
+                 then foresay store txn put KEY VALUE --client DIR/client.json`,
 	}
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),
