@@ -6,25 +6,25 @@ import (
 	"github.com/foresay/foresay/report"
 )
 
-// The engine's side of the package: what the engine asks of sites, Controls and requests, and what
-// it tells them. These are methods of types without a name outside, so that the documentation shows
-// an operator what is an operator's.
+// The engine's side of the package: what the engine asks of call sites, Controls and requests, and
+// what it tells them. These are methods of types without a name outside, so that the documentation
+// shows an operator what is an operator's.
 type (
 	engine        struct{}
-	engineSite    Site
+	engineSite    CallSite
 	engineControl Control
 	engineRequest Request
 )
 
-// Engine returns what the engine asks of no site, Control or request in particular. It is for the
-// engine alone.
+// Engine returns what the engine asks of no call site, Control or request in particular. It is for
+// the engine alone.
 func Engine() engine { return engine{} }
 
 // KilledFromOutside reports whether the environment says that nothing speculates.
 func (engine) KilledFromOutside() bool { return killedFromOutside() }
 
-// Engine returns the site as the engine sees it. It is for the engine alone.
-func (s *Site) Engine() *engineSite { return (*engineSite)(s) }
+// Engine returns the call site as the engine sees it. It is for the engine alone.
+func (s *CallSite) Engine() *engineSite { return (*engineSite)(s) }
 
 // Engine returns the Control as the engine sees it. It is for the engine alone.
 func (c *Control) Engine() *engineControl { return (*engineControl)(c) }
@@ -33,16 +33,16 @@ func (c *Control) Engine() *engineControl { return (*engineControl)(c) }
 // returns nil, on which only Waits may be called.
 func (r *Request) Engine() *engineRequest { return (*engineRequest)(r) }
 
-// Config returns the site's configuration, which must not be changed.
-func (e *engineSite) Config() *SiteConfig { return &e.cfg }
+// Config returns the call site's configuration, which must not be changed.
+func (e *engineSite) Config() *CallSiteConfig { return &e.cfg }
 
 // Counts returns the counters, to be counted up.
 func (e *engineSite) Counts() *siteCounters { return &e.stats }
 
-// Floor returns the least time that the site's calls took lately.
+// Floor returns the least time that the call site's calls took lately.
 func (e *engineSite) Floor() *floor { return &e.floor }
 
-// Offers returns whether the site's servers predict.
+// Offers returns whether the call site's servers predict.
 func (e *engineSite) Offers() *offers { return &e.offers }
 
 // Repeats returns what was answered last to the same request of the same caller.
@@ -60,7 +60,7 @@ func (e *engineSite) Limited(by Limit) {
 	e.stats.Limit.Store(&by)
 }
 
-// Guesses reports whether the site takes predictions, be it for some requests only.
+// Guesses reports whether the call site takes predictions, be it for some requests only.
 func (e *engineSite) Guesses() bool {
 	if e.killed || e.control != nil && e.control.killed.Load() {
 		return false
@@ -68,7 +68,7 @@ func (e *engineSite) Guesses() bool {
 	return e.board.now.Load().mode > ModeObserve && !e.trip.holds()
 }
 
-// Off reports whether the site neither makes nor learns predictions.
+// Off reports whether the call site neither makes nor learns predictions.
 func (e *engineSite) Off() bool {
 	return e.board.now.Load().mode == ModeOff || e.killed || e.control != nil && e.control.killed.Load()
 }
@@ -81,7 +81,8 @@ func (e *engineSite) GoesOn(r *Request) {
 	}
 }
 
-// Due returns the site's Control if it is time for that to judge its sites, and nil otherwise.
+// Due returns the call site's Control if it is time for that to judge its call sites, and nil
+// otherwise.
 func (e *engineSite) Due() *Control {
 	if e.control != nil && e.control.due() {
 		return e.control
@@ -89,8 +90,8 @@ func (e *engineSite) Due() *Control {
 	return nil
 }
 
-// Judge looks at all sites, if it is time. It is called when something happened that may change
-// what they are worth.
+// Judge looks at all call sites, if it is time. It is called when something happened that may
+// change what they are worth.
 func (e *engineControl) Judge() { (*Control)(e).judge() }
 
 // Tracer returns what follows the Control's tasks, or nil.

@@ -48,8 +48,8 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("rights: %d %+v", code, r)
 		}
 		code, body = web.ask(t, http.MethodGet, "status", "")
-		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 ||
-			st.Sites[0].Mode != control.ModeOn {
+		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.CallSites) != 2 ||
+			st.CallSites[0].Mode != control.ModeOn {
 			t.Errorf("status: %d %+v", code, st)
 		}
 		if code, body = web.ask(t, http.MethodGet, "report", ""); code != http.StatusNotFound ||
@@ -103,7 +103,7 @@ func TestSwitch(t *testing.T) {
 			says             string
 		}{
 			{"no token", "kill", `{"killed": true}`, []string{}, 403, "say the word"},
-			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-Site", "cross-site"}, auth...), 403,
+			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-CallSite", "cross-site"}, auth...), 403,
 				"cross-origin"},
 			{"a foreign origin", "kill", `{"killed": true}`, append([]string{"Origin", "https://evil.example"}, auth...), 403,
 				"cross-origin"},
@@ -212,7 +212,7 @@ func TestLargeTask(t *testing.T) {
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		_, err := foresay.Do(s.control.Context(t.Context()), func(ctx context.Context) (int, error) {
 			for i := range 1000 {
-				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true,
+				op := &driver.Operation{CallSite: s.prices, Identity: string(rune(i)), CanSpeculate: true,
 					Transport: &later{time.Millisecond, i}}
 				if _, err := driver.Perform(ctx, op); err != nil {
 					return 0, err

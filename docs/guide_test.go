@@ -90,7 +90,7 @@ func wait(ctx context.Context) error {
 
 // with runs f with services in a bubble of virtual time, in which nothing but
 // the servers' work takes time.
-func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
+func with(t *testing.T, f func(s *services), sites ...control.CallSiteConfig) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := shape.NewNetwork(wan.Uniform(0, "client", "server"), 1)
@@ -104,7 +104,7 @@ func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
 		demov1.RegisterShopServer(server, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
-		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...),
+		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithCallSites(sites...),
 			specgrpc.WithMode(control.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
@@ -304,7 +304,7 @@ func TestFutures(t *testing.T) {
 // TestSites: the settings that the page shows are accepted, and a run's report arrives.
 func TestSites(t *testing.T) {
 	userOf := func(ctx context.Context) string { return "ann" }
-	sites := []control.SiteConfig{{
+	sites := []control.CallSiteConfig{{
 		Name: demov1.AnalysisService_GetPI_FullMethodName,
 		Predictors: []control.Predictor{
 			predict.PerPrincipal(userOf, 10_000, func() predict.Predictor {
@@ -404,7 +404,7 @@ const siteFile = `
 
 func TestSiteFile(t *testing.T) {
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
-	sites, err := specgrpc.ParseSites([]byte(siteFile), map[string]control.Predictor{"last": last})
+	sites, err := specgrpc.ParseCallSites([]byte(siteFile), map[string]control.Predictor{"last": last})
 	if err != nil || len(sites) != 4 {
 		t.Fatal(sites, err)
 	}

@@ -339,9 +339,9 @@ func (v *view) heading() string {
 		count(len(r.Runs), "run") + ", " + count(len(r.Calls), "call")
 }
 
-// label names a call as briefly as its site allows.
+// label names a call as briefly as its call site allows.
 func (c *callView) label() string {
-	s := strconv.Itoa(c.ID) + " " + shortSite(c.Site)
+	s := strconv.Itoa(c.ID) + " " + shortSite(c.CallSite)
 	if c.Lane != "" {
 		s += " " + clean(c.Lane)
 	}

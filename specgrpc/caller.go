@@ -21,7 +21,7 @@ import (
 )
 
 // ignoredMetadata returns the metadata that are no part of a call's identity.
-func ignoredMetadata(cfg *control.SiteConfig) []string {
+func ignoredMetadata(cfg *control.CallSiteConfig) []string {
 	names := cfg.IgnoreMetadata
 	if names == nil {
 		names = control.TracingMetadata()

@@ -116,7 +116,7 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	m := c.method(method)
-	op := driver.Operation{Site: m.site}
+	op := driver.Operation{CallSite: m.site}
 	if outside, ok := op.Plainly(ctx); ok {
 		ctx, w := c.watch(outside, op, m, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -190,10 +190,10 @@ func (e *endedError) Error() string              { return e.GRPCStatus().Err().E
 func (e *endedError) Unwrap() error              { return e.error }
 func (e *endedError) GRPCStatus() *status.Status { return status.New(e.code, e.error.Error()) }
 
-// Site returns the site of a method, for its configuration and statistics.
-func (c *ClientConn) Site(fullMethod string) *control.Site { return c.method(fullMethod).site }
+// CallSite returns the call site of a method, for its configuration and statistics.
+func (c *ClientConn) CallSite(fullMethod string) *control.CallSite { return c.method(fullMethod).site }
 
-// Control returns what the connection's sites are switched by.
+// Control returns what the connection's call sites are switched by.
 func (c *ClientConn) Control() *control.Control { return c.control }
 
 // HalfOpen returns how many speculative streams await their caller's word.

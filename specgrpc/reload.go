@@ -16,10 +16,10 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// reloadEvery is how often site files are looked at.
+// reloadEvery is how often call site files are looked at.
 const reloadEvery = time.Second
 
-// siteFile is a file of sites that is read again when it changes.
+// siteFile is a file of call sites that is read again when it changes.
 type siteFile struct {
 	path       string
 	predictors map[string]control.Predictor
@@ -43,7 +43,7 @@ func readSiteFile(path string, predictors map[string]control.Predictor) (*siteFi
 	return f, nil
 }
 
-// reloader applies what changes in site files while a connection is open.
+// reloader applies what changes in call site files while a connection is open.
 type reloader struct {
 	table  *siteTable
 	files  []*siteFile
@@ -67,9 +67,9 @@ func (c *siteTable) watchFiles(own *clientConfig) *reloader {
 	return r
 }
 
-// apply sets the mode of a site as the files say, of which a later one goes before
+// apply sets the mode of a call site as the files say, of which a later one goes before
 // an earlier one.
-func (r *reloader) apply(s *control.Site) {
+func (r *reloader) apply(s *control.CallSite) {
 	if r == nil || len(r.files) == 0 {
 		return
 	}

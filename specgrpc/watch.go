@@ -14,8 +14,8 @@ import (
 
 // ObserveInterceptor observes the unary calls of an ordinary grpc.ClientConn and
 // changes nothing about them: give it to grpc.WithChainUnaryInterceptor as the
-// outermost. It takes the ClientOptions that concern sites, modes and the
-// Control; site files are read once. Calls are told apart by method, not by the
+// outermost. It takes the ClientOptions that concern call sites, modes and the
+// Control; call site files are read once. Calls are told apart by method, not by the
 // connection.
 func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, error) {
 	cfg := newClientConfig()
@@ -36,7 +36,7 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
 		opts ...grpc.CallOption) error {
 		m := t.method(method)
-		ctx, w := t.watch(ctx, driver.Operation{Site: m.site}, m, req, reply, opts)
+		ctx, w := t.watch(ctx, driver.Operation{CallSite: m.site}, m, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		w.done(reply, err)
 		return err
@@ -110,7 +110,7 @@ func (w *watched) Start(context.Context, *driver.Attempt) {
 	panic("specgrpc: an observed call is started")
 }
 
-// Equal compares by the site's equivalence.
+// Equal compares by the call site's equivalence.
 func (w *watched) Equal(prediction, actual any) bool { return w.method.equal(prediction, actual) }
 
 // Same compares exactly.

@@ -21,8 +21,8 @@ const (
 	labelArm     = attribute.Key("arm")     // of the canary: none, off or on
 )
 
-// instruments are what is read from a Control. Counters count since the sites
-// were made; sites of one name on several connections are added up.
+// instruments are what is read from a Control. Counters count since the call sites
+// were made; call sites of one name on several connections are added up.
 type instruments struct {
 	calls, predictions, observed, wastedCalls, shadows, trips, stalls metric.Int64ObservableCounter
 	saved, wastedTime                                                 metric.Float64ObservableCounter
@@ -66,8 +66,8 @@ func Register(ctl *control.Control, meter metric.Meter) (metric.Registration, er
 	if m.err != nil {
 		return nil, m.err
 	}
-	r := &reader{control: ctl, instruments: in, last: make(map[*control.Site]control.SiteStats),
-		gone: make(map[string]control.SiteStats)}
+	r := &reader{control: ctl, instruments: in, last: make(map[*control.CallSite]control.CallSiteStats),
+		gone: make(map[string]control.CallSiteStats)}
 	registration, err := meter.RegisterCallback(r.collect, m.made...)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: register the instruments: %w", err)

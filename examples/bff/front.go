@@ -108,7 +108,7 @@ func startObserved(n network, s *services) (_ *front, err error) {
 func startPrepared(n network, s *services, siteFile string) (_ *front, err error) {
 	f := &front{debug: http.NewServeMux()}
 	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere,
-		SiteFile: siteFile}); err != nil {
+		CallSiteFile: siteFile}); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface

@@ -78,7 +78,7 @@ func (s *stage) next(n int) []request {
 
 // predicted returns how many predictions were taken.
 func (s *stage) predicted() (n int64) {
-	for _, site := range s.front.foresay.Control().Status().Sites {
+	for _, site := range s.front.foresay.Control().Status().CallSites {
 		n += site.Stats.Predicted
 	}
 	return n
@@ -182,7 +182,7 @@ func TestDebugEndpoint(t *testing.T) {
 		if code := post("127.0.0.1:1"); code != http.StatusNoContent {
 			t.Errorf("from here: %d", code)
 		}
-		for _, site := range s.front.foresay.Control().Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().CallSites {
 			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == control.ModeCanary) != want {
 				t.Errorf("%s is in mode %v", site.Name, site.Mode)
 			}
@@ -217,7 +217,7 @@ func TestWrongGuesses(t *testing.T) {
 		if n := s.play(t, 400); n == 0 {
 			t.Error("no prediction was taken")
 		}
-		for _, site := range s.front.foresay.Control().Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().CallSites {
 			if site.Predictors > 0 && (site.Stats.Right > site.Stats.Wrong || site.Stats.Trips == 0) {
 				t.Errorf("%s is %v: %+v", site.Name, site.State, site.Stats)
 			}

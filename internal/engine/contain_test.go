@@ -43,7 +43,7 @@ func TestPanicsOfCallbacks(t *testing.T) {
 // run's own context, does not outlive the task.
 func TestStrayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		s := mustSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		stray := make(chan error, 1)
 		start := time.Now()
 		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {

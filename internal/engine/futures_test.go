@@ -14,14 +14,14 @@ import (
 // TestCancelOnAGuess: what code cancels on a wrong guess is not the call's
 // result for the run that takes its place.
 func TestCancelOnAGuess(t *testing.T) {
-	get := func(ctx context.Context, s *control.Site, id string, d time.Duration, v int) (int, error) {
+	get := func(ctx context.Context, s *control.CallSite, id string, d time.Duration, v int) (int, error) {
 		return perform(ctx, read(s, id, d, val(v)))
 	}
-	programs := map[string]func(ctx context.Context, s *control.Site) (int, error){
-		"a future whose prediction was taken": func(ctx context.Context, s *control.Site) (int, error) {
+	programs := map[string]func(ctx context.Context, s *control.CallSite) (int, error){
+		"a future whose prediction was taken": func(ctx context.Context, s *control.CallSite) (int, error) {
 			return Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) }, Guess(7)).Wait(ctx)
 		},
-		"a future that a wrong run did not wait for": func(ctx context.Context, s *control.Site) (int, error) {
+		"a future that a wrong run did not wait for": func(ctx context.Context, s *control.CallSite) (int, error) {
 			f := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
 			v, err := get(Predicting(ctx, 1), s, "b", 5*ms, 2)
 			if err != nil || v == 1 {
@@ -29,7 +29,7 @@ func TestCancelOnAGuess(t *testing.T) {
 			}
 			return f.Wait(ctx)
 		},
-		"a future that another one's code will wait for": func(ctx context.Context, s *control.Site) (int, error) {
+		"a future that another one's code will wait for": func(ctx context.Context, s *control.CallSite) (int, error) {
 			return Go(ctx, func(ctx context.Context) (int, error) {
 				inner := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
 				time.Sleep(ms)
@@ -40,7 +40,7 @@ func TestCancelOnAGuess(t *testing.T) {
 				return all[0], nil
 			}, Guess(7)).Wait(ctx)
 		},
-		"a group's function": func(ctx context.Context, s *control.Site) (int, error) {
+		"a group's function": func(ctx context.Context, s *control.CallSite) (int, error) {
 			inner, cancel := context.WithCancel(ctx)
 			defer cancel()
 			out := 0

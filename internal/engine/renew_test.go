@@ -69,7 +69,7 @@ func TestLimitThatRanOut(t *testing.T) {
 				if _, err := perform(limited, read(s.get, "in between", 20*ms, val(1))); err != nil {
 					return 0, err
 				}
-				_, err := perform(Predicting(limited, 1), &Operation{Site: s.get, Identity: "never", CanSpeculate: true,
+				_, err := perform(Predicting(limited, 1), &Operation{CallSite: s.get, Identity: "never", CanSpeculate: true,
 					Transport: new(endless)})
 				time.Sleep(ms)
 				if _, late := perform(limited, w.op(t, s.put, "put k 1")); err == nil || late == nil {

@@ -27,10 +27,11 @@ type world struct {
 func newWorld(delay time.Duration) *world { return &world{kv: map[string]int{}, delay: delay} }
 
 // op returns an operation: "get k" or "put k v".
-func (w *world) op(t testing.TB, site *control.Site, format string, args ...any) *Operation {
+func (w *world) op(t testing.TB, site *control.CallSite, format string, args ...any) *Operation {
 	text := fmt.Sprintf(format, args...)
-	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
-		Transport: &worldCall{w, text}}
+	return &Operation{CallSite: site, Identity: text,
+		CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
+		Transport:    &worldCall{w, text}}
 }
 
 type worldCall struct {
@@ -89,11 +90,11 @@ func (w *world) serve(text string, spec bool) (int, error) {
 
 const ms = time.Millisecond
 
-type sites struct{ get, put *control.Site }
+type sites struct{ get, put *control.CallSite }
 
 func testSites(t testing.TB) sites {
-	return sites{mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
-		mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
+	return sites{mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
+		mustSite(t, control.CallSiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
 }
 
 func perform(ctx context.Context, op *Operation) (int, error) {
@@ -163,7 +164,7 @@ func TestSiblings(t *testing.T) {
 		var mu sync.Mutex
 		commits, rollbacks := []int{}, []int{}
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
-			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{Site: s.get, Identity: "a", CanSpeculate: true,
+			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{CallSite: s.get, Identity: "a", CanSpeculate: true,
 				Transport: near})
 			if err != nil {
 				return 0, err
@@ -364,7 +365,7 @@ func TestLearning(t *testing.T) {
 		w.kv["a"] = 1
 		w.kv["b"] = 2
 		p := &notes{}
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+		site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
 			Predictors: []control.Predictor{p}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			op := w.op(t, site, "get a")

@@ -6,7 +6,7 @@ import "testing"
 func TestSendPlainlyOfEffects(t *testing.T) {
 	for effect, want := range map[Effect]bool{EffectNone: true, EffectStaged: false, EffectImmediate: false,
 		EffectUnknown: false} {
-		if _, err := NewSite(SiteConfig{Name: "/s/a", Effect: effect, SendPlainly: true}); (err == nil) != want {
+		if _, err := NewCallSite(CallSiteConfig{Name: "/s/a", Effect: effect, SendPlainly: true}); (err == nil) != want {
 			t.Errorf("effect %v: %v", effect, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/foresay/foresay/predict"
 )
 
-// ParseSites reads the configuration of call sites from JSON:
+// ParseCallSites reads the configuration of call sites from JSON:
 //
 //	{"sites": [{
 //	  "method": "/pkg.Service/Method",
@@ -35,17 +35,17 @@ import (
 //	  "limits": {"pending": 100, "depth": 2, "width": 1, "min_saving": "2ms"}
 //	}]}
 //
-// All but the method may be left out; see control.SiteConfig for what they
-// mean, and control.SiteLimits for the limits, of which any may be left out. A
+// All but the method may be left out; see control.CallSiteConfig for what they
+// mean, and control.CallSiteLimits for the limits, of which any may be left out. A
 // field path names fields of messages, as in the .proto; the method's generated
 // package must be linked in if there is one. Errors name the line, or the method
 // and the field.
-func ParseSites(data []byte, predictors map[string]control.Predictor) ([]control.SiteConfig, error) {
+func ParseCallSites(data []byte, predictors map[string]control.Predictor) ([]control.CallSiteConfig, error) {
 	overlays, err := parseOverlays(data, predictors)
 	if err != nil {
 		return nil, fmt.Errorf("specgrpc: sites: %w", err)
 	}
-	out := make([]control.SiteConfig, len(overlays))
+	out := make([]control.CallSiteConfig, len(overlays))
 	for i, o := range overlays {
 		out[i].Name = o.method
 		o.apply(&out[i])
@@ -56,7 +56,7 @@ func ParseSites(data []byte, predictors map[string]control.Predictor) ([]control
 // siteOverlay is what a file says of one method.
 type siteOverlay struct {
 	method string
-	set    []func(*control.SiteConfig)
+	set    []func(*control.CallSiteConfig)
 	fields map[string]json.RawMessage
 }
 
@@ -65,12 +65,12 @@ func live(field string) bool { return field == "mode" || field == "share" }
 
 // mode returns what the file says of the mode.
 func (o *siteOverlay) mode() (control.Mode, float64) {
-	var cfg control.SiteConfig
+	var cfg control.CallSiteConfig
 	o.apply(&cfg)
 	return cfg.Mode, cfg.Share
 }
 
-func (o *siteOverlay) apply(cfg *control.SiteConfig) {
+func (o *siteOverlay) apply(cfg *control.CallSiteConfig) {
 	for _, f := range o.set {
 		f(cfg)
 	}
@@ -81,14 +81,14 @@ func parseOverlays(data []byte, predictors map[string]control.Predictor) ([]site
 		return nil, err
 	}
 	var file struct {
-		Sites []map[string]json.RawMessage `json:"sites"`
+		CallSites []map[string]json.RawMessage `json:"sites"`
 	}
 	if err := strictly(data, &file); err != nil {
 		return nil, fmt.Errorf("line %d: %w", lineOf(data, -1, unknownIn(err)), err)
 	}
 	var out []siteOverlay
 	seen := make(map[string]bool)
-	for i, fields := range file.Sites {
+	for i, fields := range file.CallSites {
 		o, err := parseOverlay(fields, predictors)
 		if err != nil {
 			var about *fieldError
@@ -117,7 +117,7 @@ func strictly(data []byte, v any) error {
 	return nearest.Field(d.Decode(v), v)
 }
 
-// fieldError is what is wrong with a field of a site.
+// fieldError is what is wrong with a field of a call site.
 type fieldError struct {
 	field string
 	err   error
@@ -164,7 +164,7 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]contr
 	return o, nil
 }
 
-// siteFields are the fields of a site.
+// siteFields are the fields of a call site.
 func siteFields() []string {
 	return []string{
 		"method", "mode", "share", "effect", "predictors", "equal_ignoring", "conflict_fields", "key_fields",
@@ -175,24 +175,24 @@ func siteFields() []string {
 
 func parseField(
 	method, name string, value json.RawMessage, predictors map[string]control.Predictor,
-) (func(*control.SiteConfig), error) {
+) (func(*control.CallSiteConfig), error) {
 	switch name {
 	case "mode":
 		return parseName(value, []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary,
 			control.ModeOn},
-			func(c *control.SiteConfig, m control.Mode) { c.Mode = m })
+			func(c *control.CallSiteConfig, m control.Mode) { c.Mode = m })
 	case "effect":
 		return parseName(value, []control.Effect{control.EffectUnknown, control.EffectNone, control.EffectStaged,
 			control.EffectImmediate},
-			func(c *control.SiteConfig, e control.Effect) { c.Effect = e })
+			func(c *control.CallSiteConfig, e control.Effect) { c.Effect = e })
 	case "share":
 		return parseShare(value)
 	case "ordered":
-		return parseValue(value, func(c *control.SiteConfig, on bool) { c.Ordered = on })
+		return parseValue(value, func(c *control.CallSiteConfig, on bool) { c.Ordered = on })
 	case "server_predictions":
-		return parseValue(value, func(c *control.SiteConfig, on bool) { c.ServerPredictions = on })
+		return parseValue(value, func(c *control.CallSiteConfig, on bool) { c.ServerPredictions = on })
 	case "send_plainly":
-		return parseValue(value, func(c *control.SiteConfig, on bool) { c.SendPlainly = on })
+		return parseValue(value, func(c *control.CallSiteConfig, on bool) { c.SendPlainly = on })
 	case "limits":
 		return parseLimits(value)
 	case "ignore_metadata":
@@ -208,15 +208,17 @@ func parseField(
 	}
 }
 
-func parseValue[T any](value json.RawMessage, set func(*control.SiteConfig, T)) (func(*control.SiteConfig), error) {
+func parseValue[T any](
+	value json.RawMessage, set func(*control.CallSiteConfig, T),
+) (func(*control.CallSiteConfig), error) {
 	var v T
 	if err := strictly(value, &v); err != nil {
 		return nil, err
 	}
-	return func(c *control.SiteConfig) { set(c, v) }, nil
+	return func(c *control.CallSiteConfig) { set(c, v) }, nil
 }
 
-func parseShare(value json.RawMessage) (func(*control.SiteConfig), error) {
+func parseShare(value json.RawMessage) (func(*control.CallSiteConfig), error) {
 	var share float64
 	if err := strictly(value, &share); err != nil {
 		return nil, err
@@ -224,12 +226,12 @@ func parseShare(value json.RawMessage) (func(*control.SiteConfig), error) {
 	if !(share >= 0 && share <= 1) {
 		return nil, fmt.Errorf("%v is no share of the requests, from 0 to 1", share)
 	}
-	return func(c *control.SiteConfig) { c.Share = share }, nil
+	return func(c *control.CallSiteConfig) { c.Share = share }, nil
 }
 
 func parseName[T fmt.Stringer](
-	value json.RawMessage, known []T, set func(*control.SiteConfig, T),
-) (func(*control.SiteConfig), error) {
+	value json.RawMessage, known []T, set func(*control.CallSiteConfig, T),
+) (func(*control.CallSiteConfig), error) {
 	var name string
 	if err := strictly(value, &name); err != nil {
 		return nil, err
@@ -237,14 +239,14 @@ func parseName[T fmt.Stringer](
 	names := make([]string, len(known))
 	for i, k := range known {
 		if names[i] = k.String(); names[i] == name {
-			return func(c *control.SiteConfig) { set(c, k) }, nil
+			return func(c *control.CallSiteConfig) { set(c, k) }, nil
 		}
 	}
 	return nil, fmt.Errorf("%q is not one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
 // parseLimits leaves alone what the file leaves out.
-func parseLimits(value json.RawMessage) (func(*control.SiteConfig), error) {
+func parseLimits(value json.RawMessage) (func(*control.CallSiteConfig), error) {
 	var file struct {
 		Pending   *int    `json:"pending"`
 		Depth     *int    `json:"depth"`
@@ -267,7 +269,7 @@ func parseLimits(value json.RawMessage) (func(*control.SiteConfig), error) {
 		}
 		least = &d
 	}
-	return func(c *control.SiteConfig) {
+	return func(c *control.CallSiteConfig) {
 		l := &c.Limits
 		put(&l.Pending, file.Pending)
 		put(&l.Depth, file.Depth)
@@ -287,7 +289,7 @@ func put[T any](to, from *T) {
 // descriptions of those that package predict makes.
 func parsePredictors(
 	method string, value json.RawMessage, known map[string]control.Predictor,
-) (func(*control.SiteConfig), error) {
+) (func(*control.CallSiteConfig), error) {
 	var items []json.RawMessage
 	if err := strictly(value, &items); err != nil {
 		return nil, err
@@ -300,7 +302,7 @@ func parsePredictors(
 		}
 		chosen[i] = p
 	}
-	return func(c *control.SiteConfig) { c.Predictors = chosen }, nil
+	return func(c *control.CallSiteConfig) { c.Predictors = chosen }, nil
 }
 
 func parsePredictor(
@@ -333,7 +335,7 @@ func parsePredictor(
 	return predict.New(cfg, messages)
 }
 
-func parseMetadata(value json.RawMessage) (func(*control.SiteConfig), error) {
+func parseMetadata(value json.RawMessage) (func(*control.CallSiteConfig), error) {
 	names := []string{} // not nil: an empty list is not what is ignored by default
 	if err := strictly(value, &names); err != nil {
 		return nil, err
@@ -343,10 +345,10 @@ func parseMetadata(value json.RawMessage) (func(*control.SiteConfig), error) {
 			return nil, fmt.Errorf("%q is no metadata name (letters, digits, -, _ and . are allowed)", name)
 		}
 	}
-	return func(c *control.SiteConfig) { c.IgnoreMetadata = names }, nil
+	return func(c *control.CallSiteConfig) { c.IgnoreMetadata = names }, nil
 }
 
-func parsePaths(method, name string, value json.RawMessage) (func(*control.SiteConfig), error) {
+func parsePaths(method, name string, value json.RawMessage) (func(*control.CallSiteConfig), error) {
 	var names []string
 	if err := strictly(value, &names); err != nil {
 		return nil, err
@@ -363,7 +365,7 @@ func parsePaths(method, name string, value json.RawMessage) (func(*control.SiteC
 	if err != nil {
 		return nil, err
 	}
-	return func(c *control.SiteConfig) {
+	return func(c *control.CallSiteConfig) {
 		switch name {
 		case "equal_ignoring":
 			c.Equal = paths.EqualWithout

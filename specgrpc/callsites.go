@@ -26,12 +26,12 @@ const unawareFor = 5 * time.Second
 type method struct {
 	name string // full
 	spec string // of its speculative stream
-	site *control.Site
-	cfg  control.SiteConfig
-	// observed is the site of calls whose caller looks at the transport, since their
+	site *control.CallSite
+	cfg  control.CallSiteConfig
+	// observed is the call site of calls whose caller looks at the transport, since their
 	// values are not plain responses, and of those with credentials of their own:
 	// they are neither predicted nor learnt.
-	observed *control.Site
+	observed *control.CallSite
 	// pure says that the method has no side effects.
 	pure         bool
 	copyRequest  bool     // user code looks at requests while they are sent
@@ -85,11 +85,11 @@ func (m *method) setUnaware() {
 // siteTable is what a connection knows of its methods.
 type siteTable struct {
 	control *control.Control
-	mode    control.Mode // of sites that say none
+	mode    control.Mode // of call sites that say none
 	target  string
 	id      string   // distinguishes connections to one target
 	methods sync.Map // full method name -> *method
-	configs map[string]control.SiteConfig
+	configs map[string]control.CallSiteConfig
 
 	strangers atomic.Int64 // methods that nobody configured
 	closed    atomic.Bool
@@ -134,21 +134,21 @@ func (c *siteTable) method(fullMethod string) *method {
 // on whatever its callers name.
 const maxStrangers = 1000
 
-// stranger returns a method that is not kept, with a site that does nothing.
+// stranger returns a method that is not kept, with a call site that does nothing.
 func (c *siteTable) stranger(fullMethod string) *method {
 	c.strangers.Store(maxStrangers)
-	m, err := newMethod(control.SiteConfig{Name: fullMethod, Mode: control.ModeOff}, control.NewSite)
+	m, err := newMethod(control.CallSiteConfig{Name: fullMethod, Mode: control.ModeOff}, control.NewCallSite)
 	if err != nil {
-		m, _ = newMethod(control.SiteConfig{Name: "/", Mode: control.ModeOff}, control.NewSite)
+		m, _ = newMethod(control.CallSiteConfig{Name: "/", Mode: control.ModeOff}, control.NewCallSite)
 	}
 	return m
 }
 
-// close has the control forget the sites.
+// close has the control forget the call sites.
 func (c *siteTable) close() {
 	c.closed.Store(true)
 	c.reloader.close()
-	var all []*control.Site
+	var all []*control.CallSite
 	for _, m := range c.methods.Range {
 		all = append(all, m.(*method).site)
 	}
@@ -158,7 +158,7 @@ func (c *siteTable) close() {
 // configure makes the configured methods known: those of the code at once, those
 // of files when they are called first.
 func (c *siteTable) configure(own *clientConfig) error {
-	configs := make(map[string]control.SiteConfig)
+	configs := make(map[string]control.CallSiteConfig)
 	var coded []string
 	for _, site := range own.sites {
 		if err := cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {
@@ -177,7 +177,7 @@ func (c *siteTable) configure(own *clientConfig) error {
 			cfg.Name = o.method
 			o.apply(&cfg)
 			cfg.Mode, cfg.Share = mode, share // the reloader's
-			if _, err := control.NewSite(classed(cfg)); err != nil {
+			if _, err := control.NewCallSite(classed(cfg)); err != nil {
 				return fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
 			}
 			configs[o.method] = cfg
@@ -215,8 +215,8 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	if cfg.Mode == control.ModeDefault {
 		cfg.Mode = c.mode
 	}
-	m, err := newMethod(cfg, func(cfg control.SiteConfig) (*control.Site, error) {
-		return c.control.NewSite(cfg, c.target)
+	m, err := newMethod(cfg, func(cfg control.CallSiteConfig) (*control.CallSite, error) {
+		return c.control.NewCallSite(cfg, c.target)
 	})
 	if err == nil {
 		c.reloader.apply(m.site)
@@ -224,12 +224,14 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	return m, err
 }
 
-// newMethod returns a method with a site that newSite makes.
-func newMethod(cfg control.SiteConfig, newSite func(control.SiteConfig) (*control.Site, error)) (*method, error) {
+// newMethod returns a method with a call site that newSite makes.
+func newMethod(
+	cfg control.CallSiteConfig, newSite func(control.CallSiteConfig) (*control.CallSite, error),
+) (*method, error) {
 	cfg = classed(cfg)
 	watched := cfg
 	watched.Predictors, watched.Mode = nil, control.ModeOff
-	observed, err := control.NewSite(watched)
+	observed, err := control.NewCallSite(watched)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +248,7 @@ func newMethod(cfg control.SiteConfig, newSite func(control.SiteConfig) (*contro
 }
 
 // classed returns a configuration with its effect class.
-func classed(cfg control.SiteConfig) control.SiteConfig {
+func classed(cfg control.CallSiteConfig) control.CallSiteConfig {
 	if cfg.Effect == control.EffectUnknown {
 		cfg.Effect = control.EffectImmediate
 		if declaredPure(cfg.Name) {

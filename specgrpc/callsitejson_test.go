@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestParseSitesRefuses(t *testing.T) {
+func TestParseCallSitesRefuses(t *testing.T) {
 	site := func(fields string) string { return "{\"sites\": [\n{\"method\": \"/a.B/C\", " + fields + "}]}" }
 	for _, c := range []struct{ file, want string }{
 		{`{"sites":[]} ]`, "line 1"},
@@ -20,7 +20,7 @@ func TestParseSitesRefuses(t *testing.T) {
 		{site(`"predictors": ["last"]`), "the program gave none"},
 		{`{"sites": [{"method": "/ /C"}]}`, `"/ /C"`},
 	} {
-		if _, err := ParseSites([]byte(c.file), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseCallSites([]byte(c.file), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.file, err, c.want)
 		}
 	}

@@ -54,9 +54,9 @@ type OwningPredictor interface {
 	OwnsPredictions()
 }
 
-// SiteConfig describes a call site. The zero value of every field but Name is
+// CallSiteConfig describes a call site. The zero value of every field but Name is
 // its default.
-type SiteConfig struct {
+type CallSiteConfig struct {
 	// Name addresses the site: the full gRPC method, "/pkg.Service/Method".
 	Name string
 	// Mode is what is done with predictions. ModeDefault: what the connection says,
@@ -74,7 +74,7 @@ type SiteConfig struct {
 	// not be transitive: the first prediction to arrive that is equal wins.
 	Equal func(prediction, actual any) bool
 	// ConflictKey groups calls with side effects: calls with different, non-empty
-	// keys, of any sites, commute. nil: the call conflicts with all.
+	// keys, of any call sites, commute. nil: the call conflicts with all.
 	ConflictKey func(request any) string
 	// Key replaces the request's bytes in the identity of a call, by which a
 	// replay recognises it.
@@ -84,7 +84,7 @@ type SiteConfig struct {
 	// caller for the same. All others are part of it, and so is what interceptors and
 	// credentials find in the context. nil: TracingMetadata().
 	IgnoreMetadata []string
-	// Ordered sends a call only when earlier calls of ordered sites in its lane
+	// Ordered sends a call only when earlier calls of ordered call sites in its lane
 	// are answered, so that of two reads the later never sees the older state.
 	// Goroutines that share a lane, without Group or Go, keep no order between
 	// each other's calls.
@@ -97,8 +97,8 @@ type SiteConfig struct {
 	// answers a request that may be computed from a wrong guess, and does not know.
 	// Only for EffectNone.
 	SendPlainly bool
-	// Limits bound what is predicted at the site and sent on predictions.
-	Limits SiteLimits
+	// Limits bound what is predicted at the call site and sent on predictions.
+	Limits CallSiteLimits
 }
 
 // TracingMetadata returns the names of the metadata by which requests are traced.
@@ -112,8 +112,8 @@ func TracingMetadata() []string {
 	}
 }
 
-// SiteStats counts what happened at a site since it was made.
-type SiteStats struct {
+// CallSiteStats counts what happened at a call site since it was made.
+type CallSiteStats struct {
 	Calls     int64 `json:"calls"`     // calls made by runs, without those answered from a record
 	Plain     int64 `json:"plain"`     // calls made outside of tasks
 	Predicted int64 `json:"predicted"` // predictions that runs went on with
@@ -132,7 +132,7 @@ type SiteStats struct {
 	WouldBeRight int64 `json:"would_be_right"`
 	WouldBeWrong int64 `json:"would_be_wrong"`
 
-	// What the site's predictions caused, at whatever sites.
+	// What the call site's predictions caused, at whatever call sites.
 	// how long code went on before answers that were predicted rightly; it may overlap
 	SavedNanos  int64 `json:"saved_ns"`
 	Wasted      int64 `json:"wasted"`    // calls sent in vain
@@ -149,10 +149,10 @@ type SiteStats struct {
 	LimitedBy Limit `json:"limited_by,omitempty"`
 }
 
-// Site is one call site: its configuration, predictors and statistics. It is
+// CallSite is one call site: its configuration, predictors and statistics. It is
 // safe for concurrent use and lives as long as its client.
-type Site struct {
-	cfg     SiteConfig
+type CallSite struct {
+	cfg     CallSiteConfig
 	control *Control // nil: none switches it
 	conn    string
 	board   switchboard
@@ -183,8 +183,8 @@ func (c *siteCounters) limitedBy() Limit {
 	return ""
 }
 
-// NewSite validates the configuration.
-func NewSite(cfg SiteConfig) (*Site, error) {
+// NewCallSite validates the configuration.
+func NewCallSite(cfg CallSiteConfig) (*CallSite, error) {
 	switch {
 	case cfg.Name == "":
 		return nil, fmt.Errorf("foresay: site: Name is empty; want a full method such as /pkg.Service/Method")
@@ -215,37 +215,37 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 	return s, nil
 }
 
-// newSite returns a site in the mode of its valid configuration.
-func newSite(cfg SiteConfig) *Site {
-	s := &Site{cfg: cfg}
+// newSite returns a call site in the mode of its valid configuration.
+func newSite(cfg CallSiteConfig) *CallSite {
+	s := &CallSite{cfg: cfg}
 	s.board.code = setting{cfg.Mode, cfg.Share}
 	s.switchTo(s.board.code, originCode)
 	return s
 }
 
-// Config returns the site's configuration.
-func (s *Site) Config() SiteConfig { return s.cfg }
+// Config returns the call site's configuration.
+func (s *CallSite) Config() CallSiteConfig { return s.cfg }
 
-// LocalSite returns a site of calls that are a part of the program.
-func (engine) LocalSite(cfg SiteConfig) *Site {
+// LocalCallSite returns a call site of calls that are a part of the program.
+func (engine) LocalCallSite(cfg CallSiteConfig) *CallSite {
 	s := newSite(cfg)
 	s.local = true
 	return s
 }
 
-// Mode returns the mode that the site is in, and the share of the requests that it is for.
-func (s *Site) Mode() (mode Mode, share float64) {
+// Mode returns the mode that the call site is in, and the share of the requests that it is for.
+func (s *CallSite) Mode() (mode Mode, share float64) {
 	set := s.board.now.Load()
 	return set.mode, set.share
 }
 
-// Conn returns the name of the connection that the site belongs to.
-func (s *Site) Conn() string { return s.conn }
+// Conn returns the name of the connection that the call site belongs to.
+func (s *CallSite) Conn() string { return s.conn }
 
-// Stats returns the site's counters.
-func (s *Site) Stats() SiteStats {
+// Stats returns the call site's counters.
+func (s *CallSite) Stats() CallSiteStats {
 	c := &s.stats
-	return SiteStats{
+	return CallSiteStats{
 		Calls: c.Calls.Load(), Plain: c.Plain.Load(), Predicted: c.Predicted.Load(), Right: c.Right.Load(),
 		Wrong: c.Wrong.Load(), Misled: c.Misled.Load(),
 		Held: c.Held.Load(), Adopted: c.Adopted.Load(), Abandoned: c.Abandoned.Load(),

@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// TestSiteSize: a site in use takes at most 16 KB besides what its predictors keep.
-func TestSiteSize(t *testing.T) {
+// TestCallSiteSize: a site in use takes at most 16 KB besides what its predictors keep.
+func TestCallSiteSize(t *testing.T) {
 	c := mustControl(t, control.Config{})
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -21,13 +21,13 @@ func TestSiteSize(t *testing.T) {
 	const n = 500
 	before := heap()
 	for i := range n {
-		s, err := c.NewSite(control.SiteConfig{Name: fmt.Sprint("/s/", i)}, "")
+		s, err := c.NewCallSite(control.CallSiteConfig{Name: fmt.Sprint("/s/", i)}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for j := range uint64(2000) {
 			var w Watched
-			w.Begin(t.Context(), Operation{Site: s, Transport: digesting{fakeTransport{}, j + 1}})
+			w.Begin(t.Context(), Operation{CallSite: s, Transport: digesting{fakeTransport{}, j + 1}})
 			w.Done("x", nil)
 		}
 	}

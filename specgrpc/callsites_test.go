@@ -13,7 +13,7 @@ import (
 
 // A site of code is refused as one of a file is: for a method that its service does
 // not have, under the name of a stream, twice.
-func TestSitesOfNoMethod(t *testing.T) {
+func TestCallSitesOfNoMethod(t *testing.T) {
 	for name, tt := range map[string]struct {
 		methods []string
 		want    string
@@ -25,12 +25,12 @@ func TestSitesOfNoMethod(t *testing.T) {
 		"no method":            {[]string{"Get"}, "/pkg.Service/Method"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sites []control.SiteConfig
+			var sites []control.CallSiteConfig
 			for _, m := range tt.methods {
-				sites = append(sites, control.SiteConfig{Name: m})
+				sites = append(sites, control.CallSiteConfig{Name: m})
 			}
 			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()),
-				specgrpc.WithSites(sites...))
+				specgrpc.WithCallSites(sites...))
 			if err == nil {
 				cc.Close()
 			}

@@ -82,9 +82,9 @@ func unknownIn(err error) string {
 	return name
 }
 
-// lineOf returns the line on which the i-th site of a file has a field, or begins if it has none of
-// this name; with -1 that of a field of the file. The file is JSON; where it is of another form the
-// line is that up to which it is not.
+// lineOf returns the line on which the i-th call site of a file has a field, or begins if it has
+// none of this name; with -1 that of a field of the file. The file is JSON; where it is of another
+// form the line is that up to which it is not.
 func lineOf(data []byte, i int, field string) int {
 	d := json.NewDecoder(bytes.NewReader(data))
 	at := func() int { return 1 + bytes.Count(data[:min(int(d.InputOffset()), len(data))], []byte("\n")) }

@@ -28,8 +28,8 @@ func predictors() map[string]control.Predictor {
 	return map[string]control.Predictor{"constant": constant{&kvpb.GetResponse{Value: "c"}}, "other": constant{}}
 }
 
-func TestParseSites(t *testing.T) {
-	sites, err := specgrpc.ParseSites([]byte(`{"sites": [
+func TestParseCallSites(t *testing.T) {
+	sites, err := specgrpc.ParseCallSites([]byte(`{"sites": [
 		{"method": "`+getMethod+`", "mode": "off", "effect": "none", "predictors": ["other", "constant"],
 		 "equal_ignoring": ["version"], "key_fields": ["key"], "ignore_metadata": ["attempt"], "ordered": true, "server_predictions": true},
 		{"method": "`+putMethod+`", "effect": "staged", "conflict_fields": ["key"]},
@@ -66,7 +66,7 @@ func TestParseSites(t *testing.T) {
 
 func TestNestedFieldPaths(t *testing.T) {
 	const method = kvpb.TestKV_RelayRead_FullMethodName
-	sites, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+method+
+	sites, err := specgrpc.ParseCallSites([]byte(`{"sites": [{"method": "`+method+
 		`", "key_fields": ["name", "operations"]}]}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestNestedFieldPaths(t *testing.T) {
 	}
 }
 
-func TestParseSitesErrors(t *testing.T) {
+func TestParseCallSitesErrors(t *testing.T) {
 	site := func(fields string) string { return `{"sites": [{"method": "` + getMethod + `", ` + fields + `}]}` }
 	tests := map[string][]string{
 		`{`:                              {"unexpected EOF"},
@@ -117,7 +117,7 @@ func TestParseSitesErrors(t *testing.T) {
 		`{"sites": [{"method": "/un.Known/M", "key_fields": ["a"]}]}`: {"/un.Known/M", `"key_fields"`, "link"},
 	}
 	for text, wants := range tests {
-		_, err := specgrpc.ParseSites([]byte(text), predictors())
+		_, err := specgrpc.ParseCallSites([]byte(text), predictors())
 		for _, want := range wants {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s:\ngot %v, want it to say %s", text, err, want)
@@ -127,41 +127,41 @@ func TestParseSitesErrors(t *testing.T) {
 }
 
 // What a file says of limits leaves the others alone.
-func TestLimitsOfASite(t *testing.T) {
+func TestLimitsOfACallSite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sites.json")
 	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+
 		`", "limits": {"pending": 3, "depth": 2, "min_saving": "2ms"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: control.SiteLimits{Depth: 7, Width: 1}}),
-		specgrpc.WithSiteFile(file, nil))
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Limits: control.CallSiteLimits{Depth: 7, Width: 1}}),
+		specgrpc.WithCallSiteFile(file, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cc.Close()
-	want := control.SiteLimits{Pending: 3, Depth: 2, Width: 1, MinSaving: 2 * time.Millisecond}
-	if got := cc.Site(getMethod).Config().Limits; got != want {
+	want := control.CallSiteLimits{Pending: 3, Depth: 2, Width: 1, MinSaving: 2 * time.Millisecond}
+	if got := cc.CallSite(getMethod).Config().Limits; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 // Over real connections: a site's calls that stand too deep are not sent, those
 // beyond the number of pending ones wait for their results.
-func TestLimitedSites(t *testing.T) {
+func TestLimitedCallSites(t *testing.T) {
 	for name, tt := range map[string]struct {
-		limits    control.SiteLimits
+		limits    control.CallSiteLimits
 		took      time.Duration
 		predicted int64
 	}{
 		"none":    {took: rtt, predicted: 4},
-		"depth":   {control.SiteLimits{Depth: 1}, 3 * rtt, 3},
-		"pending": {control.SiteLimits{Pending: 3}, rtt, 3},
+		"depth":   {control.CallSiteLimits{Depth: 1}, 3 * rtt, 3},
+		"pending": {control.CallSiteLimits{Pending: 3}, rtt, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r, _, addr := w.kv("a", &kvServer{})
-				cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Limits: tt.limits}))
+				cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Limits: tt.limits}))
 				c := kvpb.NewTestKVClient(cc)
 				if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
 					w.Fatal(err)
@@ -178,7 +178,7 @@ func TestLimitedSites(t *testing.T) {
 				if err != nil {
 					w.Error(err)
 				}
-				if took, s := time.Since(start), cc.Site(getMethod).Stats(); took.Round(time.Millisecond) != tt.took ||
+				if took, s := time.Since(start), cc.CallSite(getMethod).Stats(); took.Round(time.Millisecond) != tt.took ||
 					s.Predicted != tt.predicted {
 					w.Errorf("took %v, want %v; %+v, want %d predicted", took, tt.took, s, tt.predicted)
 				}
@@ -195,18 +195,18 @@ func TestNewClientOptions(t *testing.T) {
 	}
 	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
 	cc, err := specgrpc.NewClient("passthrough:///x", creds,
-		specgrpc.WithSites(control.SiteConfig{Name: getMethod, Ordered: true}), specgrpc.WithSiteFile(file, nil))
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Ordered: true}), specgrpc.WithCallSiteFile(file, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cc.Close()
-	if mode, _ := cc.Site(getMethod).Mode(); mode != control.ModeOff {
+	if mode, _ := cc.CallSite(getMethod).Mode(); mode != control.ModeOff {
 		t.Errorf("mode %v: the file should go before the code", mode)
 	}
-	if got := cc.Site(getMethod).Config(); !got.Ordered || got.Effect != control.EffectNone {
+	if got := cc.CallSite(getMethod).Config(); !got.Ordered || got.Effect != control.EffectNone {
 		t.Errorf("got %+v: the file should go before the code, the code before the .proto", got)
 	}
-	if got := cc.Site(putMethod).Config(); got.Effect != control.EffectImmediate || got.Name != putMethod {
+	if got := cc.CallSite(putMethod).Config(); got.Effect != control.EffectImmediate || got.Name != putMethod {
 		t.Errorf("got %+v", got)
 	}
 	if cc.Target() != "passthrough:///x" || cc.CanonicalTarget() != "passthrough:///x" {
@@ -219,12 +219,13 @@ func TestNewClientOptions(t *testing.T) {
 		opt   grpc.DialOption
 		wants []string
 	}{
-		"file":    {specgrpc.WithSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
-		"no file": {specgrpc.WithSiteFile(file+"x", nil), []string{file + "x"}},
-		"name":    {specgrpc.WithSites(control.SiteConfig{Name: "Get"}), []string{`"Get"`}},
-		"twice": {specgrpc.WithSites(control.SiteConfig{Name: getMethod}, control.SiteConfig{Name: getMethod}),
+		"file":    {specgrpc.WithCallSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
+		"no file": {specgrpc.WithCallSiteFile(file+"x", nil), []string{file + "x"}},
+		"name":    {specgrpc.WithCallSites(control.CallSiteConfig{Name: "Get"}), []string{`"Get"`}},
+		"twice": {specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod}, control.CallSiteConfig{Name: getMethod}),
 			[]string{getMethod, "twice"}},
-		"site":           {specgrpc.WithSites(control.SiteConfig{Name: getMethod, Mode: 99}), []string{getMethod, "mode"}},
+		"site": {specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Mode: 99}),
+			[]string{getMethod, "mode"}},
 		"lease":          {specgrpc.WithLease(0), []string{"lease"}},
 		"half-open":      {specgrpc.WithMaxHalfOpen(-1), []string{"half-open"}},
 		"request's size": {specgrpc.WithMaxSpeculativeRequest(-1), []string{"size"}},
@@ -244,13 +245,14 @@ func TestNewClientOptions(t *testing.T) {
 
 // A misspelt method of a service that is linked in is an error, not a site that nobody calls.
 func TestMisspeltMethod(t *testing.T) {
-	_, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/foresay.testkv.v1.TestKV/Gett", "mode": "on"}]}`), nil)
+	_, err := specgrpc.ParseCallSites([]byte(`{"sites": [{"method": "/foresay.testkv.v1.TestKV/Gett", "mode": "on"}]}`),
+		nil)
 	for _, want := range []string{"Gett", "TestKV", "Get, Put"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %s", err, want)
 		}
 	}
-	if _, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/elsewhere.v1.Any/Thing", "mode": "on"}]}`),
+	if _, err := specgrpc.ParseCallSites([]byte(`{"sites": [{"method": "/elsewhere.v1.Any/Thing", "mode": "on"}]}`),
 		nil); err != nil {
 		t.Errorf("a service that is not linked in: %v", err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// TestSiteFileErrorsHelp: errors name the line, and what will have been meant.
-func TestSiteFileErrorsHelp(t *testing.T) {
+// TestCallSiteFileErrorsHelp: errors name the line, and what will have been meant.
+func TestCallSiteFileErrorsHelp(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"sites\": [\n{\"method\": \"" + getMethod +
 			"\",\n\"modes\": \"on\"}]}": `line 3: method ` + getMethod + `: field "modes": unknown; did you mean mode?`,
@@ -61,7 +61,7 @@ func TestSiteFileErrorsHelp(t *testing.T) {
 		"{\"sites\": [{\"method\": \"" + getMethod +
 			"\",\n \"predictors\": [{\"kind\": \"lats\"}]}]}": `"lats" is not one of last, table, constant, chain; did you mean last?`,
 	} {
-		if _, err := specgrpc.ParseSites([]byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := specgrpc.ParseCallSites([]byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
 		}
 	}
@@ -85,9 +85,9 @@ func (s *said) count(text string) int {
 	return strings.Count(s.text.String(), text)
 }
 
-// TestSiteFileOfManyConnections: what is wrong with a file, or waits for new connections, is logged
-// once, and stands in the status until it is so no longer.
-func TestSiteFileOfManyConnections(t *testing.T) {
+// TestCallSiteFileOfManyConnections: what is wrong with a file, or waits for new connections, is
+// logged once, and stands in the status until it is so no longer.
+func TestCallSiteFileOfManyConnections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sites.json")
 	write := func(site string) {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestSiteFileOfManyConnections(t *testing.T) {
 		dial := func() *specgrpc.ClientConn {
 			t.Helper()
 			cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-				specgrpc.WithControl(ctl), specgrpc.WithSiteFile(file, nil))
+				specgrpc.WithControl(ctl), specgrpc.WithCallSiteFile(file, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // chainOf reads four keys, each after the other and predicted rightly.
-func chainOf(t *testing.T, w *world, site *control.Site) func(ctx context.Context) (int, error) {
+func chainOf(t *testing.T, w *world, site *control.CallSite) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		for i := range 4 {
 			if _, err := perform(Predicting(ctx, 0), w.op(t, site, "get k%d", i)); err != nil {
@@ -25,27 +25,27 @@ func chainOf(t *testing.T, w *world, site *control.Site) func(ctx context.Contex
 	}
 }
 
-// TestSiteLimits: at a site's limit calls wait, in time as without predictions.
-func TestSiteLimits(t *testing.T) {
+// TestCallSiteLimits: at a site's limit calls wait, in time as without predictions.
+func TestCallSiteLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
-		limits control.SiteLimits
+		limits control.CallSiteLimits
 		took   time.Duration
 		spec   int // calls that ran for a speculative caller, -1 for any number
 	}{
 		"none": {took: 10 * ms, spec: 3},
 		// The third is sent at once, but waits for its result; the fourth then has
 		// a prediction again.
-		"pending": {limits: control.SiteLimits{Pending: 2}, took: 20 * ms, spec: -1},
+		"pending": {limits: control.CallSiteLimits{Pending: 2}, took: 20 * ms, spec: -1},
 		// The fourth is not even sent before the others are answered.
-		"depth": {limits: control.SiteLimits{Depth: 2}, took: 20 * ms, spec: 2},
+		"depth": {limits: control.CallSiteLimits{Depth: 2}, took: 20 * ms, spec: 2},
 		// Nor is the third; the fourth is made when it is answered.
-		"depth of one":  {limits: control.SiteLimits{Depth: 1}, took: 30 * ms, spec: 1},
-		"enough of all": {limits: control.SiteLimits{Depth: 4, Pending: 4, Width: 1}, took: 10 * ms, spec: 3},
+		"depth of one":  {limits: control.CallSiteLimits{Depth: 1}, took: 30 * ms, spec: 1},
+		"enough of all": {limits: control.CallSiteLimits{Depth: 4, Pending: 4, Width: 1}, took: 10 * ms, spec: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(10 * ms)
-				site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: tt.limits})
+				site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: tt.limits})
 				start := time.Now()
 				if _, err := Do(t.Context(), chainOf(t, w, site)); err != nil {
 					t.Fatal(err)
@@ -67,9 +67,9 @@ func TestSiteLimits(t *testing.T) {
 func TestPendingOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(10 * ms)
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
-			Limits: control.SiteLimits{Pending: 1}})
-		other := mustSite(t, control.SiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
+		site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+			Limits: control.CallSiteLimits{Pending: 1}})
+		other := mustSite(t, control.CallSiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
 		wrong := func(ctx context.Context) (int, error) {
 			// Both are discarded; the second call is abandoned.
 			if _, err := perform(Predicting(ctx, 7), w.op(t, other, "get other")); err != nil {
@@ -103,16 +103,16 @@ func TestPendingOfSeveralTasks(t *testing.T) {
 	})
 }
 
-// TestSiteWidth: of several predictions as many are followed as the site allows.
-func TestSiteWidth(t *testing.T) {
+// TestCallSiteWidth: of several predictions as many are followed as the site allows.
+func TestCallSiteWidth(t *testing.T) {
 	for width, want := range map[int]struct {
 		runs        int
 		predictions int
 	}{0: {4, 3}, 2: {3, 2}, 1: {2, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
-				Limits: control.SiteLimits{Width: width}})
+			site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+				Limits: control.CallSiteLimits{Width: width}})
 			var rep *report.Report
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				op := w.op(t, site, "get k")
@@ -137,16 +137,16 @@ func (c predictingCall) Start(ctx context.Context, a *Attempt) {
 	c.worldCall.Start(ctx, a)
 }
 
-// TestSiteMinSaving: a site's own value takes the place of the task's.
-func TestSiteMinSaving(t *testing.T) {
+// TestCallSiteMinSaving: a site's own value takes the place of the task's.
+func TestCallSiteMinSaving(t *testing.T) {
 	for _, tt := range []struct {
 		site, task time.Duration
 		spec       int
 	}{{0, 0, 3}, {50 * ms, 0, 0}, {-1, 50 * ms, 3}, {0, 50 * ms, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
-				Limits: control.SiteLimits{MinSaving: tt.site}})
+			site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+				Limits: control.CallSiteLimits{MinSaving: tt.site}})
 			if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				return perform(ctx, w.op(t, site, "get k"))
 			}); err != nil {
@@ -162,10 +162,10 @@ func TestSiteMinSaving(t *testing.T) {
 	}
 }
 
-func TestSiteLimitsAreChecked(t *testing.T) {
-	for name, limits := range map[string]control.SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1},
+func TestCallSiteLimitsAreChecked(t *testing.T) {
+	for name, limits := range map[string]control.CallSiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1},
 		"Width": {Width: -2}} {
-		_, err := control.NewSite(control.SiteConfig{Name: "/kv/Get", Limits: limits})
+		_, err := control.NewCallSite(control.CallSiteConfig{Name: "/kv/Get", Limits: limits})
 		if err == nil || !strings.Contains(err.Error(), "site /kv/Get: field Limits."+name) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// SiteLimits bound the speculation that one site causes, beside the Limits of
+// CallSiteLimits bound the speculation that one call site causes, beside the Limits of
 // tasks. A zero field sets none. At a limit a call waits, as it would without
 // Foresay; it never fails.
-type SiteLimits struct {
-	// Pending is how many of the site's calls may have a prediction and no
-	// actual result yet, in all tasks of the site's connection together. A call
+type CallSiteLimits struct {
+	// Pending is how many of the call site's calls may have a prediction and no
+	// actual result yet, in all tasks of the call site's connection together. A call
 	// beyond that waits for its actual result.
 	Pending int
 	// Depth is on how many open assumptions, those of callers on other nodes
-	// included, a run may stand that makes a call of the site. A call made deeper
+	// included, a run may stand that makes a call of the call site. A call made deeper
 	// is neither predicted nor sent before the run's assumptions are confirmed.
 	Depth int
 	// Width is how many predictions of one call are followed: the first to come,
 	// those of the code and the predictors before the server's.
 	Width int
 	// MinSaving takes the place of Limits.MinSaving for the sending of the
-	// site's calls. Negative: send at once.
+	// call site's calls. Negative: send at once.
 	MinSaving time.Duration
 }
 
-func (l *SiteLimits) check() error {
+func (l *CallSiteLimits) check() error {
 	for _, f := range []struct {
 		name  string
 		value int
