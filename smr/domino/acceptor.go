@@ -311,7 +311,7 @@ func (a *acceptor) load(
 	if err := a.loadKeys(env); err != nil {
 		return err
 	}
-	a.own.floor = executed
+	a.own.through = executed
 	seen := false
 	for _, rec := range log {
 		last := smr.Slot(0)

@@ -41,7 +41,7 @@ func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*k
 	return func(yield func(Submit, []*kit.Pending) bool) {
 		for req, some := range c.Requests(slices.Values(calls), most) {
 			m := Submit{Request: req}
-			m.After = max(m.After, c.Floor())
+			m.After = max(m.After, c.Seen())
 			for _, p := range some {
 				p.Attempts++
 				m.Acks = append(m.Acks, p.Awaits())

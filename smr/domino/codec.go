@@ -50,7 +50,7 @@ func earlierNewsFields(c *wirefmt.Coder, m *News) {
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 	wirefmt.Uint(c, &m.Base)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Through)
 	wirefmt.Uint(c, &m.Count)
 	wirefmt.Uint(c, &m.Closed)
 	wirefmt.Uint(c, &m.Skipped)
@@ -82,7 +82,7 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Generation)
 	wirefmt.Uint(c, &m.Base)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Through)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.List(c, &m.Closes, 4, closeFields)
 }

@@ -25,7 +25,7 @@ func messages() []smr.Message {
 	decided := domino.Close{Lane: domino.Control, Low: 5, High: 1 << 60, Items: items}
 	return []smr.Message{
 		domino.News{
-			First: 3, Items: items, Base: 2, Floor: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
+			First: 3, Items: items, Base: 2, Through: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
 			Have: []domino.Have{{Owner: 1, Count: 4, Revoked: 0}, {Owner: 2, Count: 1, Revoked: 77}}, Promised: 1<<32 | 2,
 			Accepted: 9, Leads: true,
 		},
@@ -33,7 +33,7 @@ func messages() []smr.Message {
 		domino.News{First: 3, Items: []domino.Item{{Slot: 4}},
 			Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
 		domino.Lacking{Number: 4},
-		domino.Accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2,
+		domino.Accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Through: 9, First: 2,
 			Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
 		domino.Prepare{Ballot: 2},
 		domino.Promise{Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},

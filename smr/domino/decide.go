@@ -24,7 +24,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	f.next = max(f.next, c.sent.base+1)
 	for f.next <= c.sent.last() {
 		m := Accept{
-			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
+			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
 		}
 		size := 0
 		for _, d := range c.sent.from(f.next) {
@@ -86,7 +86,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	}
 	a.generation = m.Generation
 	if m.Base > a.count {
-		if r.learner.executed < m.Floor {
+		if r.learner.executed < m.Through {
 			r.fetch(env, from)
 			return
 		}

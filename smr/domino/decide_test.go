@@ -15,7 +15,7 @@ import (
 func TestDecisionsAreTakenInOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		base  uint64
-		ahead smr.Slot // the floor, above what is executed
+		ahead smr.Slot // the causal bound, above what is executed
 		first uint64
 		want  uint64
 	}{
@@ -30,7 +30,7 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 		b := newBallot(a.promised, 3)
 		executed := r.learner.executed
 		r.onAccept(env, 3, Accept{
-			Ballot: b, Generation: r.state.Generation(), Base: c.base, Floor: executed + c.ahead, First: c.first,
+			Ballot: b, Generation: r.state.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
 			Closes: []Close{{Lane: Control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {

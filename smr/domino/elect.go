@@ -249,7 +249,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		return
 	}
 	c.phase = leading
-	c.sent, c.flows = stream[Close]{floor: r.learner.executed}, map[protocol.ID]*flow{}
+	c.sent, c.flows = stream[Close]{through: r.learner.executed}, map[protocol.ID]*flow{}
 	clear(c.busy)
 	clear(c.revoking)
 	for _, id := range r.group {

@@ -98,10 +98,10 @@ type (
 	News struct {
 		First uint64 // number of the first of Items
 		Items []Item
-		// Base and Floor: the items up to number Base are not sent any more. They are of slots up
-		// to Floor, which the sender has executed.
-		Base  uint64
-		Floor smr.Slot
+		// Base and Through: the items up to number Base are not sent any more. They are of slots up
+		// to Through, which the sender has executed.
+		Base    uint64
+		Through smr.Slot
 		Claims
 		Executed smr.Slot
 		Have     []Have
@@ -122,13 +122,13 @@ type (
 	}
 
 	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up
-	// to number Base are not sent any more: they are of slots up to Floor, executed by the sender.
+	// to number Base are not sent any more: they are of slots up to Through, executed by the sender.
 	// Generation is that of the members among whom the ballot holds.
 	Accept struct {
 		Ballot     Ballot
 		Generation uint64
 		Base       uint64
-		Floor      smr.Slot
+		Through    smr.Slot
 		First      uint64
 		Closes     []Close
 	}

@@ -19,7 +19,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	a.begin(r.learner.executed)
 	a.claim(env, r.now(env), smr.Slot(r.times(lease)))
 	news := News{
-		Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
+		Base: a.own.base, Through: a.own.through, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,
 	}
 	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
@@ -62,7 +62,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 	if m.Base > p.have {
 		// What is missing is of slots that the sender has executed.
-		if r.learner.executed < m.Floor {
+		if r.learner.executed < m.Through {
 			r.fetch(env, p.id)
 		} else {
 			p.have = m.Base
@@ -84,7 +84,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 		p.holds[h.Owner] = Have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
 		if h.Owner == r.cfg.ID {
 			p.acked(h.Count)
-			r.floor = max(r.floor, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
+			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
 		}
 	}
 	r.onAccepted(env, p, m)

@@ -81,8 +81,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "durable without tokens, skewed clocks", Dir: dir, Test: "TestSeedsNotice/clocks/3",
-			Old: "\t\t\tm.After = max(m.After, c.Floor())\n",
-			New: "\t\t\tm.After = max(m.After, c.Floor())\n\t\t\tif MUTANT {\n\t\t\t\tm.After = c.Floor()\n\t\t\t}\n",
+			Old: "\t\t\tm.After = max(m.After, c.Seen())\n",
+			New: "\t\t\tm.After = max(m.After, c.Seen())\n\t\t\tif MUTANT {\n\t\t\t\tm.After = c.Seen()\n\t\t\t}\n",
 		},
 		{
 			Name: "what is durable is taken for ordered", Dir: dir, Test: "TestSeedsNotice/clocks/1",

@@ -39,8 +39,8 @@ type Replica struct {
 	reads       reads
 	desk        *kit.Desk
 	queue       []kit.Entry // to be proposed in the own lane
-	after       smr.Slot    // the floor of those in the queue
-	floor       smr.Slot    // of all proposals: others have revoked what is below
+	after       smr.Slot    // those in the queue come after it
+	above       smr.Slot    // of all proposals: others have revoked what is below
 	ordered     []watched   // commands whose clients want to know when they are ordered
 	orderedFrom smr.Slot    // the lowest of them
 	wanted      map[kit.SessionID][]kit.Seq

@@ -118,7 +118,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
 		a := &r.acceptor
-		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor, r.after)
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.above, r.after)
 		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
 			s = max(s, last[len(last)-1].Slot)
 		}

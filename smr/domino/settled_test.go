@@ -90,8 +90,8 @@ func TestProposalsAreAbove(t *testing.T) {
 	for name, raise := range map[string]func(*Replica, smr.Slot){
 		"skipped":           func(r *Replica, s smr.Slot) { r.acceptor.skipped = s },
 		"revoked":           func(r *Replica, s smr.Slot) { r.acceptor.lane(2).revoked = s },
-		"revoked elsewhere": func(r *Replica, s smr.Slot) { r.floor = s },
-		"causal floor":      func(r *Replica, s smr.Slot) { r.after = s },
+		"revoked elsewhere": func(r *Replica, s smr.Slot) { r.above = s },
+		"causal bound":      func(r *Replica, s smr.Slot) { r.after = s },
 		"proposal before":   func(r *Replica, s smr.Slot) { r.acceptor.lane(2).items.add(Item{Slot: above(s, r.digit)}) },
 	} {
 		w, r, env := inHand(t, "na3", 2)

@@ -56,7 +56,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 func (r *Replica) giveWay(l *lane, first Pos) {
 	for p := l.end(); p >= first && p > l.base; p-- {
 		if l.at(p).Entry.Kind != kit.NoOp {
-			r.floor = max(r.floor, r.epoch.slot(l, p))
+			r.above = max(r.above, r.epoch.slot(l, p))
 			return
 		}
 	}

@@ -79,7 +79,7 @@ func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Bea
 	if m.Epoch != r.epoch.number || !r.active() {
 		return
 	}
-	r.floor = max(r.floor, m.Seen)
+	r.above = max(r.above, m.Seen)
 	for _, led := range m.Leads {
 		if int(led.Lane) < len(r.epoch.lanes) {
 			r.onLed(env, r.epoch.lanes[led.Lane], from, led)

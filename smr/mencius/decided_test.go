@@ -108,7 +108,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	disk.Write(env, 0)
 	own := behind.epoch.lanes[0]
 	behind.leadFrom(env, own, own.end()+1)
-	behind.floor = behind.limit() - smr.Slot(len(behind.epoch.members))
+	behind.above = behind.limit() - smr.Slot(len(behind.epoch.members))
 	behind.queue = []kit.Entry{work(7)}
 	behind.Expire(env, proposeTimer{})
 	proposed := behind.epoch.slot(own, own.end())

@@ -114,7 +114,7 @@ func (r *Replica) enter(env *protocol.Env[smr.Message]) {
 		r.desk.Applied(env, c.entry, c.reply)
 	}
 	r.changes = nil
-	r.own, r.floor = -1, 0
+	r.own, r.above = -1, 0
 	for _, p := range sortedPos(r.mine) {
 		if e := r.mine[p]; r.desk.Waits(e) {
 			r.queue = append(r.queue, e)

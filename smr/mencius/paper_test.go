@@ -150,10 +150,10 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestCausalFloor has a command told durable, and then another one elsewhere with the first one's
-// position as its floor. The second owner has free slots below. A position that is fixed but not
+// TestCausalBound has a command told durable, and then another one elsewhere with the first one's
+// position as its causal bound. The second owner has free slots below. A position that is fixed but not
 // executed orders nothing that begins later, unless that names it.
-func TestCausalFloor(t *testing.T) {
+func TestCausalBound(t *testing.T) {
 	w := newWorld(t, "na3", sim.Disk{})
 	w.Partition([]protocol.ID{2}, []protocol.ID{1}) // replica 2 does not hear of it by itself
 	w.Cut(3, 2)
@@ -171,7 +171,7 @@ func TestCausalFloor(t *testing.T) {
 	b := w.One(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot,
 		Command: kv.Put([]byte("b"), nil)})
 	if b.Slot <= a.Slot {
-		t.Errorf("a command got slot %d, and its floor is %d", b.Slot, a.Slot)
+		t.Errorf("a command got slot %d, and its causal bound is %d", b.Slot, a.Slot)
 	}
 }
 

@@ -97,9 +97,9 @@ func plants() []plant.Bug {
 			New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
 		},
 		{
-			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
-			Old: "\t\tr.floor = max(r.floor, msg.After)\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.floor, msg.After)\n\t\t}\n",
+			Name: "a command gets a slot below its causal bound", Dir: dir, Test: "TestCausalBound",
+			Old: "\t\tr.floor = max(r.above, msg.After)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.above, msg.After)\n\t\t}\n",
 		},
 		{
 			Name: "silent members keep their lanes", Dir: dir, Test: "TestSeedsNotice/1",

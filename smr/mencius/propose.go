@@ -26,7 +26,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 			env.SendAhead(from, busy(msg)) // this replica lags behind what the client has seen
 			return
 		}
-		r.floor = max(r.floor, msg.After)
+		r.above = max(r.above, msg.After)
 		r.noteEarly(from, msg)
 		r.queue = r.desk.Take(env, from, msg, r.queue)
 	default:
@@ -97,7 +97,7 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) 
 	}
 }
 
-// skip promises that nothing will come of the own slots below the floor, and fills the other lanes
+// skip promises that nothing will come of the own slots below what they must be above, and fills the other lanes
 // that the replica leads.
 func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 	e := r.epoch
@@ -105,7 +105,7 @@ func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 		if l.lead == nil {
 			continue
 		}
-		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.floor, r.limit())
+		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.above, r.limit())
 		switch {
 		case e.last != 0:
 			to = e.last

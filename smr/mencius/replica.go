@@ -22,7 +22,7 @@ type Replica struct {
 	own     int // the replica's place in the epoch, or -1
 	removed bool
 	seen    smr.Slot // the last slot in which a command was seen
-	floor   smr.Slot // own commands get slots above it: clients have seen what comes of it
+	above   smr.Slot // own commands get slots above it: clients have seen what comes of it
 
 	journal   kit.Journal
 	parts     []Part // what was accepted and is not in a record
@@ -107,7 +107,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	r.floor = r.seen
+	r.above = r.seen
 	for _, l := range r.epoch.lanes {
 		done := r.epoch.upTo(l, slot)
 		if l.base > done {
