@@ -17,15 +17,15 @@ type acceptor struct {
 	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <=
 	// ceiling. After a restart it is what both are taken for.
 	ceiling smr.Slot
-	closed  smr.Slot // it votes for nothing in the shared lane up to this slot
-	skipped smr.Slot // it proposes nothing in its own lane up to this slot
+	closed  smr.Slot // it votes for nothing in the shared track up to this slot
+	skipped smr.Slot // it proposes nothing in its own track up to this slot
 	own     stream[Item]
-	votes   bySlot // its own in the shared lane, above what was executed
+	votes   bySlot // its own in the shared track, above what was executed
 	// voteBytes are those of the commands in votes.
 	voteBytes int
 
-	lanes   map[protocol.ID]*accepted
-	closes  map[Lane]*closes
+	tracks  map[protocol.ID]*accepted
+	closes  map[Track]*closes
 	highest smr.Slot // of the items that it ever accepted, in whatever way
 
 	promised Ballot // no lower one is accepted
@@ -39,13 +39,13 @@ type acceptor struct {
 	journal kit.Journal
 }
 
-// accepted is what was accepted in ballot 0 of one replica's lane.
+// accepted is what was accepted in ballot 0 of one replica's track.
 type accepted struct {
 	items   bySlot   // above what was executed
 	revoked smr.Slot // nothing more is accepted up to this slot
 }
 
-// closes is what was accepted from coordinators for one lane.
+// closes is what was accepted from coordinators for one track.
 type closes struct {
 	spans []span // in order, without overlaps
 	items bySlot // of each span's ballot
@@ -65,7 +65,7 @@ const (
 )
 
 func newAcceptor() acceptor {
-	return acceptor{lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
+	return acceptor{tracks: map[protocol.ID]*accepted{}, closes: map[Track]*closes{}}
 }
 
 // begin makes the acceptor keep out of slots that are executed.
@@ -74,16 +74,16 @@ func (a *acceptor) begin(executed smr.Slot) {
 	a.highest = max(a.highest, executed)
 }
 
-func (a *acceptor) lane(owner protocol.ID) *accepted {
-	l := a.lanes[owner]
+func (a *acceptor) track(owner protocol.ID) *accepted {
+	l := a.tracks[owner]
 	if l == nil {
 		l = &accepted{}
-		a.lanes[owner] = l
+		a.tracks[owner] = l
 	}
 	return l
 }
 
-func (a *acceptor) closesOf(l Lane) *closes {
+func (a *acceptor) closesOf(l Track) *closes {
 	c := a.closes[l]
 	if c == nil {
 		c = &closes{}
@@ -107,15 +107,15 @@ func (a *acceptor) cover(env *protocol.Env[smr.Message], s, lease smr.Slot) {
 	}
 }
 
-// close promises to vote for nothing in the shared lane up to a slot.
+// close promises to vote for nothing in the shared track up to a slot.
 func (a *acceptor) close(env *protocol.Env[smr.Message], to smr.Slot) {
 	a.closed = max(a.closed, to)
 	a.cover(env, a.closed, 0)
 }
 
-// revoke promises to accept nothing in an owner's lane up to a slot.
+// revoke promises to accept nothing in an owner's track up to a slot.
 func (a *acceptor) revoke(env *protocol.Env[smr.Message], owner protocol.ID, to smr.Slot) {
-	l := a.lane(owner)
+	l := a.track(owner)
 	if to <= l.revoked {
 		return
 	}
@@ -133,7 +133,7 @@ func (a *acceptor) savePromises(env *protocol.Env[smr.Message]) {
 func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID) {
 	var w wirefmt.Writer
 	w.Uint(uint64(owner))
-	w.Uint(uint64(a.lane(owner).revoked))
+	w.Uint(uint64(a.track(owner).revoked))
 	env.Put(binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner)), w.Buf)
 }
 
@@ -149,7 +149,7 @@ func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 	a.journal.Wrote(env.Append(rec), last)
 }
 
-// vote takes a vote in the shared lane into memory.
+// vote takes a vote in the shared track into memory.
 func (a *acceptor) vote(i Item) {
 	before := len(a.votes)
 	if a.votes.add(i); len(a.votes) > before {
@@ -163,31 +163,31 @@ func (a *acceptor) full(i Item, cfg smr.ReplicaConfig) bool {
 	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes
 }
 
-// acceptLane accepts items of another replica's lane.
-func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
+// acceptTrack accepts items of another replica's track.
+func (a *acceptor) acceptTrack(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
 	last := smr.Slot(0)
 	for _, i := range items {
-		a.lane(owner).items.add(i)
+		a.track(owner).items.add(i)
 		last = max(last, i.Slot)
 	}
 	a.highest = max(a.highest, last)
-	a.journal.Wrote(env.Append(LaneRecord{owner, items}), last)
+	a.journal.Wrote(env.Append(TrackRecord{owner, items}), last)
 }
 
 // acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
 // was accepted.
 func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close) {
-	a.closesOf(c.Lane).accept(b, c)
+	a.closesOf(c.Track).accept(b, c)
 	for _, i := range c.Items {
 		a.highest = max(a.highest, i.Slot)
 	}
 	a.journal.Wrote(env.Append(CloseRecord{Part{b, c}}), c.High)
 	// Whoever accepts in this ballot accepts in ballot 0 no more.
 	switch {
-	case c.Lane == Shared:
+	case c.Track == Shared:
 		a.close(env, c.High)
-	case c.Lane.owned():
-		a.revoke(env, protocol.ID(c.Lane), c.High)
+	case c.Track.owned():
+		a.revoke(env, protocol.ID(c.Track), c.High)
 	}
 }
 
@@ -229,8 +229,8 @@ func joined(spans []span) []span {
 	return out
 }
 
-// parts returns what was accepted for the lane's slots above a slot.
-func (c *closes) parts(l Lane, executed smr.Slot) []Part {
+// parts returns what was accepted for the track's slots above a slot.
+func (c *closes) parts(l Track, executed smr.Slot) []Part {
 	var out []Part
 	for _, s := range c.spans {
 		if low := max(s.low, executed); low < s.high {
@@ -243,19 +243,19 @@ func (c *closes) parts(l Lane, executed smr.Slot) []Part {
 // parts returns all that was accepted from coordinators above a slot.
 func (a *acceptor) parts(executed smr.Slot) []Part {
 	var out []Part
-	for _, l := range a.closedLanes() {
+	for _, l := range a.closedTracks() {
 		out = append(out, a.closes[l].parts(l, executed)...)
 	}
 	return out
 }
 
-func (a *acceptor) closedLanes() []Lane {
-	lanes := make([]Lane, 0, len(a.closes))
+func (a *acceptor) closedTracks() []Track {
+	tracks := make([]Track, 0, len(a.closes))
 	for l := range a.closes { //pure:ok they are sorted
-		lanes = append(lanes, l)
+		tracks = append(tracks, l)
 	}
-	slices.Sort(lanes)
-	return lanes
+	slices.Sort(tracks)
+	return tracks
 }
 
 // promise follows a ballot, which is higher than the one before.
@@ -279,7 +279,7 @@ func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 		a.voteBytes -= i.bytes()
 	}
 	a.votes.cut(executed)
-	for _, l := range a.lanes { //pure:ok each on its own
+	for _, l := range a.tracks { //pure:ok each on its own
 		l.items.cut(executed)
 	}
 	for _, c := range a.closes { //pure:ok each on its own
@@ -329,18 +329,18 @@ func (a *acceptor) load(
 				if digitOf(i.Slot) == sharedDigit {
 					a.vote(i)
 				} else {
-					a.lane(self).items.add(i)
+					a.track(self).items.add(i)
 					a.skipped = max(a.skipped, i.Slot)
 				}
 			}
-		case LaneRecord:
+		case TrackRecord:
 			for _, i := range m.Items {
-				a.lane(m.Owner).items.add(i)
+				a.track(m.Owner).items.add(i)
 				last = max(last, i.Slot)
 			}
 		case CloseRecord:
 			last = m.High
-			a.closesOf(m.Lane).accept(m.Ballot, m.Close)
+			a.closesOf(m.Track).accept(m.Ballot, m.Close)
 		default:
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
@@ -371,7 +371,7 @@ func (a *acceptor) loadKeys(env *protocol.Env[smr.Message]) error {
 	for k, b := range env.Scan([]byte(revokedKey), []byte(revokedKey+"\xff\xff\xff\xff\xff")) {
 		r := wirefmt.NewReader(b)
 		owner := protocol.ID(r.Uint32())
-		a.lane(owner).revoked = smr.Slot(r.Uint())
+		a.track(owner).revoked = smr.Slot(r.Uint())
 		if err := r.Close(); err != nil {
 			return fmt.Errorf("the key %q: %w", k, err)
 		}

@@ -259,7 +259,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 // decided.
 func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
-	mine := r.acceptor.lane(r.cfg.ID).items.within(before, l.executed)
+	mine := r.acceptor.track(r.cfg.ID).items.within(before, l.executed)
 	r.acceptor.begin(l.executed)
 	for _, i := range mine {
 		for _, e := range i.Entries {

@@ -53,7 +53,7 @@ func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*k
 	}
 }
 
-// cast asks all replicas to vote for commands in a slot of the shared lane.
+// cast asks all replicas to vote for commands in a slot of the shared track.
 func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way way) {
 	for m, some := range c.requests(calls, c.opt.Batch) {
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
@@ -70,7 +70,7 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way 
 	}
 }
 
-// submit asks a replica to propose commands in its lane, by default the one from which the answer
+// submit asks a replica to propose commands in its track, by default the one from which the answer
 // comes first.
 func (c *Client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to protocol.ID) {
 	if to == protocol.App {

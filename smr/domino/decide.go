@@ -11,7 +11,7 @@ import (
 func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
 	c := &r.coord
 	c.sent.add(m)
-	c.busy[m.Lane] = c.sent.last()
+	c.busy[m.Track] = c.sent.last()
 	for _, id := range r.group {
 		r.pump(env, id)
 	}

@@ -31,7 +31,7 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 		executed := r.learner.executed
 		r.onAccept(env, 3, Accept{
 			Ballot: b, Generation: r.state.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
-			Closes: []Close{{Lane: Control, Low: executed, High: executed + 100}},
+			Closes: []Close{{Track: Control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {
 			t.Errorf("%s: ballot %v, %d decisions, want %v and %d", name, a.promised, a.count, b, c.want)
@@ -53,7 +53,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 	} {
 		_, r, _ := inHand(t, "na3", 2)
 		a := &r.acceptor
-		a.begun, a.count = []Close{{Lane: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
+		a.begun, a.count = []Close{{Track: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
 		a.generation = r.state.Generation() + c.generation
 		for _, p := range r.peers {
 			p.promised, p.accepted = 0, 0

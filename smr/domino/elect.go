@@ -29,8 +29,8 @@ type coordinator struct {
 	promises map[protocol.ID]*promised
 	sent     stream[Close]
 	flows    map[protocol.ID]*flow
-	busy     map[Lane]uint64 // number of the lane's decision that is not learned yet
-	again1   uint64          // the last of the decisions of earlier ballots that were proposed again
+	busy     map[Track]uint64 // number of the track's decision that is not learned yet
+	again1   uint64           // the last of the decisions of earlier ballots that were proposed again
 	revoking map[protocol.ID]*revocation
 	changes  []kit.Entry // of the members, that clients want
 	joiner   protocol.ID // the last replica that joins and has asked for what was executed
@@ -74,7 +74,7 @@ func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 			r.stepDown()
 			return
 		}
-		r.tickLanes(env)
+		r.tickTracks(env)
 		r.tickFlows(env)
 	}
 }
@@ -121,7 +121,7 @@ func (r *Replica) stepDown() {
 	}
 	for _, m := range c.sent.tail {
 		for _, i := range m.Items {
-			if m.Lane == Control && i.Answer == r.cfg.ID {
+			if m.Track == Control && i.Answer == r.cfg.ID {
 				r.desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
 			}
 		}
@@ -261,7 +261,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		}
 	}
 	c.again1 = c.sent.last()
-	r.tickLanes(env)
+	r.tickTracks(env)
 	r.soon(env)
 }
 
@@ -270,19 +270,19 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 func merge(parts []Part, executed smr.Slot) []Close {
 	var out []Close
 	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Lane, b.Lane) })
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Track, b.Track) })
 	for len(parts) > 0 {
 		n := 1
-		for n < len(parts) && parts[n].Lane == parts[0].Lane {
+		for n < len(parts) && parts[n].Track == parts[0].Track {
 			n++
 		}
-		out = append(out, mergeLane(parts[:n], executed)...)
+		out = append(out, mergeTrack(parts[:n], executed)...)
 		parts = parts[n:]
 	}
 	return out
 }
 
-func mergeLane(parts []Part, executed smr.Slot) []Close {
+func mergeTrack(parts []Part, executed smr.Slot) []Close {
 	bounds := []smr.Slot{}
 	for _, p := range parts {
 		bounds = append(bounds, max(p.Low, executed), max(p.High, executed))
@@ -306,7 +306,7 @@ func mergeLane(parts []Part, executed smr.Slot) []Close {
 			out[n-1].High = high
 			out[n-1].Items = append(out[n-1].Items, items...)
 		} else {
-			out = append(out, Close{parts[best].Lane, low, high, items})
+			out = append(out, Close{parts[best].Track, low, high, items})
 		}
 	}
 	return out

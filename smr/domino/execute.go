@@ -40,7 +40,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	r.maybeSnapshot(env)
 }
 
-// stretch lets all lanes be decided up to what was executed.
+// stretch lets all tracks be decided up to what was executed.
 func (l *learner) stretch() {
 	l.shared.rise(l.executed)
 	l.control.rise(l.executed)
@@ -77,8 +77,8 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 	}
 }
 
-// settled returns the slot up to which no call that begins later can get one: in the shared lane
-// too few acceptors are left that would vote for it, and the owners of the other lanes propose
+// settled returns the slot up to which no call that begins later can get one: in the shared track
+// too few acceptors are left that would vote for it, and the owners of the other tracks propose
 // nothing more there.
 func (r *Replica) settled() smr.Slot {
 	l := &r.learner

@@ -107,7 +107,7 @@ func (c Close) pieces() []Close {
 	var out []Close
 	for n := fit(c.Items); n < len(c.Items); n = fit(c.Items) {
 		high := c.Items[n].Slot - 1
-		out = append(out, Close{c.Lane, c.Low, high, c.Items[:n:n]})
+		out = append(out, Close{c.Track, c.Low, high, c.Items[:n:n]})
 		c.Low, c.Items = high, c.Items[n:]
 	}
 	return append(out, c)

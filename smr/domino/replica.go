@@ -15,11 +15,11 @@ type role uint8
 
 const (
 	blank   role = iota // does not take part, or not yet
-	member              // accepts, proposes in its lane, learns
+	member              // accepts, proposes in its track, learns
 	removed             // was a member
 )
 
-// Replica is an acceptor and learner of all lanes, the owner of one, and a possible coordinator.
+// Replica is an acceptor and learner of all tracks, the owner of one, and a possible coordinator.
 type Replica struct {
 	cfg       smr.ReplicaConfig
 	opt       Options
@@ -29,7 +29,7 @@ type Replica struct {
 	role      role
 	group     []protocol.ID // the members, in order, by the state
 	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
-	digit     uint64        // of the own lane
+	digit     uint64        // of the own track
 	rule      rule
 
 	acceptor    acceptor
@@ -38,7 +38,7 @@ type Replica struct {
 	coord       coordinator
 	reads       reads
 	desk        *kit.Desk
-	queue       []kit.Entry // to be proposed in the own lane
+	queue       []kit.Entry // to be proposed in the own track
 	after       smr.Slot    // those in the queue come after it
 	above       smr.Slot    // of all proposals: others have revoked what is below
 	ordered     []watched   // commands whose clients want to know when they are ordered
@@ -117,7 +117,7 @@ const (
 	// one for so long will not come back soon: slots are taken away some time ahead. What one lost
 	// segment holds up is not as late
 	goneTicks     = 6
-	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
+	stalledTicks  = 4 // a track in which nothing was decided for so long needs the coordinator
 	patientTicks  = 8
 	candidateFor  = 10
 	courtesyTicks = 6 // how long others leave it to the replica that is to coordinate first
@@ -150,7 +150,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
-	r.coord.busy = map[Lane]uint64{}
+	r.coord.busy = map[Track]uint64{}
 	r.coord.revoking = map[protocol.ID]*revocation{}
 	return r, nil
 }

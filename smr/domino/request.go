@@ -47,7 +47,7 @@ func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 	env.SendAhead(to, m)
 }
 
-// onVote votes for commands in a slot of the shared lane that their client has chosen, unless the
+// onVote votes for commands in a slot of the shared track that their client has chosen, unless the
 // slot has passed or another client's commands have the vote.
 func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	a := &r.acceptor
@@ -94,7 +94,7 @@ func entries(from protocol.ID, m Submit) []kit.Entry {
 	return out
 }
 
-// onSubmit takes commands that are to be proposed in the replica's own lane.
+// onSubmit takes commands that are to be proposed in the replica's own track.
 func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	before := len(r.queue)
 	r.queue = r.desk.Take(env, from, m.Request, r.queue)
@@ -112,14 +112,14 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 	r.soon(env)
 }
 
-// propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too
+// propose proposes what is in the queue, in slots of the replica's own track. If its clock is too
 // far ahead of what is known about the members, others should propose.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
 		a := &r.acceptor
-		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.above, r.after)
-		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.track(r.cfg.ID).revoked, r.above, r.after)
+		if last := a.track(r.cfg.ID).items; len(last) > 0 {
 			s = max(s, last[len(last)-1].Slot)
 		}
 		s = above(s, r.digit)
@@ -130,7 +130,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		item := Item{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(r.queue[:n])}
 		r.queue = r.queue[n:]
-		a.lane(r.cfg.ID).items.add(item)
+		a.track(r.cfg.ID).items.add(item)
 		a.add(env, item)
 		r.watchOwn(item)
 	}

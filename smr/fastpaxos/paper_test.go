@@ -137,9 +137,9 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestCausalBound has a replica that lacks the first commands vote for one whose causal bound is above
-// them. Its slot is decided by that vote and another one's. An acceptor does not vote for a command
-// in a slot that is not above its bound.
+// TestCausalBound has a replica that lacks the first commands vote for one whose causal bound is
+// above them. Its slot is decided by that vote and another one's. An acceptor does not vote for a
+// command in a slot that is not above its bound.
 func TestCausalBound(t *testing.T) {
 	w := newWorld(t, "na3", sim.Disk{})
 	r := w.Get(3).(*Replica)

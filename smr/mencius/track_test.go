@@ -11,7 +11,7 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// begun returns replica 1 of three, which owns lane 0 and takes part, with its disk.
+// begun returns replica 1 of three, which owns track 0 and takes part, with its disk.
 func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
@@ -44,7 +44,7 @@ func work(seq kit.Seq) kit.Entry {
 
 // TestVotesOfOneBallotDecide: what members have accepted in lower ballots may be something else.
 func TestVotesOfOneBallotDecide(t *testing.T) {
-	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).lanes[0]
+	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).tracks[0]
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	l.adopt(high)
 	for p := range Pos(4) {
@@ -76,14 +76,14 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 		"the leader before":                        {once, 0, 0},
 	} {
 		r, env, disk := begun(t)
-		l := r.epoch.lanes[1]
+		l := r.epoch.tracks[1]
 		from := l.leaderOf(c.accepted)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
-			Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
+			Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
 		disk.Write(env, 0)
 		from = l.leaderOf(c.led)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
-			Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}}})
+			Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: c.led, Commit: 1}}}})
 		if l.commit != c.want {
 			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
 		}
@@ -95,14 +95,14 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 func TestSkipsSurviveCrash(t *testing.T) {
 	r, env, disk := begun(t)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Beat{Epoch: 1, Seen: 20}})
-	own := r.epoch.lanes[0]
+	own := r.epoch.tracks[0]
 	skipped := own.end()
 	if want := r.epoch.upTo(own, 20); skipped != want {
 		t.Fatalf("skipped up to %d, want %d", skipped, want)
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk); r.epoch.lanes[0].end() != skipped {
-		t.Errorf("skipped up to %d, and after a crash up to %d", skipped, r.epoch.lanes[0].end())
+	if r, _ = onDisk(t, disk); r.epoch.tracks[0].end() != skipped {
+		t.Errorf("skipped up to %d, and after a crash up to %d", skipped, r.epoch.tracks[0].end())
 	}
 }
 
@@ -115,7 +115,7 @@ func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 		r.queue = append(r.queue, work(s+1))
 	}
 	r.Expire(env, proposeTimer{})
-	l := r.epoch.lanes[0]
+	l := r.epoch.tracks[0]
 	if last := r.epoch.slot(l, l.end()); last > 30 || len(r.queue) != 40 {
 		t.Errorf("proposed up to slot %d, the epoch ends with 30; %d commands wait, want all 40", last, len(r.queue))
 	}
@@ -131,7 +131,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	for i := range fill {
 		fill[i].Entry.Kind = kit.NoOp
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, First: 1,
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: ballot}, First: 1,
 		Items: fill}})
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
@@ -144,9 +144,9 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 		frontBytes), nil)
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk)
-	l := r.epoch.lanes[1]
+	l := r.epoch.tracks[1]
 	if done := r.epoch.upTo(l, 60); l.base != done || l.commit != done || l.end() != 40 || l.promised != ballot {
-		t.Errorf("after a crash the lane begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v",
+		t.Errorf("after a crash the track begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v",
 			l.base, l.commit, l.end(), l.promised, done, done, ballot)
 	}
 	if told := r.decidedFrom(10); told != nil {
@@ -179,17 +179,17 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 // told.
 func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	r, env, disk := begun(t)
-	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}
+	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}
 	r.Receive(env, 2, accept)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Place{Epoch: 1, Lane: 1}, 1}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Place{Epoch: 1, Track: 1}, 1}})
 	if at := r.state.Applied(); at != 0 {
 		t.Errorf("slots up to %d were executed before the own one was skipped on disk", at)
 	}
 	disk.Write(env, 0)
-	if l := r.epoch.lanes[0]; l.end() != 1 || !l.at(1).Skip {
+	if l := r.epoch.tracks[0]; l.end() != 1 || !l.at(1).Skip {
 		t.Fatalf("the own slot was not skipped: %+v", l.votes)
 	}
-	r.Receive(env, 1, kit.Letter{Disk: r.admission.Own(), Msg: Accepted{Place{Epoch: 1, Lane: 0}, 1}})
+	r.Receive(env, 1, kit.Letter{Disk: r.admission.Own(), Msg: Accepted{Place{Epoch: 1, Track: 0}, 1}})
 	if at := r.state.Applied(); at != 2 {
 		t.Errorf("slots up to %d were executed when the own one was skipped on disk, want 2", at)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// lane is what a replica knows of the slots of one member.
-type lane struct {
+// track is what a replica knows of the slots of one member.
+type track struct {
 	index    uint32
 	owner    protocol.ID
 	promised Ballot // nothing below it is accepted any more
@@ -20,21 +20,21 @@ type lane struct {
 	// Invariant: commit <= matched <= end().
 	matched Pos
 	commit  Pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
-	// skips is how far skipped positions count as decided. In a lane of others that is all: they
-	// were told when they were on the owner's disk. In the own lane it is what is on disk: an owner
-	// that forgets in a crash what it has skipped may propose there, in front of what was executed
-	// already.
+	// skips is how far skipped positions count as decided. In a track of others that is all: they
+	// were told when they were on the owner's disk. In the own track it is what is on disk: an
+	// owner that forgets in a crash what it has skipped may propose there, in front of what was
+	// executed already.
 	skips Pos
 	acks  []ack // what members have on disk, in their order
 
-	lead  *leading   // nil if the replica does not lead the lane
+	lead  *leading   // nil if the replica does not lead the track
 	cand  *candidacy // nil if it does not try to
 	rest  int        // beats, until it may try again
-	tries int        // to lead the lane, since something in it was decided
+	tries int        // to lead the track, since something in it was decided
 
 	above   Ballot // the next attempt is in a ballot above it
 	silent  int    // beats since the leader was heard
-	blocked int    // beats for which the execution has waited for the lane
+	blocked int    // beats for which the execution has waited for the track
 	missing Pos    // what was asked for last, in this beat; 0: nothing
 	tell    teller
 }
@@ -51,7 +51,7 @@ type leading struct {
 	underway []kit.Underway
 }
 
-// teller is who hears at the end of a call what was accepted in a lane.
+// teller is who hears at the end of a call what was accepted in a track.
 type teller uint8
 
 const (
@@ -60,20 +60,20 @@ const (
 	tellAll
 )
 
-func (l *lane) end() Pos { return l.base + Pos(len(l.votes)) }
+func (l *track) end() Pos { return l.base + Pos(len(l.votes)) }
 
-func (l *lane) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
+func (l *track) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
 
 // decided tells whether no other than the position's vote will ever be chosen there: what is
 // skipped needs no majority, as its owner alone could have proposed.
-func (l *lane) decided(p Pos) bool {
+func (l *track) decided(p Pos) bool {
 	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip
 }
 
 // leader returns to whom the promised ballot belongs.
-func (l *lane) leader() protocol.ID { return l.leaderOf(l.promised) }
+func (l *track) leader() protocol.ID { return l.leaderOf(l.promised) }
 
-func (l *lane) leaderOf(b Ballot) protocol.ID {
+func (l *track) leaderOf(b Ballot) protocol.ID {
 	if b == 0 {
 		return l.owner
 	}
@@ -81,7 +81,7 @@ func (l *lane) leaderOf(b Ballot) protocol.ID {
 }
 
 // set puts a vote in a position that is at most one beyond the last.
-func (l *lane) set(p Pos, v Vote) {
+func (l *track) set(p Pos, v Vote) {
 	switch {
 	case p <= l.base:
 	case p <= l.end():
@@ -94,7 +94,7 @@ func (l *lane) set(p Pos, v Vote) {
 }
 
 // rematch finds how far the votes are those of the promised ballot's leader.
-func (l *lane) rematch() {
+func (l *track) rematch() {
 	l.matched = l.commit
 	for l.matched < l.end() && l.at(l.matched+1).Ballot == l.promised {
 		l.matched++
@@ -102,7 +102,7 @@ func (l *lane) rematch() {
 }
 
 // adopt promises a higher ballot. The record of it is the caller's affair.
-func (l *lane) adopt(b Ballot) {
+func (l *track) adopt(b Ballot) {
 	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
 	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
 	if l.cand != nil && l.cand.ballot < b {
@@ -112,7 +112,7 @@ func (l *lane) adopt(b Ballot) {
 }
 
 // advance decides what a majority has accepted in the promised ballot and the replica has too.
-func (l *lane) advance(majority int) {
+func (l *track) advance(majority int) {
 	var match []Pos
 	for _, a := range l.acks {
 		if a.ballot == l.promised {
@@ -123,21 +123,21 @@ func (l *lane) advance(majority int) {
 }
 
 // decide takes note that the promised ballot's positions up to one are decided.
-func (l *lane) decide(to Pos) {
+func (l *track) decide(to Pos) {
 	if to = min(to, l.matched); to > l.commit {
 		l.commit, l.tries = to, 0
 	}
 }
 
 // acked notes what a member has on disk.
-func (l *lane) acked(member int, a ack) {
+func (l *track) acked(member int, a ack) {
 	if old := &l.acks[member]; a.ballot > old.ballot || a.ballot == old.ballot && a.match > old.match {
 		*old = a
 	}
 }
 
 // cut forgets the positions up to one.
-func (l *lane) cut(to Pos) {
+func (l *track) cut(to Pos) {
 	if to <= l.base {
 		return
 	}
@@ -149,7 +149,7 @@ func (l *lane) cut(to Pos) {
 
 // items returns what was accepted from one position to another, or as much as fits in a message,
 // and the position after it.
-func (l *lane) items(from, to Pos) ([]Item, Pos) {
+func (l *track) items(from, to Pos) ([]Item, Pos) {
 	votes := l.votes[from-l.base-1 : to-l.base]
 	items, n := pack(votes)
 	return items, from + Pos(n)
