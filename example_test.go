@@ -22,14 +22,14 @@ type shopClient struct {
 
 func newShop() *shopClient {
 	return &shopClient{
-		prices: newSite(control.CallSiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
-		orders: newSite(control.CallSiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn,
+		prices: declare(control.CallSiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
+		orders: declare(control.CallSiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn,
 			Effect: control.EffectImmediate}),
 		listed: 225,
 	}
 }
 
-func newSite(cfg control.CallSiteConfig) *control.CallSite {
+func declare(cfg control.CallSiteConfig) *control.CallSite {
 	s, err := control.NewCallSite(cfg)
 	if err != nil {
 		panic(err)

@@ -157,7 +157,7 @@ type CallSite struct {
 	conn    string
 	board   switchboard
 	trip    trip
-	stats   siteCounters
+	stats   callSiteCounters
 	floor   floor
 	offers  offers
 	repeats repeats
@@ -167,7 +167,7 @@ type CallSite struct {
 	pending atomic.Int64 // calls with predictions and no result
 }
 
-type siteCounters struct {
+type callSiteCounters struct {
 	Calls, Plain, Sent, Predicted, Right, Wrong, Misled, Held, Adopted, Abandoned, Refused, Invalid, Learnt,
 	Stalls atomic.Int64
 
@@ -176,7 +176,7 @@ type siteCounters struct {
 	Limit atomic.Pointer[Limit] // the last
 }
 
-func (c *siteCounters) limitedBy() Limit {
+func (c *callSiteCounters) limitedBy() Limit {
 	if by := c.Limit.Load(); by != nil {
 		return *by
 	}
@@ -210,13 +210,13 @@ func NewCallSite(cfg CallSiteConfig) (*CallSite, error) {
 	if cfg.Mode == ModeDefault {
 		cfg.Mode = ModeObserve
 	}
-	s := newSite(cfg)
+	s := newCallSite(cfg)
 	s.killed = killedFromOutside()
 	return s, nil
 }
 
-// newSite returns a call site in the mode of its valid configuration.
-func newSite(cfg CallSiteConfig) *CallSite {
+// newCallSite returns a call site in the mode of its valid configuration.
+func newCallSite(cfg CallSiteConfig) *CallSite {
 	s := &CallSite{cfg: cfg}
 	s.board.code = setting{cfg.Mode, cfg.Share}
 	s.switchTo(s.board.code, originCode)
@@ -228,7 +228,7 @@ func (s *CallSite) Config() CallSiteConfig { return s.cfg }
 
 // LocalCallSite returns a call site of calls that are a part of the program.
 func (engine) LocalCallSite(cfg CallSiteConfig) *CallSite {
-	s := newSite(cfg)
+	s := newCallSite(cfg)
 	s.local = true
 	return s
 }

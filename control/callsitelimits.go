@@ -38,7 +38,7 @@ func (l *CallSiteLimits) check() error {
 }
 
 // TakeSlot counts a call as having a prediction, unless there are too many.
-func (s *engineSite) TakeSlot() bool {
+func (s *engineCallSite) TakeSlot() bool {
 	if n := s.pending.Add(1); s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {
 		return true
 	}
@@ -47,4 +47,4 @@ func (s *engineSite) TakeSlot() bool {
 }
 
 // FreeSlot takes back what TakeSlot counted.
-func (s *engineSite) FreeSlot() { s.pending.Add(-1) }
+func (s *engineCallSite) FreeSlot() { s.pending.Add(-1) }

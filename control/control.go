@@ -342,7 +342,7 @@ func (s *CallSite) Reconfigure(mode Mode, share float64) error {
 // Decide returns what is to be done about predictions of a call that a task makes:
 // ModeOff, ModeObserve, ModeShadow or ModeOn. luck draws the lot of a task that
 // belongs to no request.
-func (e *engineSite) Decide(r *Request, luck func() uint64) Mode {
+func (e *engineCallSite) Decide(r *Request, luck func() uint64) Mode {
 	s := (*CallSite)(e)
 	set := s.board.now.Load()
 	c := s.control

@@ -383,7 +383,7 @@ func (s *CallSite) rest(now time.Time, seen *tally) []news {
 const sampleEvery = 64
 
 // Samples reports whether the prediction of a call that takes none is compared.
-func (s *engineSite) Samples() bool {
+func (s *engineCallSite) Samples() bool {
 	return !s.trip.idle.Load() || s.trip.asked.Add(1)%sampleEvery == 0
 }
 

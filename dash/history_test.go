@@ -50,10 +50,11 @@ func TestBusiest(t *testing.T) {
 			Stats: control.CallSiteStats{Right: int64(i)}})
 	}
 	var last point
-	for range siteEvery {
+	for range callSiteEvery {
 		last = h.note(st)
 	}
-	if len(last.CallSites) != maxSitePoints || last.CallSites[0].Name != "/s/299" || last.CallSites[99].Name != "/s/200" {
+	if len(last.CallSites) != maxCallSitePoints || last.CallSites[0].Name != "/s/299" ||
+		last.CallSites[99].Name != "/s/200" {
 		t.Errorf("%d sites, first %+v", len(last.CallSites), last.CallSites[0])
 	}
 }

@@ -301,8 +301,8 @@ func TestFutures(t *testing.T) {
 	})
 }
 
-// TestSites: the settings that the page shows are accepted, and a run's report arrives.
-func TestSites(t *testing.T) {
+// TestCallSites: the settings that the page shows are accepted, and a run's report arrives.
+func TestCallSites(t *testing.T) {
 	userOf := func(ctx context.Context) string { return "ann" }
 	sites := []control.CallSiteConfig{{
 		Name: demov1.AnalysisService_GetPI_FullMethodName,
@@ -391,8 +391,8 @@ func TestPlainServerHoldsWhatFollows(t *testing.T) {
 	})
 }
 
-// siteFile is what the page shows of a site file.
-const siteFile = `
+// callSiteFile is what the page shows of a site file.
+const callSiteFile = `
 {"sites": [
   {"method": "/foresay.demo.v1.AnalysisService/GetPI", "predictors": ["last"], "server_predictions": true},
   {"method": "/foresay.demo.v1.AnalysisService/GetAI", "equal_ignoring": ["users"]},
@@ -402,9 +402,9 @@ const siteFile = `
 ]}
 `
 
-func TestSiteFile(t *testing.T) {
+func TestCallSiteFile(t *testing.T) {
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
-	sites, err := specgrpc.ParseCallSites([]byte(siteFile), map[string]control.Predictor{"last": last})
+	sites, err := specgrpc.ParseCallSites([]byte(callSiteFile), map[string]control.Predictor{"last": last})
 	if err != nil || len(sites) != 4 {
 		t.Fatal(sites, err)
 	}

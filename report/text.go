@@ -77,7 +77,7 @@ func (v *view) textRun(b *bytes.Buffer, r *runView) {
 		widthWhen = max(widthWhen, len(whens[i]))
 		whats[i] = "call " + strconv.Itoa(s.Call)
 		if c := v.calls[s.Call]; c != nil {
-			whats[i] += " " + shortSite(c.CallSite)
+			whats[i] += " " + shortCallSite(c.CallSite)
 		}
 		if s.Lane != "" {
 			whats[i] += " " + clean(s.Lane)

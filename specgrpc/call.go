@@ -105,7 +105,7 @@ func (c *ClientConn) identity(
 // maxScratchBytes is how large a buffer may be that waits for its next use.
 const maxScratchBytes = 64 << 10
 
-func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
+func (c *callSiteTable) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
 	b = append(b, c.id...)
 	b = append(b, 0)
 	b = append(b, m.name...)

@@ -53,8 +53,8 @@ func ParseCallSites(data []byte, predictors map[string]control.Predictor) ([]con
 	return out, nil
 }
 
-// siteOverlay is what a file says of one method.
-type siteOverlay struct {
+// callSiteOverlay is what a file says of one method.
+type callSiteOverlay struct {
 	method string
 	set    []func(*control.CallSiteConfig)
 	fields map[string]json.RawMessage
@@ -64,19 +64,19 @@ type siteOverlay struct {
 func live(field string) bool { return field == "mode" || field == "share" }
 
 // mode returns what the file says of the mode.
-func (o *siteOverlay) mode() (control.Mode, float64) {
+func (o *callSiteOverlay) mode() (control.Mode, float64) {
 	var cfg control.CallSiteConfig
 	o.apply(&cfg)
 	return cfg.Mode, cfg.Share
 }
 
-func (o *siteOverlay) apply(cfg *control.CallSiteConfig) {
+func (o *callSiteOverlay) apply(cfg *control.CallSiteConfig) {
 	for _, f := range o.set {
 		f(cfg)
 	}
 }
 
-func parseOverlays(data []byte, predictors map[string]control.Predictor) ([]siteOverlay, error) {
+func parseOverlays(data []byte, predictors map[string]control.Predictor) ([]callSiteOverlay, error) {
 	if err := checkJSON(data); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func parseOverlays(data []byte, predictors map[string]control.Predictor) ([]site
 	if err := strictly(data, &file); err != nil {
 		return nil, fmt.Errorf("line %d: %w", lineOf(data, -1, unknownIn(err)), err)
 	}
-	var out []siteOverlay
+	var out []callSiteOverlay
 	seen := make(map[string]bool)
 	for i, fields := range file.CallSites {
 		o, err := parseOverlay(fields, predictors)
@@ -131,19 +131,19 @@ func fieldErrorf(field, format string, args ...any) error {
 	return &fieldError{field, fmt.Errorf(format, args...)}
 }
 
-func parseOverlay(fields map[string]json.RawMessage, predictors map[string]control.Predictor) (siteOverlay, error) {
-	var o siteOverlay
+func parseOverlay(fields map[string]json.RawMessage, predictors map[string]control.Predictor) (callSiteOverlay, error) {
+	var o callSiteOverlay
 	if err := strictly(fields["method"], &o.method); fields["method"] != nil && err != nil {
 		return o, fieldErrorf("method", "%w", err)
 	}
 	if err := checkMethodName(o.method); err != nil {
-		return siteOverlay{}, fieldErrorf("method", "%w", err)
+		return callSiteOverlay{}, fieldErrorf("method", "%w", err)
 	}
 	if strings.ContainsFunc(o.method, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return siteOverlay{}, fieldErrorf("method", "%q has a character that no method's name has", o.method)
+		return callSiteOverlay{}, fieldErrorf("method", "%q has a character that no method's name has", o.method)
 	}
 	if err := checkKnown(o.method); err != nil {
-		return siteOverlay{}, fieldErrorf("method", "%w", err)
+		return callSiteOverlay{}, fieldErrorf("method", "%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name == "method" {
@@ -164,8 +164,8 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]contr
 	return o, nil
 }
 
-// siteFields are the fields of a call site.
-func siteFields() []string {
+// callSiteFields are the fields of a call site.
+func callSiteFields() []string {
 	return []string{
 		"method", "mode", "share", "effect", "predictors", "equal_ignoring", "conflict_fields", "key_fields",
 		"ignore_metadata", "ordered",
@@ -204,7 +204,7 @@ func parseField(
 	case "equal_ignoring", "conflict_fields", "key_fields":
 		return parsePaths(method, name, value)
 	default:
-		return nil, fmt.Errorf("unknown%s", nearest.Hint(name, siteFields()))
+		return nil, fmt.Errorf("unknown%s", nearest.Hint(name, callSiteFields()))
 	}
 }
 

@@ -82,8 +82,8 @@ func (m *method) setUnaware() {
 	m.unawareUntil.Store(time.Now().Add(unawareFor).UnixNano())
 }
 
-// siteTable is what a connection knows of its methods.
-type siteTable struct {
+// callSiteTable is what a connection knows of its methods.
+type callSiteTable struct {
 	control *control.Control
 	mode    control.Mode // of call sites that say none
 	target  string
@@ -102,12 +102,13 @@ type siteTable struct {
 	outgoing  any               // the key of outgoing metadata in contexts
 }
 
-func newSiteTable(ctl *control.Control, mode control.Mode, target string) *siteTable {
-	return &siteTable{control: ctl, mode: mode, target: target, principal: predict.Credentials(), outgoing: metadataKey()}
+func newCallSiteTable(ctl *control.Control, mode control.Mode, target string) *callSiteTable {
+	return &callSiteTable{control: ctl, mode: mode, target: target, principal: predict.Credentials(),
+		outgoing: metadataKey()}
 }
 
 // method returns what is known of a method, configured or not.
-func (c *siteTable) method(fullMethod string) *method {
+func (c *callSiteTable) method(fullMethod string) *method {
 	if m, ok := c.methods.Load(fullMethod); ok {
 		return m.(*method)
 	}
@@ -116,7 +117,7 @@ func (c *siteTable) method(fullMethod string) *method {
 	}
 	m, err := c.newMethod(strings.Clone(fullMethod))
 	if err != nil { // an empty name: let grpc refuse it
-		m, _ = newSiteTable(c.control, c.mode, "").newMethod("/")
+		m, _ = newCallSiteTable(c.control, c.mode, "").newMethod("/")
 		c.control.Remove(m.site)
 		return m
 	}
@@ -135,7 +136,7 @@ func (c *siteTable) method(fullMethod string) *method {
 const maxStrangers = 1000
 
 // stranger returns a method that is not kept, with a call site that does nothing.
-func (c *siteTable) stranger(fullMethod string) *method {
+func (c *callSiteTable) stranger(fullMethod string) *method {
 	c.strangers.Store(maxStrangers)
 	m, err := newMethod(control.CallSiteConfig{Name: fullMethod, Mode: control.ModeOff}, control.NewCallSite)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *siteTable) stranger(fullMethod string) *method {
 }
 
 // close has the control forget the call sites.
-func (c *siteTable) close() {
+func (c *callSiteTable) close() {
 	c.closed.Store(true)
 	c.reloader.close()
 	var all []*control.CallSite
@@ -157,7 +158,7 @@ func (c *siteTable) close() {
 
 // configure makes the configured methods known: those of the code at once, those
 // of files when they are called first.
-func (c *siteTable) configure(own *clientConfig) error {
+func (c *callSiteTable) configure(own *clientConfig) error {
 	configs := make(map[string]control.CallSiteConfig)
 	var coded []string
 	for _, site := range own.sites {
@@ -209,7 +210,7 @@ func checkMethodName(name string) error {
 }
 
 // newMethod makes a method known that is called or configured.
-func (c *siteTable) newMethod(name string) (*method, error) {
+func (c *callSiteTable) newMethod(name string) (*method, error) {
 	cfg := c.configs[name]
 	cfg.Name = name
 	if cfg.Mode == control.ModeDefault {
@@ -224,9 +225,9 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	return m, err
 }
 
-// newMethod returns a method with a call site that newSite makes.
+// newMethod returns a method with a call site that newCallSite makes.
 func newMethod(
-	cfg control.CallSiteConfig, newSite func(control.CallSiteConfig) (*control.CallSite, error),
+	cfg control.CallSiteConfig, newCallSite func(control.CallSiteConfig) (*control.CallSite, error),
 ) (*method, error) {
 	cfg = classed(cfg)
 	watched := cfg
@@ -235,7 +236,7 @@ func newMethod(
 	if err != nil {
 		return nil, err
 	}
-	site, err := newSite(cfg)
+	site, err := newCallSite(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // made in a task of foresay. Outside of one it is a grpc.ClientConn. It is safe
 // for concurrent use.
 type ClientConn struct {
-	*siteTable
+	*callSiteTable
 	cc   *grpc.ClientConn
 	cfg  clientConfig
 	open grpc.Streamer // opens a stream below the user's stream interceptors
@@ -64,14 +64,14 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.siteTable = newSiteTable(ctl, c.cfg.mode, target)
+	c.callSiteTable = newCallSiteTable(ctl, c.cfg.mode, target)
 	c.id = fmt.Sprintf("%p", c)
 	if err := c.configure(&c.cfg); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if c.cc == nil {
-			c.siteTable.close()
+			c.callSiteTable.close()
 		}
 	}()
 	if c.open, err = streamer(); err != nil {
@@ -202,7 +202,7 @@ func (c *ClientConn) HalfOpen() int { return int(c.half.count.Load()) }
 // Close closes the connection. Calls that are under way fail; servers undo what
 // was not confirmed.
 func (c *ClientConn) Close() error {
-	c.siteTable.close()
+	c.callSiteTable.close()
 	return c.cc.Close()
 }
 

@@ -27,7 +27,7 @@ func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
 
 type clientConfig struct {
 	sites           []control.CallSiteConfig
-	files           []*siteFile
+	files           []*callSiteFile
 	readOnce        bool // they are not read again
 	lease           time.Duration
 	maxHalfOpen     int
@@ -106,7 +106,7 @@ func WithCallSites(sites ...control.CallSiteConfig) ClientOption {
 // is logged. A version with errors changes nothing; the Control's Status tells why.
 func WithCallSiteFile(path string, predictors map[string]control.Predictor) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
-		f, err := readSiteFile(path, predictors)
+		f, err := readCallSiteFile(path, predictors)
 		if err == nil {
 			c.files = append(c.files, f)
 		}

@@ -87,7 +87,7 @@ func (w *writer) held(c *report.Call) {
 		}
 		span := w.start(named("held", c.CallSite), since)
 		if span != nil {
-			span.SetAttributes(keySite.String(c.CallSite), keyCall.Int(c.ID), keyReason.String(reason))
+			span.SetAttributes(keyCallSite.String(c.CallSite), keyCall.Int(c.ID), keyReason.String(reason))
 		}
 		for i++; i < len(c.Held) && (outcome != sent || c.Held[i].At < end); i++ {
 			if span != nil {

@@ -29,7 +29,7 @@ type stage struct {
 }
 
 // openStage opens a stage in a bubble, where it is closed when the test ends.
-func openStage(t *testing.T, siteFile string) *stage {
+func openStage(t *testing.T, callSiteFile string) *stage {
 	t.Helper()
 	n := virtual()
 	s := &stage{left: workload(1, 1000, 120)}
@@ -46,7 +46,7 @@ func openStage(t *testing.T, siteFile string) *stage {
 	if s.services, err = startServices(n, 1, true); err != nil {
 		t.Fatal(err)
 	}
-	if s.front, err = startPrepared(n, s.services, siteFile); err != nil {
+	if s.front, err = startPrepared(n, s.services, callSiteFile); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -93,7 +93,7 @@ func modeFile(t *testing.T, path, mode string) {
 	t.Helper()
 	for _, r := range rungs() {
 		if r.prepared && r.mode == mode {
-			if err := os.WriteFile(path, []byte(r.siteFile()), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(r.callSiteFile()), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -45,7 +45,7 @@ func TestCallSiteLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(10 * ms)
-				site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: tt.limits})
+				site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone, Limits: tt.limits})
 				start := time.Now()
 				if _, err := Do(t.Context(), chainOf(t, w, site)); err != nil {
 					t.Fatal(err)
@@ -67,9 +67,9 @@ func TestCallSiteLimits(t *testing.T) {
 func TestPendingOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(10 * ms)
-		site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
 			Limits: control.CallSiteLimits{Pending: 1}})
-		other := mustSite(t, control.CallSiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
+		other := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Other", Effect: control.EffectNone})
 		wrong := func(ctx context.Context) (int, error) {
 			// Both are discarded; the second call is abandoned.
 			if _, err := perform(Predicting(ctx, 7), w.op(t, other, "get other")); err != nil {
@@ -111,7 +111,7 @@ func TestCallSiteWidth(t *testing.T) {
 	}{0: {4, 3}, 2: {3, 2}, 1: {2, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+			site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
 				Limits: control.CallSiteLimits{Width: width}})
 			var rep *report.Report
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -145,7 +145,7 @@ func TestCallSiteMinSaving(t *testing.T) {
 	}{{0, 0, 3}, {50 * ms, 0, 0}, {-1, 50 * ms, 3}, {0, 50 * ms, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(10 * ms)
-			site := mustSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+			site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
 				Limits: control.CallSiteLimits{MinSaving: tt.site}})
 			if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				return perform(ctx, w.op(t, site, "get k"))

@@ -12,8 +12,8 @@ import (
 // that showed, tells nothing about how good a site's predictions are.
 func TestStatsOfDoomedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := mustSite(t, control.CallSiteConfig{Name: "/s/first", Effect: control.EffectNone})
-		then := mustSite(t, control.CallSiteConfig{Name: "/s/then", Effect: control.EffectNone})
+		first := mustCallSite(t, control.CallSiteConfig{Name: "/s/first", Effect: control.EffectNone})
+		then := mustCallSite(t, control.CallSiteConfig{Name: "/s/then", Effect: control.EffectNone})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			v, err := Perform(Predicting(ctx, 9), read(first, "a", 20*ms, val(1)))
 			if err != nil {

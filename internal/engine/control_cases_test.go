@@ -13,7 +13,7 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-func siteCase(t *testing.T, c *control.Control, cfg control.CallSiteConfig) *control.CallSite {
+func callSiteCase(t *testing.T, c *control.Control, cfg control.CallSiteConfig) *control.CallSite {
 	s, err := c.NewCallSite(cfg, "here")
 	if err != nil {
 		t.Fatal(err)
@@ -33,15 +33,15 @@ func callCase(
 func TestShadowReplayRepeatsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		x := siteCase(t, c, control.CallSiteConfig{Name: "/s/x", Effect: control.EffectNone})
-		w := siteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		x := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/x", Effect: control.EffectNone})
+		w := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var nx, nw, na, nb, nd atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			_, err := callCase(ctx, x, "x", ms, "x", &nx)
@@ -80,12 +80,12 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 func TestShadowWasteCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, nb, nd atomic.Int64
 		stop := errors.New("stop")
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -127,7 +127,7 @@ func (b *blockingCase) Start(ctx context.Context, a *Attempt) {
 func TestShadowRollbackDelaysTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		start := time.Now()
@@ -151,7 +151,7 @@ func TestShadowMemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, mode := range []control.Mode{control.ModeObserve, control.ModeShadow} {
 			c := mustControl(t, control.Config{Budget: -1})
-			a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone,
+			a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone,
 				Predictors: []control.Predictor{constant{"a"}}})
 			var memos atomic.Int64
 			var at time.Duration
@@ -188,7 +188,7 @@ func TestShadowMemo(t *testing.T) {
 func TestKillStopsFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{})
-		s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 		c.Kill(true)
 		for _, in := range []bool{false, true} {
 			var sent atomic.Int64
@@ -372,7 +372,7 @@ func TestExtraLoadHeld(t *testing.T) {
 // A mode set at run time can be taken back though the connection is closed.
 func TestTakeBackAfterClose(t *testing.T) {
 	c := mustControl(t, control.Config{})
-	s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	if err := c.SetMode("/s/a", control.ModeOn, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func TestTakeBackAfterClose(t *testing.T) {
 	if err := c.SetMode("/s/a", control.ModeDefault, 0); err != nil {
 		t.Errorf("cannot be taken back: %v", err)
 	}
-	if m, _ := siteCase(t, c, control.CallSiteConfig{Name: "/s/a"}).Mode(); m != control.ModeObserve {
+	if m, _ := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"}).Mode(); m != control.ModeObserve {
 		t.Errorf("the next connection's site is in mode %v", m)
 	}
 }
@@ -423,7 +423,7 @@ func TestArmOfPlainCalls(t *testing.T) {
 	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
 		got = r
 	}}})
-	s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1,
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1,
 		Predictors: []control.Predictor{constant{"a"}}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched

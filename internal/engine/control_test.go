@@ -168,7 +168,7 @@ func TestCanaryBesideCallSitesThatAreOn(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1, ControlShare: 0.2,
 			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
 		site := func(name string, mode control.Mode, share float64, predictors ...control.Predictor) *control.CallSite {
-			return siteCase(t, c, control.CallSiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone,
+			return callSiteCase(t, c, control.CallSiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone,
 				Predictors: predictors})
 		}
 		on, canary := site("/s/on", control.ModeOn, 0, constant{"a"}), site("/s/canary", control.ModeCanary, 0.5,

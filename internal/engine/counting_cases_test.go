@@ -48,7 +48,7 @@ func TestSavedOfGroups(t *testing.T) {
 			var got *control.RequestRecord
 			c := mustControl(t, control.Config{Budget: -1,
 				OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-			site := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
+			site := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
 				Predictors: []control.Predictor{constant{"a"}}})
 			ctx, r := c.Begin(t.Context(), "page", "1")
 			start := time.Now()
@@ -93,7 +93,7 @@ func (h statusHandler) Handle(ctx context.Context, r slog.Record) error {
 func TestLoggerUnderLock(t *testing.T) {
 	var c *control.Control
 	c = mustControl(t, control.Config{Logger: slog.New(statusHandler{slog.NewTextHandler(new(bytes.Buffer), nil), &c})})
-	siteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
+	callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = c.SetMode("/s/a", control.ModeOn, 0) }()
 	select {
@@ -133,7 +133,7 @@ func TestShadowStartRace(t *testing.T) {
 	var after atomic.Int64
 	for range 3000 {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {

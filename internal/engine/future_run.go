@@ -226,7 +226,7 @@ func (l *lane) joined(began time.Time, f *future) {
 // awaitCall waits for a prediction or for the end of the future.
 func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, predicted bool) {
 	t := l.run.task
-	op := &Operation{CallSite: futureSite(), Identity: f.name, Transport: &futureTransport{f}}
+	op := &Operation{CallSite: futureCallSite(), Identity: f.name, Transport: &futureTransport{f}}
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return nil, err, false

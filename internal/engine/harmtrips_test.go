@@ -35,9 +35,10 @@ func testHarmTrips(t *testing.T, mode control.Mode) {
 		share = 0.5
 	}
 	c := mustControl(t, cfg)
-	guilty := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone,
+	guilty := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
-	innocent := siteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: control.EffectNone,
+	innocent := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: mode, Share: share,
+		Effect:     control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
 	calls := new(atomic.Int64)
 	page := func(site *control.CallSite, name string, harmed bool) {

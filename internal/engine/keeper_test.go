@@ -30,7 +30,7 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var guess counting
 		var kept, made atomic.Int32
-		site := mustSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone,
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone,
 			Predictors: []control.Predictor{&guess}})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			sum := 0

@@ -207,7 +207,7 @@ func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Co
 	c.sites = make(map[string]*control.CallSite)
 	for name, mode := range map[string]control.Mode{"off": control.ModeOff, "observe": control.ModeObserve,
 		"failing": control.ModeObserve, "on": control.ModeOn} {
-		c.sites[name] = siteCase(c.t, ctl, control.CallSiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
+		c.sites[name] = callSiteCase(c.t, ctl, control.CallSiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{name}}})
 	}
 	ctx, r := ctl.Begin(ctx, "request", "")
@@ -287,7 +287,7 @@ func TestLight(t *testing.T) {
 // TestHabits: a function has tasks again as soon as a call may be guessed, and loses few guesses.
 func TestHabits(t *testing.T) {
 	c := mustControl(t, control.Config{Budget: -1})
-	s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Effect: control.EffectNone,
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Effect: control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
 	lights := 0
 	f := func(ctx context.Context) (any, error) {

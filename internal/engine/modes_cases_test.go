@@ -23,7 +23,8 @@ func TestOffAsksNobodyForPlainCalls(t *testing.T) {
 		got = r
 	}}})
 	p := &askedCase{}
-	s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOff, Predictors: []control.Predictor{p}})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOff,
+		Predictors: []control.Predictor{p}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
 	if w.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}}) {
@@ -41,7 +42,7 @@ func TestNothingAfterEnd(t *testing.T) {
 	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
 		got = r
 	}}})
-	s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w, late Watched
 	w.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}})
@@ -73,10 +74,10 @@ func TestShadowOfARequest(t *testing.T) {
 		var got *control.RequestRecord
 		c := mustControl(t, control.Config{Budget: -1,
 			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		plain := siteCase(t, c, control.CallSiteConfig{Name: "/s/plain"})
+		plain := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/plain"})
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			v, err := callCase(ctx, a, "a", 10*ms, "a", new(atomic.Int64))
@@ -103,7 +104,7 @@ func TestShadowOfARequest(t *testing.T) {
 func TestShadowOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
 		var told []any

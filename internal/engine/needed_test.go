@@ -38,7 +38,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	}
 	t.Run("of the task", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*ms, cancel)
@@ -51,7 +51,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a call that only a wrong guess leads to", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
@@ -84,7 +84,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a goroutine that nobody waits for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)

@@ -24,10 +24,10 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	return &lab{
-		get:   mustSite(t, control.CallSiteConfig{Name: "/lab/Get", Effect: control.EffectNone}),
-		put:   mustSite(t, control.CallSiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
-		stage: mustSite(t, control.CallSiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}),
-		slow:  mustSite(t, control.CallSiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
+		get:   mustCallSite(t, control.CallSiteConfig{Name: "/lab/Get", Effect: control.EffectNone}),
+		put:   mustCallSite(t, control.CallSiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
+		stage: mustCallSite(t, control.CallSiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}),
+		slow:  mustCallSite(t, control.CallSiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
 	}
 }
 

@@ -59,7 +59,7 @@ func (e *endless) Start(ctx context.Context, a *Attempt) {
 func TestLimitThatRanOut(t *testing.T) {
 	for at := 62 * ms; at < 110*ms; at += 5 * ms {
 		synctest.Test(t, func(t *testing.T) {
-			w, s := newWorld(10*ms), testSites(t)
+			w, s := newWorld(10*ms), testCallSites(t)
 			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				if _, err := perform(Predicting(ctx, 1), read(s.get, "right", at, val(1))); err != nil {
 					return 0, err
@@ -91,7 +91,7 @@ func TestContextThatTheCodeEnded(t *testing.T) {
 	for _, guess := range []int{0, 1, 2} { // none, right, wrong
 		for try := range 20 { // Memo chose at random
 			synctest.Test(t, func(t *testing.T) {
-				s, acts, commits := testSites(t), 0, 0
+				s, acts, commits := testCallSites(t), 0, 0
 				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 					c := ctx
 					if guess > 0 {
@@ -128,7 +128,7 @@ func TestCodeEndsTheContextMeanwhile(t *testing.T) {
 	for _, guess := range []int{0, 1, 2} { // none, right, wrong
 		for _, takes := range []time.Duration{ms, 10 * ms} {
 			synctest.Test(t, func(t *testing.T) {
-				s, acts := testSites(t), 0
+				s, acts := testCallSites(t), 0
 				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 					c := ctx
 					if guess > 0 {

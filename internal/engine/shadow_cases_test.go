@@ -16,10 +16,10 @@ import (
 func TestShadowStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		w := siteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
+		w := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
 		var na, nw atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := callCase(ctx, a, "a", 100*ms, "a", &na); err != nil {
@@ -39,12 +39,13 @@ func TestShadowStaged(t *testing.T) {
 func TestShadowUsesObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		o := siteCase(t, c, control.CallSiteConfig{Name: "/s/o", Mode: control.ModeObserve, Effect: control.EffectImmediate,
+		o := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/o", Mode: control.ModeObserve,
+			Effect:     control.EffectImmediate,
 			Predictors: []control.Predictor{constant{"o"}}})
-		d := siteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, no, nd atomic.Int64
 		time.AfterFunc(40*ms, func() {
 			if nd.Load() != 0 {
@@ -78,10 +79,10 @@ func TestShadowUsesObserved(t *testing.T) {
 func TestShadowTakesProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Retry: time.Second})
-		a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"b"}}})
 		for range 2 * enough { // it trips: what is said of its guesses is what a call would say
 			b.Engine().Counts().Sent.Add(1)
@@ -137,7 +138,7 @@ func TestShadowEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := mustControl(t, control.Config{Budget: -1})
-				a := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+				a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
 					Effect:     control.EffectNone,
 					Predictors: []control.Predictor{constant{"a"}}})
 				var n atomic.Int64

@@ -81,7 +81,7 @@ func TestSpared(t *testing.T) {
 						case "held":
 							cfg.Predictors, cfg.Effect = nil, control.EffectImmediate
 						}
-						sites[name] = siteCase(t, c, cfg)
+						sites[name] = callSiteCase(t, c, cfg)
 					}
 					began := time.Now()
 					_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -115,7 +115,7 @@ func TestRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		c := mustControl(t, control.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		calls := func(n int, work time.Duration) (predicted int64) {
 			before := s.Stats().Predicted
@@ -184,7 +184,7 @@ func (p *predictingTransport) Start(ctx context.Context, a *Attempt) {
 func TestRestsBesideServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{})
-		s := siteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
 			ServerPredictions: true})
 		calls := func() int64 {
 			before := s.Stats().Predicted
@@ -217,7 +217,7 @@ func TestRestsBesideServer(t *testing.T) {
 // TestForcedGuesses: without a budget a site guesses although that saves nothing.
 func TestForcedGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := siteCase(t, mustControl(t, control.Config{Budget: -1}),
+		s := callSiteCase(t, mustControl(t, control.Config{Budget: -1}),
 			control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		for i := range 200 {

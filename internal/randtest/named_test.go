@@ -57,8 +57,8 @@ func namedPlants() []named {
 		}, "TestCallSiteLimits", onlyWaits},
 		{plant{
 			name: "a call keeps its slot", dir: "internal/engine",
-			old: "\t\tc.slot = false\n\t\tc.op.Site.Engine().FreeSlot()\n",
-			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.Engine().FreeSlot()\n}\n",
+			old: "\t\tc.slot = false\n\t\tc.op.CallSite.Engine().FreeSlot()\n",
+			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.CallSite.Engine().FreeSlot()\n}\n",
 		}, "TestPendingOfSeveralTasks", onlyWaits},
 		{plant{
 			name: "a site's depth is no limit", dir: "internal/engine",

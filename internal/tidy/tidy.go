@@ -42,6 +42,7 @@ func rules() []rule {
 		{"length", checkLength},
 		{"columns", checkColumns},
 		{"names", checkNames},
+		{"words", checkWords},
 		{"public", checkPublic},
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},
