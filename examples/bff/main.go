@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+
+	"github.com/foresay/foresay/wan/shape"
 )
 
 func main() {
@@ -56,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case name != "" && *all:
 		return errors.New("--ladder climbs all rungs: leave --rung out")
 	case name == "":
-		return ladder(ctx, loopback{}, cfg, out)
+		return ladder(ctx, shape.Undelayed{}, cfg, out)
 	}
 	at := slices.Index(names(), name)
 	if at < 0 {

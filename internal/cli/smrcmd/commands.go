@@ -1,3 +1,4 @@
+// Package smrcmd is the command foresay smr.
 package smrcmd
 
 import (
@@ -19,6 +20,12 @@ import (
 	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/service"
 )
+
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command smr.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package storecmd is the command foresay store.
 package storecmd
 
 import (
@@ -15,6 +16,12 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
 )
+
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command store.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
