@@ -140,6 +140,9 @@ func (t *task) comesLate(ctx context.Context, l *lane, op *Operation, spec *spec
 		if err := l.outwait(ctx); err != nil {
 			return err
 		}
+		if err := l.outrun(ctx); err != nil {
+			return err
+		}
 		if !t.late(ctx, l, spec) {
 			return contextError(ctx, t.where(op, 0))
 		}
@@ -486,6 +489,10 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		over := t.over()
 		t.unlock()
 		return t.outlast(l, u, w, over)
+	case outlived && !unneeded && end.err == context.Canceled && t.tree.Outrun(l.tree):
+		t.wasOutrun()
+		t.unlock()
+		return ErrMisspeculated
 	}
 	t.tree.Drop(u, unneeded)
 	where := t.whereOf(c.tree)

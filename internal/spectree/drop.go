@@ -31,13 +31,39 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 }
 
 // givenUp reports whether a live run gave the call up, which is to end then once nobody
-// else waits for it: calls in order stand behind it, and its server works for nobody.
+// else waits for it: calls in order stand behind it, and its server works for nobody. A read
+// goes on as long as all who gave it up stand on guesses: their replays may wait for it.
 func (c *Call) givenUp() bool {
 	t := c.use.Run.tree
 	if t.dropped == nil || c.irrevocable() || c.settled {
 		return false
 	}
-	return slices.ContainsFunc(t.runs, func(r *Run) bool { return r.made(c) })
+	ends := c.spec.Effect != None || c.spec.Ordered
+	return slices.ContainsFunc(t.runs, func(r *Run) bool { return (ends || r.open == 0) && r.made(c) })
+}
+
+// endGivenUp abandons what only runs gave up that stand on no guess any more.
+func (t *Tree) endGivenUp() {
+	if t.dropped == nil || len(t.orphans) == 0 || t.over {
+		return
+	}
+	for _, c := range slices.Clone(t.orphans) {
+		if c.givenUp() && !t.expects(c) {
+			t.unorphan(c)
+			t.abandon(c)
+		}
+	}
+	t.reconcile()
+}
+
+// Outrun has the lane's run do without guesses at what the lane still computes, and reports
+// whether there were any. The lane is about to give up a call, or not to make it, since code ended
+// its context, most likely code that went on with such a guess: plain code would be waiting. The
+// prediction would count as wrong in the end, see Resolve. Now all that the lane asked for is still
+// under way, and the replay finds it.
+func (t *Tree) Outrun(l *Lane) bool {
+	t.forgoLocal(l.run, func(c *Call) bool { return c.pending == nil && l.computes(c) })
+	return l.run.discarded
 }
 
 // GivesWay reports whether an earlier run that was right went on without this call of

@@ -33,9 +33,10 @@ func (p *program) command() *cobra.Command {
 		Short: "Run and use a replicated key-value service",
 		Long: `Run and use a key-value service that is replicated by one of the protocols of 'foresay sim list'.
 
-A first look:    foresay smr dev Three processes: foresay smr init --dir DIR, then foresay smr
-serve --config DIR/replica-1.json and so on,
-                 then foresay smr put KEY VALUE --config DIR/client.json`,
+A first look:    foresay smr dev
+Three processes: foresay smr init --dir DIR, then
+                 foresay smr serve --config DIR/replica-1.json and so on, then
+                 foresay smr put KEY VALUE --config DIR/client.json`,
 	}
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(),

@@ -31,9 +31,10 @@ func (p *program) command() *cobra.Command {
 Replicated Commit, whose clients go on with the first replica's answer while the quorum is still
 on its way.
 
-A first look:    foresay store dev --wan specrpc Three processes: foresay store init --dir DIR,
-then foresay store serve --config DIR/machine-a.json and so on,
-                 then foresay store txn put KEY VALUE --client DIR/client.json`,
+A first look:    foresay store dev --wan specrpc
+Three processes: foresay store init --dir DIR, then
+                 foresay store serve --config DIR/machine-a.json and so on, then
+                 foresay store txn put KEY VALUE --client DIR/client.json`,
 	}
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),
