@@ -107,8 +107,8 @@ func startObserved(n network, s *services) (_ *front, err error) {
 // site file says.
 func startPrepared(n network, s *services, callSiteFile string) (_ *front, err error) {
 	f := &front{debug: http.NewServeMux()}
-	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere,
-		CallSiteFile: callSiteFile}); err != nil {
+	cfg := setup.Config{Name: "bff", Authorize: fromHere, CallSiteFile: callSiteFile}
+	if f.foresay, err = setup.New(f.debug, cfg); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface
