@@ -43,6 +43,7 @@ func rules() []rule {
 		{"columns", checkColumns},
 		{"names", checkNames},
 		{"words", checkWords},
+		{"comments", checkDocumented},
 		{"public", checkPublic},
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},

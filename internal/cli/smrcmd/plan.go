@@ -302,6 +302,8 @@ func (f *planFlags) systems() ([]plan.System, error) {
 	return out, nil
 }
 
+// ParseBy understands what a plan is best by: an acknowledgement and a share of the clients, such
+// as executed-p95.
 func ParseBy(text string) (smr.Ack, float64, error) {
 	acks := map[string]smr.Ack{"durable": smr.AckDurable, "executed": smr.AckExecuted}
 	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}

@@ -177,6 +177,7 @@ type storeOutcome struct {
 	Explanation *explanation `json:"explanation,omitempty"`
 }
 
+// NewStoreOutcome returns what --json says of a transaction that ended with err.
 func NewStoreOutcome(reads []storeRead, err error) storeOutcome {
 	word, _ := storeVerdict(err)
 	out := storeOutcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
