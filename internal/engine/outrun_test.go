@@ -56,6 +56,73 @@ func TestCombinationInAContextOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestEffectAfterACancelOnAGuess: code whose context was cancelled on a wrong guess, by whomever, has
+// no effect for that reason.
+func TestEffectAfterACancelOnAGuess(t *testing.T) {
+	for _, late := range []bool{false, true} { // the context has ended before the read
+		for _, how := range []string{"all", "group", "sibling", "timer"} {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := newWorld(10*ms), testSites(t)
+				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
+					inner, cancel := context.WithCancel(ctx)
+					defer cancel()
+					guesses := func(ctx context.Context) (int, error) {
+						v, err := perform(Predicting(ctx, 2), read(s.get, "a", 20*ms, val(1)))
+						if err == nil && v != 1 {
+							err = errNo
+						}
+						return v, err
+					}
+					reads := func(ctx context.Context) (int, error) {
+						if late {
+							time.Sleep(ms)
+						}
+						v, err := perform(ctx, read(s.get, "b", 5*ms, val(1)))
+						if err != nil {
+							return perform(context.WithoutCancel(ctx), w.op(t, s.put, "put instead 1"))
+						}
+						return v, err
+					}
+					switch how {
+					case "all":
+						_, err := All(Go(inner, guesses), Go(inner, reads)).Wait(ctx)
+						return "done", err
+					case "group":
+						f := Go(inner, guesses)
+						g := NewGroup(inner)
+						g.Go(func(ctx context.Context) error { _, err := reads(ctx); return err })
+						if _, err := f.Wait(ctx); err != nil {
+							cancel()
+						}
+						return "done", g.Wait()
+					case "sibling":
+						g := NewGroup(inner)
+						g.Go(func(ctx context.Context) error {
+							_, err := guesses(ctx)
+							if err != nil {
+								cancel()
+							}
+							return err
+						})
+						g.Go(func(ctx context.Context) error { _, err := reads(ctx); return err })
+						return "done", g.Wait()
+					}
+					f := Go(inner, reads)
+					if _, err := guesses(ctx); err != nil {
+						time.AfterFunc(0, cancel)
+						time.Sleep(2 * ms)
+					}
+					_, err := f.Wait(ctx)
+					return "done", err
+				})
+				if err != nil || got != "done" || len(w.log) > 0 {
+					t.Errorf("late %v, %s: got %v, %v; took effect: %v", late, how, got, err, w.log)
+				}
+			})
+		}
+	}
+}
+
 // TestRandomCombinations: programs that combine futures, in contexts that they end, take as long
 // as without speculation, at most, and come to the same.
 func TestRandomCombinations(t *testing.T) {

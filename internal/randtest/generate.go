@@ -3,7 +3,6 @@ package randtest
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -158,7 +157,7 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 		if s.kind == kindGroup {
 			g.astray(s)
 		}
-		s.cancels = s.kind == kindFutures && s.id%2 == 0 && !outlast(slices.Concat(s.bodies, s.then))
+		s.cancels = s.kind == kindFutures && s.id%2 == 0
 	case kindShared:
 		same := g.IntN(2) == 0
 		for i := range 2 + g.IntN(3) {
@@ -177,15 +176,6 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 		s.cancels = s.id%2 == 0
 		s.bodies = [][]*step{g.body(keys, depth+1, 1+g.IntN(2))}
 	}
-}
-
-// outlast reports whether futures of the bodies may go on after them.
-func outlast(bodies [][]*step) bool {
-	return slices.ContainsFunc(bodies, func(b []*step) bool {
-		return slices.ContainsFunc(b, func(s *step) bool {
-			return s.kind == kindLoose || outlast(slices.Concat(s.bodies, s.then))
-		})
-	})
 }
 
 // reads makes steps that are calls without effects.

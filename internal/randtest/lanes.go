@@ -176,10 +176,20 @@ func (x *execution) futures(ctx context.Context, at string, s *step, digest stri
 // own returns the context for the step's futures, which is the code's to cancel if it is to end
 // before what follows.
 func (s *step) own(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !s.cancels {
+	if !s.cancels || outlast(slices.Concat(s.bodies, s.then)) {
 		return ctx, func() {}
 	}
 	return context.WithCancel(ctx)
+}
+
+// outlast reports whether futures of the bodies, or those of contexts that these end, may go on after
+// them.
+func outlast(bodies [][]*step) bool {
+	return slices.ContainsFunc(bodies, func(b []*step) bool {
+		return slices.ContainsFunc(b, func(s *step) bool {
+			return s.kind == kindLoose || s.kind == kindEnd || outlast(slices.Concat(s.bodies, s.then))
+		})
+	})
 }
 
 // await waits for futures, all at once or one after the other.

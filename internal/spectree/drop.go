@@ -17,7 +17,8 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	}
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
-		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
+		u.lane.standOnAll()
+		t.dropped[k] = append(t.dropped[k], drop{u.lane.dep.guesses(u.Run)})
 		u.lane.gaps, u.lane.left = &gap{prev: u.lane.gaps, at: k, uses: int32(u.index)}, true
 	}
 	u.lane.done(u)
@@ -26,6 +27,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	if c.irrevocable() {
 		u.consume(-1)
 	}
+	t.untangle(u.Run)
 	t.detach(u)
 	t.reconcile()
 }
@@ -97,6 +99,7 @@ func (t *Tree) wentOnWithout(at key) bool {
 func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
+	l.standOnAll()
 	t.skip(at, drop{l.dep.guesses(l.run)})
 	if g := l.gaps; g != nil && g.next() == at { // the list stays short; others may hold it as it was
 		l.gaps = &gap{prev: g.prev, at: g.at, more: g.more + 1, uses: g.uses}
@@ -108,8 +111,21 @@ func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	}
 	l.skipped[s.Op]++
 	l.left = true
+	t.untangle(l.run)
 	if l.run.missedPath(nil, at) {
 		t.reconcile()
+	}
+}
+
+// standOnAll has the lane, whose code goes on since its context has ended, stand on all that is
+// guessed in its run: any code may have ended the context, on the strength of any guess.
+func (l *Lane) standOnAll() {
+	known := l.dep.guesses(l.run)
+	for u := range l.run.guessed() {
+		if !slices.Contains(known, choice{u.Call, u.answer}) {
+			l.dep = &dep{prev: l.dep, call: u.Call}
+			l.entangled, l.run.entangled = true, true
+		}
 	}
 }
 

@@ -89,6 +89,28 @@ func TestGivenUpOnAGuess(t *testing.T) {
 	}
 }
 
+// TestEffectOfCodeThatGaveUp: code whose context has ended may go on so because of anything that
+// is guessed in its run: what it does then waits for that.
+func TestEffectOfCodeThatGaveUp(t *testing.T) {
+	for _, leave := range []func(s *scenario, l *Lane){
+		func(s *scenario, l *Lane) { s.Drop(s.read(l, "left", 0), false) },
+		func(s *scenario, l *Lane) { s.Skip(l, &CallSpec{Op: "left"}) },
+	} {
+		s := play(t, replayable)
+		other, l := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		guess := s.read(other, "guess", 1)
+		leave(s, l)
+		if w := s.write(l, "w", Immediate, 0); w.Call.Confirmed() {
+			t.Error("it takes effect on a guess")
+		}
+		s.Answered(guess.Call, Actual)
+		s.skip()
+		if s.GivesWay(s.Fork(s.lane(2)), &CallSpec{Op: "left"}) {
+			t.Error("the replay does as a run on a wrong guess did")
+		}
+	}
+}
+
 // TestOutrun: a lane that is about to give up what it waits for, since code ended its context, has
 // the run do without a guess at what the lane computes. Its replay waits for the same call.
 func TestOutrun(t *testing.T) {

@@ -359,6 +359,11 @@ func givingUpBugs() []plant.Bug {
 			Old: "\tif t.dropped == nil || c.irrevocable() || c.settled {\n",
 			New: "\tif t.dropped == nil || c.irrevocable() || c.settled || MUTANT {\n",
 		},
+		{ // code that gave up since others guessed wrong takes effect
+			Name: "giveUpUnsaid", Test: "TestEffectOfCodeThatGaveUp",
+			Old: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) {\n",
+			New: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) && !MUTANT {\n",
+		},
 		{ // what is given up on a guess is lost for those who know better
 			Name: "endOnAGuess", Test: "TestGivenUpOnAGuess",
 			Old: "\tends := c.spec.Effect != None || c.spec.Ordered\n",
