@@ -30,7 +30,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if p.disk == 0 { // else it is no member
+	if _, member := r.state.Member(from); member {
 		r.lead.reads.Heard(from, m.Round, 0)
 	}
 	r.answerReads(env)
