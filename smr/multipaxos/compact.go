@@ -8,7 +8,7 @@ import (
 
 // maybeSnapshot writes a snapshot when one is due, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, r.lead.transfers, nil); ok {
+	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, r.transfers, nil); ok {
 		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 	}
 }
@@ -20,7 +20,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	if err != nil {
 		return // it is asked for again
 	}
-	r.lead.transfers.Begin(env, p.id, out, r.admission.Own(), r.times(kit.ChunkPatience))
+	r.transfers.Begin(env, p.id, out)
 }
 
 func (r *Replica) onSnapshotWanted(
@@ -31,7 +31,7 @@ func (r *Replica) onSnapshotWanted(
 		return
 	}
 	p.heard = true
-	out := r.lead.transfers.OnWanted(env, from, m, r.admission.Own(), r.times(kit.ChunkPatience))
+	out := r.transfers.OnWanted(env, from, m)
 	if out == nil {
 		return
 	}

@@ -63,7 +63,7 @@ func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
 			r.admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
 		}
 	}
-	env.After(r.times(retry*(1+env.Rand.Float64())), campaignTimer{})
+	env.After(r.tempo.Times(retry*(1+env.Rand.Float64())), campaignTimer{})
 	r.onPreVoteReply(env, r.cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
 }
 

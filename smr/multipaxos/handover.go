@@ -30,7 +30,7 @@ func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 		return 0, "there is no other member"
 	case best == nil:
 		return 0, fmt.Sprintf("replica %d is no member", to)
-	case r.lead.transfers[best.id] != nil || best.match < r.log.base ||
+	case r.transfers.Of(best.id) != nil || best.match < r.log.base ||
 		best.match+smr.Slot(r.cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}

@@ -1,7 +1,6 @@
 package multipaxos
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -13,17 +12,16 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end       smr.Slot // the last slot that was proposed
-	start     smr.Slot // what other leaders may have had decided is not beyond it
-	changing  smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
-	queue     []kit.Entry
-	waiting   bool          // for proposeTimer
-	proposed  time.Duration // when it ran out last
-	own       smr.Slot
-	peers     []*peer // in the order of the members, without the leader
-	learners  []*peer // who are to be members and are brought up to date. Their votes do not count.
-	reads     kit.Rounds
-	transfers kit.Transfers // to peers and learners
+	end      smr.Slot // the last slot that was proposed
+	start    smr.Slot // what other leaders may have had decided is not beyond it
+	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
+	queue    []kit.Entry
+	waiting  bool          // for proposeTimer
+	proposed time.Duration // when it ran out last
+	own      smr.Slot
+	peers    []*peer // in the order of the members, without the leader
+	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
+	reads    kit.Rounds
 }
 
 // peer is a follower as its leader sees it.
@@ -47,7 +45,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
-	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, transfers: kit.Transfers{}}
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
 	var entries []kit.Entry
@@ -70,6 +68,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
+	r.transfers.Clear()
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	env.Stop(heartbeatTimer{})
@@ -92,7 +91,7 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 		if p := r.peer(m.ID); p != nil && !p.stranger(disk) {
 			peers = append(peers, p)
 		} else {
-			delete(r.lead.transfers, m.ID)
+			r.transfers.Drop(m.ID)
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
@@ -110,7 +109,11 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 
 // dropTransfers forgets the transfers to replicas that are not followed any more.
 func (r *Replica) dropTransfers() {
-	maps.DeleteFunc(r.lead.transfers, func(id protocol.ID, _ *kit.Outgoing) bool { return r.peer(id) == nil })
+	for _, id := range r.transfers.To() {
+		if r.peer(id) == nil {
+			r.transfers.Drop(id)
+		}
+	}
 }
 
 // onClient takes what a client wants, or says who leads.
@@ -189,7 +192,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 
 // room tells whether a follower may be sent more before it answers.
 func (r *Replica) room(p *peer) bool {
-	return r.lead.transfers[p.id] == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
+	return r.transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
@@ -251,8 +254,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 		p.underway.Done(uint64(p.match))
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
-		if out := r.lead.transfers[from]; out != nil && p.match >= out.Slot() {
-			delete(r.lead.transfers, from)
+		if out := r.transfers.Of(from); out != nil && p.match >= out.Slot() {
+			r.transfers.Drop(from)
 		}
 		r.pump(env, p)
 	}
@@ -298,7 +301,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if r.lead.transfers[from] != nil {
+	if r.transfers.Of(from) != nil {
 		return // it gets all that it misses
 	}
 	if m.Want == 0 {
@@ -317,7 +320,7 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	}
 	r.heartbeat(env)
 	for _, p := range r.lead.followers() {
-		r.lead.transfers.Continue(env, p.id, r.admission.Own(), r.times(kit.ChunkPatience))
+		r.transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
 	if wait, asked := r.maybeRest(env); asked {

@@ -32,7 +32,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 	l := &r.lead
 	l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
 		// What is known of another disk under the ID is not true of this one.
-		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.times(learnerWanted)
+		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.tempo.Times(learnerWanted)
 	})
 	r.dropTransfers()
 	p := r.peer(id)

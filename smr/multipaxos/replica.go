@@ -51,6 +51,8 @@ type Replica struct {
 	asked   time.Duration
 	tempo   kit.Tempo // of what the leader says, and of answers to it
 	rest    kit.Rest
+	// transfers are a leader's, to peers and learners.
+	transfers *kit.Transfers
 
 	candidacy candidacy
 	lead      leadership
@@ -93,6 +95,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		rest: kit.NewRest(cfg)}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
 	return r, nil
 }
 
@@ -267,9 +270,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onProposeTimer(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.lead.transfers.OnTimer(env, t.To, r.admission.Own(), r.times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
-		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state, r.lead.transfers); ok {
+		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state, r.transfers); ok {
 			r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 		}
 	}

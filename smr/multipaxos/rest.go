@@ -30,7 +30,7 @@ func (r *Replica) idle() bool {
 		r.commit != l.end || r.log.last() != l.end {
 		return false
 	}
-	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || l.transfers[p.id] != nil })
+	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || r.transfers.Of(p.id) != nil })
 }
 
 // others returns the other members.
