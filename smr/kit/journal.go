@@ -78,7 +78,7 @@ func (j *Journal) MaybeSave(
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.saved(cfg, s, sent, done, err)
+	return j.Saved(cfg, s, sent, done, err)
 }
 
 // ContinueSave goes on with a snapshot at a SaveTimer. What it returns is MaybeSave's.
@@ -86,10 +86,11 @@ func (j *Journal) ContinueSave(
 	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers,
 ) (to smr.Slot, ok bool) {
 	done, err := s.ContinueSave(env)
-	return j.saved(cfg, s, sent, done, err)
+	return j.Saved(cfg, s, sent, done, err)
 }
 
-func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, sent *Transfers, done bool, err error) (to smr.Slot, ok bool) {
+// Saved takes what State.ContinueSave has returned. What it returns is MaybeSave's.
+func (j *Journal) Saved(cfg smr.ReplicaConfig, s *State, sent *Transfers, done bool, err error) (to smr.Slot, ok bool) {
 	if !done || err != nil {
 		return 0, false
 	}

@@ -14,7 +14,7 @@ func TestStateWaitsForThePresentRoundTrip(t *testing.T) {
 	b := s.campaign()
 	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	s.r.tempo.Saw(time.Hour, 5*s.r.cfg.RoundTrip)
+	s.r.Tempo.Saw(time.Hour, 5*s.r.Cfg.RoundTrip)
 	chunks := func(at time.Duration, call func()) (n int) {
 		s.env.Begin(at)
 		call()
@@ -30,10 +30,10 @@ func TestStateWaitsForThePresentRoundTrip(t *testing.T) {
 		t.Fatalf("the state of a new group was sent in %d parts, want 1", n)
 	}
 	again := func() { s.r.onHeartbeat(s.env) }
-	if n := chunks(time.Hour+14*s.r.cfg.RoundTrip, again); n != 0 {
+	if n := chunks(time.Hour+14*s.r.Cfg.RoundTrip, again); n != 0 {
 		t.Errorf("%d parts were sent again before they could be answered", n)
 	}
-	if n := chunks(time.Hour+15*s.r.cfg.RoundTrip, again); n != 1 {
+	if n := chunks(time.Hour+15*s.r.Cfg.RoundTrip, again); n != 1 {
 		t.Errorf("%d parts were sent again after three round trips, want 1", n)
 	}
 }
