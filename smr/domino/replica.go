@@ -52,7 +52,7 @@ type Replica struct {
 		sinceCut int
 		keep     int // commands to be left to replicas that lag
 	}
-	transfers kit.Transfers
+	transfers *kit.Transfers
 	past      history
 	fetching  bool          // a Fetch is not answered
 	asked     time.Duration // when it was sent
@@ -144,10 +144,11 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{}, transfers: kit.Transfers{},
+		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{},
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
 	r.coord.busy = map[Track]uint64{}
@@ -234,7 +235,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnWanted(env, from, msg)
 	case Fetch:
 		r.onFetch(env, from, msg)
 	case Decided:
@@ -300,7 +301,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.campaign(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -1,9 +1,6 @@
 package epaxos
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -21,12 +18,12 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 // long, and recovers those of which nobody knows.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
-	for _, id := range slices.Sorted(maps.Keys(r.transfers)) {
-		r.transfers.Continue(env, id, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	for _, id := range r.transfers.To() {
+		r.transfers.Continue(env, id)
 	}
 	switch {
 	case r.removed:
-		if len(r.transfers) == 0 {
+		if r.transfers.Len() == 0 {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
@@ -165,15 +162,15 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 
 // startTransfer begins to send a replica the newest snapshot, unless one is on its way.
 func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if o := r.transfers[to]; o != nil {
-		o.Continue(env, to, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	if o := r.transfers.Of(to); o != nil {
+		r.transfers.Continue(env, to)
 		return
 	}
 	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.transfers.Begin(env, to, out, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.transfers.Begin(env, to, out)
 	r.tick(env)
 }
 

@@ -39,10 +39,10 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			return
 		}
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+	if r.progress.Sending(env, from, m.Applied) {
 		return
 	}
-	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.progress.SendState(env, from, r.state, r.epoch.front())
 }
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that

@@ -21,7 +21,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 		r.apply(env, s, l, p)
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), r.epoch.front); ok {
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.transfers, r.epoch.front); ok {
 		r.cut(env, to)
 	}
 	r.answerReads(env)

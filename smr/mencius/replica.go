@@ -38,7 +38,8 @@ type Replica struct {
 	early    map[wish]bool
 	changes  []change // of the members, that are applied and come into force with the next epoch
 
-	progress kit.Progress
+	progress  kit.Progress
+	transfers *kit.Transfers
 }
 
 // The timers of a replica.
@@ -59,11 +60,13 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: kit.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(),
+		mine:  map[Pos]kit.Entry{},
 		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
+	r.progress = kit.NewProgress(r.transfers)
 	return r, nil
 }
 

@@ -32,49 +32,49 @@ func (r *Replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
 		r.preVote(env)
-	case r.role == candidate && env.Now-r.asked < r.tempo.Times(candidateSpan) && env.Now >= r.asked:
+	case r.role == candidate && env.Now-r.asked < r.Tempo.Times(candidateSpan) && env.Now >= r.asked:
 		for _, p := range r.candidacy.pages {
 			if !p.done {
 				r.prepare(env, p)
 			}
 		}
-		env.After(r.tempo.Times(1), campaignTimer{})
+		env.After(r.Tempo.Times(1), campaignTimer{})
 	case r.role == candidate:
-		r.tempo.Missed(env.Now)
+		r.Tempo.Missed(env.Now)
 		above := r.candidacy.above
 		r.becomeFollower(env, 0)
 		r.quiet = true
 		r.candidacy.above = above
 		env.Stop(leaderTimer{})
-		env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+		env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 	}
 }
 
 // preVote asks all members whether they would promise.
 func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
-	ballot := newBallot(max(r.promised, r.candidacy.above), r.cfg.ID)
+	ballot := newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
 	if r.candidacy.ballot != ballot {
 		r.candidacy = candidacy{ballot: ballot, above: r.candidacy.above, pre: true}
 	}
 	r.role, r.leader = candidate, 0
 	env.Stop(leaderTimer{})
-	for _, m := range r.state.Members() {
-		if m.ID != r.cfg.ID {
-			r.admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
+	for _, m := range r.State.Members() {
+		if m.ID != r.Cfg.ID {
+			r.Admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
 		}
 	}
-	env.After(r.times(retry*(1+env.Rand.Float64())), campaignTimer{})
-	r.onPreVoteReply(env, r.cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
+	env.After(r.Tempo.Times(retry*(1+env.Rand.Float64())), campaignTimer{})
+	r.onPreVoteReply(env, r.Cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
 }
 
 func (r *Replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m PreVote) {
-	if r.state.Removed(from) {
-		r.admission.SendAhead(env, from, kit.Removed{})
+	if r.State.Removed(from) {
+		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	}
 	// One that lacks what others have thrown away would have to get a snapshot first.
 	granted := (r.quiet && r.role != leader || r.role == blank) && m.Ballot > r.promised && m.Commit >= r.log.base
-	r.admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
+	r.Admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
 }
 
 func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.ID, m PreVoteReply) {
@@ -94,12 +94,12 @@ func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)
-	env.After(r.tempo.Times(1), campaignTimer{})
+	env.After(r.Tempo.Times(1), campaignTimer{})
 }
 
 // majority tells whether a majority of the members has voted.
 func (r *Replica) majority(v *quorum.Votes) bool {
-	members := memberIDs(r.state)
+	members := memberIDs(r.State)
 	return v.Among(members) >= quorum.Majority(len(members))
 }
 
@@ -115,7 +115,7 @@ func memberIDs(s *kit.State) []protocol.ID {
 // promise comes when it is on disk.
 func (r *Replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
-	for _, id := range memberIDs(r.state) {
+	for _, id := range memberIDs(r.State) {
 		if c.page(id) == nil {
 			c.pages = append(c.pages, page{from: id, next: c.low})
 			r.prepare(env, c.pages[len(c.pages)-1])
@@ -134,10 +134,10 @@ func (c *candidacy) page(of protocol.ID) *page {
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], p page) {
 	m := Prepare{Ballot: r.candidacy.ballot, Low: p.next}
-	if p.from == r.cfg.ID {
+	if p.from == r.Cfg.ID {
 		r.onPrepare(env, p.from, m)
 	} else {
-		r.admission.SendAhead(env, p.from, m)
+		r.Admission.SendAhead(env, p.from, m)
 	}
 }
 
@@ -145,14 +145,14 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	switch {
 	case !owns(from, m.Ballot):
 		return
-	case r.state.Removed(from):
-		r.admission.SendAhead(env, from, kit.Removed{})
+	case r.State.Removed(from):
+		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	case m.Ballot < r.promised:
-		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
-		if from != r.cfg.ID && r.role != blank {
+		if from != r.Cfg.ID && r.role != blank {
 			quiet := r.quiet
 			r.becomeFollower(env, 0)
 			r.quiet = quiet
@@ -170,7 +170,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Slots = append(p.Slots, v)
 	}
-	r.admission.Send(env, from, p)
+	r.Admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
@@ -219,7 +219,7 @@ func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.votes) {
-		if own := c.page(r.cfg.ID); own == nil || !own.done {
+		if own := c.page(r.Cfg.ID); own == nil || !own.done {
 			return
 		}
 		if c.decide == r.commit {

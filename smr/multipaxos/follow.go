@@ -18,7 +18,7 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 	r.role, r.leader = follower, of
 	r.quiet = false
 	env.Stop(campaignTimer{})
-	env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), leaderTimer{})
 	r.reset = env.Now
 }
 
@@ -26,7 +26,7 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 	if gap := env.Now - r.heard.at; r.heard.from == from {
 		// if it is long, its heartbeats are behind something large
-		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
+		r.Tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
 	}
 	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {
@@ -34,7 +34,7 @@ func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 		return
 	}
 	since := env.Now - r.reset
-	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.times(heartbeat/2) {
+	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.Times(heartbeat/2) {
 		r.becomeFollower(env, from)
 	}
 }
@@ -45,7 +45,7 @@ func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.quiet, r.leader = true, 0
-	env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+	env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 }
 
 // adopt promises a higher ballot. The record of it is the caller's affair.
@@ -59,10 +59,10 @@ func owns(id protocol.ID, b Ballot) bool { return id != protocol.App && protocol
 
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	switch {
-	case !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:
+	case !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:
 		return
 	case m.Ballot < r.promised:
-		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		r.adopt(m.Ballot)
@@ -70,9 +70,9 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
-		r.admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
+		r.Admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
 	}
-	if r.cfg.Join && r.state.Applied() == 0 {
+	if r.Cfg.Join && r.State.Applied() == 0 {
 		r.miss(env, from, m.Ballot, 0)
 		return
 	}
@@ -81,7 +81,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		return
 	}
 	r.take(env, m)
-	r.admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
+	r.Admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
 }
 
 // take accepts what is new in a message of the leader's, and learns what is decided.
@@ -100,17 +100,17 @@ func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
 	m := Missing{Ballot: b, Want: want}
 	since := env.Now - r.asked
-	if m == r.missing && since >= 0 && since < r.tempo.Times(1) {
+	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {
 		return
 	}
 	r.missing, r.asked = m, env.Now
-	r.admission.SendAhead(env, from, m)
+	r.Admission.SendAhead(env, from, m)
 }
 
 // Broken asks the leader for what it may have sent in vain.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.role == follower && from == r.leader && !r.admission.Refused() {
-		r.admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
+	if r.role == follower && from == r.leader && !r.Admission.Refused() {
+		r.Admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
 	}
 }
 
@@ -119,13 +119,13 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	for r.commit < to {
 		r.commit++
 		e := r.log.at(r.commit).Entry
-		reply := r.state.Apply(r.commit, e)
+		reply := r.State.Apply(r.commit, e)
 		r.log.disk.Executed()
 		if r.role == leader {
-			r.desk.Applied(env, e, reply)
+			r.Desk.Applied(env, e, reply)
 		}
 		if e.Kind == kit.ChangeMembers && reply.Outcome == smr.Committed {
-			r.membersChanged(env)
+			r.MembersChanged(env)
 		}
 	}
 	r.matched = max(r.matched, r.commit)

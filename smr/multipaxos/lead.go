@@ -1,7 +1,6 @@
 package multipaxos
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -13,17 +12,16 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end       smr.Slot // the last slot that was proposed
-	start     smr.Slot // what other leaders may have had decided is not beyond it
-	changing  smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
-	queue     []kit.Entry
-	waiting   bool          // for proposeTimer
-	proposed  time.Duration // when it ran out last
-	own       smr.Slot
-	peers     []*peer // in the order of the members, without the leader
-	learners  []*peer // who are to be members and are brought up to date. Their votes do not count.
-	reads     kit.Rounds
-	transfers kit.Transfers // to peers and learners
+	end      smr.Slot // the last slot that was proposed
+	start    smr.Slot // what other leaders may have had decided is not beyond it
+	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
+	queue    []kit.Entry
+	waiting  bool          // for proposeTimer
+	proposed time.Duration // when it ran out last
+	own      smr.Slot
+	peers    []*peer // in the order of the members, without the leader
+	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
+	reads    kit.Rounds
 }
 
 // peer is a follower as its leader sees it.
@@ -44,10 +42,10 @@ type peer struct {
 func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
-	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
+	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
 	r.rest.Wake(env.Now)
-	r.desk.Reset()
-	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, transfers: kit.Transfers{}}
+	r.Desk.Reset()
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
 	var entries []kit.Entry
@@ -65,13 +63,14 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.propose(env)
 	r.lead.start = r.lead.end
 	env.After(0, heartbeatTimer{})
-	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
 func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
+	r.Transfers.Clear()
 	r.rest.Wake(env.Now)
-	r.desk.Reset()
+	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
 	env.Stop(proposeTimer{})
@@ -81,27 +80,27 @@ func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
 	member := func(id protocol.ID) bool {
-		_, ok := r.state.Member(id)
+		_, ok := r.State.Member(id)
 		return ok
 	}
-	for _, m := range r.state.Members() {
-		if m.ID == r.cfg.ID {
+	for _, m := range r.State.Members() {
+		if m.ID == r.Cfg.ID {
 			continue
 		}
-		disk, _ := r.state.Member(m.ID)
+		disk, _ := r.State.Member(m.ID)
 		if p := r.peer(m.ID); p != nil && !p.stranger(disk) {
 			peers = append(peers, p)
 		} else {
-			delete(r.lead.transfers, m.ID)
+			r.Transfers.Drop(m.ID)
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
 	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool {
-		return member(p.id) || r.state.Removed(p.id)
+		return member(p.id) || r.State.Removed(p.id)
 	})
 	for _, p := range r.lead.peers {
-		if r.state.Removed(p.id) {
-			r.admission.SendAhead(env, p.id, kit.Removed{})
+		if r.State.Removed(p.id) {
+			r.Admission.SendAhead(env, p.id, kit.Removed{})
 		}
 	}
 	r.lead.peers = peers
@@ -110,7 +109,11 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 
 // dropTransfers forgets the transfers to replicas that are not followed any more.
 func (r *Replica) dropTransfers() {
-	maps.DeleteFunc(r.lead.transfers, func(id protocol.ID, _ *kit.Outgoing) bool { return r.peer(id) == nil })
+	for _, id := range r.Transfers.To() {
+		if r.peer(id) == nil {
+			r.Transfers.Drop(id)
+		}
+	}
 }
 
 // onClient takes what a client wants, or says who leads.
@@ -125,7 +128,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
 	default:
-		r.lead.queue = r.desk.Take(env, from, msg, r.lead.queue)
+		r.lead.queue = r.Desk.Take(env, from, msg, r.lead.queue)
 	}
 	if len(r.lead.queue) > 0 {
 		r.soon(env)
@@ -136,7 +139,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.lead.waiting {
 		r.lead.waiting = true
-		env.After(kit.Pace(env.Now, r.lead.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.lead.proposed, r.Cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -149,7 +152,7 @@ func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) leaderMember() smr.Member {
-	for _, m := range r.state.Members() {
+	for _, m := range r.State.Members() {
 		if m.ID == r.leader {
 			return m
 		}
@@ -163,7 +166,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
-		n := kit.FitEntries(l.queue, min(len(l.queue), r.cfg.MaxBatch))
+		n := kit.FitEntries(l.queue, min(len(l.queue), r.Cfg.MaxBatch))
 		if i := slices.IndexFunc(l.queue[:n], func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers }); i >= 0 {
 			n = i + 1
 			l.changing = l.end + smr.Slot(n)
@@ -183,17 +186,17 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		l.queue = nil
 	}
 	if l.end >= first {
-		r.admission.Send(env, r.cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
+		r.Admission.Send(env, r.Cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
 	}
 }
 
 // room tells whether a follower may be sent more before it answers.
 func (r *Replica) room(p *peer) bool {
-	return r.lead.transfers[p.id] == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
+	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) && !p.underway.Full()
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
-	r.admission.SendAhead(env, p.id, Accept{
+	r.Admission.SendAhead(env, p.id, Accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
 	if len(entries) == 0 {
@@ -221,7 +224,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			r.sendSnapshot(env, p)
 			return
 		}
-		last := min(r.lead.end, p.next+smr.Slot(r.cfg.MaxBatch)-1)
+		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
 		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
@@ -239,20 +242,20 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
 	}
-	if from == r.cfg.ID {
+	if from == r.Cfg.ID {
 		r.lead.own = max(r.lead.own, m.Match)
 	} else if p := r.peer(from); p != nil && !p.stranger(disk) {
 		p.heard = true
 		p.match = max(p.match, m.Match)
 		if p.timed != 0 && p.match >= p.timed {
-			r.tempo.Saw(env.Now, env.Now-p.since)
+			r.Tempo.Saw(env.Now, env.Now-p.since)
 			p.timed = 0
 		}
 		p.underway.Done(uint64(p.match))
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
-		if out := r.lead.transfers[from]; out != nil && p.match >= out.Slot() {
-			delete(r.lead.transfers, from)
+		if out := r.Transfers.Of(from); out != nil && p.match >= out.Slot() {
+			r.Transfers.Drop(from)
 		}
 		r.pump(env, p)
 	}
@@ -298,14 +301,14 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if r.lead.transfers[from] != nil {
+	if r.Transfers.Of(from) != nil {
 		return // it gets all that it misses
 	}
 	if m.Want == 0 {
 		r.sendSnapshot(env, p)
 		return
 	}
-	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.tempo.Times(1)) {
+	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
 		p.next, p.flow = m.Want, m.Want-1
 	}
 	r.pump(env, p)
@@ -317,14 +320,14 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	}
 	r.heartbeat(env)
 	for _, p := range r.lead.followers() {
-		r.lead.transfers.Continue(env, p.id, r.admission.Own(), r.times(kit.ChunkPatience))
+		r.Transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
 	if wait, asked := r.maybeRest(env); asked {
 		env.After(wait, heartbeatTimer{})
 		return
 	}
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(heartbeat)), heartbeatTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(heartbeat)), heartbeatTimer{})
 }
 
 // heartbeat says that the leader is there and what is decided.
@@ -348,9 +351,9 @@ func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 		p.heard = false
 	}
 	if heard < quorum.Majority(len(r.lead.peers)+1) {
-		r.tempo.Missed(env.Now)
+		r.Tempo.Missed(env.Now)
 		r.becomeFollower(env, 0)
 		return
 	}
-	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }

@@ -10,7 +10,7 @@ import (
 // asked, which was later than they came, so that no other leader has had something decided before;
 // and for what earlier leaders may have had decided.
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
-	if r.lead.reads.Take(env, r.cfg, from, m.Queries, max(r.commit, r.lead.start)) {
+	if r.lead.reads.Take(env, r.Cfg, from, m.Queries, max(r.commit, r.lead.start)) {
 		r.soon(env)
 	}
 }
@@ -18,7 +18,7 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 // askRound asks the followers whether they still follow, if there are queries that wait for it.
 func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 	if q := &r.lead.reads; r.role == leader && q.Next() {
-		q.Heard(r.cfg.ID, q.Round(), 0)
+		q.Heard(r.Cfg.ID, q.Round(), 0)
 		r.heartbeat(env)
 		r.answerReads(env) // a leader alone needs nobody
 	}
@@ -30,7 +30,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if p.disk == 0 { // else it is no member
+	if _, member := r.State.Member(from); member {
 		r.lead.reads.Heard(from, m.Round, 0)
 	}
 	r.answerReads(env)
@@ -39,7 +39,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 
 func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	if r.lead.reads.Waiting() {
-		voters := append(r.others(), r.cfg.ID)
-		r.lead.reads.Answer(env, r.state, voters)
+		voters := append(r.others(), r.Cfg.ID)
+		r.lead.reads.Answer(env, r.State, voters)
 	}
 }
