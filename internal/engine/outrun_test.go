@@ -56,13 +56,13 @@ func TestCombinationInAContextOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestEffectAfterACancelOnAGuess: code whose context was cancelled on a wrong guess, by whomever, has
-// no effect for that reason.
+// TestEffectAfterACancelOnAGuess: code whose context was cancelled on a wrong guess, by whomever,
+// has no effect for that reason.
 func TestEffectAfterACancelOnAGuess(t *testing.T) {
 	for _, late := range []bool{false, true} { // the context has ended before the read
 		for _, how := range []string{"all", "group", "sibling", "timer"} {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(10*ms), testSites(t)
+				w, s := newWorld(10*ms), testCallSites(t)
 				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 					inner, cancel := context.WithCancel(ctx)
 					defer cancel()

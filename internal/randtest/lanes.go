@@ -182,8 +182,8 @@ func (s *step) own(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// outlast reports whether futures of the bodies, or those of contexts that these end, may go on after
-// them.
+// outlast reports whether futures of the bodies, or those of contexts that these end, may go on
+// after them.
 func outlast(bodies [][]*step) bool {
 	return slices.ContainsFunc(bodies, func(b []*step) bool {
 		return slices.ContainsFunc(b, func(s *step) bool {
