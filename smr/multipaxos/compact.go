@@ -53,7 +53,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	}
 }
 
-// onInstalled goes on from a snapshot. Votes for later slots stay: they are promises.
+// onInstalled goes on from a snapshot. Votes for later slots stay: others may have counted them,
+// and an entry may be decided by them. A candidacy ends, as its phase 1 began at an older commit.
 func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.commit = s.Slot
 	r.log.disk.Has(s.Slot)

@@ -13,32 +13,34 @@ import (
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
 	end      smr.Slot // the last slot that was proposed
-	start    smr.Slot // what other leaders may have had decided is not beyond it
-	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
+	start    smr.Slot // earlier leaders decided nothing above start; reads wait until it is applied
+	changing smr.Slot // of an undecided change of the members, 0 if none: nothing is proposed above
 	queue    []kit.Entry
-	waiting  bool          // for proposeTimer
-	proposed time.Duration // when it ran out last
-	own      smr.Slot
-	peers    []*peer // in the order of the members, without the leader
-	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
+	waiting  bool          // proposeTimer is set
+	proposed time.Duration // when proposeTimer last ran out
+	own      smr.Slot      // the leader's own votes are on its disk up to here
+	peers    []*peer       // in the order of the members, without the leader
+	learners []*peer       // to be added, being brought up to date; their votes do not count yet
 	reads    kit.Rounds
 }
 
 // peer is a follower as its leader sees it.
 type peer struct {
 	id       protocol.ID
-	next     smr.Slot // the first slot that was not sent
-	match    smr.Slot // it has all up to here. Invariant: match < next.
-	timed    smr.Slot // an answer is awaited to what ends with this slot; 0: to none
-	since    time.Duration
-	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
+	next     smr.Slot      // the first slot that was not sent
+	match    smr.Slot      // on its disk are the leader's slots up to here. Invariant: match < next.
+	timed    smr.Slot      // the slot whose acknowledgement is being timed; 0 if none
+	since    time.Duration // when that slot was sent
+	flow     smr.Slot      // slots sent beyond it may be under way. Invariant: match <= flow < next.
 	underway kit.Underway
-	heard    bool            // since the last check of the majority
-	asked    time.Duration   // for a learner: when it last said that it waits to be added
-	disk     kit.Incarnation // of one that was a learner: whose progress this is; 0 of others
+	heard    bool            // since the last onQuorumCheck
+	asked    time.Duration   // of a learner: when it last said that it waits to be added
+	disk     kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
 }
 
-// becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
+// becomeLeader proposes what phase 1 has found in the leader's own ballot, and then what clients
+// want. A majority has promised the ballot, so nothing more is decided in lower ones: what they may
+// have decided is among the votes found, and ends where those end (start).
 func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
@@ -52,9 +54,13 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	for _, v := range c.best[r.commit+1-c.low:] {
 		entries = append(entries, v.Entry)
 		if v.Entry.Kind == kit.ChangeMembers {
-			// Its leader proposed nothing above before it was decided, and then somebody of this
-			// majority would know that it was. What is above is of lower ballots, and was not
-			// decided.
+			// Nothing above this change was decided, so what is above is dropped. Suppose that a
+			// ballot had decided a slot above it. Acceptors leave no gaps, so the majority that
+			// voted there had voted in that ballot for the change's slot too, or knew it to be
+			// decided. Either way that slot was decided, for the entry that phase 1 has found: this
+			// change. But a leader proposes nothing above a change before it knows the change to be
+			// decided, and its Accept then says so. So that whole majority knew. It meets the one
+			// that has promised, and phase 1 would know too.
 			break
 		}
 	}
@@ -76,7 +82,10 @@ func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 	env.Stop(proposeTimer{})
 }
 
-// followMembers makes the leader's peers those of the state.
+// followMembers makes the leader's peers those of the state. A learner that has become a member
+// keeps its match, which from now on is a vote: a learner accepts by the same rules as a member,
+// and Accepted says that it has the slots on disk in this ballot. But the vote is that disk's: if
+// the member was added with another disk than the learner had, nothing is known of it.
 func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
 	member := func(id protocol.ID) bool {
@@ -160,14 +169,17 @@ func (r *Replica) leaderMember() smr.Member {
 	return smr.Member{}
 }
 
-// propose gives slots to what is queued. Followers get it while it is on its way to the leader's
-// own disk, whose vote counts when it is there.
+// propose gives slots to what is queued. Followers are sent the entries while the leader still
+// writes them to its own disk. If it crashes in between, it may forget what it proposed, but its
+// promise of the ballot is on disk (maybeLead), so it never proposes anything else in this ballot.
+// Its own vote counts only once it is on disk, by the same message as the others'.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
 		n := kit.FitEntries(l.queue, min(len(l.queue), r.Cfg.MaxBatch))
 		if i := slices.IndexFunc(l.queue[:n], func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers }); i >= 0 {
+			// Who votes on the slots above depends on the change, so they wait until it is decided.
 			n = i + 1
 			l.changing = l.end + smr.Slot(n)
 		}
@@ -238,6 +250,8 @@ func (r *Replica) peer(id protocol.ID) *peer {
 	return nil
 }
 
+// onAccepted counts a vote. Those of other ballots are not for this leader's entries. A match
+// beyond the end is of nothing that was proposed.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Accepted) {
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
@@ -262,8 +276,12 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 	r.advance(env)
 }
 
-// advance decides what a majority has accepted. All slots that it did not know to be decided when
-// it came to lead are of its own ballot, so that votes of earlier ones are never counted.
+// advance decides what a majority has accepted. The leader has proposed every slot above its commit
+// anew in its own ballot, and counts answers of that ballot only. So an entry is never taken for
+// decided because a majority holds votes of different, earlier ballots for it, which decide nothing
+// [Raft §5.4.2].
+//
+// A decision may change the members, and with them the majority for the next slot: hence the loop.
 func (r *Replica) advance(env *protocol.Env[smr.Message]) {
 	before := r.commit
 	for r.role == leader {
@@ -308,6 +326,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 		r.sendSnapshot(env, p)
 		return
 	}
+	// A Want outside of this range is old: it has been acknowledged, or will be sent anyhow.
 	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
 		p.next, p.flow = m.Want, m.Want-1
 	}

@@ -28,12 +28,15 @@ type Replica struct {
 	kit.Replica // its Tempo is of what the leader says, and of answers to it; its Transfers are a leader's
 	role        role
 
-	promised Ballot // nothing below it is accepted any more
+	// promised is the highest ballot that this replica has answered in; it accepts nothing in lower
+	// ones. It is on disk before anybody is told of a promise or a vote in it.
+	promised Ballot
 	log      slotLog
 	// commit is the last slot that is known to be decided, as are all before it. Invariant:
 	// log.base <= commit <= log.last(), and all up to it are applied.
 	commit smr.Slot
-	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant:
+	// matched is the last slot up to which this log is known to agree with that of the promised
+	// ballot's leader. Above it there may be votes of lower ballots for other entries. Invariant:
 	// commit <= matched <= log.last().
 	matched smr.Slot
 
@@ -118,8 +121,8 @@ func (r *Replica) load(
 	if r.log.votes.Len() == 0 {
 		r.log.base = max(r.log.base, slot)
 	}
-	// Of what is in the snapshot only that says what was decided: if it came from another replica,
-	// votes in the log may be of lower ballots.
+	// For the slots that it covers, only the snapshot says what was decided: if it came from
+	// another replica, the votes here may be of lower ballots, for other entries.
 	r.log.forget(slot)
 	if r.log.base > slot || r.commit > r.log.last() {
 		return false, fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
@@ -134,7 +137,10 @@ func (r *Replica) load(
 	return len(log) == 0 && r.log.disk.Snapshot() == 0, nil
 }
 
-// rematch finds how far the log is that of the promised ballot's leader.
+// rematch finds how far the log agrees with that of the promised ballot's leader. Up to commit it
+// does, in whatever ballots the votes were cast: a decided entry is the one that every later ballot
+// proposes. Above that, a vote in the promised ballot is for its leader's entry, and a vote of a
+// lower ballot may be for another one.
 func (r *Replica) rematch() {
 	r.matched = r.commit
 	for r.matched < r.log.last() && r.log.at(r.matched+1).Ballot == r.promised {
@@ -193,8 +199,9 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows
-// that it is a member, so that it can help to elect the leader that brings it up to date.
+// votes tells whether the replica answers as an acceptor. A joining replica does, even before it
+// knows that it is a member: else two changes in a row could leave a majority of replicas that wait
+// to be told by a leader whom they would have to elect.
 func (r *Replica) votes() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
@@ -262,8 +269,9 @@ func (r *Replica) status(s *smr.Status) {
 	s.Snapshot, s.LogSize, s.Resting = r.log.disk.Snapshot(), r.log.disk.Records(), r.rest.Resting()
 }
 
-// applyDoubtful executes the whole log. How far it is decided may be on disk late, so what was
-// accepted above that counts as well.
+// applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above
+// the commit that is on disk count too: they may have been decided, and acknowledged, without this
+// disk knowing it.
 func (r *Replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
 	for s := r.State.Applied() + 1; s <= r.log.last(); s++ {
 		r.State.Apply(s, r.log.at(s).Entry)
