@@ -196,7 +196,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 		nothing := i.nothing
 		fresh := r.setCommand(i, m.Cmd)
 		i.nothing = nothing
-		i.init = m.Deps // as in all copies of the proposal
+		i.init = m.Deps       // as in all copies of the proposal
 		r.save(env, i, fresh) // a note that a crash could undo would let a later command miss this one
 		answer := Validated{Head: r.head(), ID: i.id, Ballot: m.Ballot}
 		answer.Invalid, answer.Pending = r.objections(i, r.footprint(m.Cmd), m.Deps)
