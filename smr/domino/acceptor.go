@@ -15,7 +15,8 @@ import (
 // told.
 type acceptor struct {
 	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <=
-	// ceiling. After a restart it is what both are taken for.
+	// ceiling. After a restart both are taken to be the ceiling: the replica does not know how far
+	// its claims went, and a vote below one of them would be one that others count as never cast.
 	ceiling smr.Slot
 	closed  smr.Slot // it votes for nothing in the shared track up to this slot
 	skipped smr.Slot // it proposes nothing in its own track up to this slot
@@ -26,11 +27,11 @@ type acceptor struct {
 
 	tracks  map[protocol.ID]*accepted
 	closes  map[Track]*closes
-	highest smr.Slot // of the items that it ever accepted, in whatever way
+	highest smr.Slot // of all items that it ever accepted, in whatever way: reads ask for it
 
 	promised Ballot // no lower one is accepted
-	// count is how many decisions of that ballot's coordinator were accepted since the last start;
-	// it sends them again then.
+	// count is how many decisions of that ballot's coordinator were accepted since the last start.
+	// It is not on disk: after a start the coordinator sees a lower count, and sends them again.
 	count uint64
 	begun []Close // those of them that are not learned yet, the last ones
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
@@ -68,7 +69,8 @@ func newAcceptor() acceptor {
 	return acceptor{tracks: map[protocol.ID]*accepted{}, closes: map[Track]*closes{}}
 }
 
-// begin makes the acceptor keep out of slots that are executed.
+// begin makes the acceptor keep out of slots that are executed. It forgets its votes there, so it
+// could not tell a second vote from a first one.
 func (a *acceptor) begin(executed smr.Slot) {
 	a.closed, a.skipped = max(a.closed, executed), max(a.skipped, executed)
 	a.highest = max(a.highest, executed)
@@ -92,8 +94,9 @@ func (a *acceptor) closesOf(l Track) *closes {
 	return c
 }
 
-// claim raises the promises that come with time, and makes a bound of them durable that lies a
-// little ahead, so that few are written.
+// claim raises the promises that come with time, and makes a bound of them durable. The bound lies
+// a lease ahead, so that it is written now and then and not with each claim. A restart costs the
+// slots up to it, in which the replica does not vote.
 func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
 	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
 	a.cover(env, max(a.closed, a.skipped), lease)
@@ -107,13 +110,15 @@ func (a *acceptor) cover(env *protocol.Env[smr.Message], s, lease smr.Slot) {
 	}
 }
 
-// close promises to vote for nothing in the shared track up to a slot.
+// close promises to vote for nothing in the shared track up to a slot, which may lie ahead of time.
 func (a *acceptor) close(env *protocol.Env[smr.Message], to smr.Slot) {
 	a.closed = max(a.closed, to)
 	a.cover(env, a.closed, 0)
 }
 
-// revoke promises to accept nothing in an owner's track up to a slot.
+// revoke promises to accept nothing in ballot 0 of an owner's track up to a slot. That is the phase
+// 1 which lets a coordinator decide there. It is on disk, as votes are: were it forgotten in a
+// crash, the owner could still complete a majority for what the coordinator has taken for a no-op.
 func (a *acceptor) revoke(env *protocol.Env[smr.Message], owner protocol.ID, to smr.Slot) {
 	l := a.track(owner)
 	if to <= l.revoked {
@@ -182,7 +187,8 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close
 		a.highest = max(a.highest, i.Slot)
 	}
 	a.journal.Wrote(env.Append(CloseRecord{Part{b, c}}), c.High)
-	// Whoever accepts in this ballot accepts in ballot 0 no more.
+	// Whoever accepts in this ballot accepts in ballot 0 no more, in any slot of the span. An
+	// acceptor that was not among those asked in phase 1 gives ballot 0 up here.
 	switch {
 	case c.Track == Shared:
 		a.close(env, c.High)
@@ -191,6 +197,8 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close
 	}
 }
 
+// accept puts a decision over what was accepted before: only the vote of the highest ballot binds a
+// later coordinator. Of older spans the parts outside stay as they are, with their own ballots.
 func (c *closes) accept(b Ballot, m Close) {
 	var spans []span
 	fresh := span{b, m.Low, m.High}
@@ -258,15 +266,17 @@ func (a *acceptor) closedTracks() []Track {
 	return tracks
 }
 
-// promise follows a ballot, which is higher than the one before.
+// promise follows a ballot, which is higher than the one before. Its coordinator numbers its
+// decisions from 1, so what was counted before does not count.
 func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
 	a.promised, a.generation, a.count, a.begun = b, 0, 0, nil
 	a.savePromises(env)
 }
 
-// forget drops from memory what is not needed when all up to a slot was executed, and of what peers
-// may still need what is beyond so many bytes. Peers that lack something of the own stream ask for
-// the history then.
+// forget drops from memory what is not needed when all up to a slot was executed. Items of the own
+// stream that peers still need stay, up to so many bytes: a peer that lacks more gets what was
+// executed instead. Votes need not outlive execution, as whoever asks is told the slot that was
+// executed, and never that there was no vote.
 func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail ||
 		a.own.size > mostBytes) {
