@@ -118,8 +118,8 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 // above
 //   - the replica's claims: others have taken slots up to there for skipped, which decides no-ops;
 //   - what was revoked, here or as others say: acceptors take nothing more there;
-//   - what clients' commands have to come behind (After), and its own last proposal: proposals rise,
-//     so that a claim can speak about all of them by one slot.
+//   - what clients' commands have to come behind (After), and its own last proposal: proposals
+//     rise, so that a claim can speak about all of them by one slot.
 //
 // It is chosen ahead of now, by about the time that accepting takes, so that it is decided when the
 // other tracks get there. If its clock is too far ahead of what is known about the members, nobody
