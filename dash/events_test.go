@@ -27,7 +27,7 @@ type point struct {
 	CallSites []struct {
 		N    string
 		R, W int64
-	}
+	} `json:"sites"`
 }
 
 func TestEvents(t *testing.T) {

@@ -103,7 +103,7 @@ func TestSwitch(t *testing.T) {
 			says             string
 		}{
 			{"no token", "kill", `{"killed": true}`, []string{}, 403, "say the word"},
-			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-CallSite", "cross-site"}, auth...), 403,
+			{"a foreign page", "kill", `{"killed": true}`, append([]string{"Sec-Fetch-Site", "cross-site"}, auth...), 403,
 				"cross-origin"},
 			{"a foreign origin", "kill", `{"killed": true}`, append([]string{"Origin", "https://evil.example"}, auth...), 403,
 				"cross-origin"},

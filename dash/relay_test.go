@@ -108,7 +108,7 @@ func TestRelay(t *testing.T) {
 				t.Errorf("POST %s: %d %s; want %d with %q", c.path, code, text, c.code, c.says)
 			}
 		}
-		if code, text := web.ask(t, http.MethodPost, "s/0/kill", `{"killed": true}`, "Sec-Fetch-CallSite",
+		if code, text := web.ask(t, http.MethodPost, "s/0/kill", `{"killed": true}`, "Sec-Fetch-Site",
 			"cross-site"); code != http.StatusForbidden {
 			t.Errorf("a foreign page: %d %s", code, text)
 		}

@@ -68,11 +68,7 @@ func (p *program) backup(ctx context.Context, client *service.Client, f *clientF
 	} else if file != "-" && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// The time limit is for the service to answer at all; all of it may take longer.
-	reached, cancel := context.WithTimeout(ctx, f.timeout)
-	_, _, err := client.Scan(reached, "", "", 1)
-	cancel()
-	if err != nil {
+	if err := reach(ctx, client, f); err != nil {
 		return err
 	}
 	bar := command.NewProgress(p.Err)
@@ -139,6 +135,14 @@ If it was interrupted, run it again: it goes on. A FILE of - is standard input.`
 	return c
 }
 
+// reach waits until the service answers, for --timeout: what comes then may take longer.
+func reach(ctx context.Context, client *service.Client, f *clientFlags) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	_, _, err := client.Scan(ctx, "", "", 1)
+	return err
+}
+
 func (p *program) readBackup(file string) (*service.Backup, error) {
 	if file == "-" {
 		return service.ReadBackup(p.In)
@@ -158,15 +162,12 @@ func (p *program) readBackup(file string) (*service.Backup, error) {
 func (p *program) restore(
 	ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup,
 ) error {
-	reached, cancel := context.WithTimeout(ctx, f.timeout)
-	_, _, err := client.Scan(reached, "", "", 1)
-	cancel()
-	if err != nil {
+	if err := reach(ctx, client, f); err != nil {
 		return err
 	}
 	bar := command.NewProgress(p.Err)
 	total, _ := b.Size()
-	err = client.Restore(ctx, b, func(keys int) {
+	err := client.Restore(ctx, b, func(keys int) {
 		bar.Report(bench.Progress{Experiment: "smr restore", Done: keys, Total: total, Doing: "loading keys"})
 	})
 	bar.Clear()

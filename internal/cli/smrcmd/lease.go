@@ -218,6 +218,9 @@ the highest seen. Exits with the command's status.`,
 				return command.Usagef("smr lock: --ttl is %v; want %v to %v", ttl, kv.MinTTL, kv.MaxTTL)
 			}
 			err := p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				if err := reach(ctx, client, &f); err != nil {
+					return err
+				}
 				return client.WithLock(ctx, args[0], ttl, func(held context.Context, token uint64) error {
 					return p.runLocked(held, token, args[1:])
 				})

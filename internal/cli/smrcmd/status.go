@@ -54,7 +54,7 @@ func (p *program) status(ctx context.Context, c *service.Client, wait bool, grou
 		if statuses, err = c.Status(ctx); err != nil {
 			return fmt.Errorf("smr status: %w", err)
 		}
-		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil {
+		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil || c.Refused() != nil {
 			break
 		}
 		select {
