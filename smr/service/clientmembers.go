@@ -65,8 +65,8 @@ var ErrNoLearners = errors.New("this protocol has no learners: a replica counts 
 const learnPause = 100 * time.Millisecond
 
 // Learner returns how a replica is that waits to be added, from what all replicas say. It returns
-// false if none of them knows it, or if it is a member of all groups. If nobody answers until ctx is
-// done, or all refuse this client, it is an error.
+// false if none of them knows it, or if it is a member of all groups. If nobody answers until ctx
+// is done, or all refuse this client, it is an error.
 func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found bool, err error) {
 	statuses, err := c.heard(ctx)
 	if err != nil {
