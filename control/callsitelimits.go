@@ -14,7 +14,7 @@ type CallSiteLimits struct {
 	// beyond that waits for its actual result.
 	Pending int
 	// Depth is on how many open assumptions, those of callers on other nodes
-	// included, a run may stand that makes a call of the call site. A call made deeper
+	// included, a run may stand that makes such a call. A call made deeper
 	// is neither predicted nor sent before the run's assumptions are confirmed.
 	Depth int
 	// Width is how many predictions of one call are followed: the first to come,

@@ -185,7 +185,7 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	}
 }
 
-// goesOn notes that a call of the call site has predictions to go on with. Of a shadow nothing is
+// goesOn notes that a call has predictions to go on with. Of a shadow nothing is
 // judged.
 func (t *task) goesOn(s *control.CallSite) {
 	if t.shadowOf != nil {
