@@ -41,8 +41,11 @@ type Rules struct {
 	// Begin comes at the end of Start. It may be nil.
 	Begin func(env *protocol.Env[smr.Message])
 	// Members takes note of who the members are, at the start and when they have changed, and of an
-	// answer by which the replica may have been admitted. Who was removed is not called.
+	// answer by which the replica may have been admitted. It is not called of one that is gone.
 	Members func(env *protocol.Env[smr.Message])
+	// Gone tells whether the replica was a member and is not any more. nil: as soon as the state
+	// says so.
+	Gone func() bool
 
 	// Client takes what a client asks for.
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
@@ -130,7 +133,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onHello(env, from, msg)
 	case Welcome:
 		r.Admission.Welcome(env, from, msg)
-		r.tellMembers(env)
+		r.FindPart(env)
 	case Ping, Pong:
 		r.Tempo.Receive(env, from, msg)
 	case PartSaved:
@@ -172,7 +175,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case AdmissionTimer:
 		r.Admission.Expire(env)
-		r.tellMembers(env)
+		r.FindPart(env)
 	case TransferTimer:
 		r.Transfers.OnTimer(env, t.To) // one that failed is asked for again
 	case SaveTimer:
@@ -195,15 +198,17 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 // was removed ends.
 func (r *Replica) MembersChanged(env *protocol.Env[smr.Message]) {
 	r.Admission.MembersChanged(env)
-	if r.State.Removed(r.Cfg.ID) {
-		r.Leave(env)
-		return
-	}
-	r.tellMembers(env)
+	r.FindPart(env)
 }
 
-func (r *Replica) tellMembers(env *protocol.Env[smr.Message]) {
-	if !r.Over() {
+// FindPart has the protocol look what its replica's part is among the members, or ends the replica
+// if it has none any more.
+func (r *Replica) FindPart(env *protocol.Env[smr.Message]) {
+	switch {
+	case r.Over():
+	case r.rules.Gone == nil && r.State.Removed(r.Cfg.ID), r.rules.Gone != nil && r.rules.Gone():
+		r.Leave(env)
+	default:
 		r.rules.Members(env)
 	}
 }
