@@ -61,6 +61,13 @@ func (l *Layout[T]) DecodeFirst(b []byte) (v T, rest []byte, err error) {
 	return v, rest, err
 }
 
+// Length returns how many of the bytes are a value that they begin with; ok is false if they do not
+// begin with one.
+func (l *Layout[T]) Length(begin []byte) (n int, ok bool) {
+	_, rest, err := l.DecodeFirst(begin)
+	return len(begin) - len(rest), err == nil
+}
+
 // Version takes the number of a layout's version, a byte. What is read must have it.
 func Version(c *Coder, version byte) {
 	if c.r == nil {
