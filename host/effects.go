@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -135,8 +136,7 @@ func (n *Node[M]) write(e *protocol.Effect[M]) error {
 	op := Op{Kind: e.Kind, Index: e.Index, Key: e.Key, Value: e.Value}
 	switch e.Kind {
 	case protocol.KindAppend:
-		var err error
-		if b.arena, err = n.spec.Codec.Append(b.arena, e.Msg); err != nil {
+		if err := n.writeRecord(e.Msg); err != nil {
 			return fmt.Errorf("record %d: %w", e.Index, err)
 		}
 		b.ends = append(b.ends, len(b.arena)) // the arena may still move
@@ -145,6 +145,42 @@ func (n *Node[M]) write(e *protocol.Effect[M]) error {
 	}
 	b.ops = append(b.ops, op)
 	return nil
+}
+
+// writeRecord adds a record to the arena, which grows by what the record takes and no more often:
+// with large byte strings it would be copied several times.
+func (n *Node[M]) writeRecord(msg M) (err error) {
+	b := &n.batch
+	if n.sharing == nil {
+		b.arena, err = n.spec.Codec.Append(b.arena, msg)
+		return err
+	}
+	if err := n.encode(msg); err != nil {
+		return err
+	}
+	b.arena = slices.Grow(b.arena, len(n.scratch)+protocol.RefBytes(n.refs))
+	b.arena = protocol.AppendJoined(b.arena, n.scratch, n.refs)
+	n.encoded()
+	return nil
+}
+
+// encode puts a message into scratch and refs, until encoded is called.
+func (n *Node[M]) encode(msg M) (err error) {
+	n.refs = n.refs[:0]
+	if n.sharing != nil {
+		n.scratch, n.refs, err = n.sharing.AppendShared(n.scratch[:0], n.refs, msg)
+	} else {
+		n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg)
+	}
+	return err
+}
+
+// encoded says that scratch and refs are not needed any more.
+func (n *Node[M]) encoded() {
+	if cap(n.scratch) > maxScratch {
+		n.scratch = nil
+	}
+	clear(n.refs)
 }
 
 // commit hands the batch to the disk.
@@ -229,22 +265,11 @@ func (n *Node[M]) send(to protocol.ID, msg M) error {
 			n.spec.Carry(to, msg)
 			return nil
 		}
-		var err error
-		refs := n.refs[:0]
-		if n.sharing != nil {
-			n.scratch, refs, err = n.sharing.AppendShared(n.scratch[:0], refs, msg)
-		} else {
-			n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg)
-		}
-		if err != nil {
+		if err := n.encode(msg); err != nil {
 			return fmt.Errorf("message to %d: %w", to, err)
 		}
-		n.port.SendShared(to, n.scratch, refs)
-		if cap(n.scratch) > maxScratch {
-			n.scratch = nil
-		}
-		clear(refs)
-		n.refs = refs
+		n.port.SendShared(to, n.scratch, n.refs)
+		n.encoded()
 	}
 	return nil
 }
