@@ -39,6 +39,14 @@ func (s *Store) separation() pebble.ValueSeparationPolicy {
 	}
 }
 
+// compactTables is how many tables gather before they are written anew as fewer, and minTableBytes
+// the least size of one. Most of what a table names is truncated before long, so that each further
+// one that is waited for saves work; nothing but an opening reads many.
+const (
+	compactTables = 8
+	minTableBytes = 2 << 20
+)
+
 // start opens the directory.
 func (s *Store) start() error {
 	opened := make(chan error, 1)
@@ -122,7 +130,12 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		// What is appended and truncated again should not leave the table in memory; writers wait
 		// for a flush only when it is far behind.
 		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       compactTables,
+		L0StopWritesThreshold:       4 * compactTables,
 	}
+	// Values count, also those in files of their own: with a smaller size a compaction makes a table
+	// for every few keys.
+	o.TargetFileSizes[0] = max(minTableBytes, 2*int64(s.opts.MemTableBytes))
 	o.Experimental.ValueSeparationPolicy = s.separation
 	o.EventListener = &pebble.EventListener{
 		// A job that fails would be tried again at once, for ever. It stands still, as do those
