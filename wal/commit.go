@@ -125,7 +125,7 @@ func (n *Node) plan(c *commit, low, next uint64) {
 		n.younger.add(o)
 		switch o.kind {
 		case opAppend:
-			n.garbage += len(o.value)
+			n.garbage += o.valueBytes()
 		case opPut, opDelete:
 			n.cache.wrote(o, limit)
 		case opTruncate:

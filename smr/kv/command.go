@@ -138,8 +138,9 @@ func (q request) encode() []byte {
 	return w.Buf
 }
 
+// decodeRequest returns what a command or query says, which may hold a part of it.
 func decodeRequest(b []byte) (request, error) {
-	r := wirefmt.NewReader(b)
+	r := wirefmt.NewSharingReader(b)
 	if v := r.Byte(); r.Err() == nil && v != formatVersion {
 		return request{}, fmt.Errorf("kv: command of version %d, this program knows version %d", v, formatVersion)
 	}

@@ -94,8 +94,9 @@ func encodeEntry(e kit.Entry) []byte {
 	return w.Buf
 }
 
+// decodeEntry returns the entry that bytes are, of which it may hold a part.
 func decodeEntry(b []byte) (e kit.Entry, err error) {
-	r := wirefmt.NewReader(b)
+	r := wirefmt.NewSharingReader(b)
 	kit.EntryFields(r.Coder(), &e)
 	return e, r.Close()
 }
