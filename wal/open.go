@@ -32,9 +32,11 @@ const separatedShare = 4096
 // separation says which values the database writes to files of their own, and when it writes these
 // anew: once half of what they hold is of nobody any more. Most files go as a whole before that,
 // since records are truncated, and parts of a snapshot replaced, in the order in which they came.
+// Values of one table in as many files as that need not be brought together: they are read in order
+// by an opening at most.
 func (s *Store) separation() pebble.ValueSeparationPolicy {
 	return pebble.ValueSeparationPolicy{
-		Enabled: true, MinimumSize: max(1, int(s.opts.MemTableBytes/separatedShare)), MaxBlobReferenceDepth: 10,
+		Enabled: true, MinimumSize: max(1, int(s.opts.MemTableBytes/separatedShare)), MaxBlobReferenceDepth: 256,
 		RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.5,
 	}
 }
