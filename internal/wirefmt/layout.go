@@ -37,8 +37,13 @@ func (l *Layout[T]) Append(buf []byte, v T) []byte {
 }
 
 // Decode returns the value whose bytes are all of b.
-func (l *Layout[T]) Decode(b []byte) (T, error) {
-	v, rest, err := l.DecodeFirst(b)
+func (l *Layout[T]) Decode(b []byte) (T, error) { return l.all(b, false) }
+
+// DecodeShared is Decode of bytes that nobody changes any more: the value may hold a part of them.
+func (l *Layout[T]) DecodeShared(b []byte) (T, error) { return l.all(b, true) }
+
+func (l *Layout[T]) all(b []byte, share bool) (T, error) {
+	v, rest, err := l.first(b, share)
 	if err == nil && len(rest) > 0 {
 		var none T
 		return none, fmt.Errorf("%s: %d bytes too many behind %d", l.what, len(rest), len(b)-len(rest))
@@ -47,9 +52,11 @@ func (l *Layout[T]) Decode(b []byte) (T, error) {
 }
 
 // DecodeFirst returns the value whose bytes b begins with, and what is behind these.
-func (l *Layout[T]) DecodeFirst(b []byte) (v T, rest []byte, err error) {
+func (l *Layout[T]) DecodeFirst(b []byte) (v T, rest []byte, err error) { return l.first(b, false) }
+
+func (l *Layout[T]) first(b []byte, share bool) (v T, rest []byte, err error) {
 	x := l.pool.Get().(*coding[T])
-	x.c.r, x.r.rest, x.r.size = &x.r, b, len(b)
+	x.c.r, x.r = &x.r, Reader{rest: b, size: len(b), shares: share}
 	l.fields(&x.c, &x.msg)
 	if err = x.r.err; err == nil {
 		v, rest = x.msg, x.r.rest

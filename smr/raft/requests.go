@@ -115,7 +115,7 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it
 // would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
-	e, err := entryLayout.Decode(b)
+	e, err := entryLayout.DecodeShared(b)
 	if err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
 		return kit.Entry{Kind: kit.NoOp}
