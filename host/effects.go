@@ -154,8 +154,8 @@ func (n *Node[M]) write(e *protocol.Effect[M]) error {
 	return nil
 }
 
-// writeRecord adds a record to the arena, but for large byte strings, which the disk gets from where
-// they are.
+// writeRecord adds a record to the arena, but for large byte strings, which the disk gets from
+// where they are.
 func (n *Node[M]) writeRecord(msg M) (err error) {
 	b := &n.batch
 	if b.arena == nil {

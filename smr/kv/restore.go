@@ -108,7 +108,7 @@ func (p *restoration) Write(b []byte) (int, error) {
 // unit reads the next unit, and tells how many bytes are behind it. After an error nothing has
 // changed.
 func (p *restoration) unit() (rest int, err error) {
-	r := wirefmt.NewReader(p.unread.Bytes())
+	r := wirefmt.NewReader(p.unread.Bytes()) //tidy:ok a snapshot is written and read a part at a time
 	if p.left == 0 {
 		p.next(r.Coder())
 	} else if p.each(r.Coder()); r.Err() == nil {

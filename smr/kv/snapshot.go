@@ -79,7 +79,7 @@ type frozen struct {
 	loading   bool
 	quota     Quota
 
-	w    wirefmt.Writer
+	w    wirefmt.Writer //tidy:ok a snapshot is written and read a part at a time
 	c    *wirefmt.Coder // of w
 	read int            // of w
 }

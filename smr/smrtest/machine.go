@@ -146,7 +146,7 @@ func (m *machine) Mark() { clear(m.changed) }
 
 func (m *machine) Changes() io.Reader {
 	now := changes{m.count, map[string]history.KVState{}}
-	for k := range m.changed { //pure:ok into a map
+	for k := range m.changed {
 		now.values[k] = m.get(k)
 	}
 	return bytes.NewReader(changesLayout.Encode(now))
@@ -162,7 +162,7 @@ func (m *machine) Patch(in io.Reader) error {
 		return err
 	}
 	m.count = now.count
-	for k, v := range now.values { //pure:ok into a map
+	for k, v := range now.values {
 		if delete(m.values, k); v.Found {
 			m.values[k] = v.Value
 		}
