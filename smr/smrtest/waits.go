@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/wan"
 )
@@ -21,7 +21,7 @@ func Waits(p smr.Protocol, place string, sites ...wan.Site) (string, error) {
 	}
 	group, err := smrsim.New(smrsim.Config{
 		Protocol: p, Place: at, Clients: sites,
-		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.Leader = kv.New(), 1 },
+		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.Leader = newMachine(func(int, commandID) {}), 1 },
 	})
 	if err != nil {
 		return "", err
@@ -29,9 +29,10 @@ func Waits(p smr.Protocol, place string, sites ...wan.Site) (string, error) {
 	if err := group.Pass(5 * time.Second); err != nil { // to elect, and to measure
 		return "", err
 	}
+	put := command{id: 1, KVInput: history.KVInput{Kind: history.KVPut, Key: "city", Value: "Oslo"}}
 	var waits []string
 	for _, client := range group.Clients {
-		group.Make(client, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))},
+		group.Make(client, smr.Call{Kind: smr.Execute, Command: put.encode()},
 			func(a smrsim.Answer) { waits = append(waits, fmt.Sprintf("%s %v", a.Site, a.Took)) })
 		if err := group.Pass(5 * time.Second); err != nil {
 			return "", err
