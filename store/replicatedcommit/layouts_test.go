@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
@@ -16,5 +17,11 @@ func TestLayouts(t *testing.T) {
 		wiretest.Sample("record", recordLayout, stored{
 			record: record{hint: 300, known: true, shards: []uint32{1, 2}}, flags: uint64(Committed) | ownKeyBit, txn: txn,
 		}, cmp.AllowUnexported(stored{}, record{})),
+		wiretest.Sample("catch-up", catchUpLayout, catchUp{
+			source: 3, since: 300, from: "key", covers: map[protocol.ID]Owing{2: {1, 300, 400}, 3: {4, 5, 6}},
+		}, cmp.AllowUnexported(catchUp{}, copyPace{})),
+		wiretest.Sample("epochs", epochLayout, epochs{2, 300}, cmp.AllowUnexported(epochs{})),
+		wiretest.Sample("source", sourceLayout, source{stage: CopyValues, from: "key"},
+			cmp.AllowUnexported(source{}, copyPace{})),
 		wiretest.Sample("debt", debtLayout, debt{since: 300, upto: 400}, cmp.AllowUnexported(debt{})))
 }

@@ -170,7 +170,7 @@ func Sample[T any](name string, l *wirefmt.Layout[T], v T, options ...cmp.Option
 		for changed := range neighbours(b) {
 			if v, err := l.Decode(changed); err == nil {
 				if again := l.Encode(v); !bytes.Equal(changed, again) {
-					t.Errorf("%s: %x is decoded to %#v, which is encoded to %x", name, changed, v, again)
+					t.Fatalf("%s: %x is decoded to %#v, which is encoded to %x", name, changed, v, again)
 				}
 			}
 		}
