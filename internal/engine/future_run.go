@@ -240,8 +240,18 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if t.rec != nil {
 		t.rec.used(u, c)
 	}
+	b := l.run.belated()
+	if b != nil {
+		b.asking++
+	}
 	t.unlock()
 	f.subscribe(&localCall{f, c, u})
+	if b != nil {
+		t.mu.Lock()
+		b.asking--
+		l.run.rests()
+		t.unlock()
+	}
 	var ended context.Context
 	select {
 	case <-w.ready:

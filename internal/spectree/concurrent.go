@@ -60,8 +60,12 @@ func (r *Run) excused(c *Call) bool {
 // the run has yet to make: it may have followed. If not, the call is not made.
 func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	occ, _ := l.occurrence(s.Op)
-	if l.run.ID > 1 && !s.Local && t.rightAt(l.run, keyAt(l.id, s, occ)) != nil && t.Behind(l.run) {
-		return true
+	repeats := l.run.ID > 1 || s.Effect != None && !t.Alone() // the first run finds what has happened elsewhere, too
+	if repeats && !s.Local && t.Behind(l.run) {
+		c := t.rightAt(l.run, keyAt(l.id, s, occ))
+		if c != nil && !(c.wasGivenUp() && t.GivesWay(l, s)) {
+			return true
+		}
 	}
 	t.Skip(l, s)
 	return false

@@ -55,7 +55,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone,
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
-		Front: frontBytes, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -68,7 +68,7 @@ func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
 func (r *Replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	slot, front, ok, err := r.State.Load(env, frontBytes)
+	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
 	switch {
 	case err != nil:
 		return false, err
