@@ -69,7 +69,7 @@ const (
 func (r *Replica) stopLeading() {
 	if r.lead != nil {
 		r.lead, r.open = nil, 0
-		r.desk.Reset()
+		r.Desk.Reset()
 	}
 }
 
@@ -84,9 +84,9 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 		entries = r.takeChange(env, from, m)
 	case kit.Request:
 		after = m.After
-		entries = r.desk.Take(env, from, m, nil)
+		entries = r.Desk.Take(env, from, m, nil)
 	default:
-		entries = r.desk.Take(env, from, msg, nil)
+		entries = r.Desk.Take(env, from, msg, nil)
 	}
 	for _, e := range entries {
 		w := &want{entry: e, after: after}
@@ -111,7 +111,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 		case placed || l.changing != 0:
 		case l.classic:
 			s := max(l.end, w.after) + 1
-			if s > r.state.Applied()+window {
+			if s > r.State.Applied()+window {
 				return
 			}
 			l.end = s
@@ -129,7 +129,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 		}
 	}
 	for i, id := 0, r.members(); len(l.suggest) > 0 && i < len(id); i++ {
-		r.admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
+		r.Admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
 	}
 	l.suggest = nil
 }
@@ -197,7 +197,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	}
 	left := 0
 	for _, id := range members {
-		if p, _ := r.progress.Of(id); !t.by.Has(id) && (id == r.cfg.ID || p.Age < patience) {
+		if p, _ := r.progress.Of(id); !t.by.Has(id) && (id == r.Cfg.ID || p.Age < patience) {
 			left++
 		}
 	}
@@ -261,7 +261,7 @@ func (r *Replica) unplaced(e kit.Entry) bool {
 	}
 	_, placed := r.lead.placed[wishFor(e)]
 	if e.Kind == kit.Command && !placed {
-		_, placed = r.state.Seen(e)
+		_, placed = r.State.Seen(e)
 	}
 	return !placed
 }
@@ -304,12 +304,12 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
 			// it is on the disks of a quorum
-			r.admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
+			r.Admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
 		}
 	}
 	for _, id := range r.others() {
 		if len(large) > 0 {
-			r.admission.SendAhead(env, id, Decided{r.head(r.promised), large})
+			r.Admission.SendAhead(env, id, Decided{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil
@@ -320,10 +320,10 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 	for chunk := range chunks(items) {
 		for _, id := range r.members() {
-			if m := (Accept{r.head(r.promised), chunk}); id != r.cfg.ID {
-				r.admission.SendAhead(env, id, m)
+			if m := (Accept{r.head(r.promised), chunk}); id != r.Cfg.ID {
+				r.Admission.SendAhead(env, id, m)
 			} else {
-				r.admission.Send(env, id, m)
+				r.Admission.Send(env, id, m)
 			}
 		}
 	}
@@ -334,7 +334,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 	l := r.lead
 	var again []Placed
 	shut := smr.Slot(0)
-	for s := r.state.Applied() + 1; s <= l.end; s++ {
+	for s := r.State.Applied() + 1; s <= l.end; s++ {
 		if r.cell(s).decided {
 			continue
 		}
@@ -350,14 +350,14 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 				shut = s
 			}
 		}
-		if len(again) >= r.cfg.MaxBatch {
+		if len(again) >= r.Cfg.MaxBatch {
 			break
 		}
 	}
 	r.sendAccepts(env, again)
 	if shut > 0 && !l.classic {
 		for _, id := range r.members() {
-			r.admission.Send(env, id, Close{r.head(r.promised), shut})
+			r.Admission.Send(env, id, Close{r.head(r.promised), shut})
 		}
 	}
 	r.propose(env, 1)

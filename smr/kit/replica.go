@@ -41,7 +41,8 @@ type Rules struct {
 	// Begin comes at the end of Start. It may be nil.
 	Begin func(env *protocol.Env[smr.Message])
 	// Members takes note of who the members are, at the start and when they have changed, and of an
-	// answer by which the replica may have been admitted. It is not called of one that is gone.
+	// answer by which the replica may have been admitted. It is not called of a replica that is
+	// gone. It may be nil.
 	Members func(env *protocol.Env[smr.Message])
 	// Gone tells whether the replica was a member and is not any more. nil: as soon as the state
 	// says so.
@@ -49,6 +50,8 @@ type Rules struct {
 
 	// Client takes what a client asks for.
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
+	// Other takes a message of the protocol's that comes outside a letter. nil: there are none.
+	Other func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
 	// Peer takes what another replica says on its right disk.
 	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
 	// Joins is called when a replica with a new disk waits to be added. It may be nil.
@@ -144,6 +147,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		if r.Admission.Genuine(env, from, msg.Disk) {
 			r.onLetter(env, from, msg)
 		}
+	default:
+		if r.rules.Other != nil {
+			r.rules.Other(env, from, msg)
+		}
 	}
 	r.flush(env)
 }
@@ -187,7 +194,11 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	r.flush(env)
 }
 
+// flush ends a call. One that has failed says nothing more of its state.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.end == endFailed {
+		return
+	}
 	if r.rules.Flush != nil {
 		r.rules.Flush(env)
 	}
@@ -208,7 +219,7 @@ func (r *Replica) FindPart(env *protocol.Env[smr.Message]) {
 	case r.Over():
 	case r.rules.Gone == nil && r.State.Removed(r.Cfg.ID), r.rules.Gone != nil && r.rules.Gone():
 		r.Leave(env)
-	default:
+	case r.rules.Members != nil:
 		r.rules.Members(env)
 	}
 }
