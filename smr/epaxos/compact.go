@@ -13,7 +13,7 @@ import (
 
 // beginGeneration begins one with the members of the state, in which nothing was proposed yet.
 func (r *Replica) beginGeneration(gen uint64) {
-	r.gen, r.group = gen, r.state.Members()
+	r.gen, r.group = gen, r.State.Members()
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
 	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
@@ -31,10 +31,10 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.rewrite(env)
 	r.proposeAgain(env)
 	r.reads.restart()
-	r.membersChanged(env)
+	r.MembersChanged(env)
 	for _, m := range r.group {
-		if m.ID != r.cfg.ID {
-			r.admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
+		if m.ID != r.Cfg.ID {
+			r.Admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
 		}
 	}
 }
@@ -50,17 +50,17 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 // maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take
 // turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
-	full := r.state.Fullness(r.cfg.LogBytes)
-	if !r.active || r.state.Saving() || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
+	full := r.State.Fullness(r.Cfg.LogBytes)
+	if !r.active || r.State.Saving() || r.since < smr.Slot(r.Cfg.SnapshotEvery) && full < 1 {
 		return
 	}
 	n := uint64(len(r.group))
-	turn := (uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n
-	late := smr.Slot(turn) * smr.Slot(r.cfg.SnapshotEvery/8+1)
-	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late && full < 1+float64(turn)/8 {
+	turn := (uint64(r.position(r.Cfg.ID)) + n - r.taken%n) % n
+	late := smr.Slot(turn) * smr.Slot(r.Cfg.SnapshotEvery/8+1)
+	if r.since < smr.Slot(r.Cfg.SnapshotEvery)+late && full < 1+float64(turn)/8 {
 		return
 	}
-	own := &r.rows[r.position(r.cfg.ID)]
+	own := &r.rows[r.position(r.Cfg.ID)]
 	for x := own.done + 1; x <= own.top(); x++ {
 		if i := own.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed {
 			return
@@ -77,28 +77,28 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 	r.taken++
 	r.index.forget(r.stable)
 	r.evenOut()
-	if r.state.Saving() {
+	if r.State.Saving() {
 		return
 	}
-	done, err := r.state.BeginSave(env, r.cfg, r.even, placeLayout.Encode(r.front(0)))
+	done, err := r.State.BeginSave(env, r.Cfg, r.even, placeLayout.Encode(r.front(0)))
 	if err == nil {
 		r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
 	}
-	r.saved(env, done, err)
+	r.onSaved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
+// onSaved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
 // that a replica that lags a little needs no snapshot; all of it while the one before is on its way
 // to somebody, who goes on from there.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
 		r.noSnapshot(env, err)
 	case done:
-		r.snapshot = r.state.Saved()
+		r.snapshot = r.State.Saved()
 		for p := range r.rows {
 			to := r.onDisk[p]
-			if stable := r.saving.stable[p]; r.transfers.Len() == 0 {
+			if stable := r.saving.stable[p]; r.Transfers.Len() == 0 {
 				to = stable - (stable-to)/8
 			}
 			r.rows[p].forget(to)
@@ -111,7 +111,8 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 // noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on,
 // or the log never ends.
 func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
-	r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
+	r.active = false
+	r.Fail(env, fmt.Errorf("the state machine makes no snapshot: %w", err))
 }
 
 // rewrite puts a snapshot of the state, and what is not in it, in the place of the log.
@@ -123,7 +124,7 @@ func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.snapshot = r.even
-	r.state.Save(env, kit.Snapshot{Slot: r.snapshot, Data: data})
+	r.State.Save(env, kit.Snapshot{Slot: r.snapshot, Data: data})
 	r.rewriteLog(env)
 }
 
@@ -148,17 +149,11 @@ func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 	return first
 }
 
-// fail ends all that the replica does.
-func (r *Replica) fail(env *protocol.Env[smr.Message], reason string) {
-	env.Send(protocol.App, smr.Refused{Reason: reason})
-	r.broken, r.active = true, false
-}
-
 const imageVersion = 1
 
 // image returns the state with where in the order of instances it stands.
 func (r *Replica) image() ([]byte, error) {
-	state, err := r.state.Snapshot()
+	state, err := r.State.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +201,9 @@ func (r *Replica) place(front []byte) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if len(p.stable) != len(r.state.Members()) || p.gen == 0 {
+	if len(p.stable) != len(r.State.Members()) || p.gen == 0 {
 		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable),
-			len(r.state.Members()))
+			len(r.State.Members()))
 	}
 	return p, nil
 }
@@ -220,13 +215,13 @@ func (r *Replica) adopt(p place) {
 	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
 		r.index.note(c, p.checkpoint.Index, footprint{all: true})
 	}
-	r.onDisk, r.snapshot = r.stable, r.state.Applied()
+	r.onDisk, r.snapshot = r.stable, r.State.Applied()
 	r.even, r.since, r.high = r.snapshot, 0, 0
 }
 
 // load takes over what is on the disk, and tells whether it is blank.
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, front, ok, err := r.state.Load(env, placeLayout.Length)
+	_, front, ok, err := r.State.Load(env, placeLayout.Length)
 	switch {
 	case err != nil:
 		return false, err
@@ -240,12 +235,12 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
 		}
-	case len(log) == 0 && !r.cfg.Join:
+	case len(log) == 0 && !r.Cfg.Join:
 		data, err := r.image()
 		if err != nil {
 			return false, err
 		}
-		r.state.Save(env, kit.Snapshot{Data: data})
+		r.State.Save(env, kit.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -292,19 +287,12 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	return nil
 }
 
-// install puts a snapshot in the place of the state. Within a generation, what was promised and
-// voted for later instances stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
-	var p place
-	if err == nil {
-		err = r.state.Install(env, s)
-	}
-	if err == nil {
-		p, err = r.place(s.Front)
-	}
+// onInstalled goes on from a snapshot. Within a generation, what was promised and voted for later
+// instances stays.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+	p, err := r.place(s.Front)
 	if err != nil {
-		r.fail(env, "a snapshot could not be restored, so the state cannot be trusted: "+err.Error())
-		return false
+		return err
 	}
 	if p.gen != r.gen {
 		r.beginGeneration(p.gen)
@@ -341,15 +329,15 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 			}
 		}
 	}
-	r.membersChanged(env)
+	r.MembersChanged(env)
 	r.execute(env)
-	return true
+	return nil
 }
 
 // proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is
 // answered, the rest is proposed again.
 func (r *Replica) proposeInstalled(env *protocol.Env[smr.Message]) {
-	own := r.position(r.cfg.ID)
+	own := r.position(r.Cfg.ID)
 	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
 		if own >= 0 && id.Index > r.stable[own] && r.rows[own].at(id.Index) != nil {
 			continue // still to be decided
