@@ -30,7 +30,7 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 		b := newBallot(a.promised, 3)
 		executed := r.learner.executed
 		r.onAccept(env, 3, Accept{
-			Ballot: b, Generation: r.state.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
+			Ballot: b, Generation: r.State.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
 			Closes: []Close{{Track: Control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {
@@ -54,7 +54,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 		_, r, _ := inHand(t, "na3", 2)
 		a := &r.acceptor
 		a.begun, a.count = []Close{{Track: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
-		a.generation = r.state.Generation() + c.generation
+		a.generation = r.State.Generation() + c.generation
 		for _, p := range r.peers {
 			p.promised, p.accepted = 0, 0
 		}
@@ -71,7 +71,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 func TestReadsAskTheMembersOfNow(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
-		w := read{mark: r.learner.executed, generation: r.state.Generation(), from: 77, queries: []kit.Query{{ID: 1}}}
+		w := read{mark: r.learner.executed, generation: r.State.Generation(), from: 77, queries: []kit.Query{{ID: 1}}}
 		if changed {
 			w.generation--
 		}

@@ -57,9 +57,9 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 	l := &r.learner
 	l.last = item.Slot
 	r.stuck = 0
-	r.state.ApplyAll(item.Slot, item.Entries, func(i int, reply kit.Reply) {
-		if item.Answer == r.cfg.ID {
-			r.desk.Applied(env, item.Entries[i], reply)
+	r.State.ApplyAll(item.Slot, item.Entries, func(i int, reply kit.Reply) {
+		if item.Answer == r.Cfg.ID {
+			r.Desk.Applied(env, item.Entries[i], reply)
 		}
 	})
 	r.sinceCut += len(item.Entries)
@@ -74,7 +74,7 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 			w.seqs = append(w.seqs, c.Seq)
 		}
 	}
-	if len(w.seqs) > 0 && len(r.ordered) < r.cfg.MaxPending {
+	if len(w.seqs) > 0 && len(r.ordered) < r.Cfg.MaxPending {
 		r.ordered = append(r.ordered, w)
 		r.orderedFrom = min(r.orderedFrom, s)
 	}
@@ -177,7 +177,7 @@ type read struct {
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.reads
-	if !q.held.Take(env, r.cfg, from, m.Queries) {
+	if !q.held.Take(env, r.Cfg, from, m.Queries) {
 		return
 	}
 	q.next = append(q.next, read{from: from, queries: m.Queries})
@@ -193,7 +193,7 @@ func (r *Replica) ask(env *protocol.Env[smr.Message]) {
 	q.mark, q.asking, q.ticks = 0, true, 0
 	q.now, q.next = append(q.now, q.next...), nil
 	for _, id := range r.group {
-		r.admission.SendAhead(env, id, Ask{Round: q.round})
+		r.Admission.SendAhead(env, id, Ask{Round: q.round})
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m L
 	}
 	q.asking = false
 	for _, w := range q.now {
-		w.mark, w.generation = q.mark, r.state.Generation()
+		w.mark, w.generation = q.mark, r.State.Generation()
 		q.marked = append(q.marked, w)
 	}
 	if q.now = nil; len(q.next) > 0 {
@@ -235,11 +235,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		if w.mark > r.learner.executed {
 			return false
 		}
-		if w.generation != r.state.Generation() {
+		if w.generation != r.State.Generation() {
 			q.next = append(q.next, w)
 			return true
 		}
-		q.held.Answer(env, r.state, w.from, w.queries)
+		q.held.Answer(env, r.State, w.from, w.queries)
 		return true
 	})
 	if len(q.next) > 0 && !q.asking {

@@ -65,7 +65,8 @@ type Rules struct {
 	Front func(begin []byte) (sizeBytes int, ok bool)
 	// Fits tells whether a snapshot that has arrived is one to install. nil: each is.
 	Fits func(s *Arrived) bool
-	// Installed goes on from a snapshot that was just put in the place of the state.
+	// Installed goes on from a snapshot that was just put in the place of the state. A protocol that
+	// sends no snapshots, and makes none beside its commands, lacks Installed and Saved.
 	Installed func(env *protocol.Env[smr.Message], s *Arrived) error
 	// Saved cuts the log if a snapshot is on the disk.
 	Saved func(env *protocol.Env[smr.Message], done bool, err error)
@@ -139,6 +140,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.FindPart(env)
 	case Ping, Pong:
 		r.Tempo.Receive(env, from, msg)
+		return
 	case PartSaved:
 		r.State.PartSaved(env, from)
 	case Request, OpenRequest, ChangeRequest, ReadRequest:
