@@ -71,6 +71,11 @@ type Rules struct {
 	// Saved cuts the log if a snapshot is on the disk.
 	Saved func(env *protocol.Env[smr.Message], done bool, err error)
 
+	// Failed is called when the state could not be sent to a replica. nil: that asks again.
+	Failed func(env *protocol.Env[smr.Message], to protocol.ID)
+
+	// Dismissed is called when a member says that the replica was removed. nil: it ends.
+	Dismissed func(env *protocol.Env[smr.Message])
 	// Leaving is called before a replica that was removed ends. It may be nil.
 	Leaving func(env *protocol.Env[smr.Message])
 	// Status says what the protocol knows beside Replica: the role of one that takes part.
@@ -169,11 +174,19 @@ func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m He
 func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, letter Letter) {
 	if _, ok := letter.Msg.(Removed); ok {
 		if _, member := r.State.Member(from); member {
-			r.Leave(env)
+			r.onDismissed(env)
 		}
 		return
 	}
 	r.rules.Peer(env, from, letter)
+}
+
+func (r *Replica) onDismissed(env *protocol.Env[smr.Message]) {
+	if r.rules.Dismissed != nil {
+		r.rules.Dismissed(env)
+	} else {
+		r.Leave(env)
+	}
 }
 
 // Expire does what a timer is for.
@@ -186,7 +199,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.Admission.Expire(env)
 		r.FindPart(env)
 	case TransferTimer:
-		r.Transfers.OnTimer(env, t.To) // one that failed is asked for again
+		if r.Transfers.OnTimer(env, t.To) && r.rules.Failed != nil {
+			r.rules.Failed(env, t.To)
+		}
 	case SaveTimer:
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
