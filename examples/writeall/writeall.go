@@ -66,9 +66,10 @@ func Protocol() smr.Protocol {
 	}
 }
 
-// A replica is one member: the rules of the protocol in a kit.Replica. Of that it uses State, which
-// has the state machine, the sessions and the members; Admission, by which no disk takes part under
-// an ID that has had another one; and the leader Desk, which takes what clients ask for, and answers.
+// A replica is one member: the protocol's rules in a kit.Replica. Of that it uses State, which has
+// the state machine, the sessions and the members; Admission, by which no disk takes part under an
+// ID that has had another one; and as the leader Desk, which takes what clients ask for, and
+// answers.
 type replica struct {
 	kit.Replica
 
@@ -232,8 +233,8 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	}
 }
 
-// onTimer is called for ticks: the protocol has no other timers. It sends what others lack as far as
-// the leader knows, and says what is decided.
+// onTimer is called for ticks: the protocol has no other timers. It sends what others lack as far
+// as the leader knows, and says what is decided.
 func (r *replica) onTimer(env *protocol.Env[smr.Message], _ protocol.Timer) {
 	env.After(r.Cfg.RoundTrip, tick{})
 	if !r.leads() || !r.Admission.Admitted() {
