@@ -82,6 +82,7 @@ type snapshotHead struct {
 	front    []byte // what the protocol has put in front of the state
 	whole    bool   // the front is in the only segment, so that none can follow
 	segments []segment
+	since    replay // what was executed since
 }
 
 func (h snapshotHead) append(w *wirefmt.Writer) {
@@ -93,7 +94,20 @@ func (h snapshotHead) append(w *wirefmt.Writer) {
 	for _, s := range h.segments {
 		s.append(w)
 	}
+	if h.since.there() {
+		h.since.append(w)
+	}
 }
+
+// delete removes the chunks of all segments.
+func (h snapshotHead) delete(env *protocol.Env[smr.Message]) {
+	for _, old := range slices.Concat(h.segments, h.since.segments) {
+		old.delete(env)
+	}
+}
+
+// newest returns the slot of the newest moment that is on disk.
+func (h snapshotHead) newest() smr.Slot { return max(h.slot, h.since.slot) }
 
 // there tells whether there is a snapshot.
 func (h snapshotHead) there() bool { return len(h.segments) > 0 }
@@ -103,7 +117,8 @@ func (h snapshotHead) last() segment { return h.segments[len(h.segments)-1] }
 
 // free returns the lowest area that is not in use, nor among others.
 func (h snapshotHead) free(others ...uint64) (area uint64) {
-	for slices.Contains(others, area) || slices.ContainsFunc(h.segments, func(s segment) bool { return s.area == area }) {
+	used := slices.Concat(h.segments, h.since.segments)
+	for slices.Contains(others, area) || slices.ContainsFunc(used, func(s segment) bool { return s.area == area }) {
 		area++
 	}
 	return area
@@ -141,11 +156,15 @@ func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
 		for range r.List(segmentBytes) {
 			h.segments = append(h.segments, readSegment(r))
 		}
+		if rest := r.Rest(); r.Err() == nil && len(rest) > 0 {
+			r = wirefmt.NewReader(rest)
+			h.since = readReplay(r)
+		}
 	}
 	if err := r.Close(); err != nil {
 		return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: %w", err)
 	}
-	for _, s := range h.segments {
+	for _, s := range slices.Concat(h.segments, h.since.segments) {
 		if s.sizeBytes > maxSizeBytes || s.chunks > s.sizeBytes {
 			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area,
 				s.sizeBytes, s.chunks)
