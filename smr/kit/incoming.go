@@ -63,8 +63,9 @@ func (a *arrival) end() error {
 }
 
 // Load restores the snapshot in the key space, and returns its slot and what the protocol has put
-// in front; ok is false if there is none. What SaveNow has written is a part of it. An error says that the disk does not have what was
-// written, or is the state machine's; then the state is not used.
+// in front; ok is false if there is none. What SaveNow has written is a part of it. An error says
+// that the disk does not have what was written, or is the state machine's; then the state is not
+// used.
 func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot, front []byte, ok bool, err error) {
 	h, err := readSnapshotHead(env)
 	if err != nil || !h.there() {

@@ -224,9 +224,9 @@ func TestSnapshotsCostWhatChanged(t *testing.T) {
 	c.load()
 }
 
-// TestSaveNowWritesWhatCame: with much state a change of the members writes what came since the last
-// snapshot in one call, and all of the state in parts. Meanwhile nobody is sent a snapshot, and a
-// damaged replay is an error.
+// TestSaveNowWritesWhatCame: with much state a change of the members writes what came since the
+// last snapshot in one call, and all of the state in parts. Meanwhile nobody is sent a snapshot,
+// and a damaged replay is an error.
 func TestSaveNowWritesWhatCame(t *testing.T) {
 	c := newChanging(t, 1)
 	c.part = 512
