@@ -107,10 +107,12 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	r.uncut = r.acceptor.journal.Records()
 }
 
-// takeSnapshot writes a snapshot of the state as it is, at once.
+// takeSnapshot makes the state as it is durable in this call.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.saved(env, true, r.state.SaveWhole(env, r.learner.executed, nil))
+	_, err := r.state.SaveNow(env, r.cfg, r.learner.executed, nil)
+	r.saved(env, true, err)
+	r.saving.sinceCut = 0 // if the snapshot goes on, nothing of it is counted again
 }
 
 // forget drops what was executed and what nobody lacks.

@@ -146,6 +146,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
 		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{},
 	}
+	r.state.KeepApplied()
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.transfers = kit.NewTransfers(r.admission, &r.tempo)

@@ -105,6 +105,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{},
 		tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
+	r.state.KeepApplied()
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.transfers = kit.NewTransfers(r.admission, &r.tempo)

@@ -69,7 +69,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 // replica votes for anything above.
 func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.state.Generation() != before {
-		if err := r.journal.SaveWhole(env, r.state, nil); err != nil {
+		if err := r.journal.SaveNow(env, r.cfg, r.state, nil); err != nil {
 			r.fail(env, err)
 			return
 		}

@@ -87,6 +87,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		cfg: cfg, state: kit.NewState(cfg.Machine, group), ours: map[wish]ownVote{},
 		tempo: kit.NewTempo(cfg.RoundTrip),
 	}
+	r.state.KeepApplied()
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.transfers = kit.NewTransfers(r.admission, &r.tempo)

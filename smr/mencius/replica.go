@@ -63,6 +63,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		mine:  map[Pos]kit.Entry{},
 		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
+	r.state.KeepApplied()
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
