@@ -80,7 +80,7 @@ func (r *replica) patience() time.Duration { return r.tempo.Times(3) }
 func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
 	applied, err := r.recover(env, log)
 	if err == nil {
-		err = r.core.start(applied, 1<<20)
+		err = r.core.start(applied, kit.MessageBytes)
 	}
 	if err != nil {
 		r.halt(env, err.Error())
