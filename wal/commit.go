@@ -244,7 +244,7 @@ func (s *Store) apply(group []*commit, how *pebble.WriteOptions) (err error) {
 	}
 	// It would copy all that it has each time it grows. Sizes that are powers of two fit again.
 	size = 1 << bits.Len(uint(size-1))
-	batch := s.db.NewBatch(pebble.WithInitialSizeBytes(size), pebble.WithMaxRetainedSizeBytes(maxBatchBytes))
+	batch := s.db.NewBatchWithSize(size, pebble.WithMaxRetainedSizeBytes(maxBatchBytes))
 	for _, c := range group {
 		if err := c.node.write(batch, c); err != nil {
 			return errors.Join(err, batch.Close())

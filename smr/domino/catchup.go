@@ -100,10 +100,12 @@ func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) 
 	r.uncut = r.acceptor.journal.Records()
 }
 
-// takeSnapshot writes a snapshot of the state as it is, at once.
+// takeSnapshot makes the state as it is durable in this call.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.onSaved(env, true, r.State.SaveWhole(env, r.learner.executed, nil))
+	_, err := r.State.SaveNow(env, r.Cfg, r.learner.executed, nil)
+	r.onSaved(env, true, err)
+	r.saving.sinceCut = 0 // if the snapshot goes on, nothing of it is counted again
 }
 
 // forget drops what was executed and what nobody lacks.

@@ -135,6 +135,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 		return nil, err
 	}
 	r := &Replica{Replica: base, opt: o, peers: map[protocol.ID]*peer{}, wanted: map[kit.SessionID][]kit.Seq{}}
+	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,

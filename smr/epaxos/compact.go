@@ -115,17 +115,16 @@ func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
 	r.Fail(env, fmt.Errorf("the state machine makes no snapshot: %w", err))
 }
 
-// rewrite puts a snapshot of the state, and what is not in it, in the place of the log.
+// rewrite makes the state durable, and puts what is not in it in the place of the log.
 func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 	r.evenOut()
-	data, err := r.image()
-	if err != nil {
+	if _, err := r.State.SaveNow(env, r.Cfg, r.even, placeLayout.Encode(r.front(0))); err != nil {
 		r.noSnapshot(env, err)
 		return
 	}
 	r.snapshot = r.even
-	r.State.Save(env, kit.Snapshot{Slot: r.snapshot, Data: data})
-	r.rewriteLog(env)
+	r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
+	env.Truncate(r.saving.first)
 }
 
 func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
@@ -235,6 +234,9 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
 		}
+		if err := r.finishSnapshot(env, front, log); err != nil {
+			return false, err
+		}
 	case len(log) == 0 && !r.Cfg.Join:
 		data, err := r.image()
 		if err != nil {
@@ -259,6 +261,22 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	return len(log) == 0 && r.snapshot == 0, nil
+}
+
+// finishSnapshot begins the snapshot again that the end of a generation left to be written: those
+// who come later need it, and perhaps no checkpoint comes before they do.
+func (r *Replica) finishSnapshot(
+	env *protocol.Env[smr.Message], front []byte, log []protocol.Record[smr.Message],
+) error {
+	if !r.State.Replayed() {
+		return nil
+	}
+	r.saving.stable, r.saving.first = r.stable, env.NextIndex()
+	if len(log) > 0 {
+		r.saving.first = log[0].Index
+	}
+	_, err := r.State.BeginSave(env, r.Cfg, r.snapshot, front)
+	return err
 }
 
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {

@@ -93,6 +93,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{Replica: base, mine: map[ID]*proposal{}, early: map[ticket]early{}}
 	r.interferer, _ = cfg.Machine.(Interferer)
+	r.State.KeepApplied()
 	if !cfg.Join {
 		r.beginGeneration(1)
 	}

@@ -133,7 +133,10 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 			return
 		}
 		r.adopt(env, m.Era)
+	case m.Low > r.told && from != r.Cfg.ID: // it gets on: many votes take many messages
+		r.silent, r.rest = 0, max(r.rest, courtesy)
 	}
+	r.told = max(r.told, m.Low)
 	p := Promise{Head: r.head(m.Era), Low: m.Low, Applied: r.State.Applied()}
 	size := 0
 	for s := max(m.Low, r.base+1); s <= r.base+smr.Slot(len(r.cells)); s++ {

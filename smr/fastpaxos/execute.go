@@ -68,7 +68,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 // replica votes for anything above.
 func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.State.Generation() != before {
-		if err := r.journal.SaveWhole(env, r.State, nil); err != nil {
+		if err := r.journal.SaveNow(env, r.Cfg, r.State, nil); err != nil {
 			r.Fail(env, err)
 			return
 		}

@@ -24,6 +24,7 @@ type Replica struct {
 	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
 	openFor uint64   // the generation of members to whom they are
 	silent  int      // beats since the coordinator was heard
+	told    smr.Slot // from where on votes were told last to who has the promise
 	rest    int      // beats, until it may try to lead
 	tries   int      // to lead, since something was decided
 	above   Era      // the next attempt is in an era above it
@@ -73,6 +74,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	r := &Replica{Replica: base, ours: map[wish]ownVote{}, progress: kit.NewProgress(base.Transfers)}
+	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
@@ -195,7 +197,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 
 // adopt promises a higher era.
 func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
-	r.promised, r.open, r.fastTop, r.silent = e, 0, 0, 0
+	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()
 	switch {

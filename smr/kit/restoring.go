@@ -250,7 +250,8 @@ func (s *State) become(v *restorer) error {
 	}
 	s.applied, s.members, s.sessions = v.newest.applied, v.newest.members, v.newest.sessions
 	s.saver = saver{
-		self: s.self, underWay: s.underWay, savedBytes: int(v.last.sizeBytes), wholeBytes: v.wholeBytes, saved: s.saved,
+		self: s.self, keeps: s.keeps, underWay: s.underWay, savedBytes: int(v.last.sizeBytes), wholeBytes: v.wholeBytes,
+		saved: s.saved,
 	}
 	if machine, ok := s.machine.(smr.Differ); ok {
 		machine.Mark()

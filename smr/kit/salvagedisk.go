@@ -34,7 +34,7 @@ func SalvageDisk(
 	if err != nil {
 		return smr.Salvaged{}, err
 	}
-	s.Snapshot = head.slot
+	s.Snapshot = head.newest()
 	for _, m := range s.Members {
 		if m.ID == cfg.ID {
 			return s, nil

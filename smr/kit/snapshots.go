@@ -78,13 +78,13 @@ type snapshotHead struct {
 	front    []byte // what the protocol has put in front of the state
 	whole    bool   // the front is in the only segment, so that none can follow
 	segments []segment
+	since    replay // what was executed since
 }
 
 var headLayout = wirefmt.NewLayout("smr: the snapshot's head on disk", snapshotHeadFields)
 
-// headVersion is below the least number that earlier versions of the program have in its place: the
-// size of the snapshot.
-const headVersion = 0
+// headVersion is of the head's layout.
+const headVersion = 1
 
 func snapshotHeadFields(c *wirefmt.Coder, h *snapshotHead) {
 	wirefmt.Uint(c, &h.slot)
@@ -92,7 +92,18 @@ func snapshotHeadFields(c *wirefmt.Coder, h *snapshotHead) {
 	wirefmt.Bytes(c, &h.front)
 	wirefmt.Bool(c, &h.whole)
 	wirefmt.List(c, &h.segments, segmentBytes, segmentFields)
+	replayFields(c, &h.since)
 }
+
+// delete removes the chunks of all segments.
+func (h snapshotHead) delete(env *protocol.Env[smr.Message]) {
+	for _, old := range slices.Concat(h.segments, h.since.segments) {
+		old.delete(env)
+	}
+}
+
+// newest returns the slot of the newest moment that is on disk.
+func (h snapshotHead) newest() smr.Slot { return max(h.slot, h.since.slot) }
 
 // there tells whether there is a snapshot.
 func (h snapshotHead) there() bool { return len(h.segments) > 0 }
@@ -102,7 +113,8 @@ func (h snapshotHead) last() segment { return h.segments[len(h.segments)-1] }
 
 // free returns the lowest area that is not in use, nor among others.
 func (h snapshotHead) free(others ...uint64) (area uint64) {
-	for slices.Contains(others, area) || slices.ContainsFunc(h.segments, func(s segment) bool { return s.area == area }) {
+	used := slices.Concat(h.segments, h.since.segments)
+	for slices.Contains(others, area) || slices.ContainsFunc(used, func(s segment) bool { return s.area == area }) {
 		area++
 	}
 	return area
@@ -134,7 +146,7 @@ func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
 	if err != nil {
 		return snapshotHead{}, err
 	}
-	for _, s := range h.segments {
+	for _, s := range slices.Concat(h.segments, h.since.segments) {
 		if s.sizeBytes > maxSizeBytes || s.chunks > s.sizeBytes {
 			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area,
 				s.sizeBytes, s.chunks)

@@ -55,6 +55,9 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	s.applied = slot
 	s.weightBytes += entryBytes + len(e.Command)
 	s.passedBytes += entryBytes + len(e.Command)
+	if s.keeps && e.Kind != NoOp {
+		s.kept.Add(appliedEntry{slot, e})
+	}
 	switch e.Kind {
 	case Command, ChangeMembers:
 		from := s.sessions.byID[e.Session]
@@ -132,6 +135,7 @@ const (
 	snapshotVersion = 1 // all of a state
 	chainVersion    = 2 // the bytes of a state, and of what has changed since
 	changesVersion  = 3 // what has changed
+	replayVersion   = 4 // what was applied
 )
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state

@@ -99,7 +99,7 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.State))
 	r.enter(env)
-	if err := r.journal.SaveWhole(env, r.State, r.epoch.front()); err != nil {
+	if err := r.journal.SaveNow(env, r.Cfg, r.State, r.epoch.front()); err != nil {
 		r.Fail(env, err)
 		return
 	}

@@ -52,6 +52,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		Replica: base, own: -1, epoch: &epoch{}, mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(base.Transfers),
 		early: map[wish]bool{},
 	}
+	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone,
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,

@@ -140,7 +140,7 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{first, first + 1}, func() {}) })
 		}
 	}
-	if seed%8 == 6 {
+	if seed%8 == 6 || seed%20 == 15 { // among those that exchange members too
 		sc.Configure = snapshotsInParts
 	}
 	if seed%7 == 6 {
