@@ -34,7 +34,8 @@ type Replica struct {
 	peers       map[protocol.ID]*peer // the members, the replica itself among them
 	learner     learner
 	coord       coordinator
-	reads       reads
+	reads       kit.Rounds
+	asking      int         // ticks since something was asked for reads
 	queue       []kit.Entry // to be proposed in the own track
 	after       smr.Slot    // those in the queue come after it
 	above       smr.Slot    // of all proposals: others have revoked what is below
@@ -252,7 +253,7 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case Ask:
 		r.Admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
 	case Latest:
-		r.onLatest(env, from, msg)
+		r.onLatest(from, msg)
 	}
 }
 

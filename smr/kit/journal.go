@@ -61,7 +61,8 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 }
 
 // SaveNow makes the state durable in this call: see State.SaveNow. The protocol forgets what was
-// decided up to here, on disk at least. If the snapshot is not done, ContinueSave goes on with it.
+// decided up to here, on disk at least. If the snapshot is not done, State.ContinueSave goes on with
+// it.
 func (j *Journal) SaveNow(
 	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, front []byte,
 ) error {
@@ -91,14 +92,6 @@ func (j *Journal) MaybeSave(
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.Saved(cfg, s, sent, done, err)
-}
-
-// ContinueSave goes on with a snapshot at a SaveTimer. What it returns is MaybeSave's.
-func (j *Journal) ContinueSave(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers,
-) (to smr.Slot, ok bool) {
-	done, err := s.ContinueSave(env)
 	return j.Saved(cfg, s, sent, done, err)
 }
 
