@@ -51,7 +51,7 @@ func (r *Replica) beat(env *protocol.Env[smr.Message]) {
 
 // others returns all who are told how far the replica is: members, and who has asked.
 func (r *Replica) others() []protocol.ID {
-	ids := r.members()
+	ids := r.State.MemberIDs()
 	if len(ids) == 0 {
 		for _, m := range r.Cfg.Members {
 			ids = append(ids, m.ID)

@@ -128,7 +128,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 			l.suggest = append(l.suggest, w.entry)
 		}
 	}
-	for i, id := 0, r.members(); len(l.suggest) > 0 && i < len(id); i++ {
+	for i, id := 0, r.State.MemberIDs(); len(l.suggest) > 0 && i < len(id); i++ {
 		r.Admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
 	}
 	l.suggest = nil
@@ -177,7 +177,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
 	}
-	members := r.members()
+	members := r.State.MemberIDs()
 	most := 0
 	for i, v := range t.votes {
 		same := 0
@@ -234,7 +234,7 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 // members' answers to phase 1 of the classic round, as they will not vote in the fast one again
 // [MSR-TR-2005-112, §3.2 coordinated recovery].
 func (r *Replica) resolve(s smr.Slot, t *tally) {
-	c := choose(t.votes, len(t.votes), len(r.members()))
+	c := choose(t.votes, len(t.votes), len(r.State.MemberIDs()))
 	if c.bound {
 		r.proposeIn(s, c.entry)
 		return
@@ -275,7 +275,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 		if t == nil || !t.classic || !t.acks.Add(from) || !r.near(s) || r.cell(s).decided {
 			continue
 		}
-		if members := r.members(); t.acks.Among(members) >= quorum.Majority(len(members)) {
+		if members := r.State.MemberIDs(); t.acks.Among(members) >= quorum.Majority(len(members)) {
 			r.decide(s, t.entry)
 		}
 	}
@@ -319,7 +319,7 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 // which coordinates no era again that it did before a crash.
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 	for chunk := range chunks(items) {
-		for _, id := range r.members() {
+		for _, id := range r.State.MemberIDs() {
 			if m := (Accept{r.head(r.promised), chunk}); id != r.Cfg.ID {
 				r.Admission.SendAhead(env, id, m)
 			} else {
@@ -356,7 +356,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 	}
 	r.sendAccepts(env, again)
 	if shut > 0 && !l.classic {
-		for _, id := range r.members() {
+		for _, id := range r.State.MemberIDs() {
 			r.Admission.Send(env, id, Close{r.head(r.promised), shut})
 		}
 	}

@@ -16,7 +16,7 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	t.Helper()
 	r.campaign(env, false)
 	disk.Write(env, 0)
-	era, n := r.cand.era, len(r.members())
+	era, n := r.cand.era, len(r.State.MemberIDs())
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id),
@@ -151,12 +151,12 @@ func TestChangeIsOnDisk(t *testing.T) {
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
 			Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
 	}}})
-	if len(r.members()) != 2 {
-		t.Fatalf("the members are %v", r.members())
+	if len(r.State.MemberIDs()) != 2 {
+		t.Fatalf("the members are %v", r.State.MemberIDs())
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk, 3); len(r.members()) != 2 {
-		t.Errorf("after a crash the members are %v", r.members())
+	if r, _ = onDisk(t, disk, 3); len(r.State.MemberIDs()) != 2 {
+		t.Errorf("after a crash the members are %v", r.State.MemberIDs())
 	}
 }
 

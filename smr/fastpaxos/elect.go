@@ -42,7 +42,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	if r.lead != nil {
 		r.silent = 0
 	}
-	members := r.members()
+	members := r.State.MemberIDs()
 	rank := slices.Index(members, r.Cfg.ID)
 	lead := max(slices.Index(members, r.Cfg.Leader), 0)
 	rank = (rank - lead + len(members)) % len(members)
@@ -66,7 +66,7 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	}
 	r.cand = c
 	r.tries = min(r.tries+1, maxTries)
-	for _, id := range r.members() {
+	for _, id := range r.State.MemberIDs() {
 		c.next[id] = c.low
 	}
 	r.insist(env)
@@ -83,7 +83,7 @@ func (r *Replica) insist(env *protocol.Env[smr.Message]) {
 		return
 	}
 	c.beats++
-	for _, id := range r.members() {
+	for _, id := range r.State.MemberIDs() {
 		asked := c.asked[id] > 0 && c.beats-c.asked[id] < askAgain // the answer may be on its way
 		if r.cand == c && c.next[id] != 0 && !asked && (id != r.Cfg.ID || r.welcome(c)) {
 			r.prepare(env, id)
@@ -102,13 +102,13 @@ func (r *Replica) abandon() {
 
 // pause waits after an attempt that was in vain, so that of several one comes through.
 func (r *Replica) pause(env *protocol.Env[smr.Message]) {
-	r.rest = courtesy + env.Rand.IntN(len(r.members())<<r.tries)
+	r.rest = courtesy + env.Rand.IntN(len(r.State.MemberIDs())<<r.tries)
 }
 
 // welcome tells whether enough others have promised for the replica to promise too. Before, its own
 // promise would only disturb a coordinator that the others hear.
 func (r *Replica) welcome(c *candidacy) bool {
-	return c.votes.Among(r.members()) >= quorum.Majority(len(r.State.Members()))-1
+	return c.votes.Among(r.State.MemberIDs()) >= quorum.Majority(len(r.State.Members()))-1
 }
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
@@ -182,7 +182,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.prepare(env, r.Cfg.ID)
 	}
 	// One that forgot its era in a crash would use it again, so its own promise is one of them.
-	if members := r.members(); c.votes.Has(r.Cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) &&
+	if members := r.State.MemberIDs(); c.votes.Has(r.Cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) &&
 		r.promised == c.era {
 		r.becomeCoordinator(env)
 	}

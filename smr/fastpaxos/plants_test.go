@@ -59,7 +59,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
-			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = " +
+			Old: "\t\tvoters := r.State.MemberIDs()\n", New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = " +
 				"[]protocol.ID{r.Cfg.ID}\n\t\t}\n",
 		},
 		{

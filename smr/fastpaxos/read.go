@@ -22,7 +22,7 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 func (r *Replica) look(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
 	r.lead.looked = 0
-	for _, id := range r.members() {
+	for _, id := range r.State.MemberIDs() {
 		if id != r.Cfg.ID {
 			r.Admission.SendAhead(env, id, Look{r.head(r.promised), q.Round()})
 		}
@@ -52,7 +52,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m 
 
 func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	if !r.Over() && r.lead.reads.Waiting() {
-		voters := r.members()
+		voters := r.State.MemberIDs()
 		r.lead.reads.Answer(env, r.State, voters)
 	}
 }

@@ -83,14 +83,6 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) members() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.State.Members() {
-		ids = append(ids, m.ID)
-	}
-	return ids
-}
-
 func (r *Replica) fastQuorum() int {
 	return quorum.Fast(len(r.State.Members()))
 }

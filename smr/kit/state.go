@@ -114,6 +114,15 @@ func (s *State) Members() []smr.Member {
 	return out
 }
 
+// MemberIDs returns the members' IDs, in order.
+func (s *State) MemberIDs() []protocol.ID {
+	ids := make([]protocol.ID, 0, len(s.members.now))
+	for _, m := range s.members.now {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
 // Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for
 // a member from the beginning.
 func (s *State) Member(id protocol.ID) (Incarnation, bool) {

@@ -62,7 +62,7 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 // others returns all who are told how far the replica is: members of now and of soon, and who has
 // asked.
 func (r *Replica) others() []protocol.ID {
-	ids := slices.Concat(r.epoch.members, memberIDs(r.State))
+	ids := slices.Concat(r.epoch.members, r.State.MemberIDs())
 	if len(ids) == 0 {
 		for _, m := range r.Cfg.Members {
 			ids = append(ids, m.ID)

@@ -8,7 +8,6 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kit"
 )
 
 // window is how far above the last applied slot a command may be proposed, and how long an epoch
@@ -34,14 +33,6 @@ func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 		})
 	}
 	return e
-}
-
-func memberIDs(s *kit.State) []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range s.Members() {
-		ids = append(ids, m.ID)
-	}
-	return ids
 }
 
 // at returns whose track a slot is in, and where. The slot is not below the epoch.

@@ -97,7 +97,7 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 // its tracks are not those of the new members.
 func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
-	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.State))
+	r.epoch = newEpoch(old.number+1, old.last+1, r.State.MemberIDs())
 	r.enter(env)
 	if err := r.journal.SaveNow(env, r.Cfg, r.State, r.epoch.front()); err != nil {
 		r.Fail(env, err)

@@ -81,7 +81,7 @@ func (r *Replica) load(
 	case len(log) > 0:
 		return false, fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.Cfg.Join:
-		r.epoch = newEpoch(1, 1, memberIDs(r.State))
+		r.epoch = newEpoch(1, 1, r.State.MemberIDs())
 		if err := r.journal.SaveWhole(env, r.State, r.epoch.front()); err != nil {
 			return false, err
 		}

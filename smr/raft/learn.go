@@ -116,11 +116,7 @@ func (r *replica) behind(now time.Duration, c smr.Change) string {
 
 // followers returns all that a leader sends snapshots to.
 func (r *replica) followers() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.State.Members() {
-		ids = append(ids, m.ID)
-	}
-	return append(ids, slices.Sorted(maps.Keys(r.learners))...)
+	return append(r.State.MemberIDs(), slices.Sorted(maps.Keys(r.learners))...)
 }
 
 // learns has a replica that waits to be added count itself as a learner in a snapshot whose members

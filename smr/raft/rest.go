@@ -42,13 +42,7 @@ func (r *replica) idle(now time.Duration) bool {
 
 // others returns the other members.
 func (r *replica) others() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.State.Members() {
-		if m.ID != r.Cfg.ID {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
+	return slices.DeleteFunc(r.State.MemberIDs(), func(id protocol.ID) bool { return id == r.Cfg.ID })
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
