@@ -59,8 +59,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
-			Old: "\t\tvoters := r.State.MemberIDs()\n", New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = " +
-				"[]protocol.ID{r.Cfg.ID}\n\t\t}\n",
+			Old: "\t\tvoters := r.State.MemberIDs()\n",
+			New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n",
 		},
 		{
 			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",

@@ -61,8 +61,8 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 }
 
 // SaveNow makes the state durable in this call: see State.SaveNow. The protocol forgets what was
-// decided up to here, on disk at least. If the snapshot is not done, State.ContinueSave goes on with
-// it.
+// decided up to here, on disk at least. If the snapshot is not done, State.ContinueSave goes on
+// with it.
 func (j *Journal) SaveNow(
 	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, front []byte,
 ) error {
