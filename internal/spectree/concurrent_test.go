@@ -8,14 +8,14 @@ func TestFirm(t *testing.T) {
 	s := play(t, replayable)
 	a := s.read(s.lane(1), "a", 1)
 	b := s.read(s.Fork(s.lane(1)), "b", 1)
-	if s.Firm(s.run(1)) {
+	if s.Firm(s.run(1), nobody) {
 		t.Error("a run that stands on guesses is firm")
 	}
 	s.Answered(a.Call, 0)
 	s.want("start run 1", "send call 1", "send call 2 speculatively", "settle call 1", "confirm call 2")
 	s.Answered(b.Call, 0)
 	s.want("settle call 2", "firm run 1")
-	if !s.Firm(s.run(1)) {
+	if !s.Firm(s.run(1), nobody) {
 		t.Error("a run that stands on no guess is not firm")
 	}
 	s.answers(s.read(s.Fork(s.lane(1)), "c", 1), Waiting)
@@ -27,10 +27,10 @@ func TestFirmOfADiscardedRun(t *testing.T) {
 	s := play(t, replayable)
 	a := s.read(s.lane(1), "a", 1)
 	r := s.run(1)
-	s.Firm(r)
+	s.Firm(r, nobody)
 	s.Answered(a.Call, Actual)
 	s.want("start run 1", "send call 1", "discard run 1 call 1", "start run 2")
-	if s.Firm(r) {
+	if s.Firm(r, nobody) {
 		t.Error("a discarded run is firm")
 	}
 }
@@ -121,3 +121,5 @@ func TestBasis(t *testing.T) {
 		t.Errorf("right: %v, with the wrong guess %v; want true, false", basis.Right(), both.Right())
 	}
 }
+
+func nobody(*Lane) bool { return false }
