@@ -169,7 +169,7 @@ func combined[T any](
 	}
 	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
 	c.out.computed = lanes
-	c.out.run = c.members[0].run
+	c.out.run, c.out.owner = c.members[0].run, c.members[0].owner
 	c.out.name = "(" + strings.Join(names, ",") + ")"
 	foreign := func(m *future) bool { return m.run != c.out.run }
 	if slices.ContainsFunc(c.members, foreign) {

@@ -120,16 +120,18 @@ func (r *run) giveUp() {
 	t := r.task
 	t.mu.Lock()
 	var futures []*future
+	var grouped []*lane
 	if x := r.rare; x != nil {
 		for len(x.futures) > 0 && isClosed(x.futures[0].ready) {
 			x.futures = x.futures[1:]
 		}
-		futures = x.futures
+		futures, grouped = x.futures, slices.Clone(x.grouped)
 	}
-	wait := !r.leaving || r.grouped > 0
+	leaving := r.leaving
 	t.mu.Unlock()
 	// All have to be expendable: one that is not may wait for those that are.
-	if wait || slices.ContainsFunc(futures, (*future).needed) {
+	if !leaving || slices.ContainsFunc(futures, (*future).needed) ||
+		slices.ContainsFunc(grouped, func(l *lane) bool { return !l.future.isLost() }) {
 		return
 	}
 	t.mu.Lock()

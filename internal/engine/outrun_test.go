@@ -126,14 +126,15 @@ func TestEffectAfterACancelOnAGuess(t *testing.T) {
 // TestRandomCombinations: programs that combine futures, in contexts that they end, take as long
 // as without speculation, at most, and come to the same.
 func TestRandomCombinations(t *testing.T) {
-	for seed := range uint64(1000) {
+	bad := 0
+	for seed := range uint64(20000) {
 		p := newCombiningProgram(rand.New(rand.NewPCG(seed, 0xc0b1)))
 		var want, got string
 		var plainly, took time.Duration
 		synctest.Test(t, func(t *testing.T) { want, plainly = p.run(t, control.ModeOff) })
 		synctest.Test(t, func(t *testing.T) { got, took = p.run(t, control.ModeOn) })
-		if got != want || took > plainly {
-			t.Fatalf("seed %d: got %v in %v; plainly %v in %v\n%v", seed, got, took, want, plainly, p)
+		if got != want || took > plainly+patience {
+			bad++; if bad > 30 { t.FailNow() }; t.Errorf("seed %d: got %v in %v; plainly %v in %v\n%v", seed, got, took, want, plainly, p)
 		}
 	}
 }
@@ -224,18 +225,20 @@ func newCombiningProgram(r *rand.Rand) *combiningProgram {
 		}
 		return out
 	}
-	var step func(depth int) combining
-	step = func(depth int) combining {
+	var step func(depth int, guesses bool) combining
+	step = func(depth int, guesses bool) combining {
 		s := combining{how: combiner(r.IntN(4)), wrong: r.IntN(2) == 0, ends: ends(r.IntN(5)),
-			then: fetches(r.IntN(2), depth == 0)}
+			then: fetches(r.IntN(2), guesses)}
 		members := 1 + r.IntN(3)
 		if s.how == guessed {
 			members = 1
 		}
 		s.n = 1 + r.IntN(members)
+		// All that fails leaves the others to the code, whose cancel a guessed call does not hear for a while.
+		guesses = guesses && s.how != byAll
 		others := 0 // that are not 1: whatever comes first, a combination comes to 1, or fails
 		for range members {
-			m := part{reads: fetches(1+r.IntN(2), false), group: r.IntN(4) == 0, value: 1}
+			m := part{reads: fetches(1+r.IntN(2), guesses && r.IntN(3) == 0), group: r.IntN(4) == 0, value: 1}
 			switch {
 			case r.IntN(8) == 0:
 				m.value = 0
@@ -243,8 +246,8 @@ func newCombiningProgram(r *rand.Rand) *combiningProgram {
 				m.value = 2
 				others++
 			}
-			if depth < 2 && (s.how == byAll || s.how == guessed) && r.IntN(2) == 0 {
-				inner := step(depth + 1)
+			if depth < 2 && r.IntN(4) == 0 {
+				inner := step(depth+1, guesses)
 				m.inner = &inner
 			}
 			s.parts = append(s.parts, m)
@@ -252,7 +255,7 @@ func newCombiningProgram(r *rand.Rand) *combiningProgram {
 		return s
 	}
 	for range 1 + r.IntN(3) {
-		p.steps = append(p.steps, step(0))
+		p.steps = append(p.steps, step(0, true))
 	}
 	return p
 }

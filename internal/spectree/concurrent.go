@@ -57,15 +57,13 @@ func (t *Tree) settledRun(r *Run) {
 	}
 }
 
-// Known reports whether none of these lanes, which have ended, stands on a guess that the one which
-// forked it does not stand on.
+// Known reports whether none of these lanes, which have ended, stands on a guess that was made since
+// it was forked.
 func (t *Tree) Known(lanes []*Lane) bool {
 	return !slices.ContainsFunc(lanes, func(l *Lane) bool {
-		if l.dep.blocker() == nil {
-			return false
-		}
-		before := l.parent.dep.guesses(l.run)
-		return slices.ContainsFunc(l.dep.guesses(l.run), func(g choice) bool { return !slices.Contains(before, g) })
+		return l.dep.blocker() != nil && slices.ContainsFunc(l.dep.guesses(l.run), func(g choice) bool {
+			return g.call.useOf(l.run).index >= int(l.forkedAt)
+		})
 	})
 }
 
