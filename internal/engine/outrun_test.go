@@ -23,6 +23,10 @@ func TestCombinationInAContextOfItsOwn(t *testing.T) {
 	}
 	twice := reads(20*ms, 22*ms)
 	twice[1].reads = append(twice[1].reads, fetch{"again", 8 * ms, 0})
+	predicted := reads(20*ms, 30*ms, 5*time.Second)
+	for i := range predicted {
+		predicted[i].reads[0].guess = 1
+	}
 	apart := reads(20*ms, 30*ms, 40*ms)
 	apart[0].value = 2
 	programs := map[string]struct {
@@ -31,6 +35,8 @@ func TestCombinationInAContextOfItsOwn(t *testing.T) {
 	}{
 		"quorum":             {combining{how: byQuorum, n: 2, parts: reads(20*ms, 30*ms)}, 30 * ms},
 		"quorum of three":    {combining{how: byQuorum, n: 2, parts: reads(20*ms, 30*ms, 90*ms)}, 30 * ms},
+		"of predictions":     {combining{how: byQuorum, n: 2, parts: predicted}, 30 * ms},
+		"any of predictions": {combining{how: byAny, parts: predicted}, 20 * ms},
 		"a member's second":  {combining{how: byQuorum, n: 2, parts: twice}, 30 * ms},
 		"a wrong prediction": {combining{how: byQuorum, n: 2, parts: apart}, 40 * ms},
 		"guessed":            {combining{how: guessed, parts: reads(30 * ms)}, 30 * ms},
