@@ -186,7 +186,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if r.removed || !r.active && r.gen > 0 && !r.admission.Admitted() && !r.cfg.Join {
 		return
 	}
-	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
+	answer, whole, err := r.state.Take(env, m, r.state.Applied(), placeLayout.Length)
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}

@@ -80,9 +80,7 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 	if r.state.Saving() {
 		return
 	}
-	front := r.front()
-	front.Bytes(nil)
-	done, err := r.state.BeginSave(env, r.cfg, r.even, front.Buf)
+	done, err := r.state.BeginSave(env, r.cfg, r.even, placeLayout.Encode(r.front(0)))
 	if err == nil {
 		r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
 	}
@@ -164,28 +162,15 @@ func (r *Replica) image() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := r.front()
-	w.Bytes(state)
-	return w.Buf, nil
+	return append(placeLayout.Encode(r.front(len(state))), state...), nil
 }
 
-// front returns what an image has in front of the state: its size and bytes follow. The size is 0
-// if it was not known.
-func (r *Replica) front() wirefmt.Writer {
-	var w wirefmt.Writer
-	w.Buf = append(w.Buf, imageVersion)
-	w.Uint(r.gen)
-	w.Uint(r.taken)
-	w.Uint(r.stamp)
-	idFields(w.Coder(), &r.checkpoint)
-	depsFields(w.Coder(), &r.stable)
-	w.Uint(r.sessions.opened)
-	w.List(len(r.sessions.used))
-	for _, id := range slices.Sorted(maps.Keys(r.sessions.used)) {
-		w.Uint(uint64(id))
-		w.Uint(r.sessions.used[id])
+// front returns what an image has in front of the state. The state's size is 0 if it is not known.
+func (r *Replica) front(stateBytes int) place {
+	return place{
+		gen: r.gen, taken: r.taken, stamp: r.stamp, checkpoint: r.checkpoint, stable: r.stable, sessions: r.sessions,
+		stateBytes: uint64(stateBytes),
 	}
-	return w
 }
 
 // place is what an image says beside the state.
@@ -194,43 +179,30 @@ type place struct {
 	checkpoint        ID
 	stable            Deps
 	sessions          sessionAges
+	stateBytes        uint64 // 0 if the size was not known
 }
 
-// frontBytes tells how long what is in front of the state is, its size included.
-func frontBytes(begin []byte) (sizeBytes int, ok bool) {
-	in := wirefmt.NewReader(begin)
-	_, err := readPlace(in)
-	return len(begin) - len(in.Rest()), err == nil
-}
-
-// readPlace reads what an image has in front of the state.
-func readPlace(in *wirefmt.Reader) (place, error) {
-	if v := in.Byte(); v != imageVersion {
-		return place{}, fmt.Errorf("image of version %d, this program knows version %d", v, imageVersion)
+var placeLayout = wirefmt.NewLayout("epaxos: image", func(c *wirefmt.Coder, p *place) {
+	wirefmt.Version(c, imageVersion)
+	wirefmt.Uint(c, &p.gen)
+	wirefmt.Uint(c, &p.taken)
+	wirefmt.Uint(c, &p.stamp)
+	idFields(c, &p.checkpoint)
+	depsFields(c, &p.stable)
+	wirefmt.Uint(c, &p.sessions.opened)
+	wirefmt.Map(c, &p.sessions.used, 2, func(c *wirefmt.Coder, id *kit.SessionID, at *uint64) {
+		wirefmt.Uint(c, id)
+		wirefmt.Uint(c, at)
+	})
+	if p.sessions.used == nil {
+		p.sessions.used = map[kit.SessionID]uint64{}
 	}
-	p := place{gen: in.Uint(), taken: in.Uint(), stamp: in.Uint()}
-	idFields(in.Coder(), &p.checkpoint)
-	depsFields(in.Coder(), &p.stable)
-	p.sessions.opened = in.Uint()
-	p.sessions.used = map[kit.SessionID]uint64{}
-	for range in.List(2) {
-		id := kit.SessionID(in.Uint())
-		p.sessions.used[id] = in.Uint()
-	}
-	in.Uint() // the state's size, if it was known
-	if err := in.Err(); err != nil {
-		return place{}, fmt.Errorf("image: %w", err)
-	}
-	return p, nil
-}
+	wirefmt.Uint(c, &p.stateBytes)
+})
 
 // place returns what the image of the state that was just restored has in front of it.
 func (r *Replica) place(front []byte) (place, error) {
-	in := wirefmt.NewReader(front)
-	p, err := readPlace(in)
-	if err == nil {
-		err = in.Close()
-	}
+	p, err := placeLayout.Decode(front)
 	if err != nil {
 		return place{}, err
 	}
@@ -254,7 +226,7 @@ func (r *Replica) adopt(p place) {
 
 // load takes over what is on the disk, and tells whether it is blank.
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, front, ok, err := r.state.Load(env, frontBytes)
+	_, front, ok, err := r.state.Load(env, placeLayout.Length)
 	switch {
 	case err != nil:
 		return false, err

@@ -137,7 +137,7 @@ func TestDamagedDisk(t *testing.T) {
 		env.Begin(0)
 		r.state.Save(env, kit.Snapshot{Slot: 1, Data: good[:n]})
 		disk.Write(env, 0)
-		_, front, ok, err := r.state.Load(env, frontBytes)
+		_, front, ok, err := r.state.Load(env, placeLayout.Length)
 		if err == nil && ok {
 			_, err = r.place(front)
 		}

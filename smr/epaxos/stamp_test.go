@@ -98,7 +98,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var blank smrtest.Disk
 	installed, env := onDisk(t, &blank)
 	snap := kit.Snapshot{Slot: executed.state.Applied(), Data: image}
-	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, frontBytes), nil) {
+	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, placeLayout.Length), nil) {
 		t.Fatal("the image was not installed")
 	}
 	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted,

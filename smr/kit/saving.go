@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -276,11 +275,8 @@ func (s *State) freeze() (io.Reader, error) {
 // seal puts what the state has beside its machine in front of something of the machine's, and a
 // checksum behind it.
 func (s *State) seal(version byte, machine io.Reader) io.Reader {
-	w := wirefmt.Writer{Buf: []byte{version}}
-	w.Uint(uint64(s.applied))
-	s.members.fields(w.Coder())
-	s.sessions.append(&w)
-	return &sealed{from: io.MultiReader(bytes.NewReader(w.Buf), machine)}
+	head := imageLayout.Append([]byte{version}, image{s.applied, s.members, s.sessions})
+	return &sealed{from: io.MultiReader(bytes.NewReader(head), machine)}
 }
 
 // sealed reads what another reader has, and its checksum behind it.

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -304,33 +303,6 @@ func TestSavingHurriesIfTheLogGrows(t *testing.T) {
 		c.PartSaved(c.env, savingNode)
 		if out := c.env.Out; len(out) != 1 || out[0].Timer != (SaveTimer{}) || out[0].Delay != want {
 			t.Errorf("the log has grown by %d %%: %+v, want a timer of %v", grown, out, want)
-		}
-	}
-}
-
-// TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is
-// read, and goes with the next one.
-func TestEarlierHead(t *testing.T) {
-	for area, more := range [][]byte{nil, {1, 1}} {
-		c := newChanging(t, 4)
-		c.put("a")
-		image := c.image()
-		head := binary.AppendUvarint(nil, uint64(c.slot))
-		head = binary.AppendUvarint(head, uint64(len(image)))
-		head = binary.AppendUvarint(head, uint64(Checksum(image)))
-		clear(c.keys)
-		c.keys[snapshotKey] = append(head, more...)
-		c.keys[string(chunkKey(uint64(area), 0))] = image
-		c.done, c.entries = Snapshot{c.slot, image}, nil
-		c.State = c.load()
-		c.put("b")
-		for c.save(); c.Saving(); {
-			c.next()
-		}
-		c.load()
-		if h, err := readSnapshotHead(c.env); err != nil || len(h.segments) != 1 || h.whole || len(c.keys) != 1+
-			int(h.segments[0].chunks) {
-			t.Errorf("%+v, %v, and %d keys", h, err, len(c.keys))
 		}
 	}
 }

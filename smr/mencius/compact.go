@@ -108,7 +108,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if r.removed {
 		return
 	}
-	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
+	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontLayout.Length)
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}

@@ -86,7 +86,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
-	slot, front, ok, err := r.state.Load(env, frontBytes)
+	slot, front, ok, err := r.state.Load(env, frontLayout.Length)
 	switch {
 	case err != nil:
 		return err

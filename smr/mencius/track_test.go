@@ -141,7 +141,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)},
-		frontBytes), nil)
+		frontLayout.Length), nil)
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk)
 	l := r.epoch.tracks[1]

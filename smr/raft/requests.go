@@ -33,7 +33,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	}
 	batch := make([]*raftpb.Entry, len(entries))
 	for i, e := range entries {
-		batch[i] = &raftpb.Entry{Data: encodeEntry(e)}
+		batch[i] = &raftpb.Entry{Data: entryLayout.Encode(e)}
 	}
 	if !r.core.propose(batch) {
 		r.desk.GiveBack(env, entries)
@@ -77,7 +77,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 // changeEntry puts a change of the members into the form that the library knows.
 func changeEntry(e kit.Entry) *raftpb.Entry {
 	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)),
-		Context: encodeEntry(e)}
+		Context: entryLayout.Encode(e)}
 	if e.Members.Remove != 0 {
 		cc.Type, cc.NodeId = raftpb.ConfChangeRemoveNode.Enum(), new(uint64(e.Members.Remove))
 	}
@@ -88,17 +88,7 @@ func changeEntry(e kit.Entry) *raftpb.Entry {
 	return &raftpb.Entry{Type: raftpb.EntryConfChange.Enum(), Data: b}
 }
 
-func encodeEntry(e kit.Entry) []byte {
-	var w wirefmt.Writer
-	kit.EntryFields(w.Coder(), &e)
-	return w.Buf
-}
-
-func decodeEntry(b []byte) (e kit.Entry, err error) {
-	r := wirefmt.NewReader(b)
-	kit.EntryFields(r.Coder(), &e)
-	return e, r.Close()
-}
+var entryLayout = wirefmt.NewLayout("raft: entry", kit.EntryFields)
 
 // apply executes what was committed.
 func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
@@ -125,7 +115,7 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it
 // would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
-	e, err := decodeEntry(b)
+	e, err := entryLayout.DecodeShared(b)
 	if err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
 		return kit.Entry{Kind: kit.NoOp}

@@ -16,47 +16,38 @@ import (
 // Snapshots are those of package smr with the library's part in front: the term of the slot's entry
 // and the voters.
 
+type front struct {
+	term       uint64
+	voters     []uint64
+	stateBytes uint64 // 0 if the size is not known yet, as of a state that is written a part at a time
+}
+
+var frontLayout = wirefmt.NewLayout("raft: snapshot", func(c *wirefmt.Coder, f *front) {
+	wirefmt.Uint(c, &f.term)
+	wirefmt.List(c, &f.voters, 1, wirefmt.Uint)
+	wirefmt.Uint(c, &f.stateBytes)
+})
+
 func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
-	var w wirefmt.Writer
-	w.Uint(meta.GetTerm())
-	w.List(len(meta.GetConfState().GetVoters()))
-	for _, v := range meta.GetConfState().GetVoters() {
-		w.Uint(v)
-	}
-	w.Bytes(state) // none if the state follows: its size is not known when it is written a part at a time
-	return w.Buf
+	f := front{meta.GetTerm(), meta.GetConfState().GetVoters(), uint64(len(state))}
+	return append(frontLayout.Encode(f), state...)
 }
 
-// frontBytes tells how long what is in front of the state is, its size included.
-func frontBytes(begin []byte) (sizeBytes int, ok bool) {
-	r := wirefmt.NewReader(begin)
-	r.Uint()
-	for range r.List(1) {
-		r.Uint()
+func readFront(at smr.Slot, b []byte) (*raftpb.SnapshotMetadata, error) {
+	f, err := frontLayout.Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("at slot %d: %w", at, err)
 	}
-	r.Uint()
-	ok = r.Err() == nil
-	return len(begin) - len(r.Rest()), ok
-}
-
-func readFront(at smr.Slot, front []byte) (*raftpb.SnapshotMetadata, error) {
-	r := wirefmt.NewReader(front)
-	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: new(r.Uint()), ConfState: &raftpb.ConfState{}}
-	for range r.List(1) {
-		meta.ConfState.Voters = append(meta.ConfState.Voters, r.Uint())
-	}
-	r.Uint()
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("raft: snapshot at slot %d: %w", at, err)
-	}
-	return meta, nil
+	return &raftpb.SnapshotMetadata{
+		Index: new(uint64(at)), Term: new(f.term), ConfState: &raftpb.ConfState{Voters: f.voters},
+	}, nil
 }
 
 // recover restores what the disk holds, and returns the index up to which the state has everything.
 func (r *replica) recover(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (applied uint64, err error) {
-	slot, front, ok, err := r.state.Load(env, frontBytes)
+	slot, front, ok, err := r.state.Load(env, frontLayout.Length)
 	if err != nil {
 		return 0, err
 	}
@@ -243,7 +234,7 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk
 	}
 	r.leaderAt, r.hasLeader = env.Now, true
 	r.awaitLeader(env)
-	answer, whole, err := r.state.Take(env, c, r.state.Applied(), frontBytes)
+	answer, whole, err := r.state.Take(env, c, r.state.Applied(), frontLayout.Length)
 	if err != nil {
 		r.halt(env, err.Error())
 		return
