@@ -95,6 +95,10 @@ func (f *future) needed() bool {
 	return !settled && !spare && !f.owner.isLost()
 }
 
+// expendable reports whether something may be given up, if the future is not needed: its code, or
+// guesses that its code made, see spectree.Tree.Firm.
+func (f *future) expendable() bool { return f.gone != nil && !isClosed(f.ready) || f.isLost() }
+
 // spare reports whether the run may do without what the lane computes.
 func spare(l *spectree.Lane) bool { return l.Data.(*lane).future.isLost() }
 
@@ -130,7 +134,7 @@ func (r *run) giveUp() {
 	leaving := r.leaving
 	t.mu.Unlock()
 	// All have to be expendable: one that is not may wait for those that are.
-	if !leaving || slices.ContainsFunc(futures, (*future).needed) ||
+	if !leaving || !slices.ContainsFunc(futures, (*future).expendable) || slices.ContainsFunc(futures, (*future).needed) ||
 		slices.ContainsFunc(grouped, func(l *lane) bool { return !l.future.isLost() }) {
 		return
 	}
