@@ -269,6 +269,7 @@ func (a *arrival) completed() {
 			m.decided(slices.Contains(arrived, i))
 		}
 		if c.out.run != nil {
+			c.out.run.didWithout(len(arrived) < len(c.members))
 			c.out.run.giveUp()
 		}
 	case m.err == nil && m.failed == nil && !m.effects:

@@ -84,6 +84,15 @@ func (f *future) decided(counted bool) {
 	f.lost = f.lost || !counted
 }
 
+// didWithout notes if a combination of the run has its result without some member.
+func (r *run) didWithout(some bool) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	if some {
+		r.rarely().lost = true
+	}
+}
+
 // needed reports whether the run has to wait for the future: it is not settled, and
 // is no part of what a combination did without. So one is needed that nobody ever waited
 // for: its effects are the function's. As long as a guess at it counts, the run is not firm.
@@ -95,9 +104,7 @@ func (f *future) needed() bool {
 	return !settled && !spare && !f.owner.isLost()
 }
 
-// expendable reports whether something may be given up, if the future is not needed: its code, or
-// guesses that its code made, see spectree.Tree.Firm.
-func (f *future) expendable() bool { return f.gone != nil && !isClosed(f.ready) || f.isLost() }
+func (f *future) computing() bool { return f.gone != nil && !isClosed(f.ready) }
 
 // spare reports whether the run may do without what the lane computes.
 func spare(l *spectree.Lane) bool { return l.Data.(*lane).future.isLost() }
@@ -125,16 +132,18 @@ func (r *run) giveUp() {
 	t.mu.Lock()
 	var futures []*future
 	var grouped []*lane
+	lost := false
 	if x := r.rare; x != nil {
 		for len(x.futures) > 0 && isClosed(x.futures[0].ready) {
 			x.futures = x.futures[1:]
 		}
-		futures, grouped = x.futures, slices.Clone(x.grouped)
+		futures, grouped, lost = x.futures, slices.Clone(x.grouped), x.lost
 	}
 	leaving := r.leaving
 	t.mu.Unlock()
 	// All have to be expendable: one that is not may wait for those that are.
-	if !leaving || !slices.ContainsFunc(futures, (*future).expendable) || slices.ContainsFunc(futures, (*future).needed) ||
+	if !leaving || !lost && !slices.ContainsFunc(futures, (*future).computing) ||
+		slices.ContainsFunc(futures, (*future).needed) ||
 		slices.ContainsFunc(grouped, func(l *lane) bool { return !l.future.isLost() }) {
 		return
 	}

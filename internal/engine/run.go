@@ -64,6 +64,7 @@ type rare struct {
 	rollback []func()
 	futures  []*future // that the run started
 	grouped  []*lane   // in which functions of groups run
+	lost     bool      // a combination did without a member
 	gone     chan struct{}
 }
 
