@@ -239,7 +239,8 @@ func newCombiningProgram(r *rand.Rand) *combiningProgram {
 			members = 1
 		}
 		s.n = 1 + r.IntN(members)
-		// All that fails leaves the others to the code, whose cancel a guessed call does not hear for a while.
+		// All that fails leaves the others to the code, whose cancel a guessed call does not hear
+		// for a while.
 		guesses = guesses && s.how != byAll
 		others := 0 // that are not 1: whatever comes first, a combination comes to 1, or fails
 		for range members {

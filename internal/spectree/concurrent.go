@@ -15,7 +15,8 @@ import (
 // Firm action follows once it stands on fewer.
 //
 // Plain code does not wait for lanes that are spare, and so for nothing that they guess. Once the
-// run stands on nothing else, it is replayed without these guesses: there the lanes wait themselves.
+// run stands on nothing else, it is replayed without these guesses: there the lanes wait
+// themselves.
 func (t *Tree) Firm(r *Run, spare func(*Lane) bool) bool {
 	if r.discarded || t.over || r.open > 0 && t.forgoSpare(r, spare) {
 		return false
@@ -57,8 +58,8 @@ func (t *Tree) settledRun(r *Run) {
 	}
 }
 
-// Known reports whether none of these lanes, which have ended, stands on a guess that was made since
-// it was forked.
+// Known reports whether none of these lanes, which have ended, stands on a guess that was made
+// since it was forked.
 func (t *Tree) Known(lanes []*Lane) bool {
 	return !slices.ContainsFunc(lanes, func(l *Lane) bool {
 		return l.dep.blocker() != nil && slices.ContainsFunc(l.dep.guesses(l.run), func(g choice) bool {

@@ -173,9 +173,9 @@ func TestChildrenOfALaneThatWasWaitedFor(t *testing.T) {
 	}
 }
 
-// TestUntangleWhatWorks: code of a goroutine gave a call up, perhaps on a guess at what it works for.
-// The run does without that guess: the result stands on itself, though nobody has waited for the
-// goroutine yet.
+// TestUntangleWhatWorks: code of a goroutine gave a call up, perhaps on a guess at what it works
+// for. The run does without that guess: the result stands on itself, though nobody has waited for
+// the goroutine yet.
 func TestUntangleWhatWorks(t *testing.T) {
 	s := play(t, replayable)
 	child := s.Fork(s.lane(1))
