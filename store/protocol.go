@@ -25,6 +25,9 @@ type Protocol struct {
 	// and Query each have one answer.
 	NewClient func(Config) (ClientNode, error)
 	Codec     protocol.Codec[Message]
+	// FixedSites says that a store has the sites that it began with, for good: none of them can be
+	// fenced or replaced.
+	FixedSites bool
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

@@ -16,14 +16,14 @@ import (
 	"github.com/foresay/foresay/bench/table"
 )
 
-func rcAway() bench.Experiment {
+func awayFull() bench.Experiment {
 	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and "+
 		"comes back, and in another run is not: commits, errors, processor time and memory by second")
 }
 
-// rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return
+// awayHalf has room to spare, as a store that is operated well: what a site's absence and return
 // take is not hidden by what the computer has left over, nor is it that.
-func rcAwayHalf() bench.Experiment {
+func awayHalf() bench.Experiment {
 	return awayExperiment("rc-away-half", 0.5,
 		"the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait "+
 			"for one another")

@@ -45,8 +45,8 @@ func (w floorWorkload) Next(r *rand.Rand) workload.Txn {
 // All keys are as popular as each other: hardly ever do two transactions meet. Auto gets time to
 // try both of its modes before anything is measured, but for a quick run on the wall clock, which
 // shows it trying.
-func floorPoint(o bench.Options) ([]rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(o), 0)
+func floorPoint(o bench.Options) ([]studyPoint, error) {
+	keys, err := workload.Zipfian(keyCount(o), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -61,22 +61,22 @@ func floorPoint(o bench.Options) ([]rcPoint, error) {
 		}
 		mix = append(mix, workload.Part{Workload: floorWorkload{c, y}, Weight: 1})
 	}
-	p := rcPoint{workload: mix, clients: 1, txns: bench.Pick(o, 360, 3600),
+	p := studyPoint{workload: mix, clients: 1, txns: bench.Pick(o, 360, 3600),
 		lasting: bench.Pick(o, 6*time.Second, 90*time.Second), warm: 20 * time.Second}
 	if o.Mode == bench.Real && o.Quick {
-		p.warm = rcWarmUp
+		p.warm = warmUpTime
 	}
-	return []rcPoint{p}, nil
+	return []studyPoint{p}, nil
 }
 
-func rcFloors() bench.Experiment {
+func floorsExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name: "rc-floor",
 		Summary: "geo-replicated transactions that nobody contends with, against the round trip to the nearest other " +
 			"site; virtual: a disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{rows: floorRows, points: floorPoint}.run,
+		Measure: latencyStudy{rows: floorRows, points: floorPoint}.run,
 		Figures: []figure.Spec{
 			{
 				Title: "Transactions without contention, against one round trip", Y: "ratio_to_floor",
@@ -89,7 +89,7 @@ func rcFloors() bench.Experiment {
 
 // floorRows returns a row for each class and site, those of all sites together first. Transactions
 // count with all their attempts.
-func floorRows(m rcMeasure) []table.Row {
+func floorRows(m outcome) []table.Row {
 	var rows []table.Row
 	for _, site := range append([]wan.Site{"all"}, m.matrix.Sites()...) {
 		for _, class := range floorClasses() {
@@ -101,7 +101,7 @@ func floorRows(m rcMeasure) []table.Row {
 	return rows
 }
 
-func (m rcMeasure) floorRow(site wan.Site, class string, txns []Txn) table.Row {
+func (m outcome) floorRow(site wan.Site, class string, txns []Txn) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", string(site)), table.Is("class", class)},
 		table.Row(m.params))
 	row = append(row, table.Is("txns", len(txns)))
@@ -112,7 +112,7 @@ func (m rcMeasure) floorRow(site wan.Site, class string, txns []Txn) table.Row {
 	var floor time.Duration
 	for _, t := range txns {
 		took = append(took, t.Took)
-		floor += rcFloor(m.matrix, t.Site)
+		floor += floorOf(m.matrix, t.Site)
 	}
 	floor /= time.Duration(len(txns))
 	slices.Sort(took)

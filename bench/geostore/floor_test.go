@@ -14,11 +14,11 @@ import (
 // class.
 func floorRatios(t *testing.T) map[client.Mode]map[string]map[string]float64 {
 	t.Helper()
-	r, err := rcFloors().Run(t.Context(), bench.Options{Quick: true, Seed: 1, Bubble: bubbles(t)})
+	r, err := floorsExperiment().Run(t.Context(), bench.Options{Quick: true, Seed: 1, Bubble: bubbles(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(rcSystems()) * 4 * len(floorClasses()); len(r.Rows) != want {
+	if want := len(systemModes()) * 4 * len(floorClasses()); len(r.Rows) != want {
 		t.Fatalf("there are %d rows, want %d", len(r.Rows), want)
 	}
 	ratios := map[client.Mode]map[string]map[string]float64{}
@@ -76,7 +76,7 @@ func TestFloorRows(t *testing.T) {
 		return Txn{Site: site, Class: class, Took: ms * time.Millisecond,
 			Attempts: []Attempt{{Took: time.Millisecond, Committed: true}}}
 	}
-	rows := floorRows(rcMeasure{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(),
+	rows := floorRows(outcome{system: "spec", params: []table.Cell{table.Is("sync_ms", 1)}, matrix: wan.SpecRPC(),
 		played: Played{Txns: []Txn{
 			txn("oregon", "read-4", 244), txn("ireland", "read-4", 280), txn("oregon", "write", 183),
 			txn("oregon", "read-4", 244), txn("oregon", "read-4", 488),

@@ -15,10 +15,10 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// rcLAN is the round trip between sites that are racks of one room.
-const rcLAN = 500 * time.Microsecond
+// roomTrip is the round trip between sites that are racks of one room.
+const roomTrip = 500 * time.Microsecond
 
-func rcHot() bench.Experiment {
+func hotExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name: "rc-hot",
 		Summary: "clients of three sites 0.5 ms apart, all of which add to one key: commits per second, attempts per " +
@@ -86,11 +86,11 @@ func hotPlay(outer context.Context, w bench.Run, mode client.Mode, perSite int, 
 		ctx = context.WithoutCancel(outer) // its channel belongs to no bubble
 	}
 	cfg := Config{
-		Matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), Shards: rcShards, Keys: 1, ValueBytes: rcValueBytes,
+		Matrix: wan.Uniform(roomTrip, wan.SpecRPC().Sites()...), Shards: siteShards, Keys: 1, ValueBytes: valueSize,
 		Seed: w.Seed, Dir: dir, Loopback: dir != "",
 	}
 	if w.Mode == bench.Virtual {
-		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, rcJitter), bench.SyncTime
+		cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, linkJitter), bench.SyncTime
 	}
 	store, err := Open(ctx, cfg)
 	if err != nil {
@@ -107,8 +107,8 @@ func hotPlay(outer context.Context, w bench.Run, mode client.Mode, perSite int, 
 }
 
 func hotRow(mode client.Mode, clients int, p Played) table.Row {
-	m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", clients)},
-		matrix: wan.Uniform(rcLAN, wan.SpecRPC().Sites()...), played: p}
+	m := outcome{system: mode.String(), params: []table.Cell{table.Is("clients", clients)},
+		matrix: wan.Uniform(roomTrip, wan.SpecRPC().Sites()...), played: p}
 	row := m.row("all", p.Txns, total(p.Commits))
 	attempts := 0
 	for _, t := range p.Txns {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	rcLargeTrip  = 50 * time.Millisecond
-	rcLargeBytes = 1 << 20
-	rcLargeKeys  = 64
-	mega         = 1e6
+	largeTrip  = 50 * time.Millisecond
+	largeBytes = 1 << 20
+	largeKeys  = 64
+	mega       = 1e6
 )
 
-func rcLarge() bench.Experiment {
+func largeExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name: "rc-large",
 		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, " +
@@ -58,9 +58,9 @@ func largeValues(ctx context.Context, w bench.Run) ([]table.Row, error) {
 }
 
 func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Row, err error) {
-	matrix := wan.Uniform(rcLargeTrip, wan.SpecRPC().Sites()...)
+	matrix := wan.Uniform(largeTrip, wan.SpecRPC().Sites()...)
 	store, err := Open(ctx, Config{
-		Matrix: matrix, Shards: rcShards, Keys: 1, ValueBytes: rcLargeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
+		Matrix: matrix, Shards: siteShards, Keys: 1, ValueBytes: largeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Ro
 	defer clients.Close()
 	written := bench.WrittenBytes()
 	p, err := clients.Play(ctx, Load{
-		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 5*time.Second,
+		Workload: putWorkload{largeKeys}, Seed: w.Seed, Warm: time.Second, For: bench.Pick(w.Options, 5*time.Second,
 			15*time.Second), Failures: true,
 	})
 	if err != nil {
@@ -97,7 +97,7 @@ func largeRow(ctx context.Context, w bench.Run, dir string, n int) (row table.Ro
 	row = append(row, table.Measure("heap_mb", float64(heap.HeapAlloc)/mega))
 	if written > 0 && p.All > 0 {
 		row = append(row, table.Measure("disk_bytes_per_byte",
-			float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
+			float64(written)/float64(p.All*largeBytes*len(matrix.Sites()))))
 	}
 	return row, nil
 }

@@ -9,35 +9,35 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// rcAlpha is the skew of the paper's workloads, unless it is varied [SpecRPC §5.2.1].
-const rcAlpha = 0.75
+// zipfAlpha is the skew of the paper's workloads, unless it is varied [SpecRPC §5.2.1].
+const zipfAlpha = 0.75
 
-// rcLasting is how long a system is measured on the wall clock.
-func rcLasting(o bench.Options) time.Duration { return bench.Pick(o, 2*time.Second, 12*time.Second) }
+// realTime is how long a system is measured on the wall clock.
+func realTime(o bench.Options) time.Duration { return bench.Pick(o, 2*time.Second, 12*time.Second) }
 
 // ycsbPoint is YCSB+T. Longer transactions are measured less often: a point takes about as long as
 // another one.
-func ycsbPoint(o bench.Options, ops, readPercent int) (rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(o), rcAlpha)
+func ycsbPoint(o bench.Options, ops, readPercent int) (studyPoint, error) {
+	keys, err := workload.Zipfian(keyCount(o), zipfAlpha)
 	if err != nil {
-		return rcPoint{}, err
+		return studyPoint{}, err
 	}
 	w, err := workload.NewYCSBT(workload.YCSBT{Keys: keys, Ops: ops, ReadPercent: readPercent})
-	return rcPoint{
-		params:   []table.Cell{table.Is("ops", ops), table.Is("read_percent", readPercent), table.Is("alpha", rcAlpha)},
-		workload: w, txns: bench.Pick(o, 400, 8000) / ops, lasting: rcLasting(o),
+	return studyPoint{
+		params:   []table.Cell{table.Is("ops", ops), table.Is("read_percent", readPercent), table.Is("alpha", zipfAlpha)},
+		workload: w, txns: bench.Pick(o, 400, 8000) / ops, lasting: realTime(o),
 	}, err
 }
 
-func retwisPoint(o bench.Options, alpha float64, txns int) (rcPoint, error) {
-	keys, err := workload.Zipfian(rcKeysOf(o), alpha)
-	return rcPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns,
-		lasting: rcLasting(o)}, err
+func retwisPoint(o bench.Options, alpha float64, txns int) (studyPoint, error) {
+	keys, err := workload.Zipfian(keyCount(o), alpha)
+	return studyPoint{params: []table.Cell{table.Is("alpha", alpha)}, workload: workload.Retwis{Keys: keys}, txns: txns,
+		lasting: realTime(o)}, err
 }
 
 // collect makes the points of some values of a parameter.
-func collect[T any](values []T, point func(T) (rcPoint, error)) ([]rcPoint, error) {
-	var points []rcPoint
+func collect[T any](values []T, point func(T) (studyPoint, error)) ([]studyPoint, error) {
+	var points []studyPoint
 	for _, v := range values {
 		p, err := point(v)
 		if err != nil {
@@ -56,7 +56,7 @@ func perTime[T any](o bench.Options, quick, virtual, real []T) []T {
 	return bench.Pick(o, quick, virtual)
 }
 
-func rcYCSBOps() bench.Experiment {
+func ycsbOpsExperiment() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
 		Name: "rc-ycsb-ops",
@@ -64,8 +64,9 @@ func rcYCSBOps() bench.Experiment {
 			"disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{growth: true, points: func(o bench.Options) ([]rcPoint, error) {
-			return collect(perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) {
+		Measure: latencyStudy{growth: true, points: func(o bench.Options) ([]studyPoint, error) {
+			counts := perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20})
+			return collect(counts, func(ops int) (studyPoint, error) {
 				return ycsbPoint(o, ops, 50)
 			})
 		}}.run,
@@ -96,7 +97,7 @@ func rcYCSBOps() bench.Experiment {
 	}
 }
 
-func rcYCSBReads() bench.Experiment {
+func ycsbReadsExperiment() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
 		Name: "rc-ycsb-reads",
@@ -104,9 +105,9 @@ func rcYCSBReads() bench.Experiment {
 			"disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
+		Measure: latencyStudy{points: func(o bench.Options) ([]studyPoint, error) {
 			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}),
-				func(reads int) (rcPoint, error) { return ycsbPoint(o, 5, reads) })
+				func(reads int) (studyPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
 		Figures: []figure.Spec{
 			{
@@ -129,14 +130,14 @@ func rcYCSBReads() bench.Experiment {
 	}
 }
 
-func rcRetwis() bench.Experiment {
+func retwisExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name:    "rc-retwis",
 		Summary: "geo-replicated transactions of a service like Twitter (SpecRPC figure 11); virtual: a disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{distribution: true, points: func(o bench.Options) ([]rcPoint, error) {
-			return collect([]float64{rcAlpha}, func(alpha float64) (rcPoint, error) {
+		Measure: latencyStudy{distribution: true, points: func(o bench.Options) ([]studyPoint, error) {
+			return collect([]float64{zipfAlpha}, func(alpha float64) (studyPoint, error) {
 				return retwisPoint(o, alpha, bench.Pick(o, 200, 5000))
 			})
 		}}.run,
@@ -156,16 +157,16 @@ func rcRetwis() bench.Experiment {
 	}
 }
 
-func rcContention() bench.Experiment {
+func contentionExperiment() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
 		Name:    "rc-contention",
 		Summary: "Retwis with skews of 0.5 to 0.95 (SpecRPC figure 12); virtual: a disk syncs in 1 ms",
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
-		Measure: rcStudy{points: func(o bench.Options) ([]rcPoint, error) {
+		Measure: latencyStudy{points: func(o bench.Options) ([]studyPoint, error) {
 			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}),
-				func(alpha float64) (rcPoint, error) {
+				func(alpha float64) (studyPoint, error) {
 					return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
 				})
 		}}.run,

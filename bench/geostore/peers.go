@@ -24,7 +24,7 @@ const (
 	peersValueBytes = 100
 )
 
-func rcPeers() bench.Experiment {
+func peersExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name: "rc-peers",
 		Summary: "48 clients of the store and of etcd, three processes each on this machine, in turns: operations per " +

@@ -148,7 +148,7 @@ func rivalFiles(dir string, o rivalOptions) (t store.Topology, pages, files []st
 		Number   int       `json:"number"`
 		Machines []machine `json:"machines"`
 	}
-	t = store.Topology{Epoch: 1, Shards: rcShards}
+	t = store.Topology{Epoch: 1, Shards: siteShards}
 	var sites []site
 	for i := range peersServers {
 		m := machine{Name: fmt.Sprint("site-", i+1)}

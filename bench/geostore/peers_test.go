@@ -11,7 +11,8 @@ import (
 
 func TestPeersWithoutEtcd(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := rcPeers().Run(t.Context(), bench.Options{Quick: true, Program: "foresay"}); !errors.Is(err, errNoEtcd) {
+	_, err := peersExperiment().Run(t.Context(), bench.Options{Quick: true, Program: "foresay"})
+	if !errors.Is(err, errNoEtcd) {
 		t.Errorf("without etcd: %v", err)
 	}
 }

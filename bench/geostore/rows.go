@@ -9,18 +9,18 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// rcMeasure is what one system did at one point of an experiment on the geo-replicated store.
-type rcMeasure struct {
+// outcome is what one system did at one point of an experiment on the geo-replicated store.
+type outcome struct {
 	system string
 	params []table.Cell
 	matrix wan.Matrix
 	played Played
 }
 
-// rcRows returns the rows of all sites together and of each. An attempt counts from its start to
-// its outcome, and only those that committed, as in the paper; end to end is from the first
+// latencyRows returns the rows of all sites together and of each. An attempt counts from its start
+// to its outcome, and only those that committed, as in the paper; end to end is from the first
 // attempt's start to the commit.
-func rcRows(m rcMeasure) []table.Row {
+func latencyRows(m outcome) []table.Row {
 	rows := []table.Row{m.row("all", m.played.Txns, total(m.played.Commits))}
 	for _, site := range m.matrix.Sites() {
 		var own []Txn
@@ -42,14 +42,14 @@ func total(commits map[wan.Site]int) int {
 	return n
 }
 
-func (m rcMeasure) row(site string, txns []Txn, commits int) table.Row {
+func (m outcome) row(site string, txns []Txn, commits int) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", site)}, table.Row(m.params))
 	var committed, whole []time.Duration
 	attempts, reads, right := 0, 0, 0
 	var floor time.Duration
 	for _, t := range txns {
 		whole = append(whole, t.Took)
-		floor += rcFloor(m.matrix, t.Site)
+		floor += floorOf(m.matrix, t.Site)
 		attempts += len(t.Attempts)
 		for _, a := range t.Attempts {
 			if a.Committed {
@@ -82,9 +82,9 @@ func (m rcMeasure) row(site string, txns []Txn, commits int) table.Row {
 		table.Measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
 }
 
-// rcFloor is what no transaction of a site can be faster than that survives the loss of one: the
+// floorOf is what no transaction of a site can be faster than that survives the loss of one: the
 // round trip to the nearest other site.
-func rcFloor(m wan.Matrix, site wan.Site) time.Duration {
+func floorOf(m wan.Matrix, site wan.Site) time.Duration {
 	others := slices.DeleteFunc(m.Sites(), func(s wan.Site) bool { return s == site })
 	return m.RTT(site, m.Nearest(site, others))
 }
@@ -97,9 +97,9 @@ func meanOf(all []time.Duration) time.Duration {
 	return sum / time.Duration(max(len(all), 1))
 }
 
-// rcCompare adds to each row what it is against the row of a base system at the same site and
+// addRatios adds to each row what it is against the row of a base system at the same site and
 // point: of attempts, transactions end to end, aborts, those that are asked for.
-func rcCompare(rows []table.Row, base string, of ...string) {
+func addRatios(rows []table.Row, base string, of ...string) {
 	for i, row := range rows {
 		if row.Value("system") == base {
 			continue
@@ -132,9 +132,9 @@ func rcCompare(rows []table.Row, base string, of ...string) {
 	}
 }
 
-// rcBest adds to the rows of a system that chooses what it is, end to end, against the best of the
+// addBest adds to the rows of a system that chooses what it is, end to end, against the best of the
 // others at the same site and point.
-func rcBest(rows []table.Row, chooser string) {
+func addBest(rows []table.Row, chooser string) {
 	const column = "end_to_end_mean_ms"
 	for i, row := range rows {
 		own, ok := row.Number(column)
@@ -163,9 +163,9 @@ func samePoint(a, b table.Row) bool {
 	return true
 }
 
-// rcGrowth adds to each row by how many per cent its mean attempt is longer than that of the same
+// addGrowth adds to each row by how many per cent its mean attempt is longer than that of the same
 // system's first row for the same site.
-func rcGrowth(rows []table.Row) {
+func addGrowth(rows []table.Row) {
 	for i, row := range rows {
 		first := slices.IndexFunc(rows, func(r table.Row) bool {
 			return r.Value("system") == row.Value("system") && r.Value("site") == row.Value("site")
@@ -178,8 +178,8 @@ func rcGrowth(rows []table.Row) {
 	}
 }
 
-// rcDistribution returns rows with quantiles of attempts, for a figure of the distribution.
-func rcDistribution(m rcMeasure) []table.Row {
+// distributionRows returns rows with quantiles of attempts, for a figure of the distribution.
+func distributionRows(m outcome) []table.Row {
 	var committed []time.Duration
 	for _, t := range m.played.Txns {
 		for _, a := range t.Attempts {

@@ -18,21 +18,21 @@ import (
 // The store of the experiments is SpecRPC's [SpecRPC §5.2.1]: three sites, three shards at each,
 // sixteen clients at each. It has 10 million keys; the paper does not tell how long values are.
 const (
-	rcShards     = 3
-	rcClients    = 16
-	rcKeys       = 10_000_000
-	rcQuickKeys  = 300_000
-	rcValueBytes = 64
+	siteShards  = 3
+	siteClients = 16
+	fullKeys    = 10_000_000
+	quickKeys   = 300_000
+	valueSize   = 64
 )
 
-// rcSystems are the modes of the store's clients that are compared: the paper's three, and what
+// systemModes are the modes of the store's clients that are compared: the paper's three, and what
 // goes beyond it. The first one is what others are measured against.
-func rcSystems() []client.Mode {
+func systemModes() []client.Mode {
 	return []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated, client.Auto}
 }
 
-// rcPoint is a workload that all systems are put under.
-type rcPoint struct {
+// studyPoint is a workload that all systems are put under.
+type studyPoint struct {
 	params   []table.Cell
 	workload workload.Workload
 	// txns is how many transactions are measured in virtual time, and how long they are measured in
@@ -40,45 +40,45 @@ type rcPoint struct {
 	txns    int
 	lasting time.Duration
 	clients int           // at each site; 0: as in the paper
-	warm    time.Duration // before anything is measured; 0: rcWarmUp
+	warm    time.Duration // before anything is measured; 0: warmUpTime
 }
 
-// rcStudy is an experiment on latencies of the geo-replicated store.
-type rcStudy struct {
-	points func(bench.Options) ([]rcPoint, error)
-	rows   func(rcMeasure) []table.Row // nil: rcRows
-	growth bool                        // with a column of how means grow from the first point on
+// latencyStudy is an experiment on latencies of the geo-replicated store.
+type latencyStudy struct {
+	points func(bench.Options) ([]studyPoint, error)
+	rows   func(outcome) []table.Row // nil: latencyRows
+	growth bool                      // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
 	distribution bool
 }
 
 // run puts each system under each point. All play the same transactions: those of a client depend
 // on its number and the seed.
-func (st rcStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error) {
+func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error) {
 	points, err := st.points(w.Options)
 	if err != nil {
 		return nil, err
 	}
-	total := len(points) * len(rcSystems())
+	total := len(points) * len(systemModes())
 	var rows, quantiles []table.Row
-	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (Played, error)) error {
+	measure := func(i int, mode client.Mode, play func(studyPoint, client.Mode) (Played, error)) error {
 		p := points[i]
-		w.Step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
+		w.Step(i*len(systemModes())+slices.Index(systemModes(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
 		played, err := play(p, mode)
 		if err != nil {
 			return fmt.Errorf("%v%s: %w", mode, cellsText(p.params), err)
 		}
-		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
+		m := outcome{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
 		if w.Mode == bench.Virtual {
 			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
 		}
 		if st.rows != nil {
 			rows = append(rows, st.rows(m)...)
 		} else {
-			rows = append(rows, rcRows(m)...)
+			rows = append(rows, latencyRows(m)...)
 		}
 		if st.distribution {
-			quantiles = append(quantiles, rcDistribution(m)...)
+			quantiles = append(quantiles, distributionRows(m)...)
 		}
 		return nil
 	}
@@ -90,11 +90,11 @@ func (st rcStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rcCompare(rows, rcSystems()[0].String(), "attempt", "end_to_end", "abort")
-	rcCompare(rows, client.Spec.String(), "end_to_end")
-	rcBest(rows, client.Auto.String())
+	addRatios(rows, systemModes()[0].String(), "attempt", "end_to_end", "abort")
+	addRatios(rows, client.Spec.String(), "end_to_end")
+	addBest(rows, client.Auto.String())
 	if st.growth {
-		rcGrowth(rows)
+		addGrowth(rows)
 	}
 	return append(rows, quantiles...), nil
 }
@@ -107,18 +107,18 @@ func cellsText(cells []table.Cell) string {
 	return s
 }
 
-// rcMeasuring measures a system at a point with what plays it.
-type rcMeasuring func(i int, mode client.Mode, play func(rcPoint, client.Mode) (Played, error)) error
+// measuring measures a system at a point with what plays it.
+type measuring func(i int, mode client.Mode, play func(studyPoint, client.Mode) (Played, error)) error
 
 // virtual gives each measurement a bubble and a new store.
-func (st rcStudy) virtual(ctx context.Context, w bench.Run, points int, measure rcMeasuring) error {
+func (st latencyStudy) virtual(ctx context.Context, w bench.Run, points int, measure measuring) error {
 	for i := range points {
-		for _, mode := range rcSystems() {
+		for _, mode := range systemModes() {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := measure(i, mode, func(p rcPoint, mode client.Mode) (played Played, err error) {
-				w.Bubble(func() { played, err = rcInBubble(ctx, w.Seed, p, mode) })
+			err := measure(i, mode, func(p studyPoint, mode client.Mode) (played Played, err error) {
+				w.Bubble(func() { played, err = playInBubble(ctx, w.Seed, p, mode) })
 				return played, err
 			})
 			if err != nil {
@@ -129,26 +129,26 @@ func (st rcStudy) virtual(ctx context.Context, w bench.Run, points int, measure 
 	return nil
 }
 
-// rcWarmUp is what connections take to be made, and clients to get out of step, three times over.
-const rcWarmUp = 3 * time.Second
+// warmUpTime is what connections take to be made, and clients to get out of step, three times over.
+const warmUpTime = 3 * time.Second
 
-// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one
+// linkJitter bounds how much longer than its delay a message takes, by chance: what begins at one
 // instant does not go on in step. It depends on the size of what is sent, and so on what gRPC
 // happens to send together: the less there is of it, the more alike are two runs with one seed.
-const rcJitter = time.Microsecond
+const linkJitter = time.Microsecond
 
-func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played Played, err error) {
+func playInBubble(outer context.Context, seed uint64, p studyPoint, mode client.Mode) (played Played, err error) {
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
 	ctx := context.WithoutCancel(outer)
 	store, err := Open(ctx, Config{
-		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes,
+		Matrix: jittered(wan.SpecRPC(), linkJitter), Shards: siteShards, Keys: fullKeys, ValueBytes: valueSize,
 		Sync: bench.SyncTime, Seed: seed,
 	})
 	if err != nil {
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, rcWarmUp), Txns: p.txns})
+	return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, warmUpTime), Txns: p.txns})
 }
 
 // jittered returns a matrix whose links between sites have jitter.
@@ -163,8 +163,8 @@ func jittered(m wan.Matrix, jitter time.Duration) wan.Matrix {
 }
 
 // play connects clients for one load.
-func (p rcPoint) play(ctx context.Context, store *Store, mode client.Mode, l Load) (Played, error) {
-	clients, err := store.Connect(mode, cmp.Or(p.clients, rcClients))
+func (p studyPoint) play(ctx context.Context, store *Store, mode client.Mode, l Load) (Played, error) {
+	clients, err := store.Connect(mode, cmp.Or(p.clients, siteClients))
 	if err != nil {
 		return Played{}, err
 	}
@@ -173,12 +173,12 @@ func (p rcPoint) play(ctx context.Context, store *Store, mode client.Mode, l Loa
 }
 
 // real loads a store once and puts the systems under the points one after the other.
-func (st rcStudy) real(ctx context.Context, w bench.Run, points int, measure rcMeasuring) error {
+func (st latencyStudy) real(ctx context.Context, w bench.Run, points int, measure measuring) error {
 	return withRealStore(ctx, w, wan.SpecRPC(), func(store *Store) error {
 		for i := range points {
-			for _, mode := range rcSystems() {
-				err := measure(i, mode, func(p rcPoint, mode client.Mode) (Played, error) {
-					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp),
+			for _, mode := range systemModes() {
+				err := measure(i, mode, func(p studyPoint, mode client.Mode) (Played, error) {
+					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, warmUpTime),
 						For: p.lasting})
 				})
 				if err != nil {
@@ -194,7 +194,7 @@ func (st rcStudy) real(ctx context.Context, w bench.Run, points int, measure rcM
 func withRealStore(ctx context.Context, w bench.Run, m wan.Matrix, f func(*Store) error) error {
 	return bench.WithTempDir(func(dir string) error {
 		store, err := Open(ctx, Config{
-			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.Options), ValueBytes: rcValueBytes, Dir: dir, Loopback: true,
+			Matrix: m, Shards: siteShards, Keys: keyCount(w.Options), ValueBytes: valueSize, Dir: dir, Loopback: true,
 			Seed:    w.Seed,
 			Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
 		})
@@ -205,19 +205,20 @@ func withRealStore(ctx context.Context, w bench.Run, m wan.Matrix, f func(*Store
 	})
 }
 
-// rcKeysOf is how many keys there are. In virtual mode they cost nothing.
-func rcKeysOf(o bench.Options) uint64 {
+// keyCount is how many keys there are. In virtual mode they cost nothing.
+func keyCount(o bench.Options) uint64 {
 	if o.Mode == bench.Real && o.Quick {
-		return rcQuickKeys
+		return quickKeys
 	}
-	return rcKeys
+	return fullKeys
 }
 
 // Experiments returns the experiments on the geo-replicated store, in the order in which they
 // are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(),
-		rcLarge(), rcPeers(),
+		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
+		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), largeExperiment(),
+		peersExperiment(),
 	}
 }

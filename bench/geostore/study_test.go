@@ -20,7 +20,7 @@ func TestRowsOfTheStore(t *testing.T) {
 	attempt := func(ms int, committed bool, reads, right int) Attempt {
 		return Attempt{Took: time.Duration(ms) * time.Millisecond, Committed: committed, Reads: reads, Right: right}
 	}
-	m := rcMeasure{
+	m := outcome{
 		system: "spec", params: []table.Cell{table.Is("ops", 5)}, matrix: wan.SpecRPC(),
 		played: Played{
 			Lasting: 2 * time.Second, Commits: map[wan.Site]int{"oregon": 3, "ireland": 1},
@@ -32,7 +32,7 @@ func TestRowsOfTheStore(t *testing.T) {
 			},
 		},
 	}
-	rows := rcRows(m)
+	rows := latencyRows(m)
 	want := []map[string]float64{
 		{
 			"ops": 5, "txns": 3, "attempt_mean_ms": 790.0 / 3, "attempt_p50_ms": 266, "attempt_p95_ms": 280,
@@ -69,9 +69,9 @@ func TestComparedRows(t *testing.T) {
 		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60),
 		row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
 	}
-	rcCompare(rows, "grpc", "attempt", "abort")
-	rcCompare(rows, "spec", "attempt")
-	rcGrowth(rows)
+	addRatios(rows, "grpc", "attempt", "abort")
+	addRatios(rows, "spec", "attempt")
+	addGrowth(rows)
 	var got [][]any
 	for _, r := range rows {
 		got = append(got, []any{r.Value("attempt_ratio_to_grpc"), r.Value("abort_points_above_grpc"),
@@ -99,7 +99,7 @@ func TestBestOfTheOthers(t *testing.T) {
 		row("auto", "seoul", 150), row("auto", "oregon", 1),
 		{table.Is("system", "auto"), table.Is("site", "all"), table.Is("alpha", 0.9), table.Is("txns", 0)},
 	}
-	rcBest(rows, "auto")
+	addBest(rows, "auto")
 	var got []any
 	for _, r := range rows {
 		got = append(got, r.Value("end_to_end_ratio_to_best"))
@@ -110,10 +110,10 @@ func TestBestOfTheOthers(t *testing.T) {
 }
 
 // smallRetwis is a study that is over in a second.
-func smallRetwis() rcStudy {
-	return rcStudy{distribution: true, growth: true, points: func(o bench.Options) ([]rcPoint, error) {
-		keys, err := workload.Zipfian(rcKeys, 0.5)
-		return []rcPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60,
+func smallRetwis() latencyStudy {
+	return latencyStudy{distribution: true, growth: true, points: func(o bench.Options) ([]studyPoint, error) {
+		keys, err := workload.Zipfian(fullKeys, 0.5)
+		return []studyPoint{{params: []table.Cell{table.Is("alpha", 0.5)}, workload: workload.Retwis{Keys: keys}, txns: 60,
 			clients: 3}}, err
 	}}
 }
@@ -133,7 +133,7 @@ func TestStoreInVirtualTime(t *testing.T) {
 	}
 	rows := run()
 	var means []float64
-	for i := range rcSystems() {
+	for i := range systemModes() {
 		row := rows[4*i] // after it, those of three sites
 		mean, _ := row.Number("attempt_mean_ms")
 		means = append(means, mean)
@@ -149,11 +149,11 @@ func TestStoreInVirtualTime(t *testing.T) {
 	// aborts speak against it.
 	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < 0.95*predicated ||
 		auto > means[2] {
-		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
+		t.Errorf("mean attempts of %v take %v ms", systemModes(), means)
 	}
 	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 ||
 		off < grpc-30 || off > grpc+30 {
-		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
+		t.Errorf("mean attempts of %v take %v ms", systemModes(), means)
 	}
 	// What happens at one instant has no order but that in which goroutines happen to run. On one
 	// processor runs are equal to the last figure, unless the system interrupts a goroutine; on two
@@ -161,7 +161,7 @@ func TestStoreInVirtualTime(t *testing.T) {
 	alike := cmp.Comparer(func(a, b int) bool { return a-b <= 1 && b-a <= 1 })
 	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= max(a, b)/15 })
 	// auto goes by what it measures
-	fixed := func(rows []table.Row) []table.Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] }
+	fixed := func(rows []table.Row) []table.Row { return rows[:4*slices.Index(systemModes(), client.Auto)] }
 	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// rcNear is the round trip between sites when it is throughput that is measured [SpecRPC §5.2.3].
-const rcNear = 5 * time.Millisecond
+// nearTrip is the round trip between sites when it is throughput that is measured [SpecRPC §5.2.3].
+const nearTrip = 5 * time.Millisecond
 
-func rcThroughput() bench.Experiment {
+func throughputExperiment() bench.Experiment {
 	return bench.Experiment{
 		Name: "rc-throughput",
 		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit " +
@@ -42,8 +42,8 @@ func rcThroughput() bench.Experiment {
 }
 
 func throughputOfStore(ctx context.Context, w bench.Run) (rows []table.Row, err error) {
-	matrix := wan.Uniform(rcNear, wan.SpecRPC().Sites()...)
-	keys, err := workload.Zipfian(rcKeysOf(w.Options), rcAlpha)
+	matrix := wan.Uniform(nearTrip, wan.SpecRPC().Sites()...)
+	keys, err := workload.Zipfian(keyCount(w.Options), zipfAlpha)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ type storeThroughput struct {
 type storeRound struct{ cpuPerCommit, commitsPerSecond float64 }
 
 func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
-	modes := rcSystems()
+	modes := systemModes()
 	played, rounds := make([]Played, len(modes)), make([][]storeRound, len(modes))
 	clients := make([]*Clients, len(modes))
 	for i, mode := range modes {
@@ -122,8 +122,8 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 	off := rounds[slices.Index(modes, client.Off)]
 	var rows []table.Row
 	for i, mode := range modes {
-		m := rcMeasure{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite),
-			table.Is("alpha", rcAlpha)}, matrix: t.matrix, played: played[i]}
+		m := outcome{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite),
+			table.Is("alpha", zipfAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
 		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -36,30 +37,34 @@ const (
 // keysVariable says how many keys TestStoreIsOperated loads.
 const keysVariable = "FORESAY_KEYS"
 
-// TestStoreKills kills machines of a store, which are processes of their own, while clients make
-// transactions: each time with SIGKILL, and starts them again with their disks. Once all are back
-// nothing is unknown or blocked any more, and all that was committed must be strictly serializable.
-// FORESAY_KILLS says how often; 1 is usual.
+// TestStoreKills kills machines of a store of each protocol, which are processes of their own,
+// while clients make transactions: each time with SIGKILL, and starts them again with their disks.
+// Once all are back nothing is unknown or blocked any more, and all that was committed must be
+// strictly serializable. FORESAY_KILLS says how often; 1 is usual.
 func TestStoreKills(t *testing.T) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsVariable), "1"))
 	if err != nil || kills < 1 {
 		t.Fatalf("%s is %q", killsVariable, os.Getenv(killsVariable))
 	}
-	w := newStoreKillWorld(t)
-	machines := []string{"a", "b", "c"}
-	stop := w.drive()
-	random := rand.New(rand.NewPCG(2, 0))
-	for range kills {
-		w.commits(storeKillCommits)
-		victim := machines[random.IntN(len(machines))]
-		w.kill(victim)
-		w.commits(storeKillAway)
-		w.serve(victim)
-		w.ready()
+	for _, protocol := range catalog.StoreNames() {
+		t.Run(protocol, func(t *testing.T) {
+			w := newStoreKillWorld(t, protocol)
+			machines := []string{"a", "b", "c"}
+			stop := w.drive()
+			random := rand.New(rand.NewPCG(2, 0))
+			for range kills {
+				w.commits(storeKillCommits)
+				victim := machines[random.IntN(len(machines))]
+				w.kill(victim)
+				w.commits(storeKillAway)
+				w.serve(victim)
+				w.ready()
+			}
+			w.commits(storeKillCommits)
+			w.judge(stop())
+			w.halt(machines...)
+		})
 	}
-	w.commits(storeKillCommits)
-	w.judge(stop())
-	w.halt(machines...)
 }
 
 // TestStoreIsOperated does to three machines, which are processes of their own, what operators do.
@@ -73,7 +78,7 @@ func TestStoreIsOperated(t *testing.T) {
 	if err != nil || keys < 1 {
 		t.Fatalf("%s is %q", keysVariable, os.Getenv(keysVariable))
 	}
-	w := newStoreKillWorld(t)
+	w := newStoreKillWorld(t, "replicatedcommit")
 	w.kill("c")
 	w.foresay("store", "load", "--from", strconv.Itoa(first), "--keys", strconv.Itoa(first+keys),
 		"--client", storeconfig.ClientFile)
@@ -132,8 +137,8 @@ type storeKillWorld struct {
 	committed atomic.Int64
 }
 
-// newStoreKillWorld returns a store of machines a, b and c that takes part.
-func newStoreKillWorld(t *testing.T) *storeKillWorld {
+// newStoreKillWorld returns a store of a protocol, of machines a, b and c, that takes part.
+func newStoreKillWorld(t *testing.T, protocol string) *storeKillWorld {
 	t.Helper()
 	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
@@ -142,7 +147,7 @@ func newStoreKillWorld(t *testing.T) *storeKillWorld {
 	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), running: map[string]*replica{}}
 	var err error
 	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{
-		Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms",
+		Dir: w.dir, Cluster: "kills", Protocol: protocol, Shards: 3, Sites: sites, RoundTrip: "50ms",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 )
 
@@ -49,17 +50,27 @@ func Names() []string {
 
 // Stores returns the protocols of package store's family. The first one is that of a store which
 // names none.
-func Stores() []store.Protocol { return []store.Protocol{replicatedcommit.Protocol()} }
+func Stores() []store.Protocol {
+	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol()}
+}
+
+// StoreNames returns the names of all protocols of stores.
+func StoreNames() []string {
+	var names []string
+	for _, p := range Stores() {
+		names = append(names, p.Name)
+	}
+	return names
+}
 
 // Store returns the protocol of a name. Its error lists the names.
 func Store(name string) (store.Protocol, error) {
-	var names []string
 	for _, p := range Stores() {
 		if p.Name == name || name == "" {
 			return p, nil
 		}
-		names = append(names, p.Name)
 	}
+	names := StoreNames()
 	return store.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names, ", "),
 		nearest.Hint(name, names))
 }

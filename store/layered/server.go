@@ -83,7 +83,7 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 		return cfg, err
 	}
 	if !cfg.Layout.Original() {
-		return cfg, fmt.Errorf("layered: a site is fenced, or in the place of another one, which this store does not do")
+		return cfg, fmt.Errorf("layered: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)")
 	}
 	return cfg, nil
 }

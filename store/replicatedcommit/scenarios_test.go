@@ -3,12 +3,13 @@ package replicatedcommit
 import (
 	"testing"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {
-	talk.Play(t, Protocol(), func(v any) (string, bool) {
+	talk.Play(t, Protocol(), func(_ msgtext.Format, v any) (string, bool) {
 		s, ok := v.(State)
 		if !ok {
 			return "", false

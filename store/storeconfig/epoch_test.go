@@ -23,6 +23,35 @@ func newStore(t *testing.T) (dir string, c *ClientConfig) {
 	return dir, c
 }
 
+// TestFixedSites: where a protocol cannot do without a site, no epoch is made in which one is
+// fenced or replaced, and no file says so.
+func TestFixedSites(t *testing.T) {
+	_, c := newStore(t)
+	s := *c.Store
+	s.Protocol = "layered"
+	if err := s.check(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := ParseSite("d=127.0.0.1:7100/:7101")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a store of the protocol layered has the sites that it began with"
+	_, fenced := s.Fenced("c")
+	_, replaced := s.Replaced("c", d)
+	s.Sites[2].Fenced = true
+	b, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, parsed := ParseStore(b)
+	for _, err := range []error{fenced, replaced, parsed} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestEpochs(t *testing.T) {
 	dir, c := newStore(t)
 	first := c.Store

@@ -29,6 +29,7 @@ func MachineFile(machine string) string { return "machine-" + machine + ".json" 
 type InitOptions struct {
 	Dir       string
 	Cluster   string
+	Protocol  string // empty: the first of package catalog's
 	Shards    int
 	Sites     []Site // numbers and names of machines that are missing are made up
 	RoundTrip string
@@ -114,7 +115,8 @@ func Place(sites []Site, n int, host string, first int) error {
 // store is an error. It returns the clients' file.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
-	s := &Store{Cluster: o.Cluster, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip}
+	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
+		RoundTrip: o.RoundTrip}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1
 		s.Sites[i].nameMachines()

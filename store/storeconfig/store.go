@@ -18,7 +18,8 @@ type Store struct {
 	Epoch   uint64 `json:"epoch"`
 	Shards  int    `json:"shards"`
 	Sites   []Site `json:"sites"`
-	// Protocol is how the sites agree: one of package catalog's, empty for the first of them.
+	// Protocol is how the sites agree: one of package catalog's, empty for the first of them. It
+	// cannot be changed later.
 	Protocol  string `json:"protocol,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
@@ -159,6 +160,10 @@ func (s *Store) check() error {
 	}
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)
+	}
+	if layout, err := s.Topology().Layout(); err == nil && s.proto.FixedSites && !layout.Original() {
+		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
+			"or replaced", s.proto.Name)
 	}
 	return nil
 }

@@ -21,8 +21,9 @@ import (
 
 // ClusterOptions say what a store in one process is like.
 type ClusterOptions struct {
-	Dir    string // where the files and disks are; it must hold no store
-	Shards int
+	Dir      string // where the files and disks are; it must hold no store
+	Protocol string // one of package catalog's; empty: the first one
+	Shards   int
 	// WAN is the network, and Sites those of its sites that have a copy of the store.
 	WAN    wan.Matrix
 	Sites  []wan.Site
@@ -100,8 +101,8 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		c.machines[name] = &placed{name: name, site: name, at: at, peers: l.peers.Addr().String(),
 			client: l.client.Addr().String()}
 	}
-	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Shards: o.Shards, Sites: sites,
-		RoundTrip: c.roundTrip().String()})
+	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Shards: o.Shards,
+		Sites: sites, RoundTrip: c.roundTrip().String()})
 	if err != nil {
 		return c, err
 	}

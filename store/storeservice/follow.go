@@ -174,6 +174,10 @@ func parseEpoch(b []byte, known *storeconfig.Store) (*storeconfig.Store, error) 
 	if s.Cluster != known.Cluster {
 		return nil, fmt.Errorf("the file is of the store %s, not of %s", s.Cluster, known.Cluster)
 	}
+	if s.StoreProtocol().Name != known.StoreProtocol().Name {
+		return nil, fmt.Errorf("the file is of a store of the protocol %s, not of %s", s.StoreProtocol().Name,
+			known.StoreProtocol().Name)
+	}
 	return s, nil
 }
 

@@ -64,3 +64,32 @@ func TestAnotherStoreAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestOtherProtocol: the file of another protocol, or of another store, is no epoch of a store.
+func TestOtherProtocol(t *testing.T) {
+	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	if err := storeconfig.Place(sites, 1, "127.0.0.1", 7000); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := storeconfig.Init(storeconfig.InitOptions{Dir: t.TempDir(), Cluster: "shop", Shards: 3, Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, alter := range map[string]func(*storeconfig.Store){
+		"": func(s *storeconfig.Store) { s.Protocol = "replicatedcommit" }, // what it is without
+		"the file is of a store of the protocol layered, not of replicatedcommit": func(s *storeconfig.Store) {
+			s.Protocol = "layered"
+		},
+		"the file is of the store other, not of shop": func(s *storeconfig.Store) { s.Cluster = "other" },
+	} {
+		other := *cfg.Store
+		alter(&other)
+		b, err := other.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseEpoch(b, cfg.Store); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -14,8 +14,24 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// Choices returns the values that a flag can have, if these are names. A flag of one name is the
-// same in all commands.
+// choices is the annotation of a flag with values of its own.
+const choices = "choices"
+
+// SetChoices says which names a flag can have as its value, where that is not what flags of its
+// name can have elsewhere.
+func SetChoices(f *pflag.Flag, names []string) {
+	f.Annotations = map[string][]string{choices: names}
+}
+
+// ChoicesOf returns the values that a flag can have, if these are names.
+func ChoicesOf(f *pflag.Flag) []string {
+	if names := f.Annotations[choices]; names != nil {
+		return names
+	}
+	return Choices(f.Name)
+}
+
+// Choices returns the values that flags of a name can have where SetChoices says nothing else.
 func Choices(flag string) []string {
 	switch flag {
 	case "protocol":
@@ -64,7 +80,7 @@ func Complete(c *cobra.Command) {
 		several := f.Value.Type() == "stringSlice" || f.Name == "faults"
 		_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string,
 			cobra.ShellCompDirective) {
-			names := Choices(f.Name)
+			names := ChoicesOf(f)
 			switch {
 			case names != nil && several:
 				return continued(begun, names), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp

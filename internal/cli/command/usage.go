@@ -147,7 +147,7 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		return Usagef("%s--%s is %q; want %s", prefix(c), f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap())+
-			nearest.Hint(invalid.GetValue(), Choices(f.Name)))
+			nearest.Hint(invalid.GetValue(), ChoicesOf(f)))
 	case errors.As(err, &syntax):
 		return Usagef("%s%q is no flag; want --NAME or --NAME=VALUE", prefix(c), syntax.GetSpecifiedFlag())
 	}

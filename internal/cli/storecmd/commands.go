@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -27,9 +29,8 @@ func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Run and use a transactional store that is replicated across sites",
-		Long: `Run and use a transactional key-value store, sharded and replicated across datacentres by
-Replicated Commit, whose clients go on with the first replica's answer while the quorum is still
-on its way.
+		Long: `Run and use a transactional key-value store, sharded and replicated across datacentres, whose
+clients go on with the first replica's answer while the quorum is still on its way.
 
 A first look:    foresay store dev --wan specrpc
 Three processes: foresay store init --dir DIR, then
@@ -41,6 +42,17 @@ Three processes: foresay store init --dir DIR, then
 		p.benchCommand(),
 		p.statusCommand(), p.resolveCommand())
 	return c
+}
+
+// addProtocol adds the flag that says how the sites of a new store agree.
+func addProtocol(flags *pflag.FlagSet, to *string) {
+	docs := make([]string, 0, len(catalog.Stores()))
+	for _, p := range catalog.Stores() {
+		docs = append(docs, p.Name+": "+p.Doc)
+	}
+	flags.StringVar(to, "protocol", catalog.StoreNames()[0], "how the sites agree, for good; `one` of\n"+
+		strings.Join(docs, "\n"))
+	command.SetChoices(flags.Lookup("protocol"), catalog.StoreNames())
 }
 
 // Exit codes of commands that make transactions, beside 1 for what took no effect and codeUnknown.

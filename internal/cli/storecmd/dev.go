@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -20,9 +21,10 @@ import (
 
 type storeDevFlags struct {
 	command.DevFlags
-	wan    string
-	shards int
-	site   string
+	wan      string
+	protocol string
+	shards   int
+	site     string
 }
 
 func (p *program) devCommand() *cobra.Command {
@@ -42,6 +44,7 @@ until it is interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}
 	flags := c.Flags()
+	addProtocol(flags, &f.protocol)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
 	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
@@ -52,9 +55,12 @@ until it is interrupted.`,
 
 // options returns the store that the flags ask for, and the network's name.
 func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
-	o = storeservice.ClusterOptions{Shards: f.shards}
+	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
+	}
+	if _, err := catalog.Store(f.protocol); err != nil {
+		return o, "", command.Usagef("store dev: --protocol: %w", err)
 	}
 	switch d, err := wan.Preset(f.wan); {
 	case f.wan == "":
@@ -90,8 +96,8 @@ func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
 			return err
 		}
 		defer func() { err = cmp.Or(err, cluster.Close()) }()
-		fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s\n", network, command.Joined(command.SiteNames(o.Sites)),
-			o.Shards, run.Where)
+		fmt.Fprintf(p.Out, "%s, a store at %s, %d shards, %s; files in %s\n", o.Protocol,
+			command.Joined(command.SiteNames(o.Sites)), o.Shards, network, run.Where)
 		file := filepath.Join(o.Dir, storeconfig.ClientFile)
 		fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
 		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n",

@@ -100,7 +100,7 @@ func TestExplanationAsText(t *testing.T) {
           0.0                               245.0 ms
   get a   |█░░░░░░░░░░░░░░░░░░                     |  asked at 0.0, oregon answered at 1.0, rightly, quorum at 122.0 with seoul
   get b   |█░░░░░░░░░░░░░░░░░░░                    |  asked at 1.0, oregon answered at 2.0, rightly, quorum at 123.0 with seoul
-  commit  |                    ████████████████████|  asked at 123.0, decided at 245.0 by the vote of seoul
+  commit  |                    ████████████████████|  asked at 123.0, decided at 245.0 by the word of seoul
   waited for: get "a", first answer 1.0 ms (oregon); get "b", quorum 122.0 ms (seoul, wide-area); commit 122.0 ms (seoul, wide-area)
 in all 245.0 ms; wide-area waits, one after the other: 2
 that is 2.01 times the floor of 122.0 ms: one round trip to seoul, which completes the nearest majority of 3 sites

@@ -64,7 +64,7 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	if c := a.Commit; c != nil {
 		text := fmt.Sprintf("asked at %.1f", c.FromMS)
 		if c.Site != "" {
-			text += fmt.Sprintf(", decided at %.1f by the vote of %s", c.ToMS, c.Site)
+			text += fmt.Sprintf(", decided at %.1f by the word of %s", c.ToMS, c.Site)
 		}
 		row("commit", bar(at(c.FromMS), at(c.ToMS), at(c.ToMS)), text)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/storeconfig"
 )
@@ -43,6 +44,9 @@ this computer. Without --site there are three: a, b and c.
 			if len(sites) == 0 {
 				sites = []string{"a", "b", "c"}
 			}
+			if _, err := catalog.Store(o.Protocol); err != nil {
+				return command.Usagef("store init: --protocol: %w", err)
+			}
 			for _, text := range sites {
 				s, err := storeconfig.ParseSite(text)
 				if err != nil {
@@ -61,6 +65,7 @@ this computer. Without --site there are three: a, b and c.
 		},
 	}
 	flags := c.Flags()
+	addProtocol(flags, &o.Protocol)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
 	flags.IntVar(&o.Shards, "shards", 3, "how many parts each site's copy has; it cannot be changed later")

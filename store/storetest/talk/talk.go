@@ -23,14 +23,17 @@ import (
 // firstClient is the node of c1.
 const firstClient = protocol.ID(200)
 
-// Play plays a protocol's scenarios, those of testdata/scenarios. format writes values of the
-// protocol's own as text; nil: there are none.
-func Play(t *testing.T, p store.Protocol, format msgtext.Format) {
+// An Own writes values of a protocol's own as text, ok is false for all others. all writes what is
+// within them. nil: there are none.
+type Own func(all msgtext.Format, v any) (text string, ok bool)
+
+// Play plays a protocol's scenarios, those of testdata/scenarios.
+func Play(t *testing.T, p store.Protocol, format Own) {
 	transcript.Play(t, "testdata/scenarios", func() transcript.Family[store.Message] { return New(p, format) })
 }
 
 // New returns a protocol's stores, for a scenario.
-func New(p store.Protocol, format msgtext.Format) transcript.Family[store.Message] {
+func New(p store.Protocol, format Own) transcript.Family[store.Message] {
 	return &talk{
 		protocol: p, own: format, held: map[protocol.ID]map[store.Key]store.Value{}, buffers: map[protocol.ID]*store.Buffer{},
 		names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
@@ -40,7 +43,7 @@ func New(p store.Protocol, format msgtext.Format) transcript.Family[store.Messag
 // talk is a store in a scenario.
 type talk struct {
 	protocol store.Protocol
-	own      msgtext.Format
+	own      Own
 	script   *transcript.Script[store.Message]
 	*deploy.Deployment[store.Message]
 	layout  store.Layout
@@ -292,7 +295,7 @@ func (t *talk) Expect(args []string) error {
 // Format writes what all stores have.
 func (t *talk) Format(v any) (string, bool) {
 	if t.own != nil {
-		if text, ok := t.own(v); ok {
+		if text, ok := t.own(t.Format, v); ok {
 			return text, true
 		}
 	}
