@@ -22,7 +22,7 @@ func (t *Tree) share(l *Lane) {
 // be sent on its account, or nil.
 func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 	c := u.Call
-	if !right || u.lane.awaited == 0 { // on a guess, nobody gets ahead of others
+	if !right || !u.lane.awaits() { // on a guess, nobody gets ahead of others
 		return t.blocker(n, c, c.spec.Conflict)
 	}
 	all, awaited := t.unanswered.all, int(u.lane.awaited)
@@ -38,13 +38,34 @@ func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 	return t.blockerBut(n, c, c.spec.Conflict, u.beside)
 }
 
-// beside reports whether the lane's code still waits for a call that it made before this
-// one: a goroutine that shares the lane made it. In code without speculation the two
-// calls are in flight at the same time, so neither comes before the other. What the code
-// went on from with a prediction does come before.
+// beside reports whether code of the lane, or of one that it comes from, still waits for a call
+// that it made before this one, or before it forked: a goroutine that shares that lane made it. In
+// code without speculation the two calls are in flight at the same time, so neither comes before
+// the other. What the code went on from with a prediction does come before.
 func (u *Use) beside(earlier *Call) bool {
 	e := earlier.useOf(u.Run)
-	return e != nil && e.lane == u.lane && e.index < u.index && !e.before
+	if e == nil || e.before {
+		return false
+	}
+	at := u.index
+	for l := u.lane; l != nil; l = l.parent {
+		if l == e.lane {
+			return e.index < at
+		}
+		at = int(l.forkedAt)
+	}
+	return false
+}
+
+// awaits reports whether code of the lane, or of one that it comes from, waits for a call with side
+// effects, or an ordered one.
+func (l *Lane) awaits() bool {
+	for ; l != nil; l = l.parent {
+		if l.awaited > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // orderOf returns the ordered calls that came before a call of the lane, as far

@@ -236,3 +236,27 @@ func TestWaitsDoNotShareLanes(t *testing.T) {
 		})
 	}
 }
+
+// TestForkedBeside: a goroutine that shares a lane waits for a call in order when another one forks
+// a lane of its own. Plain code makes the two calls at the same time.
+func TestForkedBeside(t *testing.T) {
+	for _, effect := range []Effect{None, Immediate} {
+		s := play(t, replayable)
+		call := func(l *Lane, op string, predictions int) *Use {
+			return s.Call(l, &CallSpec{Op: op, Effect: effect, Ordered: true, Predictions: predictions})
+		}
+		call(s.lane(1), "slow", 0)
+		child := s.Fork(s.Fork(s.lane(1)))
+		if beside := call(child, "beside", 0); beside.Call.send != sentPlain {
+			t.Errorf("effect %d: it is held: %s", effect, beside.Call.hold)
+		}
+		s.skip()
+
+		s = play(t, replayable)
+		call(s.lane(1), "guessed", 1)
+		if after := call(s.Fork(s.lane(1)), "after", 0); after.Call.send != unsent {
+			t.Errorf("effect %d: what follows a call that is guessed does not wait for it", effect)
+		}
+		s.skip()
+	}
+}

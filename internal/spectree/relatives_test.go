@@ -19,10 +19,10 @@ func TestRelatives(t *testing.T) {
 			if !w.Overtaken() || w.Answer() != Waiting {
 				t.Error("it does not wait")
 			}
-			s.read(s.Fork(maker), "b", 0) // comes after an effect that may be wrong
+			s.read(s.Fork(maker), "b", 0) // comes after an effect that may be wrong, or is made beside it
 			s.skip()
 			s.Answered(a.Call, 0)
-			s.want("settle call 1", "send call 2")
+			s.want("settle call 1", "send call 2", "send call 3")
 			if w.Overtaken() {
 				t.Error("it still waits")
 			}
