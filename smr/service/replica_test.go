@@ -331,7 +331,8 @@ func TestStrangers(t *testing.T) {
 		}
 		disguised := *w.cfg
 		disguised.TLS = replica.TLS
-		if _, err := Dial(&disguised, ClientOptions{}); err == nil || !strings.Contains(err.Error(), "no client's certificate") {
+		if _, err := Dial(&disguised, ClientOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "no client's certificate") {
 			t.Errorf("a replica's certificate is taken for a client: %v", err)
 		}
 		plain := *w.cfg
