@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 	ctx := g.ctx
 	if g.lane != nil {
 		m.lane = g.lane.fork()
-		g.started()
+		g.started(m.lane)
 		ctx = &laneContext{g.ctx, m.lane}
 	}
 	g.children = append(g.children, m)
@@ -131,12 +132,12 @@ func (m *member) end(p any) {
 	}
 }
 
-// started counts a function of the group that runs.
-func (g *Group) started() {
-	r := g.lane.run
-	r.task.mu.Lock()
-	defer r.task.mu.Unlock()
-	r.grouped++
+// started notes that a function of the group runs in the lane.
+func (g *Group) started(l *lane) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	x := l.run.rarely()
+	x.grouped = append(x.grouped, l)
 	g.running++
 }
 
@@ -146,7 +147,7 @@ func (g *Group) ended(l *lane) {
 	r := l.run
 	r.task.mu.Lock()
 	defer r.task.unlock()
-	r.grouped--
+	r.rare.grouped = slices.DeleteFunc(r.rare.grouped, func(o *lane) bool { return o == l })
 	g.running--
 	l.idle.Store(true)
 	if g.awaited && g.running == 0 {

@@ -364,6 +364,16 @@ func givingUpBugs() []plant.Bug {
 			Old: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) {\n",
 			New: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) && !MUTANT {\n",
 		},
+		{ // a run waits for guesses of lanes that it does without
+			Name: "waitForSpare", Test: "TestGuessesOfSpareLanes",
+			Old: "\t\tif !spare(u.lane) {\n\t\t\treturn false\n",
+			New: "\t\tif !spare(u.lane) || MUTANT {\n\t\t\treturn false\n",
+		},
+		{ // what stands on a guess counts as what a lane came to
+			Name: "countGuesses", Test: "TestKnown",
+			Old: "\t\t\treturn g.call.useOf(l.run).index >= int(l.forkedAt)\n",
+			New: "\t\t\treturn g.call.useOf(l.run).index >= int(l.forkedAt) && !MUTANT\n",
+		},
 		{ // what is given up on a guess is lost for those who know better
 			Name: "endOnAGuess", Test: "TestGivenUpOnAGuess",
 			Old: "\tends := c.spec.Effect != None || c.spec.Ordered\n",
