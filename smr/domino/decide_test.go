@@ -71,18 +71,15 @@ func TestLearnsOfOneBallot(t *testing.T) {
 func TestReadsAskTheMembersOfNow(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
-		r.onRead(env, 77, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
-		round := r.reads.Round()
-		for _, id := range r.group {
-			r.onLatest(id, Latest{Round: round, Slot: r.learner.executed})
-		}
+		w := read{mark: r.learner.executed, generation: r.State.Generation(), from: 77, queries: []kit.Query{{ID: 1}}}
 		if changed {
-			r.adoptMembers(env)
+			w.generation--
 		}
+		r.reads.marked = []read{w}
 		r.answerReads(env)
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool { return e.To == 77 })
-		if asks := r.reads.Round() > round; answered == changed || asks != changed {
-			t.Errorf("members changed %v: answered %v, asks again %v", changed, answered, asks)
+		if answered == changed || r.reads.asking != changed {
+			t.Errorf("members changed %v: answered %v, asks again %v", changed, answered, r.reads.asking)
 		}
 	}
 }

@@ -68,7 +68,6 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 	r.peers = keep
 	r.rule = fastPaxos(len(r.group))
 	r.learner.adopt(r.group)
-	r.reads.Again(0) // the new ones may have acknowledged more, before the queries came
 	r.coord.adopt(env, r)
 }
 

@@ -34,8 +34,7 @@ type Replica struct {
 	peers       map[protocol.ID]*peer // the members, the replica itself among them
 	learner     learner
 	coord       coordinator
-	reads       kit.Rounds
-	asking      int         // ticks since something was asked for reads
+	reads       reads
 	queue       []kit.Entry // to be proposed in the own track
 	after       smr.Slot    // those in the queue come after it
 	above       smr.Slot    // of all proposals: others have revoked what is below
@@ -253,7 +252,7 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case Ask:
 		r.Admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
 	case Latest:
-		r.onLatest(from, msg)
+		r.onLatest(env, from, msg)
 	}
 }
 

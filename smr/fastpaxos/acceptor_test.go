@@ -96,7 +96,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	other := kit.Entry{Kind: kit.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{head, []Placed{{1, other}}}}) // in the place of its own vote
 	own := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: head, Items: []Placed{{1, other}, {2, own}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: head, Items: []Placed{{1, other}, {2, own}}}})
 	if r.State.Applied() != 2 || r.oursBytes != 0 {
 		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.State.Applied(), r.oursBytes)
 	}
@@ -166,7 +166,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.State.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: Head{Era: newEra(0, 2), Generation: r.State.Generation()},
 		Items: []Placed{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {

@@ -55,11 +55,11 @@ func NewClient(cfg smr.ClientConfig) (*Client, error) {
 // receive takes what members say of votes. A command that is answered needs no votes any more.
 func (c *Client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
 	switch msg := msg.(type) {
-	case Ballot:
+	case Cast:
 		if c.closed = msg.Need == 0; c.closed {
 			c.closedAt = env.Now
 		}
-		c.onBallot(env, from, msg)
+		c.onCast(env, from, msg)
 		return true
 	case kit.Replies:
 		for _, r := range msg.Items {
@@ -106,8 +106,8 @@ func (c *Client) send(env *protocol.Env[smr.Message], to protocol.ID, req kit.Re
 	}
 }
 
-// onBallot counts votes: with those of a fast quorum in one slot, the position is fixed.
-func (c *Client) onBallot(env *protocol.Env[smr.Message], from protocol.ID, m Ballot) {
+// onCast counts votes: with those of a fast quorum in one slot, the position is fixed.
+func (c *Client) onCast(env *protocol.Env[smr.Message], from protocol.ID, m Cast) {
 	if m.Session != c.session || m.Need == 0 {
 		return
 	}

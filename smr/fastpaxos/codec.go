@@ -12,13 +12,13 @@ func Codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("fastpaxos", 1,
 		kit.Kind(64, beatFields), kit.Kind(65, votedFields), kit.Kind(66, suggestFields), kit.Kind(67, closeFields),
 		kit.Kind(68, acceptFields),
-		kit.Kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool {
+		kit.Kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Decided) bool {
 			return !m.More
-		}, earlierCommitFields),
+		}, earlierDecidedFields),
 		kit.Kind(71, prepareFields), kit.Kind(72, promiseFields), kit.Kind(73, refusalFields), kit.Kind(74, fetchFields),
 		kit.Kind(75, lookFields),
-		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, ballotFields), kit.Kind(80, voteRecordFields),
-		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedFields), kit.Kind(83, commitFields),
+		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, castFields), kit.Kind(80, voteRecordFields),
+		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedNamesFields), kit.Kind(83, decidedFields),
 	)
 }
 
@@ -59,13 +59,13 @@ func acceptedFields(c *wirefmt.Coder, m *Accepted) {
 	wirefmt.List(c, &m.Slots, 1, wirefmt.Uint)
 }
 
-func earlierCommitFields(c *wirefmt.Coder, m *Commit) {
+func earlierDecidedFields(c *wirefmt.Coder, m *Decided) {
 	headFields(c, &m.Head)
 	placedFields(c, &m.Items)
 }
 
-func commitFields(c *wirefmt.Coder, m *Commit) {
-	earlierCommitFields(c, m)
+func decidedFields(c *wirefmt.Coder, m *Decided) {
+	earlierDecidedFields(c, m)
 	wirefmt.Bool(c, &m.More)
 }
 
@@ -102,14 +102,14 @@ func followsFields(c *wirefmt.Coder, m *Follows) {
 
 func copyFields(c *wirefmt.Coder, m *Copy) { kit.RequestFields(c, &m.Request) }
 
-func ballotFields(c *wirefmt.Coder, m *Ballot) {
+func castFields(c *wirefmt.Coder, m *Cast) {
 	headFields(c, &m.Head)
 	wirefmt.Uint32(c, &m.Need)
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.List(c, &m.Items, 2, kit.EarlyReplyFields)
 }
 
-func decidedFields(c *wirefmt.Coder, m *Decided) {
+func decidedNamesFields(c *wirefmt.Coder, m *DecidedNames) {
 	headFields(c, &m.Head)
 	wirefmt.List(c, &m.Items, 3+kit.MinEntryBytes, namedFields)
 }

@@ -23,7 +23,7 @@ func messages() []smr.Message {
 		Copy{kit.Request{Session: 3, Acked: 4, After: 1 << 60,
 			Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
 		kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
-		Ballot{Head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
+		Cast{Head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		VoteRecord{Votes: votes},
 		PromiseRecord{Era: 7},
 	}
@@ -37,9 +37,9 @@ func messages() []smr.Message {
 			Close{h, 1 << 60},
 			Accept{h, items},
 			Accepted{h, []smr.Slot{1, 2, 1 << 40}},
-			Commit{Head: h, Items: items},
-			Commit{Head: h, Items: items, More: true},
-			Decided{h, []Named{{1, work(1), 0, 0}, {1 << 40, work(2), 1 << 40, 7}, {2, change, 5, 1}}},
+			Decided{Head: h, Items: items},
+			Decided{Head: h, Items: items, More: true},
+			DecidedNames{h, []Named{{1, work(1), 0, 0}, {1 << 40, work(2), 1 << 40, 7}, {2, change, 5, 1}}},
 			Prepare{h, 1},
 			Prepare{h, 0},
 			Promise{Head: h, Low: 1, Votes: votes},
@@ -63,7 +63,7 @@ func TestLayouts(t *testing.T) {
 		m   smr.Message
 		tag byte
 	}{
-		{Commit{Head: Head{}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Commit{More: true}, 83},
+		{Decided{Head: Head{}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Decided{More: true}, 83},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
 		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},

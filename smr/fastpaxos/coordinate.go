@@ -304,12 +304,12 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
 			// it is on the disks of a quorum
-			r.Admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
+			r.Admission.SendAhead(env, id, Decided{Head: r.head(r.promised), Items: chunk})
 		}
 	}
 	for _, id := range r.others() {
 		if len(large) > 0 {
-			r.Admission.SendAhead(env, id, Decided{r.head(r.promised), large})
+			r.Admission.SendAhead(env, id, DecidedNames{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil

@@ -146,7 +146,7 @@ func TestNothingAboveAChange(t *testing.T) {
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
 			Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
@@ -176,11 +176,11 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		env := new(smrtest.Disk).Env()
 		client.session, client.counts[1] = 1, []count{}
 		for id := range uint64(3) {
-			m := Ballot{Head: Head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
+			m := Cast{Head: Head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
 			if id == 2 {
 				m.Era, m.Generation, m.Items[0].Slot = m.Era+Era(c.era<<32), m.Generation+c.generation, 7+c.slot
 			}
-			client.onBallot(env, protocol.ID(id+1), m)
+			client.onCast(env, protocol.ID(id+1), m)
 		}
 		if _, open := client.counts[1]; open == c.fixed {
 			t.Errorf("%s: fixed %v", name, !open)

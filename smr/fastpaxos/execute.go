@@ -97,7 +97,7 @@ func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	r.journal.Cut(env, to, PromiseRecord{r.promised})
 }
 
-func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
+func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
@@ -132,9 +132,9 @@ func split(items []Placed) (small []Placed, large []Named) {
 // largeBytes is from which size on a command is not sent again to those who have accepted it.
 const largeBytes = 4 << 10
 
-// onDecided learns that what the replica has accepted in slots is decided, if it is that. What it
-// has not accepted it fetches when it does not get on.
-func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
+// onDecidedNames learns that what the replica has accepted in slots is decided, if it is that. What
+// it has not accepted it fetches when it does not get on.
+func (r *Replica) onDecidedNames(env *protocol.Env[smr.Message], m DecidedNames) {
 	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
@@ -178,13 +178,13 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
 // for the rest.
 func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, items []Placed) {
-	var parts []Commit
+	var parts []Decided
 	bytes := 0
 	for chunk := range chunks(items) {
 		for _, p := range chunk {
 			bytes += entryBytes + len(p.Entry.Command)
 		}
-		parts = append(parts, Commit{Head: r.head(r.promised), Items: chunk})
+		parts = append(parts, Decided{Head: r.head(r.promised), Items: chunk})
 		if bytes >= kit.UnderwayBytes/2 {
 			break
 		}

@@ -30,17 +30,17 @@ func TestDecidedNamesLargeCommands(t *testing.T) {
 	}
 	other := named[2]
 	other.Sum++
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, []Named{named[0], named[1], other, named[3]}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: DecidedNames{h, []Named{named[0], named[1], other, named[3]}}})
 	if r.State.Applied() != 2 {
 		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.State.Applied())
 	}
 	// What an earlier era's coordinator had accepted there may be another command.
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{4, big(9)}}}})
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, named[2:]}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: DecidedNames{h, named[2:]}})
 	if r.State.Applied() != 3 {
 		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.State.Applied())
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{4, big(4)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{{4, big(4)}}}})
 	if r.State.Applied() != 4 {
 		t.Errorf("applied %d slots, want 4, after the command came", r.State.Applied())
 	}
@@ -64,9 +64,9 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 			if e.To == 2 {
 				bytes += len(m.Items[0].Entry.Command)
 			}
-		case Commit:
-			bytes += len(m.Items[0].Entry.Command)
 		case Decided:
+			bytes += len(m.Items[0].Entry.Command)
+		case DecidedNames:
 			named++
 		}
 	}
@@ -117,14 +117,14 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
 	for s := range smr.Slot(slots) {
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
 	}
 	for applied, turns := smr.Slot(0), 0; applied < slots; turns++ {
 		disk.Write(env, 0)
 		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Fetch{Head{Era: h.Era, Generation: h.Generation}, applied}})
 		before, more := applied, false
 		for _, e := range env.Out {
-			if m, ok := kit.Inside(e.Msg).(Commit); ok && e.To == 3 {
+			if m, ok := kit.Inside(e.Msg).(Decided); ok && e.To == 3 {
 				if more || m.Items[0].Slot != applied+1 {
 					t.Fatalf("slots from %d follow those up to %d, which ask for more: %v", m.Items[0].Slot, applied, more)
 				}
@@ -146,9 +146,9 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	req := command(1)
 	req.Commands[0].Command = big(1).Command
 	r.Receive(env, 77, req)
-	var said []Ballot
+	var said []Cast
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Ballot); ok && e.To == 77 {
+		if m, ok := kit.Inside(e.Msg).(Cast); ok && e.To == 77 {
 			said = append(said, m)
 		}
 	}

@@ -94,15 +94,15 @@ type (
 		Slots []smr.Slot
 	}
 
-	// Commit says what is decided.
-	Commit struct {
+	// Decided says what is decided.
+	Decided struct {
 		Head
 		Items []Placed
 		More  bool // the receiver is to ask for what follows
 	}
 
-	// Decided is a Commit of large commands, without them: whoever has accepted them has them.
-	Decided struct {
+	// DecidedNames is a Decided of large commands, without them: whoever has accepted them has them.
+	DecidedNames struct {
 		Head
 		Items []Named
 	}
@@ -152,9 +152,9 @@ type (
 	// coordinator.
 	Copy struct{ kit.Request }
 
-	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast
+	// Cast tells a client in which slots a replica has voted for its commands. Votes of a fast
 	// quorum, Need of them, fix the position. Need 0: there are no votes at present.
-	Ballot struct {
+	Cast struct {
 		Head
 		Need    uint32
 		Session kit.SessionID

@@ -27,10 +27,10 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.Transfers.OnWanted(env, from, m)
 	case Fetch:
 		r.onFetch(env, from, m)
-	case Commit:
-		r.onCommit(env, from, m)
 	case Decided:
-		r.onDecided(env, m)
+		r.onDecided(env, from, m)
+	case DecidedNames:
+		r.onDecidedNames(env, m)
 	case Beat:
 		r.progress.Heard(from, 0, m.Applied)
 	}
@@ -111,9 +111,9 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if len(r.voted) > 0 && r.promised != 0 {
 		r.Admission.Send(env, r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
 	}
-	for _, b := range r.ballots {
-		env.Send(b.client, b.Ballot)
+	for _, b := range r.casts {
+		env.Send(b.client, b.Cast)
 	}
-	r.voted, r.ballots = nil, nil
+	r.voted, r.casts = nil, nil
 	r.tellDecided(env)
 }

@@ -32,7 +32,7 @@ type Replica struct {
 	// oursBytes are those of the commands in ours.
 	oursBytes int
 	voted     []Placed // in this call, for the coordinator
-	ballots   []ballotFor
+	casts     []castFor
 	progress  kit.Progress
 
 	luck  luck
@@ -57,9 +57,9 @@ func (c *cell) decide(e kit.Entry) {
 	c.decided, c.value = true, e
 }
 
-type ballotFor struct {
+type castFor struct {
 	client protocol.ID
-	Ballot
+	Cast
 }
 
 type beatTimer struct{} // twice in a round trip: say and look who is there

@@ -127,5 +127,5 @@ func TestPromiseIsOnDisk(t *testing.T) {
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
-	smrtest.FromDisk(t, Protocol(), Ballot{}, Voted{}, Accepted{}, Promise{})
+	smrtest.FromDisk(t, Protocol(), Cast{}, Voted{}, Accepted{}, Promise{})
 }

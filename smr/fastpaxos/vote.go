@@ -46,7 +46,7 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 		r.sayClosed(from, req)
 		return
 	}
-	m := Ballot{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
+	m := Cast{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
 	for _, c := range req.Commands {
 		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq),
 			Command: c.Command}
@@ -61,7 +61,7 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 		}
 	}
 	if len(m.Items) > 0 {
-		r.ballots = append(r.ballots, ballotFor{from, m})
+		r.casts = append(r.casts, castFor{from, m})
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
 	}) {
 		return
 	}
-	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
+	r.casts = append(r.casts, castFor{from, Cast{Head: r.head(r.promised), Session: req.Session}})
 }
 
 // vote votes for an entry in the next free slot of the fast round, above another slot, and returns
