@@ -97,8 +97,8 @@ func TestBlocksStayInMemory(t *testing.T) {
 	}
 }
 
-// TestTablesWithoutAKeyAreNotRead: a look-up passes over tables that have been flushed since its key
-// was written, of which each may have any key.
+// TestTablesWithoutAKeyAreNotRead: a look-up passes over tables that have been flushed since its
+// key was written, of which each may have any key.
 func TestTablesWithoutAKeyAreNotRead(t *testing.T) {
 	const keys = 8000
 	s, n, _ := openReading(t, 1<<20, 8<<20)
