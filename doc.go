@@ -33,9 +33,9 @@
 // After a wrong prediction only the function given to Then runs again. [All], [Any] and [Quorum]
 // combine futures.
 //
-// Predictions come from a call site's predictors (control.SiteConfig), from the code ([Predicting],
-// [Guess]), from the server ([Predict], in its handler), and from whichever of several futures is
-// first.
+// Predictions come from a call site's predictors (control.CallSiteConfig), from the code
+// ([Predicting], [Guess]), from the server ([Predict], in its handler), and from whichever of
+// several futures is first.
 //
 // # Rules for the code
 //
@@ -51,7 +51,7 @@
 //   - It does not change requests and responses that others may hold (specgrpc copies them).
 //   - It returns errors that it does not understand, such as [ErrMisspeculated].
 //
-// A site's effect class (control.Effect) says when a call may be sent on a guess. At a limit
+// A call site's effect class (control.Effect) says when a call may be sent on a guess. At a limit
 // (control.Limits) a task waits as it would without Foresay; it does not fail. An error where a
 // response was predicted is a wrong prediction: the code sees it when it runs again. Do and
 // Future.Wait return the function's own errors, [ErrDiverged], [ErrForeignFuture], an error that

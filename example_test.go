@@ -16,20 +16,21 @@ import (
 // shopClient stands for a generated gRPC client on a specgrpc connection. Its
 // calls take 20 ms.
 type shopClient struct {
-	prices, orders *control.Site
+	prices, orders *control.CallSite
 	listed         int // what a cup of tea costs, in cents
 }
 
 func newShop() *shopClient {
 	return &shopClient{
-		prices: newSite(control.SiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
-		orders: newSite(control.SiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn, Effect: control.EffectImmediate}),
+		prices: declare(control.CallSiteConfig{Name: "/shop.Prices/Get", Mode: control.ModeOn, Effect: control.EffectNone}),
+		orders: declare(control.CallSiteConfig{Name: "/shop.Orders/Put", Mode: control.ModeOn,
+			Effect: control.EffectImmediate}),
 		listed: 225,
 	}
 }
 
-func newSite(cfg control.SiteConfig) *control.Site {
-	s, err := control.NewSite(cfg)
+func declare(cfg control.CallSiteConfig) *control.CallSite {
+	s, err := control.NewCallSite(cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -51,9 +52,9 @@ func (s *shopClient) Order(ctx context.Context, cents int) (int, error) {
 	return s.call(ctx, s.orders, fmt.Sprint("order ", cents), 4711)
 }
 
-func (s *shopClient) call(ctx context.Context, site *control.Site, request string, response int) (int, error) {
+func (s *shopClient) call(ctx context.Context, site *control.CallSite, request string, response int) (int, error) {
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
+		CallSite: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
 	})
 	if err != nil {
 		return 0, err

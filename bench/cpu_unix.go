@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time that this process has used so far, 0 if the
+// CPUTime returns the processor time that this process has used so far, 0 if the
 // system does not tell.
 func CPUTime() time.Duration {
 	var u syscall.Rusage

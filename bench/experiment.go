@@ -122,7 +122,7 @@ func Points(of func(Options) []Point) func(context.Context, Run) ([]table.Row, e
 	}
 }
 
-// pick returns the first value for a quick run, else the second.
+// Pick returns the first value for a quick run, else the second.
 func Pick[T any](o Options, quick, full T) T {
 	if o.Quick {
 		return quick
@@ -197,7 +197,7 @@ func (e Experiment) CheckProtocol(name string) error {
 	return nil
 }
 
-// withTempDir calls f with an empty directory, and removes that.
+// WithTempDir calls f with an empty directory, and removes that.
 func WithTempDir(f func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
@@ -206,13 +206,13 @@ func WithTempDir(f func(dir string) error) error {
 	return errors.Join(f(dir), os.RemoveAll(dir))
 }
 
-// errNoProgram says what an experiment with processes needs.
+// ErrNoProgram says what an experiment with processes needs.
 var ErrNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")
 
-// syncTime is what a sync of a disk takes in virtual time, where it is modelled.
+// SyncTime is what a sync of a disk takes in virtual time, where it is modelled.
 const SyncTime = time.Millisecond
 
-// random returns a generator that depends on the seed and on what it is for, so
+// Random returns a generator that depends on the seed and on what it is for, so
 // that no draw depends on how many others were made.
 func Random(seed uint64, purpose ...uint64) *rand.Rand {
 	h := fnv.New64a()

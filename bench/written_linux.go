@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// writtenBytes returns how much this process has written to files, 0 if the system does not say.
+// WrittenBytes returns how much this process has written to files, 0 if the system does not say.
 func WrittenBytes() uint64 {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 
 const ms = time.Millisecond
 
-func newSource(t *testing.T, floor clock.Stamp) *clock.Source {
+func newSource(t *testing.T, last clock.Stamp) *clock.Source {
 	t.Helper()
-	s, err := clock.NewSource(floor, 100*ms)
+	s, err := clock.NewSource(last, 100*ms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestStampsRise(t *testing.T) {
 		now, at time.Duration // at less than 0: Next
 		want    time.Duration // 0: refused
 	}{
-		{10 * ms, -1, 50*ms + 1}, // above the floor
+		{10 * ms, -1, 50*ms + 1}, // above the last
 		{10 * ms, -1, 50*ms + 2},
 		{60 * ms, -1, 60 * ms},
 		{60 * ms, 100 * ms, 100 * ms}, // ahead

@@ -20,14 +20,14 @@ type Source struct {
 	last     Stamp // the greatest that was given or observed
 }
 
-// NewSource returns a source that gives nothing at or below floor, and neither gives nor observes
-// what is more than maxAhead beyond the clock. A node that restarts takes as floor what it has on
+// NewSource returns a source that gives nothing at or below last, and neither gives nor observes
+// what is more than maxAhead beyond the clock. A node that restarts takes as last what it has on
 // disk: a ceiling of what it gave before. maxAhead must be positive.
-func NewSource(floor Stamp, maxAhead time.Duration) (*Source, error) {
+func NewSource(last Stamp, maxAhead time.Duration) (*Source, error) {
 	if maxAhead <= 0 {
 		return nil, fmt.Errorf("clock: look-ahead of %v is not positive", maxAhead)
 	}
-	return &Source{maxAhead: maxAhead, last: floor}, nil
+	return &Source{maxAhead: maxAhead, last: last}, nil
 }
 
 // An AheadError says that a timestamp is too far beyond the clock: its giver's clock is fast, or

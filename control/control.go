@@ -16,26 +16,26 @@ import (
 )
 
 // KillVariable is the environment variable that stops all speculation of a
-// process, as Control.Kill does, when the process's Controls, and sites without
+// process, as Control.Kill does, when the process's Controls, and call sites without
 // one, are made: if it is set to anything but "0", "false", "no" or "off".
 const KillVariable = "FORESAY_KILL"
 
 // Config configures a Control. The zero value of a field is its default.
 type Config struct {
 	// Budget is the extra load that speculation may cause: calls made in vain per
-	// call that counts. Above it the site that wastes most is tripped. Default
-	// 0.1; negative: no limit, and no site is tripped at all.
+	// call that counts. Above it the call site that wastes most is tripped. Default
+	// 0.1; negative: no limit, and no call site is tripped at all.
 	Budget float64
 	// Window is over how long hit rates and loads are judged. Default 30 s.
 	Window time.Duration
-	// Retry is how long a tripped site takes no predictions before a few are
+	// Retry is how long a tripped call site takes no predictions before a few are
 	// tried. It is doubled up to 32 times while they are no better. Default 10 s.
 	Retry time.Duration
 	// ControlShare is which share of the requests is left without speculation in mode
 	// on, once a thousand have begun: compared with the others they show whether
-	// requests fail more often with speculation, or are slower, which trips the sites
+	// requests fail more often with speculation, or are slower, which trips the call sites
 	// that they use, as in a canary. Default 0.01; negative: none, and what harm
-	// sites in mode on do is not known.
+	// call sites in mode on do is not known.
 	ControlShare float64
 	// OnRequest are told of each request that ended; they must not change it, be
 	// quick, and are called concurrently.
@@ -52,7 +52,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Control is what a process's speculation is switched and watched by: the sites
+// Control is what a process's speculation is switched and watched by: the call sites
 // of all connections that it was given to. It is safe for concurrent use.
 type Control struct {
 	cfg    Config
@@ -60,11 +60,11 @@ type Control struct {
 	recent recent
 	runs   atomic.Int64 // see Status
 	begun  atomic.Int64 // requests
-	judged atomic.Int64 // when sites were last judged, Unix nanoseconds
+	judged atomic.Int64 // when call sites were last judged, Unix nanoseconds
 
 	mu     sync.Mutex
-	sites  []*Site
-	set    map[string]setting // at run time, by the site's name
+	sites  []*CallSite
+	set    map[string]setting // at run time, by the call site's name
 	useful float64            // calls that counted, in the window
 	wrong  map[string]string  // what is wrong, by what it is about
 	said   map[string]string  // what News heard last, by what it is about
@@ -142,10 +142,10 @@ func (c *Control) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, scopeKey{}, &scope{c, r})
 }
 
-// NewSite makes a site that the Control switches. conn names the connection, for
+// NewCallSite makes a call site that the Control switches. conn names the connection, for
 // those who look at the Control.
-func (c *Control) NewSite(cfg SiteConfig, conn string) (*Site, error) {
-	s, err := NewSite(cfg)
+func (c *Control) NewCallSite(cfg CallSiteConfig, conn string) (*CallSite, error) {
+	s, err := NewCallSite(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +159,23 @@ func (c *Control) NewSite(cfg SiteConfig, conn string) (*Site, error) {
 	return s, nil
 }
 
-// Remove has the Control forget sites, those of a connection that is closed.
-func (c *Control) Remove(sites ...*Site) {
+// Remove has the Control forget call sites, those of a connection that is closed.
+func (c *Control) Remove(sites ...*CallSite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sites = slices.DeleteFunc(c.sites, func(s *Site) bool { return slices.Contains(sites, s) })
+	c.sites = slices.DeleteFunc(c.sites, func(s *CallSite) bool { return slices.Contains(sites, s) })
 }
 
-// Sites returns the sites, in the order in which they were made.
-func (c *Control) Sites() []*Site {
+// CallSites returns the call sites, in the order in which they were made.
+func (c *Control) CallSites() []*CallSite {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.sites)
 }
 
-// Kill stops all speculation of the Control's sites, or with false lets it go on:
+// Kill stops all speculation of the Control's call sites, or with false lets it go on:
 // calls that are made from now on wait for their actual responses, as if every
-// site were in ModeOff, and the Control's tasks take no guesses of futures. A run
+// call site were in ModeOff, and the Control's tasks take no guesses of futures. A run
 // that takes the place of another one may still go on with a prediction that its
 // task had before.
 func (c *Control) Kill(stop bool) {
@@ -187,7 +187,7 @@ func (c *Control) Kill(stop bool) {
 // Killed reports whether Kill stopped all speculation.
 func (c *Control) Killed() bool { return c.killed.Load() }
 
-// SetMode sets the mode of all sites of a name, present and future, before what
+// SetMode sets the mode of all call sites of a name, present and future, before what
 // code and files say. ModeDefault takes that back. The share is that of the
 // requests for which ModeShadow and ModeCanary do more than observe, above 0 and up
 // to 1; for other modes it is 0.
@@ -267,7 +267,7 @@ func (c *Control) News(about, said string) bool {
 	return news
 }
 
-// Origin says what set a site's mode.
+// Origin says what set a call site's mode.
 type Origin string
 
 // What sets modes, the later before the earlier.
@@ -277,7 +277,7 @@ const (
 	originRuntime Origin = "runtime"
 )
 
-// switchboard is which mode a site is in. What is set is read on every call.
+// switchboard is which mode a call site is in. What is set is read on every call.
 type switchboard struct {
 	now atomic.Pointer[setting]
 
@@ -287,7 +287,7 @@ type switchboard struct {
 	file   *setting // what a file said since
 }
 
-func (s *Site) switchTo(to setting, origin Origin) {
+func (s *CallSite) switchTo(to setting, origin Origin) {
 	s.board.mu.Lock()
 	defer s.board.mu.Unlock()
 	s.board.put(to, origin)
@@ -299,7 +299,7 @@ func (b *switchboard) put(to setting, origin Origin) {
 }
 
 // switchBack takes back what was set at run time.
-func (s *Site) switchBack() {
+func (s *CallSite) switchBack() {
 	s.board.mu.Lock()
 	defer s.board.mu.Unlock()
 	s.board.back()
@@ -320,10 +320,10 @@ func (b *switchboard) from() (setting, Origin) {
 	return *b.now.Load(), b.origin
 }
 
-// Reconfigure sets the site's mode as a configuration file says that was read
+// Reconfigure sets the call site's mode as a configuration file says that was read
 // again; what was set at run time goes before it. ModeDefault takes back what the
 // file said.
-func (s *Site) Reconfigure(mode Mode, share float64) error {
+func (s *CallSite) Reconfigure(mode Mode, share float64) error {
 	if mode > ModeOn || !(share >= 0 && share <= 1) {
 		return fmt.Errorf("foresay: site %s: mode %v with the share %v", s.cfg.Name, mode, share)
 	}
@@ -342,8 +342,8 @@ func (s *Site) Reconfigure(mode Mode, share float64) error {
 // Decide returns what is to be done about predictions of a call that a task makes:
 // ModeOff, ModeObserve, ModeShadow or ModeOn. luck draws the lot of a task that
 // belongs to no request.
-func (e *engineSite) Decide(r *Request, luck func() uint64) Mode {
-	s := (*Site)(e)
+func (e *engineCallSite) Decide(r *Request, luck func() uint64) Mode {
+	s := (*CallSite)(e)
 	set := s.board.now.Load()
 	c := s.control
 	switch {

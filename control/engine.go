@@ -6,25 +6,25 @@ import (
 	"github.com/foresay/foresay/report"
 )
 
-// The engine's side of the package: what the engine asks of sites, Controls and requests, and what
-// it tells them. These are methods of types without a name outside, so that the documentation shows
-// an operator what is an operator's.
+// The engine's side of the package: what the engine asks of call sites, Controls and requests, and
+// what it tells them. These are methods of types without a name outside, so that the documentation
+// shows an operator what is an operator's.
 type (
-	engine        struct{}
-	engineSite    Site
-	engineControl Control
-	engineRequest Request
+	engine         struct{}
+	engineCallSite CallSite
+	engineControl  Control
+	engineRequest  Request
 )
 
-// Engine returns what the engine asks of no site, Control or request in particular. It is for the
-// engine alone.
+// Engine returns what the engine asks of no call site, Control or request in particular. It is for
+// the engine alone.
 func Engine() engine { return engine{} }
 
 // KilledFromOutside reports whether the environment says that nothing speculates.
 func (engine) KilledFromOutside() bool { return killedFromOutside() }
 
-// Engine returns the site as the engine sees it. It is for the engine alone.
-func (s *Site) Engine() *engineSite { return (*engineSite)(s) }
+// Engine returns the call site as the engine sees it. It is for the engine alone.
+func (s *CallSite) Engine() *engineCallSite { return (*engineCallSite)(s) }
 
 // Engine returns the Control as the engine sees it. It is for the engine alone.
 func (c *Control) Engine() *engineControl { return (*engineControl)(c) }
@@ -33,64 +33,65 @@ func (c *Control) Engine() *engineControl { return (*engineControl)(c) }
 // returns nil, on which only Waits may be called.
 func (r *Request) Engine() *engineRequest { return (*engineRequest)(r) }
 
-// Config returns the site's configuration, which must not be changed.
-func (e *engineSite) Config() *SiteConfig { return &e.cfg }
+// Config returns the call site's configuration, which must not be changed.
+func (e *engineCallSite) Config() *CallSiteConfig { return &e.cfg }
 
 // Counts returns the counters, to be counted up.
-func (e *engineSite) Counts() *siteCounters { return &e.stats }
+func (e *engineCallSite) Counts() *callSiteCounters { return &e.stats }
 
-// Floor returns the least time that the site's calls took lately.
-func (e *engineSite) Floor() *floor { return &e.floor }
+// Floor returns the least time that the call site's calls took lately.
+func (e *engineCallSite) Floor() *floor { return &e.floor }
 
-// Offers returns whether the site's servers predict.
-func (e *engineSite) Offers() *offers { return &e.offers }
+// Offers returns whether the call site's servers predict.
+func (e *engineCallSite) Offers() *offers { return &e.offers }
 
 // Repeats returns what was answered last to the same request of the same caller.
-func (e *engineSite) Repeats() *repeats { return &e.repeats }
+func (e *engineCallSite) Repeats() *repeats { return &e.repeats }
 
 // Shared returns what was answered last to the same request, whoever asked.
-func (e *engineSite) Shared() *repeats { return &e.shared }
+func (e *engineCallSite) Shared() *repeats { return &e.shared }
 
 // Local reports whether what is called is a part of the program.
-func (e *engineSite) Local() bool { return e.local }
+func (e *engineCallSite) Local() bool { return e.local }
 
 // Limited notes that a limit was met.
-func (e *engineSite) Limited(by Limit) {
+func (e *engineCallSite) Limited(by Limit) {
 	e.stats.Limited.Add(1)
 	e.stats.Limit.Store(&by)
 }
 
-// Guesses reports whether the site takes predictions, be it for some requests only.
-func (e *engineSite) Guesses() bool {
+// Guesses reports whether the call site takes predictions, be it for some requests only.
+func (e *engineCallSite) Guesses() bool {
 	if e.killed || e.control != nil && e.control.killed.Load() {
 		return false
 	}
 	return e.board.now.Load().mode > ModeObserve && !e.trip.holds()
 }
 
-// Off reports whether the site neither makes nor learns predictions.
-func (e *engineSite) Off() bool {
+// Off reports whether the call site neither makes nor learns predictions.
+func (e *engineCallSite) Off() bool {
 	return e.board.now.Load().mode == ModeOff || e.killed || e.control != nil && e.control.killed.Load()
 }
 
 // GoesOn notes that a call, which a request or none is for, has predictions to go on with.
-func (e *engineSite) GoesOn(r *Request) {
+func (e *engineCallSite) GoesOn(r *Request) {
 	e.trip.probe()
 	if r != nil && !r.compared && e.board.now.Load().mode == ModeOn {
 		r.always.Store(true)
 	}
 }
 
-// Due returns the site's Control if it is time for that to judge its sites, and nil otherwise.
-func (e *engineSite) Due() *Control {
+// Due returns the call site's Control if it is time for that to judge its call sites, and nil
+// otherwise.
+func (e *engineCallSite) Due() *Control {
 	if e.control != nil && e.control.due() {
 		return e.control
 	}
 	return nil
 }
 
-// Judge looks at all sites, if it is time. It is called when something happened that may change
-// what they are worth.
+// Judge looks at all call sites, if it is time. It is called when something happened that may
+// change what they are worth.
 func (e *engineControl) Judge() { (*Control)(e).judge() }
 
 // Tracer returns what follows the Control's tasks, or nil.

@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// Sites observe until somebody switches them on, and go back to that with one call.
+// CallSites observe until somebody switches them on, and go back to that with one call.
 func Example() {
 	c, err := control.New(control.Config{Budget: 0.2}) // up to 20 % more calls
 	if err != nil {
@@ -14,7 +14,7 @@ func Example() {
 		return
 	}
 	// A connection of specgrpc makes its sites itself.
-	site, err := c.NewSite(control.SiteConfig{Name: "/shop.Prices/Get", Effect: control.EffectNone}, "prices:443")
+	site, err := c.NewCallSite(control.CallSiteConfig{Name: "/shop.Prices/Get", Effect: control.EffectNone}, "prices:443")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -26,7 +26,7 @@ func Example() {
 	}
 	fmt.Println(site.Mode())
 	c.Kill(true)
-	for _, s := range c.Status().Sites {
+	for _, s := range c.Status().CallSites {
 		fmt.Println(s.Name, s.Mode, s.Origin, "killed:", c.Killed())
 	}
 	// Output:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A site's fuse looks at its guesses. Whether requests are any the worse for
+// A call site's fuse looks at its guesses. Whether requests are any the worse for
 // speculation shows only in the requests: which of them fail, and how long they
 // take. So the Control compares those with speculation to those without, whose
 // side was drawn by lot: the two sides of a canary, and in mode on the small share
@@ -111,7 +111,7 @@ func (t *threshold) add(took float64) {
 }
 
 // weigh compares a request that has ended with others of its kind, and trips the
-// sites that were speculated in them if these do harm.
+// call sites that were speculated in them if these do harm.
 func (c *Control) weigh(r *RequestRecord, drawn float64) {
 	if r.Arm == ArmNone || drawn <= 0 || drawn >= 1 || c.cfg.Budget < 0 {
 		return
@@ -145,8 +145,8 @@ func (h *harm) add(r *RequestRecord, drawn float64) (reason string) {
 	on, took := r.Arm == ArmOn, r.Duration.Seconds()
 	if on {
 		for i := range r.Calls {
-			if call := &r.Calls[i]; call.Mode == ModeOn && !slices.Contains(h.sites, call.Site) && len(h.sites) < harmKinds {
-				h.sites = append(h.sites, call.Site)
+			if call := &r.Calls[i]; call.Mode == ModeOn && !slices.Contains(h.sites, call.CallSite) && len(h.sites) < harmKinds {
+				h.sites = append(h.sites, call.CallSite)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func newcombe(a, n, b, m float64) (low, high float64) {
 	return d - math.Hypot(a-lower(a, n), wilsonUpper(b, m)-b), d + math.Hypot(wilsonUpper(a, n)-a, b-lower(b, m))
 }
 
-// tripAll trips the sites of these names that speculate.
+// tripAll trips the call sites of these names that speculate.
 func (c *Control) tripAll(names []string, reason string) {
 	var events []news
 	now := time.Now()
@@ -205,7 +205,7 @@ func (c *Control) tripAll(names []string, reason string) {
 	for _, s := range c.sites {
 		set := s.board.now.Load()
 		if slices.Contains(names, s.cfg.Name) && (set.mode == ModeOn || set.mode == ModeCanary) &&
-			SiteState(s.trip.state.Load()) != StateTripped {
+			CallSiteState(s.trip.state.Load()) != StateTripped {
 			events = append(events, s.open(now, s.trip.shown(s.trip.at(set.mode)), reason))
 		}
 	}

@@ -22,7 +22,7 @@ func (s *service) request(chance *rand.Rand) *RequestRecord {
 	if s.burst && chance.IntN(50) == 0 {
 		s.failing, s.stalling = chance.IntN(4) == 0, chance.IntN(4) == 0
 	}
-	r := &RequestRecord{Name: "GET /page", Arm: ArmOff, Calls: []CallRecord{{Site: "/s/a", Mode: ModeObserve}}}
+	r := &RequestRecord{Name: "GET /page", Arm: ArmOff, Calls: []CallRecord{{CallSite: "/s/a", Mode: ModeObserve}}}
 	took, fails := math.Exp(chance.NormFloat64()*0.5)*0.02, s.failOff
 	if chance.Float64() < s.share {
 		r.Arm, r.Calls[0].Mode = ArmOn, ModeOn

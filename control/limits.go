@@ -19,7 +19,7 @@ type Limits struct {
 	// have not noticed included. Default 16.
 	Runs int
 	// MinSaving is the least time worth saving. If what a speculative caller
-	// waits for takes less than that, by how long calls of its site took at best
+	// waits for takes less than that, by how long calls of its call site took at best
 	// in the last seconds, then calls are sent for that caller only when it has
 	// waited for so long, and the processors have time: on a fast network, wrong
 	// guesses cost hardly more than no guesses, on a busy machine too. Default
@@ -34,15 +34,15 @@ type Limits struct {
 // does.
 type Limit string
 
-// The limits. A task's report and a site's statistics name those that were met.
+// The limits. A task's report and a call site's statistics name those that were met.
 const (
-	LimitDepth       Limit = "depth"                             // Limits.Depth
-	LimitWidth       Limit = "width"                             // Limits.Width
-	LimitReplays     Limit = "replays"                           // Limits.Replays
-	LimitRuns        Limit = "runs"                              // Limits.Runs
-	LimitSiteDepth   Limit = "the site's depth"                  // SiteLimits.Depth
-	LimitSitePending Limit = "the site's pending calls"          // SiteLimits.Pending
-	LimitHalfOpen    Limit = "half-open calls of the connection" // of the client
-	LimitStreams     Limit = "streams that the peer admits"      // of a connection
-	LimitServer      Limit = "half-open calls, depth or size at the server"
+	LimitDepth           Limit = "depth"                             // Limits.Depth
+	LimitWidth           Limit = "width"                             // Limits.Width
+	LimitReplays         Limit = "replays"                           // Limits.Replays
+	LimitRuns            Limit = "runs"                              // Limits.Runs
+	LimitCallSiteDepth   Limit = "the site's depth"                  // CallSiteLimits.Depth
+	LimitCallSitePending Limit = "the site's pending calls"          // CallSiteLimits.Pending
+	LimitHalfOpen        Limit = "half-open calls of the connection" // of the client
+	LimitStreams         Limit = "streams that the peer admits"      // of a connection
+	LimitServer          Limit = "half-open calls, depth or size at the server"
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/internal/nearest"
 )
 
-// Mode says what is done with a site's predictions. It is set in the site's
+// Mode says what is done with a call site's predictions. It is set in the call site's
 // configuration, in a file, or at run time: see Control.
 type Mode uint8
 

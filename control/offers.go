@@ -2,8 +2,8 @@ package control
 
 import "sync/atomic"
 
-// offers is what is known of whether a site's servers predict, see
-// SiteConfig.ServerPredictions. To be asked costs a call a stream with messages of its
+// offers is what is known of whether a call site's servers predict, see
+// CallSiteConfig.ServerPredictions. To be asked costs a call a stream with messages of its
 // own, about as much again as the call. Lost updates do not matter.
 type offers struct {
 	silent  atomic.Int32 // so many calls in a row, at most silence, were offered nothing

@@ -43,8 +43,8 @@ type Request struct {
 type Arm uint8
 
 const (
-	// ArmNone: the request called no site for which its lot decided, or took a guess that it would
-	// have taken whatever its lot: there is no other side to compare it with.
+	// ArmNone: the request called no call site for which its lot decided, or took a guess that it
+	// would have taken whatever its lot: there is no other side to compare it with.
 	ArmNone Arm = iota
 	// ArmOff: it called some, and took no guess.
 	ArmOff
@@ -87,8 +87,8 @@ type RequestRecord struct {
 // CallRecord is one call that counts: made in plain code, or by the run of a
 // task that was confirmed.
 type CallRecord struct {
-	Site   string // its name, the full gRPC method
-	Effect Effect
+	CallSite string // its name, the full gRPC method
+	Effect   Effect
 	// Mode is what was done about predictions: ModeOff, ModeObserve, ModeShadow
 	// or ModeOn.
 	Mode Mode

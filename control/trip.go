@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// SiteState is what experience with a site's predictions has come to.
-type SiteState uint32
+// CallSiteState is what experience with a call site's predictions has come to.
+type CallSiteState uint32
 
 const (
 	// StateLearning: too few predictions are judged to tell.
-	StateLearning SiteState = iota
+	StateLearning CallSiteState = iota
 	// StateActive: they pay.
 	StateActive
-	// StateTripped: they do not, and for a while the site only observes.
+	// StateTripped: they do not, and for a while the call site only observes.
 	StateTripped
 	// StateProbing: a few are tried after that.
 	StateProbing
 )
 
 // String returns the name that reports use.
-func (s SiteState) String() string {
+func (s CallSiteState) String() string {
 	return [...]string{"learning", "active", "tripped", "probing"}[s]
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (s SiteState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s CallSiteState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *SiteState) UnmarshalText(text []byte) error {
+func (s *CallSiteState) UnmarshalText(text []byte) error {
 	for i := StateLearning; i <= StateProbing; i++ {
 		if i.String() == string(text) {
 			*s = i
@@ -44,7 +44,7 @@ func (s *SiteState) UnmarshalText(text []byte) error {
 const (
 	// judgeEvery is the least time between two judgements.
 	judgeEvery = 100 * time.Millisecond
-	// enough is how many predictions must be judged before a site is.
+	// enough is how many predictions must be judged before a call site is.
 	enough = 20
 	// wastedEnough is how many calls in vain make a load worth looking at.
 	wastedEnough = 5
@@ -54,22 +54,22 @@ const (
 	// guessCost is about what a right guess costs in processor time, see BenchmarkClientAlone in
 	// specgrpc. One that saves less is not made.
 	guessCost = 15 * time.Microsecond
-	// probeAgain is how long a probing site waits for the results of what it tried.
+	// probeAgain is how long a probing call site waits for the results of what it tried.
 	probeAgain = 10 * time.Second
-	// steady is how many windows a site must have paid for its next trip to be as
+	// steady is how many windows a call site must have paid for its next trip to be as
 	// short as the first.
 	steady = 4
-	// atLeast is how long a site that pays again is in use before its hit rate is
+	// atLeast is how long a call site that pays again is in use before its hit rate is
 	// judged anew: luck may have brought it there, and one word at a time is enough.
 	atLeast = 5 * time.Second
-	// triedMost is how many predictions of a probing site are judged at most before
+	// triedMost is how many predictions of a probing call site are judged at most before
 	// it is decided whether it pays.
 	triedMost = 200
-	// longestRetry is how many times longer than at first a site may stay tripped.
+	// longestRetry is how many times longer than at first a call site may stay tripped.
 	longestRetry = 32
 )
 
-// trip is a site's fuse.
+// trip is a call site's fuse.
 type trip struct {
 	state  atomic.Uint32
 	until  atomic.Int64 // while tripped, Unix nanoseconds
@@ -85,20 +85,20 @@ type trip struct {
 	seen   tally     // of the counters, when they were last looked at
 	window tally     // of what happened lately
 	probed tally     // of what was tried while probing
-	last   tally     // that the site tripped with
+	last   tally     // that the call site tripped with
 }
 
-// at returns the site's state in a mode. One that uses no predictions has none to judge; what was
-// found before waits until they are used again.
-func (t *trip) at(m Mode) SiteState {
+// at returns the call site's state in a mode. One that uses no predictions has none to judge; what
+// was found before waits until they are used again.
+func (t *trip) at(m Mode) CallSiteState {
 	if !m.uses() {
 		return StateLearning
 	}
-	return SiteState(t.state.Load())
+	return CallSiteState(t.state.Load())
 }
 
 // shown returns what a state comes from. Under the Control's mu.
-func (t *trip) shown(state SiteState) *tally {
+func (t *trip) shown(state CallSiteState) *tally {
 	switch state {
 	case StateTripped:
 		return &t.last
@@ -108,7 +108,7 @@ func (t *trip) shown(state SiteState) *tally {
 	return &t.window
 }
 
-// tally is what a site is judged by: times are in seconds.
+// tally is what a call site is judged by: times are in seconds.
 type tally struct {
 	calls, right, wrong, misled, saved, wasted, lost float64
 }
@@ -170,7 +170,7 @@ func (t *tally) cost() float64 {
 }
 
 // tally returns the counters.
-func (s *Site) tally() tally {
+func (s *CallSite) tally() tally {
 	c := &s.stats
 	return tally{
 		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), wrong: float64(c.Wrong.Load()),
@@ -180,10 +180,10 @@ func (s *Site) tally() tally {
 	}
 }
 
-// holds reports whether the site takes no predictions. The first that asks after
+// holds reports whether the call site takes no predictions. The first that asks after
 // the time is over makes it try some.
 func (t *trip) holds() bool {
-	switch SiteState(t.state.Load()) {
+	switch CallSiteState(t.state.Load()) {
 	case StateTripped:
 		if time.Now().UnixNano() < t.until.Load() {
 			return true
@@ -206,18 +206,18 @@ func (t *trip) holds() bool {
 	}
 }
 
-// probe counts a call for which a probing site has predictions: its own, or the first of its
+// probe counts a call for which a probing call site has predictions: its own, or the first of its
 // server.
 func (t *trip) probe() {
-	if SiteState(t.state.Load()) == StateProbing {
+	if CallSiteState(t.state.Load()) == StateProbing {
 		t.probes.Add(-1)
 	}
 }
 
-// due reports whether it is time to look at all sites.
+// due reports whether it is time to look at all call sites.
 func (c *Control) due() bool { return time.Now().UnixNano()-c.judged.Load() >= int64(judgeEvery) }
 
-// judge looks at all sites, if it is time. It is called when something happened
+// judge looks at all call sites, if it is time. It is called when something happened
 // that may change what they are worth.
 func (c *Control) judge() {
 	now, last := time.Now(), c.judged.Load()
@@ -243,18 +243,18 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 	}
 	c.useful *= past
 	wasted := 0.0
-	var worst *Site
+	var worst *CallSite
 	for _, s := range c.sites {
 		t := &s.trip
 		total := s.tally()
 		fresh := total.minus(t.seen)
 		t.seen = total
 		t.window = t.window.plus(fresh, past, 1)
-		if SiteState(t.state.Load()) == StateProbing {
+		if CallSiteState(t.state.Load()) == StateProbing {
 			t.probed = t.probed.plus(fresh, 1, 1)
 		}
-		c.useful += fresh.calls - fresh.wasted // a site's predictions may waste more calls of others than it has
-		if SiteState(t.state.Load()) == StateTripped || !s.board.now.Load().mode.uses() {
+		c.useful += fresh.calls - fresh.wasted // a call site's predictions may waste more calls of others than it has
+		if CallSiteState(t.state.Load()) == StateTripped || !s.board.now.Load().mode.uses() {
 			continue // what it had under way: it does no more
 		}
 		wasted += t.window.wasted
@@ -277,13 +277,13 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 	return events
 }
 
-// judge decides what the site's hit rate means. Under the Control's mu.
-func (s *Site) judge(now time.Time) (events []news) {
+// judge decides what the call site's hit rate means. Under the Control's mu.
+func (s *CallSite) judge(now time.Time) (events []news) {
 	t := &s.trip
 	if !s.board.now.Load().mode.uses() {
 		return nil
 	}
-	state := SiteState(t.state.Load())
+	state := CallSiteState(t.state.Load())
 	seen := &t.window
 	if state == StateProbing {
 		seen = &t.probed
@@ -309,11 +309,11 @@ func (s *Site) judge(now time.Time) (events []news) {
 	return nil
 }
 
-// tried decides about a probing site that is not surely as bad as before. It pays
+// tried decides about a probing call site that is not surely as bad as before. It pays
 // again only if that is as sure, and its load within the budget: else it would trip
 // with the next answers. As long as it is neither, more is tried, up to a bound.
 // Under the Control's mu.
-func (s *Site) tried(now time.Time, seen *tally, below string) []news {
+func (s *CallSite) tried(now time.Time, seen *tally, below string) []news {
 	t, c := &s.trip, s.control
 	n, rate, least := seen.judged(), seen.hitRate(), seen.breakEven()
 	load := seen.wasted / n * min(t.window.calls/max(c.useful, 1), 1)
@@ -338,11 +338,11 @@ func (s *Site) tried(now time.Time, seen *tally, below string) []news {
 		"break_even", least}}}
 }
 
-// open trips the site. Under the Control's mu.
-func (s *Site) open(now time.Time, seen *tally, reason string) news {
+// open trips the call site. Under the Control's mu.
+func (s *CallSite) open(now time.Time, seen *tally, reason string) news {
 	t := &s.trip
 	t.last = *seen
-	if t.retry == 0 || SiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window,
+	if t.retry == 0 || CallSiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window,
 		t.retry) {
 		t.retry = s.control.cfg.Retry
 	} else { // it has not been better for long
@@ -357,10 +357,10 @@ func (s *Site) open(now time.Time, seen *tally, reason string) news {
 		t.retry}}
 }
 
-// rest trips a site whose right predictions save nothing. Nothing is wrong with them, so that it
-// is tried again as soon each time; and that nothing has changed since is no news. Under the
+// rest trips a call site whose right predictions save nothing. Nothing is wrong with them, so that
+// it is tried again as soon each time; and that nothing has changed since is no news. Under the
 // Control's mu.
-func (s *Site) rest(now time.Time, seen *tally) []news {
+func (s *CallSite) rest(now time.Time, seen *tally) []news {
 	t := &s.trip
 	known := t.idle.Load()
 	t.retry = 0
@@ -378,12 +378,12 @@ func (s *Site) rest(now time.Time, seen *tally) []news {
 	return []news{e}
 }
 
-// sampleEvery is how many calls of a site that saves nothing there are to one for which a
+// sampleEvery is how many calls of a call site that saves nothing there are to one for which a
 // prediction is still compared: that costs about as much as to make it.
 const sampleEvery = 64
 
 // Samples reports whether the prediction of a call that takes none is compared.
-func (s *engineSite) Samples() bool {
+func (s *engineCallSite) Samples() bool {
 	return !s.trip.idle.Load() || s.trip.asked.Add(1)%sampleEvery == 0
 }
 

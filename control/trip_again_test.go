@@ -22,7 +22,7 @@ func TestPaysAgain(t *testing.T) {
 func testPaysAgain(t *testing.T, share float64) {
 	chance := rand.New(rand.NewPCG(uint64(100*share), 1))
 	c := mustControl(t, Config{Budget: 10})
-	s, err := c.NewSite(SiteConfig{Name: "/s/a", Mode: ModeOn}, "")
+	s, err := c.NewCallSite(CallSiteConfig{Name: "/s/a", Mode: ModeOn}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func testPaysAgain(t *testing.T, share float64) {
 		now := time.Now()
 		for _, e := range c.judgeAll(now, now.Add(-judgeEvery).UnixNano()) {
 			lucky = false
-			st := c.Status().Sites[0]
+			st := c.Status().CallSites[0]
 			switch {
 			case strings.HasSuffix(e.text, "pays again"):
 				again++

@@ -197,7 +197,7 @@ func browseMany(t *testing.T, b *browser) {
 	s.busy(t, 20*time.Millisecond)
 	for i := range 298 {
 		name := fmt.Sprintf("/very.long.package.name.of.some.company.v%d.SomewhatLongServiceName/GetSomething%d", i%3, i)
-		if _, err := s.control.NewSite(control.SiteConfig{Name: name, Mode: control.ModeObserve},
+		if _, err := s.control.NewCallSite(control.CallSiteConfig{Name: name, Mode: control.ModeObserve},
 			fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
 			t.Fatal(err)
 		}

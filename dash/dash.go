@@ -19,7 +19,7 @@ const Path = "/debug/foresay/"
 
 // Config configures a Handler.
 type Config struct {
-	// Control is whose sites and tasks are shown. Required.
+	// Control is whose call sites and tasks are shown. Required.
 	Control *control.Control
 	// Collector is where the service's observations come together: the page shows
 	// its report. nil: there is none.

@@ -1,5 +1,5 @@
 // Package dash shows what a process's speculation does: a live page of its
-// sites, of what they save and waste, and of recent tasks, and the same as JSON.
+// call sites, of what they save and waste, and of recent tasks, and the same as JSON.
 //
 // Handler serves one process's Control. It goes where a service's other debug
 // endpoints are:

@@ -20,14 +20,14 @@ import (
 )
 
 type point struct {
-	T     int64
-	S     float64
-	Right int64
-	Saved float64 `json:"saved_ms"`
-	Sites []struct {
+	T         int64
+	S         float64
+	Right     int64
+	Saved     float64 `json:"saved_ms"`
+	CallSites []struct {
 		N    string
 		R, W int64
-	}
+	} `json:"sites"`
 }
 
 func TestEvents(t *testing.T) {
@@ -101,7 +101,7 @@ func TestPast(t *testing.T) {
 				t.Fatalf("points %d ms apart", p.T-last)
 			}
 			last = p.T
-			for _, at := range p.Sites {
+			for _, at := range p.CallSites {
 				right, wrong = right+at.R, wrong+at.W
 			}
 		}

@@ -48,8 +48,8 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("rights: %d %+v", code, r)
 		}
 		code, body = web.ask(t, http.MethodGet, "status", "")
-		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.Sites) != 2 ||
-			st.Sites[0].Mode != control.ModeOn {
+		if st := decode[control.Status](t, body); code != http.StatusOK || len(st.CallSites) != 2 ||
+			st.CallSites[0].Mode != control.ModeOn {
 			t.Errorf("status: %d %+v", code, st)
 		}
 		if code, body = web.ask(t, http.MethodGet, "report", ""); code != http.StatusNotFound ||
@@ -212,7 +212,7 @@ func TestLargeTask(t *testing.T) {
 		web := serve(t, dash.Handler(dash.Config{Control: s.control}))
 		_, err := foresay.Do(s.control.Context(t.Context()), func(ctx context.Context) (int, error) {
 			for i := range 1000 {
-				op := &driver.Operation{Site: s.prices, Identity: string(rune(i)), CanSpeculate: true,
+				op := &driver.Operation{CallSite: s.prices, Identity: string(rune(i)), CanSpeculate: true,
 					Transport: &later{time.Millisecond, i}}
 				if _, err := driver.Perform(ctx, op); err != nil {
 					return 0, err

@@ -11,10 +11,10 @@ import (
 const (
 	// pointEvery is how far the points of the charts are apart.
 	pointEvery = 2 * time.Second
-	// siteEvery is after how many points there is one of each site's chart.
-	siteEvery = 5
-	// maxSitePoints bounds the sites that have charts: those that were busiest.
-	maxSitePoints = 100
+	// callSiteEvery is after how many points there is one of each call site's chart.
+	callSiteEvery = 5
+	// maxCallSitePoints bounds the call sites that have charts: those that were busiest.
+	maxCallSitePoints = 100
 )
 
 // point is what happened since the point before. Numbers are counts, unless they
@@ -31,12 +31,12 @@ type point struct {
 	Wasted     int64   `json:"wasted"`
 	WastedMs   float64 `json:"wasted_ms"`
 	ExtraLoad  float64 `json:"extra_load"`
-	// Sites comes with every fifth point and is about the time of all five.
-	Sites []sitePoint `json:"sites,omitempty"`
+	// CallSites comes with every fifth point and is about the time of all five.
+	CallSites []callSitePoint `json:"sites,omitempty"`
 }
 
-// sitePoint is how many predictions at a site were or would have been right.
-type sitePoint struct {
+// callSitePoint is how many predictions at a call site were or would have been right.
+type callSitePoint struct {
 	Name  string `json:"n"`
 	Conn  string `json:"c,omitempty"`
 	Right int64  `json:"r"`
@@ -46,14 +46,14 @@ type sitePoint struct {
 // history makes points of what counters say.
 type history struct {
 	at    time.Time
-	seen  map[siteKey]control.SiteStats
+	seen  map[callSiteKey]control.CallSiteStats
 	count int
-	sites map[siteKey]*sitePoint // since the last points of sites
+	sites map[callSiteKey]*callSitePoint // since the last points of call sites
 }
 
-// siteKey tells sites apart. Those of one name on connections of one name are told
+// callSiteKey tells call sites apart. Those of one name on connections of one name are told
 // apart by their order.
-type siteKey struct {
+type callSiteKey struct {
 	name, conn string
 	order      int
 }
@@ -61,13 +61,13 @@ type siteKey struct {
 // note returns the point of a status.
 func (h *history) note(st control.Status) point {
 	p := point{At: st.At.UnixMilli(), Seconds: st.At.Sub(h.at).Seconds(), ExtraLoad: st.ExtraLoad}
-	seen := make(map[siteKey]control.SiteStats, len(st.Sites))
+	seen := make(map[callSiteKey]control.CallSiteStats, len(st.CallSites))
 	if h.sites == nil {
-		h.sites = make(map[siteKey]*sitePoint)
+		h.sites = make(map[callSiteKey]*callSitePoint)
 	}
-	for i := range st.Sites {
-		s := &st.Sites[i]
-		k := siteKey{s.Name, s.Conn, 0}
+	for i := range st.CallSites {
+		s := &st.CallSites[i]
+		k := callSiteKey{s.Name, s.Conn, 0}
 		for _, twice := seen[k]; twice; _, twice = seen[k] {
 			k.order++
 		}
@@ -76,8 +76,8 @@ func (h *history) note(st control.Status) point {
 		h.site(k, h.seen[k], s.Stats)
 	}
 	h.at, h.seen = st.At, seen
-	if h.count++; h.count%siteEvery == 0 {
-		p.Sites = h.busiest()
+	if h.count++; h.count%callSiteEvery == 0 {
+		p.CallSites = h.busiest()
 		h.sites = nil
 	}
 	return p
@@ -91,7 +91,7 @@ func grown(before, now int64) int64 {
 	return now - before
 }
 
-func (p *point) add(a, b control.SiteStats) {
+func (p *point) add(a, b control.CallSiteStats) {
 	p.Calls += grown(a.Calls, b.Calls) + grown(a.Plain, b.Plain)
 	p.Right += grown(a.Right, b.Right)
 	p.Wrong += grown(a.Wrong, b.Wrong)
@@ -102,7 +102,7 @@ func (p *point) add(a, b control.SiteStats) {
 	p.WastedMs += float64(grown(a.WastedNanos, b.WastedNanos)) / 1e6
 }
 
-func (h *history) site(k siteKey, a, b control.SiteStats) {
+func (h *history) site(k callSiteKey, a, b control.CallSiteStats) {
 	right := grown(a.Right, b.Right) + grown(a.WouldBeRight, b.WouldBeRight)
 	wrong := grown(a.Wrong, b.Wrong) + grown(a.WouldBeWrong, b.WouldBeWrong)
 	if right+wrong == 0 {
@@ -110,21 +110,21 @@ func (h *history) site(k siteKey, a, b control.SiteStats) {
 	}
 	sp := h.sites[k]
 	if sp == nil {
-		sp = &sitePoint{Name: k.name, Conn: k.conn}
+		sp = &callSitePoint{Name: k.name, Conn: k.conn}
 		h.sites[k] = sp
 	}
 	sp.Right += right
 	sp.Wrong += wrong
 }
 
-// busiest returns the sites with the most predictions.
-func (h *history) busiest() []sitePoint {
-	out := make([]sitePoint, 0, len(h.sites))
+// busiest returns the call sites with the most predictions.
+func (h *history) busiest() []callSitePoint {
+	out := make([]callSitePoint, 0, len(h.sites))
 	for _, sp := range h.sites {
 		out = append(out, *sp)
 	}
-	slices.SortFunc(out, func(a, b sitePoint) int {
+	slices.SortFunc(out, func(a, b callSitePoint) int {
 		return cmp.Or(cmp.Compare(b.Right+b.Wrong, a.Right+a.Wrong), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Conn, b.Conn))
 	})
-	return out[:min(len(out), maxSitePoints)]
+	return out[:min(len(out), maxCallSitePoints)]
 }

@@ -15,8 +15,9 @@ func TestHistory(t *testing.T) {
 		at = at.Add(2 * time.Second)
 		st := control.Status{At: at}
 		for _, n := range calls {
-			st.Sites = append(st.Sites, control.SiteStatus{Name: "/s/m", Conn: "c", Stats: control.SiteStats{Calls: n, Right: n,
-				WouldBeWrong: 1}})
+			st.CallSites = append(st.CallSites, control.CallSiteStatus{Name: "/s/m", Conn: "c",
+				Stats: control.CallSiteStats{Calls: n, Right: n,
+					WouldBeWrong: 1}})
 		}
 		return st
 	}
@@ -34,7 +35,7 @@ func TestHistory(t *testing.T) {
 		{status(5, 3), 1, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 1},
 	} {
 		p := h.note(c.status)
-		if p.Calls != c.calls || p.Right != c.calls || len(p.Sites) != c.sites || p.Seconds != 2 {
+		if p.Calls != c.calls || p.Right != c.calls || len(p.CallSites) != c.sites || p.Seconds != 2 {
 			t.Errorf("point %d: %+v; want %d calls, %d sites", i+1, p, c.calls, c.sites)
 		}
 	}
@@ -45,14 +46,16 @@ func TestBusiest(t *testing.T) {
 	var h history
 	st := control.Status{At: time.Unix(1000, 0)}
 	for i := range 300 {
-		st.Sites = append(st.Sites, control.SiteStatus{Name: fmt.Sprint("/s/", i), Stats: control.SiteStats{Right: int64(i)}})
+		st.CallSites = append(st.CallSites, control.CallSiteStatus{Name: fmt.Sprint("/s/", i),
+			Stats: control.CallSiteStats{Right: int64(i)}})
 	}
 	var last point
-	for range siteEvery {
+	for range callSiteEvery {
 		last = h.note(st)
 	}
-	if len(last.Sites) != maxSitePoints || last.Sites[0].Name != "/s/299" || last.Sites[99].Name != "/s/200" {
-		t.Errorf("%d sites, first %+v", len(last.Sites), last.Sites[0])
+	if len(last.CallSites) != maxCallSitePoints || last.CallSites[0].Name != "/s/299" ||
+		last.CallSites[99].Name != "/s/200" {
+		t.Errorf("%d sites, first %+v", len(last.CallSites), last.CallSites[0])
 	}
 }
 
@@ -63,7 +66,7 @@ func BenchmarkSample(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 300 {
-		if _, err := c.NewSite(control.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)},
+		if _, err := c.NewCallSite(control.CallSiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)},
 			"dns:///backend:443"); err != nil {
 			b.Fatal(err)
 		}

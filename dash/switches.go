@@ -52,9 +52,9 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request, name string) {
 
 func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err error) {
 	var to struct {
-		Site  string  `json:"site"`
-		Mode  string  `json:"mode"`
-		Share float64 `json:"share"`
+		CallSite string  `json:"site"`
+		Mode     string  `json:"mode"`
+		Share    float64 `json:"share"`
 	}
 	if code, err = decode(w, r, "mode", &to); err != nil {
 		return code, err
@@ -67,13 +67,13 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 		}
 	}
 	known := false
-	for _, s := range h.cfg.Control.Sites() {
-		known = known || s.Config().Name == to.Site
+	for _, s := range h.cfg.Control.CallSites() {
+		known = known || s.Config().Name == to.CallSite
 	}
 	if !known {
-		return http.StatusNotFound, fmt.Errorf("there is no site %q", to.Site)
+		return http.StatusNotFound, fmt.Errorf("there is no site %q", to.CallSite)
 	}
-	if err := h.cfg.Control.SetMode(to.Site, mode, to.Share); err != nil {
+	if err := h.cfg.Control.SetMode(to.CallSite, mode, to.Share); err != nil {
 		return http.StatusBadRequest, err
 	}
 	return 0, nil

@@ -46,7 +46,7 @@ func (l *later) Accept(v any) (any, bool) { return v, true }
 // shop is a Control with two sites, whose tasks ask one after the other.
 type shop struct {
 	control       *control.Control
-	prices, stock *control.Site
+	prices, stock *control.CallSite
 }
 
 func newShop(t testing.TB, cfg control.Config) *shop {
@@ -56,8 +56,8 @@ func newShop(t testing.TB, cfg control.Config) *shop {
 		t.Fatal(err)
 	}
 	s := &shop{control: c}
-	for name, to := range map[string]**control.Site{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
-		if *to, err = c.NewSite(control.SiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn},
+	for name, to := range map[string]**control.CallSite{"/shop.Prices/Get": &s.prices, "/shop.Stock/Get": &s.stock} {
+		if *to, err = c.NewCallSite(control.CallSiteConfig{Name: name, Effect: control.EffectNone, Mode: control.ModeOn},
 			"shop:443"); err != nil {
 			t.Fatal(err)
 		}
@@ -73,13 +73,13 @@ func (s *shop) task(t testing.TB, ctx context.Context, name string, right bool, 
 	}
 	_, err := foresay.Do(s.control.Context(ctx), func(ctx context.Context) (int, error) {
 		price, err := driver.Perform(foresay.Predicting(ctx, guess), &driver.Operation{
-			Site: s.prices, Identity: name, CanSpeculate: true, Transport: &later{delay, 7},
+			CallSite: s.prices, Identity: name, CanSpeculate: true, Transport: &later{delay, 7},
 		})
 		if err != nil {
 			return 0, err
 		}
 		stock, err := driver.Perform(ctx, &driver.Operation{
-			Site: s.stock, Identity: fmt.Sprint(name, price), CanSpeculate: true, Transport: &later{delay, 1},
+			CallSite: s.stock, Identity: fmt.Sprint(name, price), CanSpeculate: true, Transport: &later{delay, 1},
 		})
 		if err != nil {
 			return 0, err

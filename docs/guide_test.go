@@ -90,7 +90,7 @@ func wait(ctx context.Context) error {
 
 // with runs f with services in a bubble of virtual time, in which nothing but
 // the servers' work takes time.
-func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
+func with(t *testing.T, f func(s *services), sites ...control.CallSiteConfig) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := shape.NewNetwork(wan.Uniform(0, "client", "server"), 1)
@@ -104,7 +104,7 @@ func with(t *testing.T, f func(s *services), sites ...control.SiteConfig) {
 		demov1.RegisterShopServer(server, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
-		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...),
+		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithCallSites(sites...),
 			specgrpc.WithMode(control.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
@@ -301,10 +301,10 @@ func TestFutures(t *testing.T) {
 	})
 }
 
-// TestSites: the settings that the page shows are accepted, and a run's report arrives.
-func TestSites(t *testing.T) {
+// TestCallSites: the settings that the page shows are accepted, and a run's report arrives.
+func TestCallSites(t *testing.T) {
 	userOf := func(ctx context.Context) string { return "ann" }
-	sites := []control.SiteConfig{{
+	sites := []control.CallSiteConfig{{
 		Name: demov1.AnalysisService_GetPI_FullMethodName,
 		Predictors: []control.Predictor{
 			predict.PerPrincipal(userOf, 10_000, func() predict.Predictor {
@@ -391,8 +391,8 @@ func TestPlainServerHoldsWhatFollows(t *testing.T) {
 	})
 }
 
-// siteFile is what the page shows of a site file.
-const siteFile = `
+// callSiteFile is what the page shows of a site file.
+const callSiteFile = `
 {"sites": [
   {"method": "/foresay.demo.v1.AnalysisService/GetPI", "predictors": ["last"], "server_predictions": true},
   {"method": "/foresay.demo.v1.AnalysisService/GetAI", "equal_ignoring": ["users"]},
@@ -402,9 +402,9 @@ const siteFile = `
 ]}
 `
 
-func TestSiteFile(t *testing.T) {
+func TestCallSiteFile(t *testing.T) {
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
-	sites, err := specgrpc.ParseSites([]byte(siteFile), map[string]control.Predictor{"last": last})
+	sites, err := specgrpc.ParseCallSites([]byte(callSiteFile), map[string]control.Predictor{"last": last})
 	if err != nil || len(sites) != 4 {
 		t.Fatal(sites, err)
 	}

@@ -78,7 +78,7 @@ const predictorFile = `
 `
 
 func TestPredictorFile(t *testing.T) {
-	sites, err := specgrpc.ParseSites([]byte(predictorFile), nil)
+	sites, err := specgrpc.ParseCallSites([]byte(predictorFile), nil)
 	if err != nil || len(sites) != 2 {
 		t.Fatal(sites, err)
 	}

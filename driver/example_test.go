@@ -36,7 +36,8 @@ func (lookup) Accept(prediction any) (any, bool) { _, ok := prediction.(int); re
 
 // A stub describes a call, and the engine has it carried: here for code that goes on with a guess.
 func Example() {
-	site, err := control.NewSite(control.SiteConfig{Name: "stock/Get", Mode: control.ModeOn, Effect: control.EffectNone})
+	site, err := control.NewCallSite(control.CallSiteConfig{Name: "stock/Get", Mode: control.ModeOn,
+		Effect: control.EffectNone})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,7 +45,7 @@ func Example() {
 	all := stock{"tea": 3}
 	get := func(ctx context.Context, article string) (int, error) {
 		v, err := driver.Perform(ctx, &driver.Operation{
-			Site: site, Identity: article, Request: article, CanSpeculate: true, Transport: lookup{all, article},
+			CallSite: site, Identity: article, Request: article, CanSpeculate: true, Transport: lookup{all, article},
 		})
 		if err != nil {
 			return 0, err

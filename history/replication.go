@@ -247,7 +247,8 @@ func (c *replicationChecker[ID]) checkOrder() {
 // late was called.
 func (c *replicationChecker[ID]) compare(early, late Proposal[ID], how string) {
 	if early.Outcome == Returned && early.Return < late.Call {
-		c.breach(RealTimeOrder, "command %v returned to client %d at %v, before client %d called command %v at %v, and was %s",
-			early.ID, early.Client, early.Return, late.Client, late.ID, late.Call, how)
+		c.breach(RealTimeOrder,
+			"command %v returned to client %d at %v, before client %d called command %v at %v, and was %s", early.ID,
+			early.Client, early.Return, late.Client, late.ID, late.Call, how)
 	}
 }

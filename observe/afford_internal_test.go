@@ -16,7 +16,7 @@ func strand(calls, methods int) *control.RequestRecord {
 	for i := range calls {
 		took := time.Duration(1+i%5) * time.Millisecond
 		r.Calls = append(r.Calls, control.CallRecord{
-			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone,
+			CallSite: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone,
 			Start: at, End: at + took, Guessed: true, Right: i%7 > 0,
 		})
 		at += took
@@ -48,7 +48,7 @@ func TestLargeRequests(t *testing.T) {
 		t.Fatal("the request is refused")
 	}
 	for i := range r.Calls {
-		w.assign(i, k.methods[r.Calls[i].Site])
+		w.assign(i, k.methods[r.Calls[i].CallSite])
 	}
 	for i := range w.used {
 		w.used[i].weighed = true
@@ -97,7 +97,7 @@ func TestWorkIsBounded(t *testing.T) {
 	var w work
 	w.read(small)
 	for i := range small.Calls {
-		w.assign(i, k.methods[small.Calls[i].Site])
+		w.assign(i, k.methods[small.Calls[i].CallSite])
 	}
 	if !(&kind{}).afford(&w, small.Start) {
 		t.Fatal("a small request is too large")

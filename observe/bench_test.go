@@ -16,7 +16,7 @@ func sequence(name string, calls, methods int) *control.RequestRecord {
 	for i := range calls {
 		took := time.Duration(1+i%7) * time.Millisecond
 		r.Calls = append(r.Calls, control.CallRecord{
-			Site: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone, Mode: control.ModeObserve,
+			CallSite: fmt.Sprintf("/shop.Service/Get%d", i%methods), Effect: control.EffectNone, Mode: control.ModeObserve,
 			Start: at, End: at + took, Guessed: true, Right: i%5 > 0,
 		})
 		at += took

@@ -212,13 +212,13 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	return out
 }
 
-// site takes over what the status says of the method, and returns what its sites counted.
-func (m *MethodReport) site(status *control.Status) (stats control.SiteStats, fuse *control.SiteStatus) {
+// call site takes over what the status says of the method, and returns what its call sites counted.
+func (m *MethodReport) site(status *control.Status) (stats control.CallSiteStats, fuse *control.CallSiteStatus) {
 	if status == nil {
 		return stats, nil
 	}
-	for i := range status.Sites {
-		s := &status.Sites[i]
+	for i := range status.CallSites {
+		s := &status.CallSites[i]
 		if s.Name != m.Name {
 			continue
 		}
@@ -250,9 +250,9 @@ func (m *MethodReport) site(status *control.Status) (stats control.SiteStats, fu
 	return stats, fuse
 }
 
-// urgency orders the states of a method's sites: one that has tripped says most, then one that is
-// tried again.
-func urgency(s control.SiteState) int {
+// urgency orders the states of a method's call sites: one that has tripped says most, then one that
+// is tried again.
+func urgency(s control.CallSiteState) int {
 	switch s {
 	case control.StateTripped:
 		return 2

@@ -208,7 +208,7 @@ func (k *kind) enter(r *control.RequestRecord, w *work) bool {
 	k.turn(now)
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		m := k.method(c.Site, c.Effect)
+		m := k.method(c.CallSite, c.Effect)
 		for _, s := range []*methodSums{&m.total, &m.now} {
 			s.calls++
 			s.failed += count(c.Failed)
@@ -340,7 +340,7 @@ func (k *kind) turn(now time.Time) {
 }
 
 // enoughGuesses is how many guesses there must be before a method is judged, as for the fuse of a
-// site.
+// call site.
 const enoughGuesses = 20
 
 // learn notes whether experience says that the method's predictions do not pay: such methods would
@@ -356,7 +356,7 @@ func (m *method) learn() {
 	m.loses = s.guessed >= enoughGuesses && hit.High < s.breakEven()
 }
 
-// leastBreakEven is the hit rate below which predictions never pay, as for the fuse of a site.
+// leastBreakEven is the hit rate below which predictions never pay, as for the fuse of a call site.
 const leastBreakEven = 0.05
 
 // breakEven returns the hit rate from which on guesses pay: a second of calls made in vain weighs

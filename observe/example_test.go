@@ -23,9 +23,10 @@ func Example() {
 		collector.Record(&control.RequestRecord{
 			Name: "GET /page", Duration: 31 * time.Millisecond,
 			Calls: []control.CallRecord{
-				{Site: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Digest: true,
+				{CallSite: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Digest: true,
 					Right: i%50 > 0},
-				{Site: "/shop.Prices/List", Effect: control.EffectNone, Start: 11 * time.Millisecond, End: 31 * time.Millisecond,
+				{CallSite: "/shop.Prices/List", Effect: control.EffectNone, Start: 11 * time.Millisecond,
+					End:     31 * time.Millisecond,
 					Guessed: true, Digest: true, Right: i%2 > 0},
 			},
 		})

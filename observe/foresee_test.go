@@ -56,7 +56,7 @@ func only(t testing.TB, r *observe.Report) *observe.RequestReport {
 func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(t, control.Config{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...))
 		s.visit(100, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		r := collector.Report(ctl)
 		q := only(t, r)
@@ -143,7 +143,7 @@ func visits(t *testing.T, mode control.Mode, seed uint64, view bool) (q *observe
 	inShop(t, func(s *shop) {
 		s.seed = seed
 		collector, ctl := watched(t, control.Config{Budget: -1})
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...),
 			specgrpc.WithMode(mode))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
@@ -169,7 +169,7 @@ func TestObservingChangesNothing(t *testing.T) {
 			p := &page{view: true}
 			var interceptors []grpc.UnaryServerInterceptor
 			collector, ctl := watched(s.t, control.Config{})
-			opts := []specgrpc.ClientOption{specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...)}
+			opts := []specgrpc.ClientOption{specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...)}
 			switch kind {
 			case "plain":
 				p.back = s.plain("front", addr)

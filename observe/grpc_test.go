@@ -78,7 +78,7 @@ func TestDiscardedCallsAreNoRequests(t *testing.T) {
 					t.Fatal(err)
 				}
 				opts := []grpc.DialOption{specgrpc.WithControl(client), specgrpc.WithMode(control.ModeOn),
-					specgrpc.WithSites(control.SiteConfig{
+					specgrpc.WithCallSites(control.CallSiteConfig{
 						Name: getUser, Predictors: []control.Predictor{predict.Constant(&bffpb.GetUserResponse{Plan: "free"})},
 					})}
 				users := bffpb.NewUsersClient(s.dial("client", addr, opts...))

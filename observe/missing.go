@@ -45,7 +45,8 @@ func (j *judge) unpredicted() bool {
 	return false
 }
 
-// untaken reports whether no guess was taken in any request, by what the methods' sites counted.
+// untaken reports whether no guess was taken in any request, by what the methods' call sites
+// counted.
 func (f *frozen) untaken(status *control.Status) bool {
 	if status == nil {
 		return false
@@ -54,8 +55,8 @@ func (f *frozen) untaken(status *control.Status) bool {
 		if f.methods[i].other {
 			return false
 		}
-		for s := range status.Sites {
-			if site := &status.Sites[s]; site.Name == f.methods[i].name && site.Stats.Predicted > 0 {
+		for s := range status.CallSites {
+			if site := &status.CallSites[s]; site.Name == f.methods[i].name && site.Stats.Predicted > 0 {
 				return false
 			}
 		}

@@ -38,7 +38,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				collector, ctl := watched(s.t, control.Config{Budget: -1})
-				conn := s.dial("front", test.serve(s), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+				conn := s.dial("front", test.serve(s), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...),
 					specgrpc.WithMode(control.ModeOn))
 				s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
 				why := methodOf(s.t, only(s.t, collector.Report(ctl)), check).Why
@@ -55,8 +55,8 @@ func TestServerRefuses(t *testing.T) {
 func TestOnWithoutPredictors(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{Budget: -1})
-		sites := []control.SiteConfig{{Name: getUser, Mode: control.ModeCanary, Share: 1}}
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		sites := []control.CallSiteConfig{{Name: getUser, Mode: control.ModeCanary, Share: 1}}
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(sites...))
 		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
 		r := collector.Report(ctl)
 		q := only(s.t, r)
@@ -81,7 +81,7 @@ func TestObservedBesideOn(t *testing.T) {
 		collector, ctl := watched(s.t, control.Config{Budget: -1})
 		sites := predictors()
 		sites[0].Mode = control.ModeOn
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(sites...))
 		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(ctl))
 		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)
 		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why,
@@ -96,7 +96,7 @@ func TestObservedBesideOn(t *testing.T) {
 func TestAllOff(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...),
 			specgrpc.WithMode(control.ModeOff))
 		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		q := only(s.t, collector.Report(ctl))

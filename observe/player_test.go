@@ -370,7 +370,7 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 		t.Cleanup(func() { net.Close() })
 		collector, ctl := watched(t, control.Config{Budget: -1})
 		impl := &keptServer{}
-		options := []grpc.DialOption{specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
+		options := []grpc.DialOption{specgrpc.WithMode(control.ModeOn), specgrpc.WithCallSites(control.CallSiteConfig{
 			Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged,
 		})}
 		dial := func(addr string) *specgrpc.ClientConn {
@@ -400,7 +400,7 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 		}
 		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again} {
 			for _, method := range []string{"Get", "Put", "Append"} {
-				if err := conn.Site("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
+				if err := conn.CallSite("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -23,10 +23,10 @@ func TestDeclarePublic(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
 		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithMode(control.ModeObserve),
-			specgrpc.WithSites(
-				control.SiteConfig{Name: getUser, Effect: control.EffectNone},
-				control.SiteConfig{Name: check, Effect: control.EffectNone},
-				control.SiteConfig{Name: quote, Effect: control.EffectNone}))
+			specgrpc.WithCallSites(
+				control.CallSiteConfig{Name: getUser, Effect: control.EffectNone},
+				control.CallSiteConfig{Name: check, Effect: control.EffectNone},
+				control.CallSiteConfig{Name: quote, Effect: control.EffectNone}))
 		chance := rand.New(rand.NewPCG(1, 1))
 		for range 1000 {
 			s.become(fmt.Sprint("plan of ", chance.IntN(500))) // what GetUser answers depends on the caller
@@ -41,7 +41,7 @@ func TestDeclarePublic(t *testing.T) {
 			!strings.Contains(m.Configure, `"public": true`) || m.Guessed > 900 || m.Verdict == observe.InUse {
 			s.t.Errorf("catalogue: %s: %s\n%s\n%d guesses", m.Verdict, m.Why, m.Configure, m.Guessed)
 		}
-		if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+m.Configure+`]}`), nil); err != nil {
+		if _, err := specgrpc.ParseCallSites([]byte(`{"sites": [`+m.Configure+`]}`), nil); err != nil {
 			s.t.Error(err)
 		}
 		m = methodOf(s.t, q, getUser)

@@ -136,15 +136,16 @@ const (
 type MethodReport struct {
 	Name   string `json:"name"`
 	Effect string `json:"effect"`
-	// Mode, Share, State and Reason are those of the method's site. The verdict of a site that has
-	// tripped, or is tried again, is its fuse's, and BreakEven that of the fuse once that is
-	// Conclusive. A method that several connections call in different modes has the mode "mixed".
+	// Mode, Share, State and Reason are those of the method's call site. The verdict of a call site
+	// that has tripped, or is tried again, is its fuse's, and BreakEven that of the fuse once that
+	// is Conclusive. A method that several connections call in different modes has the mode
+	// "mixed".
 	Mode   string  `json:"mode,omitempty"`
 	Share  float64 `json:"share,omitempty"`
 	State  string  `json:"state,omitempty"`
 	Reason string  `json:"reason,omitempty"`
-	// Predictors is how many the site has. With none, the guess is the last response to the same
-	// request.
+	// Predictors is how many the call site has. With none, the guess is the last response to the
+	// same request.
 	Predictors int `json:"predictors"`
 
 	Calls           int64   `json:"calls"`
@@ -184,8 +185,8 @@ type MethodReport struct {
 	CostMS    float64 `json:"cost_ms"`
 	BreakEven float64 `json:"break_even"`
 	// Foreseen says that SavedAloneMS, SavedMS and ExtraLoad are known. Compared says that the
-	// verdict or the site's fuse compares hit rates with BreakEven. Until then BreakEven comes from
-	// too little to be told.
+	// verdict or the call site's fuse compares hit rates with BreakEven. Until then BreakEven comes
+	// from too little to be told.
 	Foreseen bool `json:"foreseen"`
 	Compared bool `json:"compared"`
 
@@ -193,8 +194,8 @@ type MethodReport struct {
 	Why     string  `json:"why"` // in one sentence
 	// Needed is about how many more guesses it takes to tell.
 	Needed int64 `json:"needed,omitempty"`
-	// Configure is what to write into the site file, if there is something to do: a line, or if the
-	// site has predictors what to set in its line, which is then not in braces.
+	// Configure is what to write into the call site file, if there is something to do: a line, or
+	// if the call site has predictors what to set in its line, which is then not in braces.
 	Configure string `json:"configure,omitempty"`
 }
 

@@ -29,7 +29,8 @@ func TestParallelReads(t *testing.T) {
 	const ms = time.Millisecond
 	for i := range 100 {
 		call := func(name string, from, to time.Duration) control.CallRecord {
-			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+			return control.CallRecord{CallSite: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true,
+				Right: true}
 		}
 		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms,
 			Calls: []control.CallRecord{
@@ -55,7 +56,8 @@ func TestLongCallFirst(t *testing.T) {
 	const ms = time.Millisecond
 	for i := range 100 {
 		call := func(name string, from, to time.Duration) control.CallRecord {
-			return control.CallRecord{Site: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+			return control.CallRecord{CallSite: name, Effect: control.EffectNone, Start: from, End: to, Guessed: true,
+				Right: true}
 		}
 		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms,
 			Calls: []control.CallRecord{
@@ -138,7 +140,7 @@ func TestLeftWithout(t *testing.T) {
 		collector, ctl := watched(s.t, control.Config{Budget: 10, ControlShare: 0.1})
 		sites := predictors()
 		sites[0].Mode = control.ModeOn
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(sites...))
 		n := 0
 		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			n++
@@ -174,7 +176,7 @@ func TestCanaryBecomesOn(t *testing.T) {
 		collector, ctl := watched(s.t, control.Config{Budget: 10, ControlShare: 0.1})
 		sites := predictors()
 		sites[0].Mode, sites[0].Share = control.ModeCanary, 0.5
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(sites...))
 		n := 0
 		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			n++
@@ -215,7 +217,7 @@ func TestCanaryBecomesOn(t *testing.T) {
 func TestEffectsHoldWhatFollows(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...))
 		s.visit(50, &page{back: conn, view: true}, observe.UnaryServerInterceptor(ctl))
 		q := only(s.t, collector.Report(ctl))
 		want(s.t, "mean", q.Latency.MeanMS, 55, 1e-9)
@@ -239,7 +241,7 @@ func TestCanaryIsCompared(t *testing.T) {
 		for i := range sites {
 			sites[i].Mode, sites[i].Share = control.ModeCanary, 0.5
 		}
-		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(sites...))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}
@@ -297,7 +299,7 @@ func TestCanaryIsCompared(t *testing.T) {
 func TestOnWithoutTasks(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{Budget: -1})
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...),
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...),
 			specgrpc.WithMode(control.ModeOn))
 		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		m := methodOf(s.t, only(s.t, collector.Report(ctl)), check)

@@ -57,7 +57,7 @@ func stopOf(r *control.RequestRecord, i int) Stop {
 	default:
 		kind = "outside" // of the request's tasks
 	}
-	return Stop{Kind: kind, Name: c.Site}
+	return Stop{Kind: kind, Name: c.CallSite}
 }
 
 // report returns the means over so many requests.

@@ -16,12 +16,12 @@ type judge struct {
 	cfg        *Config
 	budget     float64
 	killed     bool
-	left       float64             // the share of requests that mode on leaves without speculation
-	requests   int64               // all
-	speculated int64               // requests in which calls were
-	stats      control.SiteStats   // of all connections
-	fuse       *control.SiteStatus // of the site that has the most to say, or nil
-	gain       float64             // GainMS as it is foreseen
+	left       float64                 // the share of requests that mode on leaves without speculation
+	requests   int64                   // all
+	speculated int64                   // requests in which calls were
+	stats      control.CallSiteStats   // of all connections
+	fuse       *control.CallSiteStatus // of the call site that has the most to say, or nil
+	gain       float64                 // GainMS as it is foreseen
 }
 
 // experience takes over what the fuse judges by, if it has: it counts what happened, not what is
@@ -89,7 +89,8 @@ func (j *judge) public() {
 		j.SharedSavedMS < 1.1*saved {
 		return
 	}
-	j.Why += fmt.Sprintf("; if all callers get the same response: %s of %s, and it saves %s per request: declare it public",
+	j.Why += fmt.Sprintf(
+		"; if all callers get the same response: %s of %s, and it saves %s per request: declare it public",
 		percent(j.SharedHitRate), number(j.SharedGuessed), ms(j.SharedSavedMS))
 	j.configure(`"mode": "canary", "share": 0.1, "predictors": [{"kind": "last", "public": true}]`)
 }
@@ -158,7 +159,7 @@ func (j *judge) hits() string {
 	return fmt.Sprintf("right %s of %s", percent(j.HitRate), number(j.Guessed))
 }
 
-// basis returns what fits the site: without predictors, or with.
+// basis returns what fits the call site: without predictors, or with.
 func (j *judge) basis(without, with string) string {
 	if !j.method.predicted {
 		return without
@@ -258,8 +259,8 @@ func (j *judge) step() {
 	j.configure(settings)
 }
 
-// configure gives the site's line, or if it has predictors, which a new line would take away, what
-// to set in the line.
+// configure gives the call site's line, or if it has predictors, which a new line would take away,
+// what to set in the line.
 func (j *judge) configure(settings string) {
 	if j.Predictors > 0 || j.method.predicted {
 		j.Configure = settings

@@ -90,11 +90,12 @@ func TestVerdicts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, _ := watched(t, control.Config{})
 			for i := range test.requests {
-				first := control.CallRecord{Site: "/a.S/Get", Effect: control.EffectNone, Mode: control.ModeObserve, End: test.took}
+				first := control.CallRecord{CallSite: "/a.S/Get", Effect: control.EffectNone, Mode: control.ModeObserve,
+					End: test.took}
 				test.call(i, &first)
 				c.Record(&control.RequestRecord{
 					Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: test.took + 10*ms,
-					Calls: []control.CallRecord{first, {Site: "/a.S/List", Effect: control.EffectNone, Mode: control.ModeObserve,
+					Calls: []control.CallRecord{first, {CallSite: "/a.S/List", Effect: control.EffectNone, Mode: control.ModeObserve,
 						Start: test.took, End: test.took + 10*ms}},
 				})
 			}
@@ -109,7 +110,7 @@ func TestVerdicts(t *testing.T) {
 				if !strings.HasPrefix(line, "{") {
 					line = `{"method": "/a.S/Get", "predictors": [{"kind": "last"}], ` + line + `}`
 				}
-				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`),
+				if _, err := specgrpc.ParseCallSites([]byte(`{"sites": [`+line+`]}`),
 					map[string]control.Predictor{"last": nothing{}}); err != nil {
 					t.Errorf("the line to write is refused: %v", err)
 				}
@@ -129,7 +130,7 @@ func TestKilled(t *testing.T) {
 	inShop(t, func(s *shop) {
 		collector, ctl := watched(s.t, control.Config{})
 		ctl.Kill(true)
-		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithSites(predictors()...))
+		conn := s.dial("front", s.back(), specgrpc.WithControl(ctl), specgrpc.WithCallSites(predictors()...))
 		s.visit(300, &page{back: conn}, observe.UnaryServerInterceptor(ctl))
 		q := only(s.t, collector.Report(ctl))
 		if q.Summary != "nothing is known: the kill switch has stopped all predictions" {

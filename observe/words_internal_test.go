@@ -16,7 +16,7 @@ func TestWordsAgree(t *testing.T) {
 	seen := make(map[Verdict]int)
 	for _, mode := range []control.Mode{control.ModeOff, control.ModeObserve, control.ModeShadow, control.ModeCanary,
 		control.ModeOn} {
-		for _, state := range []control.SiteState{control.StateLearning, control.StateActive, control.StateTripped,
+		for _, state := range []control.CallSiteState{control.StateLearning, control.StateActive, control.StateTripped,
 			control.StateProbing} {
 			for _, killed := range []bool{false, true} {
 				for _, judged := range []float64{0, 5, 500} {
@@ -87,7 +87,7 @@ func TestFewRequestsAreNotCompared(t *testing.T) {
 }
 
 func wordsOf(
-	t *testing.T, mode control.Mode, state control.SiteState, killed bool, judged float64, s methodSums, gain float64,
+	t *testing.T, mode control.Mode, state control.CallSiteState, killed bool, judged float64, s methodSums, gain float64,
 	effect control.Effect, predicted bool,
 ) Verdict {
 	t.Helper()
@@ -100,8 +100,8 @@ func wordsOf(
 	}
 	m := &method{name: name, effect: effect, predicted: predicted, total: s, now: s, reads: true}
 	m.latency = *m.latency.freeze()
-	site := control.SiteStatus{
-		Name: name, Mode: mode, State: state, Judged: judged, BreakEven: 0.05, Stats: control.SiteStats{Calls: requests},
+	site := control.CallSiteStatus{
+		Name: name, Mode: mode, State: state, Judged: judged, BreakEven: 0.05, Stats: control.CallSiteStats{Calls: requests},
 	}
 	if judged > 0 {
 		site.HitRate, site.BreakEven, site.Gain, site.Cost = 0.41, 0.59, 10*time.Millisecond, 14390*time.Microsecond
@@ -113,7 +113,7 @@ func wordsOf(
 	if state == control.StateTripped || state == control.StateProbing {
 		site.Reason = "hit rate 41 % is below the break-even of 59 %"
 	}
-	r := &Report{Budget: 0.1, Status: &control.Status{Killed: killed, Sites: []control.SiteStatus{site}}}
+	r := &Report{Budget: 0.1, Status: &control.Status{Killed: killed, CallSites: []control.CallSiteStatus{site}}}
 	f := &frozen{name: "GET /page", total: kindSums{requests: requests, worked: requests, calls: requests},
 		methods: []method{*m}}
 	out := f.method(m, &Config{MinSaving: 100 * time.Microsecond}, r)

@@ -68,7 +68,7 @@ func (w *work) read(r *control.RequestRecord) bool {
 		w.reads = append(w.reads, reads)
 		w.unknown = append(w.unknown, reads && !outside && c.Peer == control.PeerUnknown)
 		w.calls = append(w.calls, critpath.Call{
-			Method: c.Site, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
+			Method: c.CallSite, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
 			Staged: c.Effect == control.EffectStaged,
 		})
 		outcome := critpath.Unpredicted

@@ -21,7 +21,7 @@ func TestSimpleRequests(t *testing.T) {
 		for range chance.IntN(3) {
 			start := some() / 2
 			r.Calls = append(r.Calls, control.CallRecord{
-				Site: "/a.S/Get", Effect: control.Effect(chance.IntN(4)), Start: start, End: start + some(),
+				CallSite: "/a.S/Get", Effect: control.Effect(chance.IntN(4)), Start: start, End: start + some(),
 				Guessed: chance.IntN(2) > 0, Right: chance.IntN(2) > 0, Digest: chance.IntN(2) > 0,
 			})
 		}

@@ -210,8 +210,8 @@ func watched(t testing.TB, cfg control.Config) (*observe.Collector, *control.Con
 }
 
 // predictors are the last values of the three reads.
-func predictors() []control.SiteConfig {
-	return []control.SiteConfig{
+func predictors() []control.CallSiteConfig {
+	return []control.CallSiteConfig{
 		{Name: getUser, Predictors: []control.Predictor{predict.LastValue((*bffpb.GetUserRequest).GetUser, 0)}},
 		{Name: check, Predictors: []control.Predictor{predict.LastValue((*bffpb.CheckRequest).GetPlan, 0)}},
 		{Name: quote, Predictors: []control.Predictor{predict.LastValue((*bffpb.QuoteRequest).GetPlan, 0)}},

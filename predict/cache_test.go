@@ -148,10 +148,10 @@ func TestMemory(t *testing.T) {
 		"chain":         func() Predictor { return Chain(LastValue(identity, 0), Constant(1)) },
 	}
 	for name, kind := range kinds {
-		sites := make([]*control.Site, n)
+		sites := make([]*control.CallSite, n)
 		before := heapBytes()
 		for i := range sites {
-			site, err := control.NewSite(control.SiteConfig{Name: "/pkg.Service/Method",
+			site, err := control.NewCallSite(control.CallSiteConfig{Name: "/pkg.Service/Method",
 				Predictors: []control.Predictor{kind()}})
 			if err != nil {
 				t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package predict holds predictors: what guesses the response of a call before
 // it arrives, from the request and from earlier responses.
 //
-// A predictor is given to a call site (control.SiteConfig.Predictors). It need
+// A predictor is given to a call site (control.CallSiteConfig.Predictors). It need
 // not be right, only cheap: a wrong guess costs the work that was done on it,
 // never correctness.
 //

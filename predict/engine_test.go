@@ -50,9 +50,9 @@ func (*echo) Equal(p, a any) bool      { return p == a }
 func (*echo) Same(a, b any) bool       { return a == b }
 func (*echo) Accept(v any) (any, bool) { _, ok := v.(string); return v, ok }
 
-func call(ctx context.Context, site *control.Site, e *echo, request string) (string, error) {
+func call(ctx context.Context, site *control.CallSite, e *echo, request string) (string, error) {
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: site, Conn: "c", Identity: request, Request: request, CanSpeculate: true, Transport: e,
+		CallSite: site, Conn: "c", Identity: request, Request: request, CanSpeculate: true, Transport: e,
 	})
 	s, _ := v.(string)
 	return s, err
@@ -63,8 +63,8 @@ func call(ctx context.Context, site *control.Site, e *echo, request string) (str
 func TestLearnsWhatIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := predict.LastValue(func(request string) string { return request }, 10)
-		site := func(name string, p control.Predictor) *control.Site {
-			s, err := control.NewSite(control.SiteConfig{
+		site := func(name string, p control.Predictor) *control.CallSite {
+			s, err := control.NewCallSite(control.CallSiteConfig{
 				Name: name, Mode: control.ModeOn, Effect: control.EffectNone, Predictors: []control.Predictor{p},
 			})
 			if err != nil {

@@ -27,7 +27,7 @@ func Example() {
 		cents, ok := list[r.Article]
 		return Price{cents}, ok
 	})
-	site, err := control.NewSite(control.SiteConfig{
+	site, err := control.NewCallSite(control.CallSiteConfig{
 		Name:       "/shop.Prices/Get",
 		Effect:     control.EffectNone,
 		Predictors: []control.Predictor{predict.Chain(last, listed)},

@@ -6,8 +6,8 @@ import (
 )
 
 // An Embedding runs a node whose messages are of type N as a part of one whose messages are of type
-// M: Carousel's shards over Raft [Carousel §4.1], a lane of Domino over Paxos. The outer node hands
-// the inner one what is its, by Call; what the inner node wants done becomes the outer one's
+// M: Carousel's shards over Raft [Carousel §4.1], a track of Domino over Paxos. The outer node
+// hands the inner one what is its, by Call; what the inner node wants done becomes the outer one's
 // effects. The fields are set before the first call; no field is optional but those that say so.
 type Embedding[M, N any] struct {
 	Message func(N) M         // puts an inner message or record into an outer one

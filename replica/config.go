@@ -12,7 +12,7 @@ import (
 
 // Config describes a Reader. NearFar fills in the functions.
 type Config[Req, Resp any] struct {
-	// Name addresses the reads' site in reports and statistics. Required.
+	// Name addresses the reads' call site in reports and statistics. Required.
 	Name string
 	// Near asks the replica whose answer is the prediction. Required. Its errors
 	// are not seen: there is no prediction then. It has to end soon after its
@@ -32,19 +32,19 @@ type Config[Req, Resp any] struct {
 	// argument. nil: Protobuf messages are cloned, and others must not be changed
 	// by who is given them.
 	Copy func(answer Resp) Resp
-	// Ordered sends a far read only when the earlier ones of ordered sites, in
-	// the same goroutine, are answered: see control.SiteConfig.
+	// Ordered sends a far read only when the earlier ones of ordered call sites, in
+	// the same goroutine, are answered: see control.CallSiteConfig.
 	Ordered bool
 	// Mode and Share say for which requests near answers are asked for and taken:
-	// see control.SiteConfig. Without one that is none, for the default observes,
+	// see control.CallSiteConfig. Without one that is none, for the default observes,
 	// and to observe here would take calls that nobody makes otherwise.
 	Mode  control.Mode
 	Share float64
-	// Control, if not nil, switches the site, under Name. It knows the site until
+	// Control, if not nil, switches the call site, under Name. It knows the call site until
 	// it is told to Remove it.
 	Control *control.Control
 	// Limits bound what is predicted.
-	Limits control.SiteLimits
+	Limits control.CallSiteLimits
 }
 
 // NearFar returns a Config of the two functions.

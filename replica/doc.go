@@ -16,7 +16,7 @@
 //
 // # What it costs
 //
-// One near read for each far read, in tasks, while the site's mode takes
+// One near read for each far read, in tasks, while the call site's mode takes
 // predictions. In other modes no near read is made. [Correctables, OSDI'16] had
 // strong reads 40 % faster in this way, for 10 % more traffic.
 package replica

@@ -47,7 +47,7 @@ func Example() {
 		})
 		fmt.Println(line, err)
 	}
-	stats := plans.Site().Stats()
+	stats := plans.CallSite().Stats()
 	fmt.Println(stats.Right, "right,", stats.Wrong, "wrong")
 	// Output:
 	// ann has gold <nil>

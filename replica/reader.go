@@ -15,7 +15,7 @@ import (
 // Reader reads from an authority, ahead of it. It is safe for concurrent use.
 type Reader[Req, Resp any] struct {
 	cfg  Config[Req, Resp]
-	site *control.Site
+	site *control.CallSite
 	name string // tells it from other readers
 }
 
@@ -26,16 +26,16 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	}
 	r := &Reader[Req, Resp]{cfg: cfg}
 	r.name = fmt.Sprintf("replica@%p", r)
-	site := control.SiteConfig{
+	site := control.CallSiteConfig{
 		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: control.EffectNone, Ordered: cfg.Ordered,
 		Limits:            cfg.Limits,
 		ServerPredictions: true, // the near answer comes with the attempt, as a server's would
 	}
 	var err error
 	if cfg.Control != nil {
-		r.site, err = cfg.Control.NewSite(site, r.name)
+		r.site, err = cfg.Control.NewCallSite(site, r.name)
 	} else {
-		r.site, err = control.NewSite(site)
+		r.site, err = control.NewCallSite(site)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
@@ -43,8 +43,8 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	return r, nil
 }
 
-// Site returns the reads' site, with its statistics.
-func (r *Reader[Req, Resp]) Site() *control.Site { return r.site }
+// CallSite returns the call site of the reads, with its statistics.
+func (r *Reader[Req, Resp]) CallSite() *control.CallSite { return r.site }
 
 // Read returns the near replica's answer at once, in a task, and the run that
 // uses it depends on the authority's being equal; or it returns the authority's
@@ -56,7 +56,7 @@ func (r *Reader[Req, Resp]) Read(ctx context.Context, request Req) (Resp, error)
 	}
 	a := &asking[Req, Resp]{reader: r, request: request}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: r.site, Conn: r.name, Identity: r.cfg.Key(request), Request: request, CanSpeculate: true, Transport: a,
+		CallSite: r.site, Conn: r.name, Identity: r.cfg.Key(request), Request: request, CanSpeculate: true, Transport: a,
 	})
 	if err != nil {
 		var failed *foresay.PanicError

@@ -227,7 +227,7 @@ func TestConfig(t *testing.T) {
 		"unknown mode":  {Name: "n", Near: read, Far: read, Key: func(p pair) string { return p.a + p.b }, Mode: 99},
 		"Width": {Name: "n", Near: read, Far: read, Key: func(p pair) string {
 			return p.a
-		}, Limits: control.SiteLimits{Width: -1}},
+		}, Limits: control.CallSiteLimits{Width: -1}},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", want, err)

@@ -28,13 +28,13 @@ func ExampleReport_WriteTimeline() {
 		},
 		Calls: []report.Call{
 			{
-				ID: 1, Site: "/shop.Prices/Get", Sent: []report.Send{{}}, Predicted: []time.Duration{0},
+				ID: 1, CallSite: "/shop.Prices/Get", Sent: []report.Send{{}}, Predicted: []time.Duration{0},
 				Answered: 20 * ms, Match: -1, Confirmed: 20 * ms, Abandoned: -1,
 			},
-			{ID: 2, Site: "/shop.Orders/Put", Held: []report.Hold{{}}, Answered: -1, Match: -1, Confirmed: -1,
+			{ID: 2, CallSite: "/shop.Orders/Put", Held: []report.Hold{{}}, Answered: -1, Match: -1, Confirmed: -1,
 				Abandoned: 20 * ms},
 			{
-				ID: 3, Site: "/shop.Orders/Put", Made: 20 * ms, Sent: []report.Send{{At: 20 * ms}},
+				ID: 3, CallSite: "/shop.Orders/Put", Made: 20 * ms, Sent: []report.Send{{At: 20 * ms}},
 				Answered: 40 * ms, Match: -1, Confirmed: 40 * ms, Abandoned: -1,
 			},
 		},

@@ -49,12 +49,13 @@ type shop struct{ t *testing.T }
 func (s *shop) call(
 	ctx context.Context, method, request string, effect control.Effect, r reply, guesses ...any,
 ) (any, error) {
-	site, err := control.NewSite(control.SiteConfig{Name: "/shop.v1." + method, Mode: control.ModeOn, Effect: effect})
+	site, err := control.NewCallSite(control.CallSiteConfig{Name: "/shop.v1." + method, Mode: control.ModeOn,
+		Effect: effect})
 	if err != nil {
 		s.t.Error(err)
 	}
 	return driver.Perform(foresay.Predicting(ctx, guesses...), &driver.Operation{
-		Site: site, Conn: "shop", Identity: request, Request: request, Transport: &r,
+		CallSite: site, Conn: "shop", Identity: request, Request: request, Transport: &r,
 		CanSpeculate: effect != control.EffectImmediate,
 	})
 }

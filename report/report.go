@@ -67,7 +67,7 @@ type Step struct {
 // Call is one remote operation.
 type Call struct {
 	ID        int             `json:"id"`
-	Site      string          `json:"site"`
+	CallSite  string          `json:"site"`
 	Lane      string          `json:"lane,omitempty"`
 	Effect    string          `json:"effect"`
 	Made      time.Duration   `json:"made_ns"`

@@ -76,7 +76,7 @@ func hostile() *report.Report {
 		},
 		Calls: []report.Call{
 			{
-				ID: 1, Site: name, Lane: name, Effect: name, Made: 5 * millisecond, Answered: 4 * millisecond, Match: 12,
+				ID: 1, CallSite: name, Lane: name, Effect: name, Made: 5 * millisecond, Answered: 4 * millisecond, Match: 12,
 				Error:     name,
 				Held:      []report.Hold{{At: -1, Reason: name}},
 				Sent:      []report.Send{{At: -1}, {At: 9 * millisecond, Speculative: true}},
@@ -206,7 +206,7 @@ func randomReport(rnd *rand.Rand) *report.Report {
 	}
 	for range rnd.IntN(5) {
 		call := report.Call{
-			ID: id(), Site: name(), Lane: name(), Effect: name(), Made: at(), Answered: at(), Match: rnd.IntN(5) - 2,
+			ID: id(), CallSite: name(), Lane: name(), Effect: name(), Made: at(), Answered: at(), Match: rnd.IntN(5) - 2,
 			Error: name(), Confirmed: at(), Abandoned: at(),
 		}
 		for range rnd.IntN(3) {

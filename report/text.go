@@ -77,7 +77,7 @@ func (v *view) textRun(b *bytes.Buffer, r *runView) {
 		widthWhen = max(widthWhen, len(whens[i]))
 		whats[i] = "call " + strconv.Itoa(s.Call)
 		if c := v.calls[s.Call]; c != nil {
-			whats[i] += " " + shortSite(c.Site)
+			whats[i] += " " + shortCallSite(c.CallSite)
 		}
 		if s.Lane != "" {
 			whats[i] += " " + clean(s.Lane)
@@ -120,7 +120,7 @@ type event struct {
 }
 
 func textCall(b *bytes.Buffer, c *Call) {
-	head := fmt.Sprintf("%3d %s, effect %s", c.ID, clean(c.Site), cmp.Or(clean(c.Effect), "unknown"))
+	head := fmt.Sprintf("%3d %s, effect %s", c.ID, clean(c.CallSite), cmp.Or(clean(c.Effect), "unknown"))
 	if c.Lane != "" {
 		head += ", lane " + clean(c.Lane)
 	}

@@ -339,9 +339,9 @@ func (v *view) heading() string {
 		count(len(r.Runs), "run") + ", " + count(len(r.Calls), "call")
 }
 
-// label names a call as briefly as its site allows.
+// label names a call as briefly as its call site allows.
 func (c *callView) label() string {
-	s := strconv.Itoa(c.ID) + " " + shortSite(c.Site)
+	s := strconv.Itoa(c.ID) + " " + shortCallSite(c.CallSite)
 	if c.Lane != "" {
 		s += " " + clean(c.Lane)
 	}
@@ -377,8 +377,8 @@ func (r *runView) note() string {
 	return s
 }
 
-// shortSite returns Service/Method of /pkg.Service/Method.
-func shortSite(site string) string {
+// shortCallSite returns Service/Method of /pkg.Service/Method.
+func shortCallSite(site string) string {
 	site = clean(site)
 	if site == "" {
 		return "(no name)"

@@ -9,7 +9,7 @@
 // New makes the process's control.Control and observe.Collector, has the one tell the other of
 // requests, and serves the dashboard with its report below dash.Path of the debug mux. A [Process]
 // then makes connections and wraps what requests come in through. Nothing is speculated until a
-// site's mode says so.
+// call site's mode says so.
 //
 // It holds no more than these packages do: whoever needs something else of them uses them directly,
 // or takes the Control and the Collector from the Process.

@@ -21,12 +21,12 @@ type Config struct {
 	// Authorize decides who may switch modes and the kill switch at the debug endpoint: it returns
 	// nil for a request that may. nil: nobody.
 	Authorize func(*http.Request) error
-	// SiteFile is the file in which the modes and predictors of call sites are, for all
-	// connections. It is read again when it changes: see specgrpc.WithSiteFile. Default: none.
-	SiteFile string
-	// Predictors are those that the site file may name.
+	// CallSiteFile is the file in which the modes and predictors of call sites are, for all
+	// connections. It is read again when it changes: see specgrpc.WithCallSiteFile. Default: none.
+	CallSiteFile string
+	// Predictors are those that the call site file may name.
 	Predictors map[string]control.Predictor
-	// Logger is told of trips, switches, and of what is wrong with the site file. Default:
+	// Logger is told of trips, switches, and of what is wrong with the call site file. Default:
 	// Control.Logger, else nobody.
 	Logger *slog.Logger
 	// Control configures the Control. What it has in OnRequest is told of requests after the
@@ -45,8 +45,8 @@ type Process struct {
 
 // New sets the process up, once, and serves the dashboard and its data below dash.Path of debug,
 // which should be where the process's other debug endpoints are: reading is not restricted. With
-// nil nothing is served. An error says which field is wrong. The site file is read by NewClient,
-// which returns what is wrong with it.
+// nil nothing is served. An error says which field is wrong. The call site file is read by
+// NewClient, which returns what is wrong with it.
 func New(debug *http.ServeMux, cfg Config) (*Process, error) {
 	collector, err := observe.NewCollector(cfg.Collector)
 	if err != nil {
@@ -61,8 +61,8 @@ func New(debug *http.ServeMux, cfg Config) (*Process, error) {
 		return nil, fmt.Errorf("setup: Control: %w", err)
 	}
 	p := &Process{control: ctl, collector: collector, client: []specgrpc.ClientOption{specgrpc.WithControl(ctl)}}
-	if cfg.SiteFile != "" {
-		p.client = append(p.client, specgrpc.WithSiteFile(cfg.SiteFile, cfg.Predictors))
+	if cfg.CallSiteFile != "" {
+		p.client = append(p.client, specgrpc.WithCallSiteFile(cfg.CallSiteFile, cfg.Predictors))
 	}
 	if debug != nil {
 		debug.Handle(dash.Path, dash.Handler(dash.Config{
@@ -79,7 +79,7 @@ func (p *Process) Control() *control.Control { return p.control }
 func (p *Process) Collector() *observe.Collector { return p.collector }
 
 // DialOptions returns what a connection of specgrpc.NewClient needs to be one of the process's: the
-// Control, and the site file if there is one.
+// Control, and the call site file if there is one.
 func (p *Process) DialOptions() []grpc.DialOption {
 	options := make([]grpc.DialOption, len(p.client))
 	for i, o := range p.client {

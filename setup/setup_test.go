@@ -61,7 +61,7 @@ func TestProcess(t *testing.T) {
 	told := 0
 	debug := http.NewServeMux()
 	process, err := setup.New(debug, setup.Config{
-		Name: "shop", SiteFile: file, Authorize: func(*http.Request) error { return nil },
+		Name: "shop", CallSiteFile: file, Authorize: func(*http.Request) error { return nil },
 		Control: control.Config{OnRequest: []func(*control.RequestRecord){func(*control.RequestRecord) { told++ }}},
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestProcess(t *testing.T) {
 		t.Errorf("calls by request %v, %d told of: want 2 in GET /page, and one request for the gRPC server's call", calls,
 			told)
 	}
-	if s := process.Control().Status().Sites[0]; s.Mode != control.ModeCanary || s.Share != 0.1 {
+	if s := process.Control().Status().CallSites[0]; s.Mode != control.ModeCanary || s.Share != 0.1 {
 		t.Errorf("the site file is not in force: %v %v", s.Mode, s.Share)
 	}
 	r := httptest.NewRequest(http.MethodPost, dash.Path+"kill", strings.NewReader(`{"killed": true}`))
@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}
-	process, err := setup.New(nil, setup.Config{SiteFile: filepath.Join(t.TempDir(), "none")})
+	process, err := setup.New(nil, setup.Config{CallSiteFile: filepath.Join(t.TempDir(), "none")})
 	if err != nil {
 		t.Fatal(err)
 	}

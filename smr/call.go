@@ -56,7 +56,7 @@ type Call struct {
 	Command []byte // or a query; not changed any more
 	Change  Change // of Reconfigure
 	Ack     Ack    // of Propose
-	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that
+	// After is a causal bound: the command gets a position above it. It is the Slot of a Done that
 	// the caller has seen, here or at another client, and is needed only after an AckDurable.
 	After Slot
 	// Patience is how long the client node asks for an answer, if that is longer than 128 round

@@ -19,7 +19,7 @@ func TestEchoAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := specgrpc.WithControl(forced)
-	asking := specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})
+	asking := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})
 	off := speculating(t, plainly, specgrpc.WithMode(control.ModeOff))
 	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly, all), speculating(t, plainly, asking, all)
 	streams := speculating(t, foretelling, asking, all)

@@ -43,7 +43,7 @@ func TestAskingCallsEnd(t *testing.T) {
 		}))
 		ends := new(rpcEnds)
 		cc := w.dial(addr, grpc.WithStatsHandler(ends),
-			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 		const calls = 20
 		for range calls {
 			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.GetResponse, error) {

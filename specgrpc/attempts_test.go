@@ -133,9 +133,9 @@ func TestLaterAttempts(t *testing.T) {
 					plain = f.play(w, kvpb.NewTestKVClient(w.raw(f.server(w), config)), false)
 				})
 				inWorld(t, func(w *world) {
-					cc := w.dial(f.server(w), config, specgrpc.WithSites(
-						control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
-						control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+					cc := w.dial(f.server(w), config, specgrpc.WithCallSites(
+						control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone},
+						control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 					ours = f.play(w, kvpb.NewTestKVClient(cc), true)
 					w.quiet(cc)
 				})
@@ -250,7 +250,7 @@ func TestAttemptAfterRefusal(t *testing.T) {
 			}
 		}()
 		cc := w.dial(l.Addr().String(), grpc.WithPerRPCCredentials(new(slowToken)),
-			specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone}))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
 		start := time.Now()
 		_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
 			for i := range 3 {

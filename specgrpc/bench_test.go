@@ -52,7 +52,7 @@ const echoed = "0123456789012345678901234567890123456789012345678901234567890123
 // sub-benchmark is to be read against "grpc" of the same run and callers.
 func BenchmarkEcho(b *testing.B) {
 	plainly, foretelling := loopback(b, echo{}), loopback(b, foretold{})
-	asking := specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})
+	asking := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})
 	bare, cc, asked := grpcAlone(b, plainly), speculating(b, plainly), speculating(b, plainly, asking)
 	streams := speculating(b, foretelling, asking)
 	for _, callers := range []int{1, 16} {

@@ -55,11 +55,11 @@ func (c *ClientConn) newCall(
 	}
 	k.conn, k.method, k.request, k.reply, k.opts = c, m, req, reply.ProtoReflect().Type(), opts
 	k.op = driver.Operation{
-		Site: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
+		CallSite: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
 		Observed: observed, CanSpeculate: plainCodec(opts), Peer: m.peer(opts), Transport: k,
 	}
 	if k.op.Observed || ownCredentials(opts) {
-		k.op.Site = m.observed
+		k.op.CallSite = m.observed
 	}
 	return k, nil
 }
@@ -84,7 +84,7 @@ func (k *call) Release() { k.request, k.op.Request = nil, nil }
 // longer one it keeps a hash.
 const maxIdentityBytes = 256
 
-// identity tells calls apart: by connection, method, request or the site's key
+// identity tells calls apart: by connection, method, request or the call site's key
 // of it, outgoing metadata, and whether the caller looks at the transport.
 func (c *ClientConn) identity(
 	ctx context.Context, m *method, req proto.Message, observed bool,
@@ -105,7 +105,7 @@ func (c *ClientConn) identity(
 // maxScratchBytes is how large a buffer may be that waits for its next use.
 const maxScratchBytes = 64 << 10
 
-func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
+func (c *callSiteTable) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
 	b = append(b, c.id...)
 	b = append(b, 0)
 	b = append(b, m.name...)
@@ -121,12 +121,12 @@ func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
 }
 
-// keyOf calls the site's Key. Without a key a call cannot be told from others,
+// keyOf calls the call site's Key. Without a key a call cannot be told from others,
 // so that a panic fails the call.
-func keyOf(cfg *control.SiteConfig, req proto.Message) (key []byte, err error) {
+func keyOf(cfg *control.CallSiteConfig, req proto.Message) (key []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic of SiteConfig.Key: %v\n\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic of CallSiteConfig.Key: %v\n\n%s", p, debug.Stack())
 		}
 	}()
 	return cfg.Key(req), nil
@@ -248,7 +248,7 @@ func (p *panicError) Error() string {
 	return fmt.Sprintf("specgrpc: panic: %v\n\n%s", p.value, p.stack)
 }
 
-// Equal compares by the site's equivalence.
+// Equal compares by the call site's equivalence.
 func (k *call) Equal(prediction, actual any) bool { return k.method.equal(prediction, actual) }
 
 func (m *method) equal(prediction, actual any) bool {

@@ -21,7 +21,7 @@ import (
 )
 
 // ignoredMetadata returns the metadata that are no part of a call's identity.
-func ignoredMetadata(cfg *control.SiteConfig) []string {
+func ignoredMetadata(cfg *control.CallSiteConfig) []string {
 	names := cfg.IgnoreMetadata
 	if names == nil {
 		names = control.TracingMetadata()
@@ -122,7 +122,7 @@ func (k *call) Told(key any) bool { return key == k.conn.outgoing }
 func (k *call) Ask(ctx context.Context) context.Context { return k.conn.ask(ctx, k.method, k.opts) }
 
 // ask has predictors be told on whose behalf a call is made.
-func (c *siteTable) ask(ctx context.Context, m *method, opts []grpc.CallOption) context.Context {
+func (c *callSiteTable) ask(ctx context.Context, m *method, opts []grpc.CallOption) context.Context {
 	return predict.WithCaller(ctx, func(ctx context.Context) (id string, ok bool) {
 		c.scratch(func(b []byte) []byte {
 			b, ok = c.appendCaller(b, ctx, m, opts)
@@ -190,7 +190,7 @@ func (c *lookingContext) Value(key any) any {
 // appendCaller appends on whose behalf a call is made: its metadata, what is looked
 // up in its context, and options that are not gRPC's, which are for interceptors. It
 // reports false if that cannot be told.
-func (c *siteTable) appendCaller(b []byte, ctx context.Context, m *method, opts []grpc.CallOption) (_ []byte, ok bool) { //nolint:revive // what is appended to comes first
+func (c *callSiteTable) appendCaller(b []byte, ctx context.Context, m *method, opts []grpc.CallOption) (_ []byte, ok bool) { //nolint:revive // what is appended to comes first
 	if !m.looks.made.Load() {
 		return b, false
 	}

@@ -82,7 +82,7 @@ func (c *ClientConn) carry(
 }
 
 // ahead makes a plain call for a speculative caller: it has no side effects, and its
-// site says that the server may be asked. It takes a stream that others leave, as any
+// call site says that the server may be asked. It takes a stream that others leave, as any
 // speculative call. A failure is no result: it may be one of being asked too early.
 func (c *ClientConn) ahead(
 	ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption,

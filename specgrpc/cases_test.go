@@ -30,7 +30,7 @@ func dialCase(t testing.TB, opts ...grpc.DialOption) *specgrpc.ClientConn {
 
 // A call on a closed connection, of a method that was not called before, must not
 // leave a site in the Control of the process.
-func TestSiteAfterClose(t *testing.T) {
+func TestCallSiteAfterClose(t *testing.T) {
 	ctl, err := control.New(control.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestSiteAfterClose(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if n := len(ctl.Sites()); n != 0 {
+	if n := len(ctl.CallSites()); n != 0 {
 		t.Errorf("%d sites are left", n)
 	}
 }
@@ -58,7 +58,7 @@ func TestProblemAfterClose(t *testing.T) {
 		if err := os.WriteFile(file, []byte(`{"sites": []}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cc := dialCase(t, specgrpc.WithControl(ctl), specgrpc.WithSiteFile(file, nil))
+		cc := dialCase(t, specgrpc.WithControl(ctl), specgrpc.WithCallSiteFile(file, nil))
 		if err := os.WriteFile(file, []byte(`{`), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestMethodsAreBounded(t *testing.T) {
 	took := time.Since(start)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if sites := len(ctl.Sites()); sites > 2000 {
+	if sites := len(ctl.CallSites()); sites > 2000 {
 		t.Errorf("%d sites, %d MB after %v", sites, (after.HeapAlloc-before.HeapAlloc)>>20, took)
 	}
 }

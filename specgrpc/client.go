@@ -24,7 +24,7 @@ import (
 // made in a task of foresay. Outside of one it is a grpc.ClientConn. It is safe
 // for concurrent use.
 type ClientConn struct {
-	*siteTable
+	*callSiteTable
 	cc   *grpc.ClientConn
 	cfg  clientConfig
 	open grpc.Streamer // opens a stream below the user's stream interceptors
@@ -64,14 +64,14 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.siteTable = newSiteTable(ctl, c.cfg.mode, target)
+	c.callSiteTable = newCallSiteTable(ctl, c.cfg.mode, target)
 	c.id = fmt.Sprintf("%p", c)
 	if err := c.configure(&c.cfg); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if c.cc == nil {
-			c.siteTable.close()
+			c.callSiteTable.close()
 		}
 	}()
 	if c.open, err = streamer(); err != nil {
@@ -116,7 +116,7 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	m := c.method(method)
-	op := driver.Operation{Site: m.site}
+	op := driver.Operation{CallSite: m.site}
 	if outside, ok := op.Plainly(ctx); ok {
 		ctx, w := c.watch(outside, op, m, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -190,10 +190,10 @@ func (e *endedError) Error() string              { return e.GRPCStatus().Err().E
 func (e *endedError) Unwrap() error              { return e.error }
 func (e *endedError) GRPCStatus() *status.Status { return status.New(e.code, e.error.Error()) }
 
-// Site returns the site of a method, for its configuration and statistics.
-func (c *ClientConn) Site(fullMethod string) *control.Site { return c.method(fullMethod).site }
+// CallSite returns the call site of a method, for its configuration and statistics.
+func (c *ClientConn) CallSite(fullMethod string) *control.CallSite { return c.method(fullMethod).site }
 
-// Control returns what the connection's sites are switched by.
+// Control returns what the connection's call sites are switched by.
 func (c *ClientConn) Control() *control.Control { return c.control }
 
 // HalfOpen returns how many speculative streams await their caller's word.
@@ -202,7 +202,7 @@ func (c *ClientConn) HalfOpen() int { return int(c.half.count.Load()) }
 // Close closes the connection. Calls that are under way fail; servers undo what
 // was not confirmed.
 func (c *ClientConn) Close() error {
-	c.siteTable.close()
+	c.callSiteTable.close()
 	return c.cc.Close()
 }
 

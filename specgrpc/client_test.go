@@ -140,7 +140,7 @@ func TestTimeLimitsBeginWithConfirm(t *testing.T) {
 					return nil
 				})
 				cc := w.dial(addr)
-				limited := w.dial(addr, append(dial, specgrpc.WithSites(staged))...)
+				limited := w.dial(addr, append(dial, specgrpc.WithCallSites(staged))...)
 				_, _ = kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
 				_, _ = kvpb.NewTestKVClient(limited).Get(w.Context(), &kvpb.GetRequest{})
 				start := time.Now()
@@ -219,10 +219,10 @@ func TestInterceptorsOwnCallsArePlain(t *testing.T) {
 		if err != nil || got != "value of next to value of slow" {
 			w.Errorf("got %q, %v", got, err)
 		}
-		if n := tokens.Site(getMethod).Stats().Calls; n != 0 {
+		if n := tokens.CallSite(getMethod).Stats().Calls; n != 0 {
 			w.Errorf("%d of the interceptor's calls were taken for the task's", n)
 		}
-		if s := cc.Site(getMethod).Stats(); s.Refused != 0 {
+		if s := cc.CallSite(getMethod).Stats(); s.Refused != 0 {
 			w.Errorf("stats %+v: the interceptor's call was taken for the attempt", s)
 		}
 		w.quiet(cc)
@@ -249,12 +249,12 @@ func TestOutsideOfTasksCallsArePlain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		_, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 		got, err := guessed(w.Context(), kvpb.NewTestKVClient(cc), "k", &kvpb.GetResponse{Value: "wrong"})
 		if err != nil || got.GetValue() != "value of k" {
 			w.Errorf("got %v, %v", got, err)
 		}
-		if n := cc.Site(getMethod).Stats().Calls; n != 0 {
+		if n := cc.CallSite(getMethod).Stats().Calls; n != 0 {
 			w.Errorf("the engine saw %d calls", n)
 		}
 	})
@@ -343,20 +343,20 @@ func TestConnectionsAreToldApart(t *testing.T) {
 	})
 }
 
-func TestMetadataOfASite(t *testing.T) {
+func TestMetadataOfACallSite(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{get: slow("slow", 100*time.Millisecond)}
 		_, _, addr := w.kv("a", impl)
 		for _, ignored := range []bool{true, false} {
 			impl.seen = nil
-			site := control.SiteConfig{Name: getMethod}
+			site := control.CallSiteConfig{Name: getMethod}
 			want := []string{"get slow", "get k"}
 			if ignored {
 				site.IgnoreMetadata = []string{"Tenant"}
 			} else {
 				want = append(want, "get k")
 			}
-			cc := w.dial(addr, specgrpc.WithSites(site))
+			cc := w.dial(addr, specgrpc.WithCallSites(site))
 			c := kvpb.NewTestKVClient(cc)
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 				got, err := guessed(ctx, c, "slow", value("wrong"))

@@ -40,7 +40,8 @@ func TestEchoProcess(t *testing.T) {
 func BenchmarkClientAlone(b *testing.B) {
 	addr := echoProcess(b)
 	bare, cc := grpcAlone(b, addr), speculating(b, addr)
-	streams := speculating(b, addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	streams := speculating(b, addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod,
+		ServerPredictions: true}))
 	rows := []struct {
 		name   string
 		call   func(context.Context) error

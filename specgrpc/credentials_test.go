@@ -39,7 +39,7 @@ func TestPerRPCCredentials(t *testing.T) {
 			return &kvpb.GetResponse{Value: "secret of " + md.Get("authorization")[0]}, nil
 		}}
 		_, _, addr := w.kv("a", s)
-		cc := w.dial(addr, specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(control.SiteConfig{
+		cc := w.dial(addr, specgrpc.WithMode(control.ModeOn), specgrpc.WithCallSites(control.CallSiteConfig{
 			Name: getMethod, Predictors: []control.Predictor{predict.LastValue(func(r *kvpb.GetRequest) string {
 				return r.GetKey()
 			}, 0)},

@@ -23,7 +23,7 @@ func TestDigestsKeepPrincipalsApart(t *testing.T) {
 				w.Fatal(err)
 			}
 		}
-		if s := cc.Site(getMethod).Stats(); s.WouldBeRight != 1 || s.WouldBeWrong != 0 {
+		if s := cc.CallSite(getMethod).Stats(); s.WouldBeRight != 1 || s.WouldBeWrong != 0 {
 			w.Errorf("%+v", s)
 		}
 	})

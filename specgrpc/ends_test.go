@@ -361,8 +361,8 @@ func (p ending) endWithin(t *testing.T, within until, guesses int, speculative b
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
 		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
-		c := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
-			control.SiteConfig{Name: appendMethod, Effect: control.EffectStaged}))
+		c := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone},
+			control.CallSiteConfig{Name: appendMethod, Effect: control.EffectStaged}))
 		plain := w.raw(addr)
 		_, _ = kvpb.NewTestKVClient(plain).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
 		_, _ = kvpb.NewTestKVClient(c).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
@@ -474,7 +474,7 @@ func TestStatusOfATaskThatEnds(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, want), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					r, _, addr := w.kv("a", newEndingServer(), specgrpc.SideEffectFree(getMethod))
-					c := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, Effect: control.EffectNone}))
+					c := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
 					ctx, cancel := context.WithTimeout(w.Context(), msecs(50))
 					defer cancel()
 					if want == codes.Canceled {

@@ -37,7 +37,8 @@ func Example() {
 	conn, err := specgrpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeOn, Ordered: true}))
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: control.ModeOn,
+			Ordered: true}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func Example() {
 		return second.GetValue(), err
 	})
 	fmt.Println(got, err)
-	stats := conn.Site(kvpb.TestKV_Get_FullMethodName).Stats()
+	stats := conn.CallSite(kvpb.TestKV_Get_FullMethodName).Stats()
 	fmt.Println(stats.Right, "right,", stats.Wrong, "wrong")
 
 	conn.Close()
@@ -64,14 +65,14 @@ func Example() {
 }
 
 // Call sites can be configured by a file.
-func ExampleParseSites() {
-	sites, err := specgrpc.ParseSites([]byte(`{"sites": [
+func ExampleParseCallSites() {
+	sites, err := specgrpc.ParseCallSites([]byte(`{"sites": [
 		{"method": "/foresay.testkv.v1.TestKV/Get", "ordered": true, "equal_ignoring": ["version"]},
 		{"method": "/foresay.testkv.v1.TestKV/Put", "effect": "staged", "conflict_fields": ["key"]}
 	]}`), nil)
 	fmt.Println(len(sites), sites[1].Effect, err)
 
-	_, err = specgrpc.ParseSites([]byte(`{"sites": [
+	_, err = specgrpc.ParseCallSites([]byte(`{"sites": [
 		{"method": "/foresay.testkv.v1.TestKV/Get", "mode": "sometimes"}
 	]}`), nil)
 	fmt.Println(err)

@@ -35,7 +35,7 @@ func newLevels(w *world) *levels {
 	l.c = staging()
 	rc, _, addrC := w.kv("c", l.c, specgrpc.Stages(putMethod))
 	rb, _, addrB := w.kv("b", &kvServer{get: slow("slow", readTakes)})
-	toB, toC := w.dialFrom("a", addrB), w.dialFrom("a", addrC, specgrpc.WithSites(staged))
+	toB, toC := w.dialFrom("a", addrB), w.dialFrom("a", addrC, specgrpc.WithCallSites(staged))
 	a := &kvServer{}
 	a.put = func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
 		if _, err := guessed(ctx, kvpb.NewTestKVClient(toB), "slow", value("slow")); err != nil {
@@ -44,7 +44,7 @@ func newLevels(w *world) *levels {
 		return kvpb.NewTestKVClient(toC).Put(ctx, r)
 	}
 	ra, _, addrA := w.kv("a", a, specgrpc.Stages(putMethod), specgrpc.AllReplayable())
-	l.cc = w.dial(addrA, specgrpc.WithSites(staged))
+	l.cc = w.dial(addrA, specgrpc.WithCallSites(staged))
 	l.conns = []*specgrpc.ClientConn{l.cc, toB, toC}
 	l.registrars = []*specgrpc.ServiceRegistrar{ra, rb, rc}
 	return l
@@ -229,7 +229,7 @@ func TestPartitionWhileHalfOpen(t *testing.T) {
 		impl := staging()
 		r, _, addr := w.kv("a", impl, specgrpc.Stages(putMethod), specgrpc.WithMaxLease(3*time.Second))
 		_, _, slowAddr := w.kv("b", &kvServer{get: slow("slow", 8*time.Second)})
-		cc := w.dial(addr, specgrpc.WithSites(staged))
+		cc := w.dial(addr, specgrpc.WithCallSites(staged))
 		fromB := w.dial(slowAddr)
 		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
 		defer cancel()

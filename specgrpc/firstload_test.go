@@ -120,9 +120,9 @@ func (l firstLoad) run(t *testing.T) (plain, ours took) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cc := w.dial(l.server(w), specgrpc.WithControl(ctl), specgrpc.WithSites(
-			control.SiteConfig{Name: getMethod, Effect: control.EffectNone},
-			control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+		cc := w.dial(l.server(w), specgrpc.WithControl(ctl), specgrpc.WithCallSites(
+			control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone},
+			control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 		if l.connected {
 			time.Sleep(time.Second)
 		}

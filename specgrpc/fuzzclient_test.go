@@ -96,7 +96,7 @@ func fuzzClient(w *world, data []byte, right bool) {
 		got, err := kvpb.NewTestKVClient(cc).Get(ctx, &kvpb.GetRequest{Key: "k"})
 		return got.GetValue(), err
 	})
-	if refused := cc.Site(getMethod).Stats().Refused > 0; refused && (err != nil || got != "value of plain") {
+	if refused := cc.CallSite(getMethod).Stats().Refused > 0; refused && (err != nil || got != "value of plain") {
 		w.Errorf("got %q, %v from the plain call", got, err)
 	}
 	w.quiet(cc)

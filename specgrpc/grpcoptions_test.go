@@ -326,7 +326,7 @@ func (k grpcOption) test(w *world, guesses bool, guess string) {
 
 	s, seen, addr := k.server(w, guesses)
 	cc := w.dial(addr, append(slices.Clone(k.dial),
-		specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))...)
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))...)
 	got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		return k.calls(ctx, first, kvpb.NewTestKVClient(cc), guess)
 	})

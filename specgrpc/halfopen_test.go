@@ -83,7 +83,7 @@ func TestHalfOpenStreamsAreLimited(t *testing.T) {
 				if took := time.Since(start); took > tt.took+4*rtt {
 					w.Errorf("it took %v, want %v", took, tt.took)
 				}
-				if s := cc.Site(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
+				if s := cc.CallSite(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
 					w.Errorf("stats %+v, want at most %d calls turned away, and 3 limited", s, tt.refused)
 				}
 				if !slices.Equal(told.LimitedBy, []string{string(control.LimitHalfOpen)}) {
@@ -121,7 +121,7 @@ func TestServerLimitsHalfOpenCalls(t *testing.T) {
 			w.Error(err)
 		}
 		// A call that is made after a refusal has told of the limit is not sent.
-		if s := cc.Site(getMethod).Stats(); s.Limited != 3 || s.Refused < 1 || s.Refused > 3 {
+		if s := cc.CallSite(getMethod).Stats(); s.Limited != 3 || s.Refused < 1 || s.Refused > 3 {
 			w.Errorf("stats %+v, want 3 that met the limit", s)
 		}
 		w.quiet(cc, r)
@@ -249,7 +249,7 @@ func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 		if err := <-done; err != nil {
 			w.Error(err)
 		}
-		if s := cc.Site(getMethod).Stats(); s.Refused != 0 {
+		if s := cc.CallSite(getMethod).Stats(); s.Refused != 0 {
 			w.Errorf("stats %+v: a call lost its stream before its result", s)
 		}
 		w.quiet(cc, r)

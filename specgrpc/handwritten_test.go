@@ -54,7 +54,7 @@ func TestHandlersWrittenByHand(t *testing.T) {
 				reg = specgrpc.Registrar(s, specgrpc.Stages(putMethod))
 				reg.RegisterService(handwritten(obeys), impl)
 			})
-			cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+			cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 			c := kvpb.NewTestKVClient(cc)
 			for i, guess := range []string{"wrong", "value of slow", "wrong", "value of slow"} {
 				puts = nil
@@ -71,7 +71,7 @@ func TestHandlersWrittenByHand(t *testing.T) {
 					w.Errorf("obeys %v, task %d: %v, wrote %q", obeys, i, err, puts)
 				}
 			}
-			if s := cc.Site(putMethod).Stats(); s.Limited != 0 {
+			if s := cc.CallSite(putMethod).Stats(); s.Limited != 0 {
 				w.Errorf("obeys %v: %d calls are said to be limited by %s", obeys, s.Limited, s.LimitedBy)
 			}
 			if s := reg.Stats(); (s.Admitted > 0) != obeys || s.RefusedUnknown == 0 {

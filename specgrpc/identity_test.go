@@ -136,7 +136,7 @@ func TestIdentity(t *testing.T) {
 			inWorld(t, func(w *world) {
 				s, addr := userServer(w, putMethod)
 				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn),
-					specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+					specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 				c := kvpb.NewTestKVClient(cc)
 				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					first, opts := id.as(ctx, "service")
@@ -264,7 +264,7 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 					w.Fatal(err)
 				}
 				cc := w.dial(addr, id.dial, specgrpc.WithMode(control.ModeOn),
-					specgrpc.WithSites(control.SiteConfig{Name: getMethod, Predictors: []control.Predictor{last}}))
+					specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Predictors: []control.Predictor{last}}))
 				c := kvpb.NewTestKVClient(cc)
 				told := func(user string) (first string) {
 					_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
@@ -285,7 +285,7 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 						w.Errorf("%s: %s is told %q", id.name, user, got)
 					}
 				}
-				stats := cc.Site(getMethod).Stats()
+				stats := cc.CallSite(getMethod).Stats()
 				want := map[string]int64{"metadata": 1, "credentials of the connection": 1, "an interceptor": 1,
 					"an interceptor that looks at an option": 1}[id.name]
 				if right := stats.Right; !public && right != want {

@@ -65,9 +65,9 @@ func limitedCall(w *world, mode control.Mode, unaware, staged bool, guess, actua
 	} else {
 		_, _, addr = w.kv(site, impl, specgrpc.Stages(putMethod))
 	}
-	cc := w.dial(addr, specgrpc.WithMode(mode), specgrpc.WithSites(
-		control.SiteConfig{Name: getMethod, SendPlainly: true},
-		control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+	cc := w.dial(addr, specgrpc.WithMode(mode), specgrpc.WithCallSites(
+		control.CallSiteConfig{Name: getMethod, SendPlainly: true},
+		control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 	c := kvpb.NewTestKVClient(cc)
 	_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 		r, err := c.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: guess}), &kvpb.GetRequest{Key: "limit"})
@@ -96,7 +96,7 @@ func TestLimitOfACallThatIsSentTwice(t *testing.T) {
 		server := &kvServer{get: slow("slow", 40*time.Millisecond)}
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, server) })
 		_, other := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
-		asks := specgrpc.WithSites(control.SiteConfig{Name: getMethod, Ordered: true, ServerPredictions: true})
+		asks := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Ordered: true, ServerPredictions: true})
 		cc, first := w.dial(addr, asks), w.dial(other, asks)
 		late, err := foresay.Do(w.Context(), func(ctx context.Context) (error, error) {
 			if _, err := guessed(ctx, kvpb.NewTestKVClient(first), "x", value("x")); err != nil {

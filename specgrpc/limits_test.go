@@ -86,7 +86,7 @@ func TestBusyMachineIsNoLimit(t *testing.T) {
 	}
 	rest.Store(true)
 	spinners.Wait()
-	if s := cc.Site(getMethod).Stats(); s.Limited != 0 || s.Predicted == 0 {
+	if s := cc.CallSite(getMethod).Stats(); s.Limited != 0 || s.Predicted == 0 {
 		t.Errorf("%d of %d calls were limited by the %s", s.Limited, s.Calls, s.LimitedBy)
 	}
 	cc.Close()
@@ -118,7 +118,7 @@ func TestALimitIsForgotten(t *testing.T) {
 		if err := chains(w.Context(), c, 30, 3); err != nil {
 			w.Error(err)
 		}
-		if s := cc.Site(getMethod).Stats(); s.Limited == 0 || s.LimitedBy != control.LimitStreams {
+		if s := cc.CallSite(getMethod).Stats(); s.Limited == 0 || s.LimitedBy != control.LimitStreams {
 			w.Fatalf("stats %+v, want calls limited by the streams that the peer admits", s)
 		}
 		replaced.Store(true)
@@ -128,11 +128,11 @@ func TestALimitIsForgotten(t *testing.T) {
 			_ = chains(w.Context(), c, 30, 1)
 			time.Sleep(time.Second)
 		}
-		was, start := cc.Site(getMethod).Stats().Limited, time.Now()
+		was, start := cc.CallSite(getMethod).Stats().Limited, time.Now()
 		if err := chains(w.Context(), c, 30, 1); err != nil {
 			w.Error(err)
 		}
-		if s, took := cc.Site(getMethod).Stats(), time.Since(start); s.Limited != was || took != 50*time.Millisecond+rtt {
+		if s, took := cc.CallSite(getMethod).Stats(), time.Since(start); s.Limited != was || took != 50*time.Millisecond+rtt {
 			w.Errorf("%d calls limited by the %s, and a chain took %v", s.Limited-was, s.LimitedBy, took)
 		}
 		w.quiet(cc)
@@ -168,7 +168,7 @@ func TestRefusedCallersAskLess(t *testing.T) {
 			}
 			was = s
 		}
-		if s := cc.Site(getMethod).Stats(); s.LimitedBy != control.LimitServer {
+		if s := cc.CallSite(getMethod).Stats(); s.LimitedBy != control.LimitServer {
 			w.Errorf("calls are limited by the %s", s.LimitedBy)
 		}
 		w.quiet(cc, r)
@@ -192,13 +192,13 @@ func sendPlainlyAtALimit(t *testing.T) {
 				return value(r.GetKey()), pause(ctx, 50*time.Millisecond)
 			}})
 		}, grpc.MaxConcurrentStreams(streams))
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true}))
 		c := kvpb.NewTestKVClient(cc)
 		if err := chains(w.Context(), c, streams, 3); err != nil { // the limit is learnt
 			w.Error(err)
 		}
 		time.Sleep(time.Second)
-		was := cc.Site(getMethod).Stats().Limited
+		was := cc.CallSite(getMethod).Stats().Limited
 		const calls = 40
 		var slowest atomic.Int64
 		var done sync.WaitGroup
@@ -226,7 +226,7 @@ func sendPlainlyAtALimit(t *testing.T) {
 		if d, plain := time.Duration(slowest.Load()), calls*(50*time.Millisecond+rtt); d > plain*105/100 {
 			w.Errorf("%d plain calls took %v, without tasks %v", calls, d, plain)
 		}
-		if s := cc.Site(getMethod).Stats(); s.LimitedBy != control.LimitStreams || s.Limited == was {
+		if s := cc.CallSite(getMethod).Stats(); s.LimitedBy != control.LimitStreams || s.Limited == was {
 			w.Errorf("%d calls are limited by %q", s.Limited-was, s.LimitedBy)
 		}
 		w.quiet(cc)

@@ -45,7 +45,7 @@ func TestTaskMemory(t *testing.T) {
 			}
 			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 				specgrpc.WithMode(control.ModeOn),
-				specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
+				specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
 			if err != nil {
 				t.Fatal(err)
 			}

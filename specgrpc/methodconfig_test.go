@@ -131,7 +131,7 @@ func TestServiceConfig(t *testing.T) {
 
 					_, addr = k.server(w)
 					cc := w.dial(addr, serviceConfig(name, k.says), specgrpc.WithMode(control.ModeOn),
-						specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+						specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 					start = time.Now()
 					got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 						return k.call(ctx, kvpb.NewTestKVClient(cc))
@@ -195,7 +195,7 @@ func TestNoTimeoutOfTheServiceAtTheServer(t *testing.T) {
 		_, _, addr := w.kv("a", s, specgrpc.Stages(putMethod))
 		cc := w.dial(addr, serviceConfig(`{"service": "foresay.testkv.v1.TestKV"}`, `"timeout": "0.5s"`),
 			specgrpc.WithMode(control.ModeOn),
-			specgrpc.WithSites(control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}))
 		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 			return configured{write: true}.call(ctx, kvpb.NewTestKVClient(cc))
 		}); err != nil {
@@ -307,7 +307,7 @@ func TestAttempts(t *testing.T) {
 				return nil, status.Error(codes.Unavailable, "try again")
 			}
 			_, addr := w.server("a", s, specgrpc.Stages(putMethod))
-			opts := append([]grpc.DialOption{serviceConfig(`{}`, k.says), specgrpc.WithSites(staged)}, opts...)
+			opts := append([]grpc.DialOption{serviceConfig(`{}`, k.says), specgrpc.WithCallSites(staged)}, opts...)
 			c := kvpb.NewTestKVClient(w.dial(addr, opts...))
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 				if _, err := guessed(ctx, c, "first", value("first")); err != nil {

@@ -48,8 +48,8 @@ func TestWhatModesSend(t *testing.T) {
 				if err != nil {
 					w.Fatal(err)
 				}
-				cc := w.dial(addr, specgrpc.WithMode(control.ModeDefault), specgrpc.WithControl(ctl), specgrpc.WithSites(
-					control.SiteConfig{Name: getMethod, Mode: tt.mode, Share: tt.share}))
+				cc := w.dial(addr, specgrpc.WithMode(control.ModeDefault), specgrpc.WithControl(ctl), specgrpc.WithCallSites(
+					control.CallSiteConfig{Name: getMethod, Mode: tt.mode, Share: tt.share}))
 				c := kvpb.NewTestKVClient(cc)
 				cc.Connect()
 				time.Sleep(time.Second)
@@ -74,17 +74,17 @@ func TestWhatModesSend(t *testing.T) {
 				if !slices.Equal(seen, tt.seen) {
 					w.Errorf("the server saw %q, want %q", seen, tt.seen)
 				}
-				s := cc.Site(getMethod).Stats()
+				s := cc.CallSite(getMethod).Stats()
 				if s.Right != tt.right || s.Shadows != tt.shadows || s.Wasted != tt.inVain || s.WouldBeRight+
 					s.WouldBeWrong != tt.compared {
 					w.Errorf("%+v", s)
 				}
-				if len(ctl.Sites()) != 2 {
-					w.Errorf("the control has %d sites, want those of Get and Put", len(ctl.Sites()))
+				if len(ctl.CallSites()) != 2 {
+					w.Errorf("the control has %d sites, want those of Get and Put", len(ctl.CallSites()))
 				}
 				cc.Close()
-				if len(ctl.Sites()) != 0 {
-					w.Errorf("%d sites are left of a closed connection", len(ctl.Sites()))
+				if len(ctl.CallSites()) != 0 {
+					w.Errorf("%d sites are left of a closed connection", len(ctl.CallSites()))
 				}
 			})
 		})
@@ -113,7 +113,7 @@ func TestObserveInterceptor(t *testing.T) {
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "a"}, grpc.Header(&header)); err != nil {
 			w.Fatal(err)
 		}
-		st := ctl.Status().Sites
+		st := ctl.Status().CallSites
 		if len(st) != 1 || st[0].Name != getMethod || st[0].Effect != "none" || st[0].Stats.Plain != 5 ||
 			st[0].Stats.WouldBeRight != 2 || st[0].Stats.WouldBeWrong != 0 {
 			w.Errorf("%+v", st)

@@ -161,7 +161,7 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 	if inTask != without {
 		w.Errorf("in a task\n%swithout\n%s", inTask, without)
 	}
-	if st := cc.Site(getMethod).Stats(); st.Plain != 0 {
+	if st := cc.CallSite(getMethod).Stats(); st.Plain != 0 {
 		w.Errorf("%d calls of tasks count as plain ones", st.Plain)
 	}
 	w.quiet(cc, r)
@@ -181,7 +181,7 @@ func TestRestingStreams(t *testing.T) {
 			streams++
 			return handler(srv, ss)
 		}))
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int, work time.Duration) (of int) {
 			before := streams
@@ -201,7 +201,7 @@ func TestRestingStreams(t *testing.T) {
 		if n := calls(200, 0); n != 0 {
 			w.Errorf("%d of 200 calls went over streams although that saves nothing", n)
 		}
-		if st := cc.Control().Status().Sites[0]; !strings.HasPrefix(st.Reason, "saves nothing: ") {
+		if st := cc.Control().Status().CallSites[0]; !strings.HasPrefix(st.Reason, "saves nothing: ") {
 			w.Errorf("%v: %q", st.State, st.Reason)
 		}
 		time.Sleep(cc.Control().Config().Retry)

@@ -26,8 +26,8 @@ type clientOption struct {
 func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
 
 type clientConfig struct {
-	sites           []control.SiteConfig
-	files           []*siteFile
+	sites           []control.CallSiteConfig
+	files           []*callSiteFile
 	readOnce        bool // they are not read again
 	lease           time.Duration
 	maxHalfOpen     int
@@ -57,7 +57,7 @@ func newClientConfig() clientConfig {
 	}
 }
 
-// WithMode sets the mode of methods whose site says none. Default
+// WithMode sets the mode of methods whose call site says none. Default
 // control.ModeObserve: predictions are compared with actual responses, and none
 // is used.
 func WithMode(m control.Mode) ClientOption {
@@ -74,7 +74,7 @@ func WithMode(m control.Mode) ClientOption {
 	}}
 }
 
-// WithControl has the connection's sites switched and watched by a Control that
+// WithControl has the connection's call sites switched and watched by a Control that
 // connections share: usually one per process. Without it the connection makes one
 // of its own.
 func WithControl(ctl *control.Control) ClientOption {
@@ -87,26 +87,26 @@ func WithControl(ctl *control.Control) ClientOption {
 	}}
 }
 
-// WithSites configures methods, each by its full name. A method without a site
+// WithCallSites configures methods, each by its full name. A method without a call site
 // has one with the zero configuration, whose effect class is taken from the
 // method's declaration.
-func WithSites(sites ...control.SiteConfig) ClientOption {
+func WithCallSites(sites ...control.CallSiteConfig) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		c.sites = append(c.sites, sites...)
 		return nil
 	}}
 }
 
-// WithSiteFile configures methods by a JSON file; see ParseSites for its form.
-// What the file says of a method goes before what WithSites says; what it
+// WithCallSiteFile configures methods by a JSON file; see ParseCallSites for its form.
+// What the file says of a method goes before what WithCallSites says; what it
 // leaves out stays. The predictors are those that the file may name.
 //
 // The file is looked at once a second, and read again when it changed: modes and
 // shares take effect at once, other fields when the connection is made anew, which
 // is logged. A version with errors changes nothing; the Control's Status tells why.
-func WithSiteFile(path string, predictors map[string]control.Predictor) ClientOption {
+func WithCallSiteFile(path string, predictors map[string]control.Predictor) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
-		f, err := readSiteFile(path, predictors)
+		f, err := readCallSiteFile(path, predictors)
 		if err == nil {
 			c.files = append(c.files, f)
 		}
@@ -157,7 +157,7 @@ func WithMaxSpeculativeRequest(bytes int) ClientOption {
 
 // WithLogger has the connection tell, at debug level, what becomes of each
 // speculative stream, and at warning level of peers that break the protocol and of
-// site files. Without it, what happens to site files goes to the Control's logger.
+// call site files. Without it, what happens to call site files goes to the Control's logger.
 func WithLogger(l *slog.Logger) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		if l == nil {

@@ -109,14 +109,14 @@ func TestOverlappingCalls(t *testing.T) {
 			}
 			for _, g := range guesses {
 				t.Run(fmt.Sprintf("%s, plain server %t, guess %s", p.name, plainServer, g), func(t *testing.T) {
-					inWorld(t, func(w *world) { w.overlap(p, plainServer, g, control.SiteConfig{}) })
+					inWorld(t, func(w *world) { w.overlap(p, plainServer, g, control.CallSiteConfig{}) })
 				})
 			}
 		}
 	}
 }
 
-func (w *world) overlap(p overlapping, plainServer bool, g string, site control.SiteConfig) {
+func (w *world) overlap(p overlapping, plainServer bool, g string, site control.CallSiteConfig) {
 	impl := &kvServer{
 		get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 			return value(r.GetKey()), pause(ctx, overlapWork)
@@ -133,7 +133,7 @@ func (w *world) overlap(p overlapping, plainServer bool, g string, site control.
 	}
 	site.Name = getMethod
 	guess := map[string]*kvpb.GetResponse{"right": value("a"), "wrong": value("wrong")}[g]
-	raw, cc := kvpb.NewTestKVClient(w.raw(addr)), kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithSites(site)))
+	raw, cc := kvpb.NewTestKVClient(w.raw(addr)), kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithCallSites(site)))
 	time.Sleep(time.Second)
 	var mu sync.Mutex
 	timed := func(f func() error) time.Duration {
@@ -165,7 +165,7 @@ func (w *world) overlap(p overlapping, plainServer bool, g string, site control.
 // behind which others wait, and a guess that is taken before the other one of two goroutines makes
 // its call: that cannot be told from code in sequence. So of two the other one comes first.
 func TestAnyNumberOfGoroutines(t *testing.T) {
-	sites := map[string]control.SiteConfig{"undeclared": {}, "reads": {Effect: control.EffectNone},
+	sites := map[string]control.CallSiteConfig{"undeclared": {}, "reads": {Effect: control.EffectNone},
 		"ordered reads": {Effect: control.EffectNone, Ordered: true}}
 	for _, declared := range slices.Sorted(maps.Keys(sites)) {
 		for _, plainServer := range []bool{true, false} {

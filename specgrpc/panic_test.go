@@ -150,23 +150,23 @@ func (panicking) Learn(context.Context, any, any)    { panic("learn") }
 
 // A panic of what is set for a site does not reach the code: a key's fails the
 // call, what only guesses or compares counts for nothing.
-func TestPanicsOfASite(t *testing.T) {
+func TestPanicsOfACallSite(t *testing.T) {
 	for name, tt := range map[string]struct {
-		site control.SiteConfig
+		site control.CallSiteConfig
 		want []string // in the error, if there is one
 	}{
-		"Key": {control.SiteConfig{Key: func(any) []byte {
+		"Key": {control.CallSiteConfig{Key: func(any) []byte {
 			panic("no key")
-		}}, []string{getMethod, "SiteConfig.Key", "no key"}},
-		"Equal":       {control.SiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
-		"ConflictKey": {control.SiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
-		"Predictor":   {control.SiteConfig{Predictors: []control.Predictor{panicking{}}}, nil},
+		}}, []string{getMethod, "CallSiteConfig.Key", "no key"}},
+		"Equal":       {control.CallSiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
+		"ConflictKey": {control.CallSiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
+		"Predictor":   {control.CallSiteConfig{Predictors: []control.Predictor{panicking{}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r, _, addr := w.kv("a", &kvServer{})
 				tt.site.Name = getMethod
-				cc := w.dial(addr, specgrpc.WithSites(tt.site))
+				cc := w.dial(addr, specgrpc.WithCallSites(tt.site))
 				var log logs
 				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 					got, err := guessed(ctx, kvpb.NewTestKVClient(cc), "k", value("k"))

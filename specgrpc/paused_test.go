@@ -36,7 +36,7 @@ func newPausing(
 	}
 	ra, _, addrA := w.kv("a", p.impl, specgrpc.Stages(putMethod))
 	rb, _, addrB := w.kv("b", &kvServer{get: slow("slow", readTakes)})
-	p.cc = w.dial(addrA, specgrpc.WithSites(staged), specgrpc.WithLease(lease))
+	p.cc = w.dial(addrA, specgrpc.WithCallSites(staged), specgrpc.WithLease(lease))
 	p.fromB = w.dial(addrB)
 	p.registrars = []*specgrpc.ServiceRegistrar{ra, rb}
 	if _, err := kvpb.NewTestKVClient(p.cc).Get(w.Context(), &kvpb.GetRequest{Key: "warm"}); err != nil {

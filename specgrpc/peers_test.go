@@ -59,7 +59,7 @@ func TestUnawarePeerAfterConfirm(t *testing.T) {
 			s.word()
 			return status.Error(codes.Unimplemented, "unknown")
 		})
-		cc := w.dial(addr, specgrpc.WithSites(staged))
+		cc := w.dial(addr, specgrpc.WithCallSites(staged))
 		got, err := getThenPut(w, cc)
 		if err != nil || got.GetVersion() != 1 {
 			w.Errorf("got %v, %v", got, err)
@@ -75,7 +75,7 @@ func TestRefusedAfterConfirm(t *testing.T) {
 			s.word()
 			s.refuse(1)
 			return nil
-		}), specgrpc.WithSites(staged))
+		}), specgrpc.WithCallSites(staged))
 		got, err := getThenPut(w, cc)
 		if err != nil || got.GetVersion() != 1 {
 			w.Errorf("got %v, %v", got, err)
@@ -90,13 +90,13 @@ func TestServerRefusesWhatItDoesNotStage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
 		r, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithSites(staged))
+		cc := w.dial(addr, specgrpc.WithCallSites(staged))
 		got, err := getThenPut(w, cc)
 		if err != nil || got.GetVersion() != 1 {
 			w.Errorf("got %v, %v", got, err)
 		}
 		wantNotes(w, impl, "get slow", putNote)
-		if s := cc.Site(putMethod).Stats(); s.Refused != 1 {
+		if s := cc.CallSite(putMethod).Stats(); s.Refused != 1 {
 			w.Errorf("stats %+v, want one refusal", s)
 		}
 		w.quiet(cc, r)
@@ -115,7 +115,7 @@ func TestNoRetriesOnSpeculativeStreams(t *testing.T) {
 			streams++
 			return status.Error(codes.Unavailable, "overloaded")
 		})
-		cc := w.dial(addr, grpc.WithDefaultServiceConfig(config), specgrpc.WithSites(staged))
+		cc := w.dial(addr, grpc.WithDefaultServiceConfig(config), specgrpc.WithCallSites(staged))
 		if _, err := getThenPut(w, cc); err != nil {
 			w.Error(err)
 		}
@@ -139,7 +139,7 @@ func TestServerPredictionsAreTaken(t *testing.T) {
 			return value(r.GetKey()), nil
 		}
 		r, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
 			w.Fatal(err)
@@ -182,7 +182,7 @@ func TestSilentServersAreSeldomAsked(t *testing.T) {
 			w.Fatal(err)
 		}
 		cc := w.dial(addr, specgrpc.WithControl(all),
-			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int) (of int) {
 			before := asked
@@ -214,7 +214,7 @@ func TestServerPredictionsFromUnawarePeers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, ServerPredictions: true}))
 		got, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
 		})
@@ -230,7 +230,7 @@ func TestLostConfirmedCallIsNotRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
 		addr := w.serveScript("a", impl, func(*scripted) error { return status.Error(codes.Unavailable, "gone") })
-		cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, ServerPredictions: true}))
 		_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
 		})
@@ -289,7 +289,7 @@ func TestContextOfAConfirmedCall(t *testing.T) {
 					return nil, ctx.Err()
 				}}
 				r, _, addr := w.kv("a", impl)
-				cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: putMethod, ServerPredictions: true}))
+				cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: putMethod, ServerPredictions: true}))
 				start := time.Now()
 				_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
 					ctx, cancel := limit(ctx)

@@ -35,7 +35,7 @@ func TestRefusedIsNotInVain(t *testing.T) {
 			}
 		}
 		w.quiet(cc)
-		if s := cc.Site(getMethod).Stats(); len(server.notes()) != 10 || s.Wasted != 0 || s.Wrong != 5 {
+		if s := cc.CallSite(getMethod).Stats(); len(server.notes()) != 10 || s.Wasted != 0 || s.Wrong != 5 {
 			w.Errorf("%d calls ran: %+v", len(server.notes()), s)
 		}
 	})
@@ -47,7 +47,7 @@ func TestPlainServerIsAskedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
 		c := kvpb.NewTestKVClient(w.dial(addr,
-			specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true})))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})))
 		get := func(ctx context.Context) (int, error) {
 			_, err := c.Get(ctx, &kvpb.GetRequest{Key: "a"})
 			return 0, err

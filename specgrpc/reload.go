@@ -16,22 +16,22 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// reloadEvery is how often site files are looked at.
+// reloadEvery is how often call site files are looked at.
 const reloadEvery = time.Second
 
-// siteFile is a file of sites that is read again when it changes.
-type siteFile struct {
+// callSiteFile is a file of call sites that is read again when it changes.
+type callSiteFile struct {
 	path       string
 	predictors map[string]control.Predictor
 	data       []byte
-	overlays   []siteOverlay
-	made       []siteOverlay // when the connection was made
-	failed     string        // why the last version is not in force
-	waiting    string        // what of the last version the connection does not have
+	overlays   []callSiteOverlay
+	made       []callSiteOverlay // when the connection was made
+	failed     string            // why the last version is not in force
+	waiting    string            // what of the last version the connection does not have
 }
 
-func readSiteFile(path string, predictors map[string]control.Predictor) (*siteFile, error) {
-	f := &siteFile{path: path, predictors: predictors}
+func readCallSiteFile(path string, predictors map[string]control.Predictor) (*callSiteFile, error) {
+	f := &callSiteFile{path: path, predictors: predictors}
 	var err error
 	if f.data, err = os.ReadFile(path); err != nil {
 		return nil, fmt.Errorf("specgrpc: site file: %w", err)
@@ -43,10 +43,10 @@ func readSiteFile(path string, predictors map[string]control.Predictor) (*siteFi
 	return f, nil
 }
 
-// reloader applies what changes in site files while a connection is open.
+// reloader applies what changes in call site files while a connection is open.
 type reloader struct {
-	table  *siteTable
-	files  []*siteFile
+	table  *callSiteTable
+	files  []*callSiteFile
 	logger *slog.Logger
 	stop   chan struct{}
 	once   sync.Once // it is closed
@@ -56,7 +56,7 @@ type reloader struct {
 }
 
 // watchFiles has the files' modes applied, now and when they change.
-func (c *siteTable) watchFiles(own *clientConfig) *reloader {
+func (c *callSiteTable) watchFiles(own *clientConfig) *reloader {
 	r := &reloader{table: c, files: own.files, logger: own.logger, stop: make(chan struct{})}
 	if !own.logs {
 		r.logger = c.control.Config().Logger
@@ -67,9 +67,9 @@ func (c *siteTable) watchFiles(own *clientConfig) *reloader {
 	return r
 }
 
-// apply sets the mode of a site as the files say, of which a later one goes before
+// apply sets the mode of a call site as the files say, of which a later one goes before
 // an earlier one.
-func (r *reloader) apply(s *control.Site) {
+func (r *reloader) apply(s *control.CallSite) {
 	if r == nil || len(r.files) == 0 {
 		return
 	}
@@ -114,14 +114,14 @@ func (r *reloader) run() {
 }
 
 // look reads a file again. A version with errors changes nothing.
-func (r *reloader) look(f *siteFile) {
+func (r *reloader) look(f *callSiteFile) {
 	data, err := os.ReadFile(f.path)
 	if err == nil && bytes.Equal(data, f.data) {
 		r.fail(f, "")
 		r.wait(f, f.waiting) // who has been made anew may have taken it back
 		return
 	}
-	var overlays []siteOverlay
+	var overlays []callSiteOverlay
 	if err == nil {
 		overlays, err = parseOverlays(data, f.predictors)
 	}
@@ -144,8 +144,8 @@ func (r *reloader) look(f *siteFile) {
 
 // notYet says what of the file takes effect only in new connections, if it has changed since this
 // one was made.
-func notYet(made, now []siteOverlay) string {
-	before, after := make(map[string]siteOverlay), make(map[string]siteOverlay)
+func notYet(made, now []callSiteOverlay) string {
+	before, after := make(map[string]callSiteOverlay), make(map[string]callSiteOverlay)
 	for _, o := range made {
 		before[o.method] = o
 	}
@@ -177,7 +177,7 @@ func notYet(made, now []siteOverlay) string {
 }
 
 // wait tells what is not in force yet: the process's connections together once.
-func (r *reloader) wait(f *siteFile, waiting string) {
+func (r *reloader) wait(f *callSiteFile, waiting string) {
 	first := waiting != f.waiting
 	if f.waiting = waiting; waiting == "" && !first {
 		return
@@ -193,7 +193,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // fail tells why the file's last version is not in force: the process's connections together once.
-func (r *reloader) fail(f *siteFile, reason string) {
+func (r *reloader) fail(f *callSiteFile, reason string) {
 	first := reason != f.failed
 	if f.failed = reason; reason == "" && !first {
 		return

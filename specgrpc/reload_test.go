@@ -21,7 +21,7 @@ import (
 
 // A site file that changes is in force within two seconds, as far as it can be;
 // one with errors changes nothing and shows in the status.
-func TestSiteFileIsReadAgain(t *testing.T) {
+func TestCallSiteFileIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "sites.json")
 		write := func(text string) {
@@ -33,7 +33,8 @@ func TestSiteFileIsReadAgain(t *testing.T) {
 		one := func(rest string) string { return `{"sites": [{"method": "` + getMethod + `", ` + rest + `}]}` }
 		write(one(`"mode": "canary", "share": 0.25`))
 		cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			specgrpc.WithSites(control.SiteConfig{Name: getMethod, Mode: control.ModeOff}), specgrpc.WithSiteFile(file, nil))
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Mode: control.ModeOff}),
+			specgrpc.WithCallSiteFile(file, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +44,10 @@ func TestSiteFileIsReadAgain(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			st := cc.Control().Status()
-			if len(st.Sites) != 1 {
-				t.Fatalf("%s: %d sites", step, len(st.Sites))
+			if len(st.CallSites) != 1 {
+				t.Fatalf("%s: %d sites", step, len(st.CallSites))
 			}
-			if s := st.Sites[0]; s.Mode != want || s.Share != share || s.Origin != origin {
+			if s := st.CallSites[0]; s.Mode != want || s.Share != share || s.Origin != origin {
 				t.Errorf("%s: mode %v, share %v from %s, want %v, %v from %s", step, s.Mode, s.Share, s.Origin, want, share, origin)
 			}
 			if got := st.Problems["site file "+file]; (got == "") != (problem == "") || !strings.Contains(got, problem) {
@@ -75,20 +76,20 @@ func TestSiteFileIsReadAgain(t *testing.T) {
 		expect("left out", control.ModeOff, 0, "code", "")
 		write(`{"sites": [{"method": "` + putMethod + `", "mode": "off"}]}`)
 		time.Sleep(2 * time.Second)
-		if mode, _ := cc.Site(putMethod).Mode(); mode != control.ModeOff {
+		if mode, _ := cc.CallSite(putMethod).Mode(); mode != control.ModeOff {
 			t.Errorf("a method that the file did not name before is in mode %v", mode)
 		}
 	})
 }
 
-func TestSiteFileShares(t *testing.T) {
+func TestCallSiteFileShares(t *testing.T) {
 	for text, want := range map[string]string{
 		`"mode": "canary"`:                "needs the share",
 		`"mode": "on", "share": 0.5`:      "modes canary and shadow",
 		`"mode": "canary", "share": 1.5`:  "1.5",
 		`"mode": "canary", "share": "10"`: "share",
 	} {
-		_, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+getMethod+`", `+text+`}]}`), nil)
+		_, err := specgrpc.ParseCallSites([]byte(`{"sites": [{"method": "`+getMethod+`", `+text+`}]}`), nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it to say %s", text, err, want)
 		}
@@ -104,7 +105,7 @@ func TestPredictorsOfAFile(t *testing.T) {
 			w.Fatal(err)
 		}
 		_, _, addr := w.kv("a", &kvServer{})
-		cc := w.dial(addr, specgrpc.WithSiteFile(file, nil))
+		cc := w.dial(addr, specgrpc.WithCallSiteFile(file, nil))
 		c := kvpb.NewTestKVClient(cc)
 		for i, want := range []time.Duration{2 * rtt, rtt} {
 			start := time.Now()

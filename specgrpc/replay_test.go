@@ -98,7 +98,7 @@ func TestPredictionsFlowBack(t *testing.T) {
 			_, _, backAddr := w.kv("b", newSlowServer())
 			back := w.dialFrom("a", backAddr)
 			r, _, addr := w.kv("a", guessing(back, prediction), specgrpc.AllReplayable())
-			cc := w.dial(addr, specgrpc.WithSites(control.SiteConfig{Name: getMethod, ServerPredictions: true}))
+			cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true}))
 			_, _, otherAddr := w.kv("c", &kvServer{})
 			other := kvpb.NewTestKVClient(w.dial(otherAddr))
 			c := kvpb.NewTestKVClient(cc)

@@ -94,7 +94,7 @@ func (s *scripted) refuse(reason specv1.Refused_Reason) {
 }
 
 // staged is the configuration of a client that takes Put for staged.
-var staged = control.SiteConfig{Name: putMethod, Effect: control.EffectStaged}
+var staged = control.CallSiteConfig{Name: putMethod, Effect: control.EffectStaged}
 
 // getThenPut reads "slow", predicted right and confirmed after 100 ms, and then
 // writes on that guess.
@@ -213,7 +213,7 @@ func TestServersThatGiveNoResult(t *testing.T) {
 					streams.Add(1)
 					return play(s)
 				})
-				cc := w.dial(addr, specgrpc.WithSites(staged))
+				cc := w.dial(addr, specgrpc.WithCallSites(staged))
 				got, err := getThenPut(w, cc)
 				if err != nil || got.GetVersion() != 1 {
 					w.Errorf("got %v, %v; want the plain call's result", got, err)
@@ -276,7 +276,7 @@ func TestLossAfterConfirmIsUnknown(t *testing.T) {
 					words = append(words, s.word())
 					return r
 				})
-				cc := w.dial(addr, specgrpc.WithSites(staged))
+				cc := w.dial(addr, specgrpc.WithCallSites(staged))
 				got, err := getThenPut(w, cc)
 				wantCode(w, err, tt.want)
 				if got != nil {
@@ -318,7 +318,7 @@ func TestTentativeResultStandsWithOKAfterConfirm(t *testing.T) {
 			time.Sleep(time.Minute) // hooks take their time
 			return nil
 		})
-		cc := w.dial(addr, specgrpc.WithSites(staged))
+		cc := w.dial(addr, specgrpc.WithCallSites(staged))
 		start := time.Now()
 		got, err := getThenPut(w, cc)
 		if err != nil || got.GetVersion() != 99 {

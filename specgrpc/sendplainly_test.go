@@ -45,7 +45,7 @@ func TestSendPlainly(t *testing.T) {
 				_, _, front := w.kv("a", first)
 				_, plain := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, behind) })
 				a := w.dial(front)
-				b := w.dial(plain, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: tt.plainly}))
+				b := w.dial(plain, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: tt.plainly}))
 				ca, cb := kvpb.NewTestKVClient(a), kvpb.NewTestKVClient(b)
 				time.Sleep(time.Second) // they are connected
 				for range 2 {           // at first nobody knows that the server is plain
@@ -95,7 +95,7 @@ func TestSendPlainlyQueues(t *testing.T) {
 				return value(r.GetKey()), nil
 			}})
 		})
-		cc := w.dial(plain, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true}))
+		cc := w.dial(plain, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true}))
 		ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
 		task := func(reads int) {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
@@ -150,7 +150,7 @@ func (w *world) makesRoom(inTask bool) {
 			return value(r.GetKey()), ctx.Err()
 		}})
 	}, grpc.MaxConcurrentStreams(1))
-	cc := w.dial(plain, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true}))
+	cc := w.dial(plain, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true}))
 	ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
 	task := func(actual, guess, key string) {
 		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
@@ -195,7 +195,8 @@ func TestSendPlainlyFails(t *testing.T) {
 		_, _, front := w.kv("a", &kvServer{get: slow("slow", 40*time.Millisecond)})
 		_, plain := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, behind) })
 		ca := kvpb.NewTestKVClient(w.dial(front))
-		cb := kvpb.NewTestKVClient(w.dial(plain, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true})))
+		cb := kvpb.NewTestKVClient(w.dial(plain,
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true})))
 		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 			v, err := guessed(ctx, ca, "slow", value("slow"))
 			if err != nil {
@@ -219,8 +220,8 @@ func TestSendPlainlyIsForReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, opt := range map[string]grpc.DialOption{
-			"code": specgrpc.WithSites(control.SiteConfig{Name: method, SendPlainly: true}),
-			"file": specgrpc.WithSiteFile(file, nil),
+			"code": specgrpc.WithCallSites(control.CallSiteConfig{Name: method, SendPlainly: true}),
+			"file": specgrpc.WithCallSiteFile(file, nil),
 		} {
 			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()), opt)
 			if err == nil {
@@ -257,7 +258,7 @@ func sentAheadGivesWay(t *testing.T, reads int) {
 				return value(r.GetKey()), nil
 			}})
 		}, grpc.MaxConcurrentStreams(streams))
-		cc := w.dial(plain, specgrpc.WithSites(control.SiteConfig{Name: getMethod, SendPlainly: true}))
+		cc := w.dial(plain, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true}))
 		ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
 		task := func(keys ...string) error {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {

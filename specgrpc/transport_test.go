@@ -95,7 +95,7 @@ func TestProxyThatTurnsResetsIntoEndOfStream(t *testing.T) {
 			w.Error("half-open calls left")
 		}
 		// And a client of ours, through the proxy, right and wrong.
-		client := w.dial(proxy, specgrpc.WithSites(staged))
+		client := w.dial(proxy, specgrpc.WithCallSites(staged))
 		_, _, slowAddr := w.kv("c", newSlowServer())
 		fromC := w.dial(slowAddr)
 		for prediction, want := range map[string]string{
@@ -279,7 +279,7 @@ func TestMessageSizeLimits(t *testing.T) {
 		if err := after(get(cc, "fits")); err != nil {
 			w.Errorf("a response as large as the limit: %v", err)
 		}
-		if n := cc.Site(getMethod).Stats().Refused; n != 0 {
+		if n := cc.CallSite(getMethod).Stats().Refused; n != 0 {
 			w.Errorf("a response as large as the limit: held %d times", n)
 		}
 		wantCode(w, after(get(cc, "over")), codes.ResourceExhausted)
@@ -340,7 +340,7 @@ func TestGracefulStopDuringSpeculation(t *testing.T) {
 		impl := staging()
 		r, s, addr := w.kv("a", impl, specgrpc.Stages(putMethod))
 		_, _, slowAddr := w.kv("b", &kvServer{get: slow("slow", time.Second)})
-		cc, fromB := w.dial(addr, specgrpc.WithSites(staged)), w.dial(slowAddr)
+		cc, fromB := w.dial(addr, specgrpc.WithCallSites(staged)), w.dial(slowAddr)
 		done := make(chan error)
 		go func() {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (uint64, error) {

@@ -14,8 +14,8 @@ import (
 
 // ObserveInterceptor observes the unary calls of an ordinary grpc.ClientConn and
 // changes nothing about them: give it to grpc.WithChainUnaryInterceptor as the
-// outermost. It takes the ClientOptions that concern sites, modes and the
-// Control; site files are read once. Calls are told apart by method, not by the
+// outermost. It takes the ClientOptions that concern call sites, modes and the
+// Control; call site files are read once. Calls are told apart by method, not by the
 // connection.
 func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, error) {
 	cfg := newClientConfig()
@@ -29,14 +29,14 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 		return nil, err
 	}
 	cfg.readOnce = true
-	t := newSiteTable(ctl, cfg.mode, "observed")
+	t := newCallSiteTable(ctl, cfg.mode, "observed")
 	if err := t.configure(&cfg); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
 		opts ...grpc.CallOption) error {
 		m := t.method(method)
-		ctx, w := t.watch(ctx, driver.Operation{Site: m.site}, m, req, reply, opts)
+		ctx, w := t.watch(ctx, driver.Operation{CallSite: m.site}, m, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		w.done(reply, err)
 		return err
@@ -58,7 +58,7 @@ func ObserveStreamInterceptor(
 
 // watch begins to observe a call that is made plainly, in the context that
 // it returns. It returns no watched if there is nothing to observe.
-func (c *siteTable) watch(
+func (c *callSiteTable) watch(
 	ctx context.Context, op driver.Operation, m *method, args, reply any, opts []grpc.CallOption,
 ) (context.Context, *watched) {
 	w, ok := c.watches.Get().(*watched)
@@ -96,7 +96,7 @@ func (w *watched) release() {
 // watched is a call of plain code as the engine's observation sees it.
 type watched struct {
 	call   driver.Watched
-	table  *siteTable
+	table  *callSiteTable
 	method *method
 	req    proto.Message
 	reply  proto.Message
@@ -110,7 +110,7 @@ func (w *watched) Start(context.Context, *driver.Attempt) {
 	panic("specgrpc: an observed call is started")
 }
 
-// Equal compares by the site's equivalence.
+// Equal compares by the call site's equivalence.
 func (w *watched) Equal(prediction, actual any) bool { return w.method.equal(prediction, actual) }
 
 // Same compares exactly.
@@ -145,7 +145,7 @@ func (w *watched) PublicDigest() uint64 { return w.table.publicDigest(w.method, 
 // PublicDigest tells requests apart, whoever makes them.
 func (k *call) PublicDigest() uint64 { return k.conn.publicDigest(k.method, k.request) }
 
-func (c *siteTable) publicDigest(m *method, req proto.Message) (digest uint64) {
+func (c *callSiteTable) publicDigest(m *method, req proto.Message) (digest uint64) {
 	c.scratch(func(b []byte) []byte {
 		b = append(append(b, m.name...), 0)
 		b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
@@ -169,7 +169,7 @@ func (k *call) ResponseDigest(response any) (digest uint64, ok bool) {
 
 var digestSeed = maphash.MakeSeed() //tidy:ok drawn once; digests never leave the process
 
-func (c *siteTable) requestDigest(
+func (c *callSiteTable) requestDigest(
 	ctx context.Context, m *method, req proto.Message, opts []grpc.CallOption,
 ) (digest uint64) {
 	principal, ok := c.principal(c.ask(ctx, m, opts))
@@ -187,7 +187,7 @@ func (c *siteTable) requestDigest(
 	return digest
 }
 
-func (c *siteTable) responseDigest(response any) (digest uint64, ok bool) {
+func (c *callSiteTable) responseDigest(response any) (digest uint64, ok bool) {
 	m, ok := response.(proto.Message)
 	if !ok {
 		return 0, false
@@ -201,7 +201,7 @@ func (c *siteTable) responseDigest(response any) (digest uint64, ok bool) {
 }
 
 // scratch lends f a buffer; f returns what became of it.
-func (c *siteTable) scratch(f func(b []byte) []byte) {
+func (c *callSiteTable) scratch(f func(b []byte) []byte) {
 	buffer, ok := c.scratches.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)

@@ -15,7 +15,7 @@ const (
 	keyWastedCalls = attribute.Key("foresay.wasted_calls") // calls in vain
 	keyLeftOut     = attribute.Key("foresay.left_out")     // spans that the task would have had
 	keySpeculative = attribute.Key("foresay.speculative")  // sent, or called, on a guess
-	keySite        = attribute.Key("foresay.site")         // the full method
+	keyCallSite    = attribute.Key("foresay.site")         // the full method
 	keyMode        = attribute.Key("foresay.mode")         // what was done with the prediction
 	keyRun         = attribute.Key("foresay.run")          // of the task, from 1
 	keyCall        = attribute.Key("foresay.call")         // of the task, from 1

@@ -139,7 +139,7 @@ func (w *writer) replay(r *report.Run) {
 		return
 	}
 	span.SetAttributes(keyRun.Int(r.ID), keyReplayOf.Int(r.ReplayOf), keyCall.Int(r.Cause),
-		keySite.String(w.call(r.Cause).Site), keyOutcome.String(outcome))
+		keyCallSite.String(w.call(r.Cause).CallSite), keyOutcome.String(outcome))
 	link(span, w.wrong[fork{r.ReplayOf, r.Cause}], linkBranch)
 	span.End(trace.WithTimestamp(w.at(end)))
 }
@@ -160,16 +160,16 @@ func (w *writer) untold(b *branch) {
 			outcome, end = discarded, r.Ended
 		}
 	}
-	site := w.call(b.call).Site
+	site := w.call(b.call).CallSite
 	b.span.SetName(named("branch", site))
-	b.span.SetAttributes(keyRun.Int(b.run), keyCall.Int(b.call), keySite.String(site), keyOutcome.String(outcome))
+	b.span.SetAttributes(keyRun.Int(b.run), keyCall.Int(b.call), keyCallSite.String(site), keyOutcome.String(outcome))
 	b.span.End(trace.WithTimestamp(w.at(end)))
 }
 
 // adopted writes the span of a step that an earlier run's call answered.
 func (w *writer) adopted(r *report.Run, s *report.Step) {
 	c := w.call(s.Call)
-	span := w.start(named("adopted", c.Site), s.At)
+	span := w.start(named("adopted", c.CallSite), s.At)
 	if span == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (w *writer) adopted(r *report.Run, s *report.Step) {
 
 // step returns the attributes of a step.
 func (w *writer) step(r *report.Run, s *report.Step) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{keySite.String(w.call(s.Call).Site), keyRun.Int(r.ID), keyCall.Int(s.Call)}
+	attrs := []attribute.KeyValue{keyCallSite.String(w.call(s.Call).CallSite), keyRun.Int(r.ID), keyCall.Int(s.Call)}
 	if s.Lane != "" {
 		attrs = append(attrs, keyLane.String(s.Lane))
 	}

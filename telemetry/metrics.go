@@ -13,20 +13,20 @@ import (
 
 // The attributes of metrics. Their values are few.
 const (
-	labelSite    = attribute.Key("site")
-	labelOutcome = attribute.Key("outcome") // right or wrong
-	labelMode    = attribute.Key("mode")
-	labelState   = attribute.Key("state")
-	labelRequest = attribute.Key("request") // the kind of request
-	labelArm     = attribute.Key("arm")     // of the canary: none, off or on
+	labelCallSite = attribute.Key("site")
+	labelOutcome  = attribute.Key("outcome") // right or wrong
+	labelMode     = attribute.Key("mode")
+	labelState    = attribute.Key("state")
+	labelRequest  = attribute.Key("request") // the kind of request
+	labelArm      = attribute.Key("arm")     // of the canary: none, off or on
 )
 
-// instruments are what is read from a Control. Counters count since the sites
-// were made; sites of one name on several connections are added up.
+// instruments are what is read from a Control. Counters count since the call sites
+// were made; call sites of one name on several connections are added up.
 type instruments struct {
 	calls, predictions, observed, wastedCalls, shadows, trips, stalls metric.Int64ObservableCounter
 	saved, wastedTime                                                 metric.Float64ObservableCounter
-	extraLoad, budget, siteLoad, hitRatio, breakEven                  metric.Float64ObservableGauge
+	extraLoad, budget, callSiteLoad, hitRatio, breakEven              metric.Float64ObservableGauge
 	pending, killed, tripped, state, mode                             metric.Int64ObservableGauge
 }
 
@@ -53,7 +53,7 @@ func Register(ctl *control.Control, meter metric.Meter) (metric.Registration, er
 		wastedTime: m.seconds("foresay.wasted.time", "How long calls in vain took, added up."),
 		extraLoad:  m.ratio("foresay.extra_load", "Calls in vain per call that counts, of all sites, lately."),
 		budget:     m.ratio("foresay.budget", "The extra load that may be caused."),
-		siteLoad: m.ratio("foresay.site.extra_load",
+		callSiteLoad: m.ratio("foresay.site.extra_load",
 			"Calls in vain by the site's predictions per call that counts at all sites, lately."),
 		hitRatio:  m.ratio("foresay.hit_ratio", "Share of used predictions that were right, lately."),
 		breakEven: m.ratio("foresay.break_even", "The hit ratio above which predictions pay."),
@@ -66,8 +66,8 @@ func Register(ctl *control.Control, meter metric.Meter) (metric.Registration, er
 	if m.err != nil {
 		return nil, m.err
 	}
-	r := &reader{control: ctl, instruments: in, last: make(map[*control.Site]control.SiteStats),
-		gone: make(map[string]control.SiteStats)}
+	r := &reader{control: ctl, instruments: in, last: make(map[*control.CallSite]control.CallSiteStats),
+		gone: make(map[string]control.CallSiteStats)}
 	registration, err := meter.RegisterCallback(r.collect, m.made...)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: register the instruments: %w", err)
@@ -118,7 +118,7 @@ func (r *reader) collect(_ context.Context, o metric.Observer) error {
 	o.ObserveInt64(in.pending, status.Runs)
 	o.ObserveInt64(in.killed, number(status.Killed))
 	for name, s := range r.counters() {
-		site := labelSite.String(name)
+		site := labelCallSite.String(name)
 		all, right, wrong := metric.WithAttributes(site), metric.WithAttributes(site, labelOutcome.String("right")),
 			metric.WithAttributes(site, labelOutcome.String("wrong"))
 		o.ObserveInt64(in.calls, s.Calls+s.Plain, all)
@@ -134,13 +134,13 @@ func (r *reader) collect(_ context.Context, o metric.Observer) error {
 		o.ObserveFloat64(in.wastedTime, float64(s.WastedNanos)/1e9, all)
 	}
 	for name, g := range gauges(&status) {
-		site := labelSite.String(name)
+		site := labelCallSite.String(name)
 		all := metric.WithAttributes(site)
 		if g.judged > 0 {
 			o.ObserveFloat64(in.hitRatio, g.hits/g.judged, all)
 			o.ObserveFloat64(in.breakEven, g.breakEven/g.judged, all)
 		}
-		o.ObserveFloat64(in.siteLoad, g.extraLoad, all)
+		o.ObserveFloat64(in.callSiteLoad, g.extraLoad, all)
 		o.ObserveInt64(in.tripped, number(g.states[control.StateTripped] > 0), all)
 		for state, n := range g.states {
 			o.ObserveInt64(in.state, n, metric.WithAttributes(site, labelState.String(state.String())))

@@ -73,7 +73,7 @@ func (t *task) Attempt(
 	ctx context.Context, call report.Call, run report.Run, on int, speculative bool,
 ) context.Context {
 	outer := trace.SpanFromContext(ctx)
-	a := &attempt{site: call.Site, speculative: speculative, outer: outer}
+	a := &attempt{site: call.CallSite, speculative: speculative, outer: outer}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attempts[call.ID] = a

@@ -45,7 +45,7 @@ func (t *Tracer) Task(ctx context.Context, name string) control.TaskTracer {
 	}
 }
 
-// named returns a span's name: what it is, and of which site or task. Both are few.
+// named returns a span's name: what it is, and of which call site or task. Both are few.
 func named(what, of string) string {
 	if of == "" {
 		return what

@@ -44,7 +44,7 @@ func (w *writer) verdict(r *report.Run, s *report.Step, step int) verdict {
 // from it.
 func (w *writer) branch(r *report.Run, s *report.Step, v verdict, depth int) {
 	c := w.call(s.Call)
-	name := named("branch", c.Site)
+	name := named("branch", c.CallSite)
 	attrs := append(w.step(r, s), keyMode.String(control.ModeOn.String()), keyPrediction.Int(s.Prediction),
 		keyDepth.Int(depth), keyOutcome.String(v.outcome))
 	if s.Adopted {
@@ -85,9 +85,9 @@ func (w *writer) held(c *report.Call) {
 		} else if c.Abandoned != never {
 			outcome, end = discarded, c.Abandoned
 		}
-		span := w.start(named("held", c.Site), since)
+		span := w.start(named("held", c.CallSite), since)
 		if span != nil {
-			span.SetAttributes(keySite.String(c.Site), keyCall.Int(c.ID), keyReason.String(reason))
+			span.SetAttributes(keyCallSite.String(c.CallSite), keyCall.Int(c.ID), keyReason.String(reason))
 		}
 		for i++; i < len(c.Held) && (outcome != sent || c.Held[i].At < end); i++ {
 			if span != nil {

@@ -18,10 +18,10 @@ type Config struct {
 	// Name begins the names of the sites. Default "etcd".
 	Name string
 	// Mode and Share say for which requests the near member is asked, and its
-	// answers taken: see control.SiteConfig. Without one that is none.
+	// answers taken: see control.CallSiteConfig. Without one that is none.
 	Mode  control.Mode
 	Share float64
-	// Control, if not nil, switches the sites. It knows them until it is told to
+	// Control, if not nil, switches the call sites. It knows them until it is told to
 	// Remove them.
 	Control *control.Control
 	// SameRevision accepts a near answer only if its header has the revision of
@@ -31,7 +31,7 @@ type Config struct {
 	// the goroutine. Each is linearizable, but a later one may see an older state.
 	Concurrent bool
 	// Limits bound what is predicted.
-	Limits control.SiteLimits
+	Limits control.CallSiteLimits
 }
 
 // KV is a clientv3.KV whose reads run ahead, in tasks. It is safe for concurrent
@@ -59,7 +59,7 @@ func New(cfg Config) (*KV, error) {
 	return &KV{KV: clientv3.NewKVFromKVClient(r, cfg.Far), remote: r}, nil
 }
 
-// Sites returns the sites of Get and of a Txn without writes.
-func (kv *KV) Sites() (get, txn *control.Site) {
-	return kv.remote.ranges.Site(), kv.remote.txns.Site()
+// CallSites returns the call sites of Get and of a Txn without writes.
+func (kv *KV) CallSites() (get, txn *control.CallSite) {
+	return kv.remote.ranges.CallSite(), kv.remote.txns.CallSite()
 }

@@ -46,7 +46,7 @@ func TestKV(t *testing.T) {
 // testFresh: the near answer is there before the far one, and is right.
 func testFresh(t *testing.T, kv *KV, far, near *clientv3.Client) {
 	catchUp(t, near, "a", put(t, far, "a", "1"))
-	get, _ := kv.Sites()
+	get, _ := kv.CallSites()
 	before, predicted := get.Stats(), false
 	got, err := foresay.Do(t.Context(), func(ctx context.Context) (string, error) {
 		resp, err := kv.Get(ctx, "a")
@@ -70,7 +70,7 @@ func testStale(t *testing.T, c *cluster, kv *KV, far, near *clientv3.Client) {
 	if got := stale(t, near, "s"); got != "old" {
 		t.Fatalf("the member that is cut off says %q", got)
 	}
-	get, _ := kv.Sites()
+	get, _ := kv.CallSites()
 	before := get.Stats()
 	var seen []string // by the runs, of which one is at a time
 	got, err := foresay.Do(t.Context(), func(ctx context.Context) (string, error) {
@@ -310,7 +310,7 @@ func testSameRevision(t *testing.T, far, near *clientv3.Client) {
 		}
 		return resp.Header.Revision, nil
 	})
-	get, _ := strict.Sites()
+	get, _ := strict.CallSites()
 	if got != revision || err != nil || get.Stats().Right != 1 || get.Config().Name != "strict/Range" {
 		t.Errorf("revision %d, %v, want %d; %+v", got, err, revision, get.Stats())
 	}

@@ -64,7 +64,7 @@ func TestRandom(t *testing.T) {
 	c.isolate(false)
 	stop()
 	writer.Wait()
-	get, _ := kv.Sites()
+	get, _ := kv.CallSites()
 	t.Logf("%+v", get.Stats())
 	if s := get.Stats(); s.Right == 0 || s.Wrong == 0 {
 		t.Errorf("the test must see both right and wrong predictions: %+v", s)

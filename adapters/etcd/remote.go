@@ -25,7 +25,7 @@ type remote struct {
 	// What is serializable as it was asked for, and so is not predicted.
 	weakRanges *replica.Reader[*pb.RangeRequest, *pb.RangeResponse]
 	weakTxns   *replica.Reader[*pb.TxnRequest, *pb.TxnResponse]
-	writes     *control.Site
+	writes     *control.CallSite
 }
 
 // member is where requests go, with the call options that its client has.
@@ -99,7 +99,7 @@ func newRemote(cfg *Config) (*remote, error) {
 	if r.weakTxns, err = replica.New(reading(weak, "/Txn", near.weaklyTxn, near.weaklyTxn)); err != nil {
 		return nil, err
 	}
-	r.writes, err = control.NewSite(control.SiteConfig{Name: cfg.Name + "/write", Mode: control.ModeOff,
+	r.writes, err = control.NewCallSite(control.CallSiteConfig{Name: cfg.Name + "/write", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})
 	return r, err
 }

@@ -25,7 +25,7 @@ func write[Req, Resp proto.Message](
 		return none, fmt.Errorf("etcd: %s: %w", method, err)
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: r.writes, Conn: r.name, Identity: method + "\x00" + string(identity), Request: req,
+		CallSite: r.writes, Conn: r.name, Identity: method + "\x00" + string(identity), Request: req,
 		Transport: &writing{func(ctx context.Context) (any, error) { return call(ctx, req, opts...) }},
 	})
 	if err != nil {

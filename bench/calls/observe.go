@@ -64,7 +64,7 @@ func (o observer) stack() (stack, *control.Control, error) {
 	if err != nil {
 		return stack{}, nil, err
 	}
-	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
+	site := control.CallSiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
 		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string {
 			return string(r.GetPayload()[:8])
@@ -73,7 +73,7 @@ func (o observer) stack() (stack, *control.Control, error) {
 	s := grpcStack()
 	s.name = o.name
 	s.dial = func(target string, opts ...grpc.DialOption) (conn, error) {
-		return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithControl(ctl))...)
+		return specgrpc.NewClient(target, append(opts, specgrpc.WithCallSites(site), specgrpc.WithControl(ctl))...)
 	}
 	return s, ctl, nil
 }

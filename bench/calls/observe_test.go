@@ -41,13 +41,13 @@ func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
+	site := control.CallSiteConfig{Name: benchv1.Bench_Work_FullMethodName, Mode: o.mode}
 	if o.predictor {
 		site.Predictors = []control.Predictor{predict.LastValue(func(r *benchv1.WorkRequest) string {
 			return string(r.GetPayload()[:8])
 		}, 10_000)}
 	}
-	intercept, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl), specgrpc.WithSites(site))
+	intercept, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(ctl), specgrpc.WithCallSites(site))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -94,7 +94,7 @@ type studied struct {
 	Figures       []figure.Spec
 }
 
-// callExperiments returns the experiments on speculative calls, in the order in which they are best
+// Experiments returns the experiments on speculative calls, in the order in which they are best
 // read.
 func Experiments() []bench.Experiment {
 	var all []bench.Experiment

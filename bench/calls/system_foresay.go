@@ -42,7 +42,7 @@ type variant struct {
 
 // foresayStack is Foresay, installed at clients and servers.
 func foresayStack(name string, v variant, chain chainFunc) stack {
-	site := control.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, ServerPredictions: v.asking}
+	site := control.CallSiteConfig{Name: benchv1.Bench_Work_FullMethodName, ServerPredictions: v.asking}
 	if v.off {
 		site.Mode = control.ModeOff
 	}
@@ -76,7 +76,7 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			if err != nil {
 				return nil, err
 			}
-			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(control.ModeOn),
+			return specgrpc.NewClient(target, append(opts, specgrpc.WithCallSites(site), specgrpc.WithMode(control.ModeOn),
 				specgrpc.WithControl(ctl))...)
 		},
 		predict: func(ctx context.Context, response *benchv1.WorkResponse) error {

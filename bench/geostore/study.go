@@ -213,7 +213,7 @@ func rcKeysOf(o bench.Options) uint64 {
 	return rcKeys
 }
 
-// storeExperiments returns the experiments on the geo-replicated store, in the order in which they
+// Experiments returns the experiments on the geo-replicated store, in the order in which they
 // are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{

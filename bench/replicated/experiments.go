@@ -18,7 +18,7 @@ func durableName(durable bool) string {
 	return "no"
 }
 
-// replicationExperiments returns the experiments on state machine replication, in the order in
+// Experiments returns the experiments on state machine replication, in the order in
 // which they are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{

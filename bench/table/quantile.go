@@ -43,4 +43,5 @@ func LatencyCells(took []time.Duration) []Cell {
 	}
 }
 
+// Ms returns d in milliseconds.
 func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -14,12 +14,12 @@ import (
 
 // config says what is run.
 type config struct {
-	requests int
-	rate     float64 // requests per second
-	seed     uint64
-	siteFile string // "": one of the rung's own
-	debug    string // address of the debug endpoint, "": none
-	report   string // file for what was observed, "": none
+	requests     int
+	rate         float64 // requests per second
+	seed         uint64
+	callSiteFile string // "": one of the rung's own
+	debug        string // address of the debug endpoint, "": none
+	report       string // file for what was observed, "": none
 }
 
 // result is what the load on a rung came to.
@@ -59,7 +59,7 @@ func (cfg config) modes(r rung) (path string, remove func(), err error) {
 	if !r.prepared {
 		return "", remove, nil
 	}
-	if path = cfg.siteFile; path == "" {
+	if path = cfg.callSiteFile; path == "" {
 		dir, err := os.MkdirTemp("", "bff")
 		if err != nil {
 			return "", remove, err
@@ -68,7 +68,7 @@ func (cfg config) modes(r rung) (path string, remove func(), err error) {
 	} else if _, err := os.Stat(path); err == nil {
 		return path, remove, nil
 	}
-	return path, remove, os.WriteFile(path, []byte(r.siteFile()), 0o600)
+	return path, remove, os.WriteFile(path, []byte(r.callSiteFile()), 0o600)
 }
 
 // load drives the front.

@@ -60,7 +60,7 @@ func TestPageShowsThisProgram(t *testing.T) {
 	if diffs == 0 {
 		t.Error("the page has no diffs")
 	}
-	if got := "\n" + rungs()[4].siteFile(); got != canaryFile {
+	if got := "\n" + rungs()[4].callSiteFile(); got != canaryFile {
 		t.Errorf("the site file of canary is %s", got)
 	}
 	if want := strings.TrimPrefix(wrong, "\n") + strings.TrimPrefix(canaryFile, "\n"); sites.String() != want {

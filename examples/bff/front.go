@@ -43,9 +43,9 @@ func rungs() []rung {
 	}
 }
 
-// siteFile returns the file of sites for this rung: the methods of which observe
+// callSiteFile returns the file of sites for this rung: the methods of which observe
 // says that it is worth it to predict them.
-func (r rung) siteFile() string {
+func (r rung) callSiteFile() string {
 	var sites []string
 	for _, method := range []string{bffv1.Users_GetUser_FullMethodName, bffv1.Permissions_Check_FullMethodName} {
 		mode := strconv.Quote(r.mode)
@@ -105,10 +105,10 @@ func startObserved(n network, s *services) (_ *front, err error) {
 
 // startPrepared starts the front with pages made in tasks, in the modes that the
 // site file says.
-func startPrepared(n network, s *services, siteFile string) (_ *front, err error) {
+func startPrepared(n network, s *services, callSiteFile string) (_ *front, err error) {
 	f := &front{debug: http.NewServeMux()}
-	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere,
-		SiteFile: siteFile}); err != nil {
+	cfg := setup.Config{Name: "bff", Authorize: fromHere, CallSiteFile: callSiteFile}
+	if f.foresay, err = setup.New(f.debug, cfg); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface
@@ -124,10 +124,10 @@ func startPrepared(n network, s *services, siteFile string) (_ *front, err error
 }
 
 // start starts the front as it is on a rung.
-func (r rung) start(n network, s *services, siteFile string) (*front, error) {
+func (r rung) start(n network, s *services, callSiteFile string) (*front, error) {
 	switch {
 	case r.prepared:
-		return startPrepared(n, s, siteFile)
+		return startPrepared(n, s, callSiteFile)
 	case r.observed:
 		return startObserved(n, s)
 	default:

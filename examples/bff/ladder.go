@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // ladder climbs from rung to rung, with equal data, latencies and requests on
@@ -48,7 +50,7 @@ func climbAll(ctx context.Context, n network, cfg config, names ...string) (all 
 
 // one stays on one rung, and tells what was observed there.
 func one(ctx context.Context, r rung, cfg config, out io.Writer) error {
-	res, err := climb(ctx, loopback{}, r, cfg)
+	res, err := climb(ctx, shape.Undelayed{}, r, cfg)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+
+	"github.com/foresay/foresay/wan/shape"
 )
 
 func main() {
@@ -38,7 +40,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&cfg.requests, "requests", 600, "how many pages are asked for")
 	flags.Float64Var(&cfg.rate, "rate", 120, "pages per second")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "what data, latencies and requests are drawn from")
-	flags.StringVar(&cfg.siteFile, "config", "", "the file of sites; if there is none it is written, for the rung")
+	flags.StringVar(&cfg.callSiteFile, "config", "", "the file of sites; if there is none it is written, for the rung")
 	flags.StringVar(&cfg.debug, "debug", "", "serve the debug endpoint at this address until interrupted, with --rung")
 	flags.StringVar(&cfg.report, "report", "", "write what was observed to this file, with --rung")
 	if err := flags.Parse(args); err != nil {
@@ -51,12 +53,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("--requests %d: want at least 1", cfg.requests)
 	case !(cfg.rate > 0 && cfg.rate <= 10_000):
 		return fmt.Errorf("--rate %v: want a number above 0 and up to 10000", cfg.rate)
-	case name == "" && (cfg.siteFile != "" || cfg.debug != "" || cfg.report != ""):
+	case name == "" && (cfg.callSiteFile != "" || cfg.debug != "" || cfg.report != ""):
 		return errors.New("--config, --debug and --report are for one rung: give --rung, too")
 	case name != "" && *all:
 		return errors.New("--ladder climbs all rungs: leave --rung out")
 	case name == "":
-		return ladder(ctx, loopback{}, cfg, out)
+		return ladder(ctx, shape.Undelayed{}, cfg, out)
 	}
 	at := slices.Index(names(), name)
 	if at < 0 {

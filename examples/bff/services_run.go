@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"sync"
 
@@ -9,6 +10,13 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
 )
+
+// network is what the front, the services and the customers talk over.
+type network interface {
+	Listen(at wan.Site) (net.Listener, error)
+	Dial(ctx context.Context, from wan.Site, address string) (net.Conn, error)
+	Close() error
+}
 
 // Where the parties are.
 const (

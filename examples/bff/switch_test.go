@@ -29,7 +29,7 @@ type stage struct {
 }
 
 // openStage opens a stage in a bubble, where it is closed when the test ends.
-func openStage(t *testing.T, siteFile string) *stage {
+func openStage(t *testing.T, callSiteFile string) *stage {
 	t.Helper()
 	n := virtual()
 	s := &stage{left: workload(1, 1000, 120)}
@@ -46,7 +46,7 @@ func openStage(t *testing.T, siteFile string) *stage {
 	if s.services, err = startServices(n, 1, true); err != nil {
 		t.Fatal(err)
 	}
-	if s.front, err = startPrepared(n, s.services, siteFile); err != nil {
+	if s.front, err = startPrepared(n, s.services, callSiteFile); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -78,7 +78,7 @@ func (s *stage) next(n int) []request {
 
 // predicted returns how many predictions were taken.
 func (s *stage) predicted() (n int64) {
-	for _, site := range s.front.foresay.Control().Status().Sites {
+	for _, site := range s.front.foresay.Control().Status().CallSites {
 		n += site.Stats.Predicted
 	}
 	return n
@@ -93,7 +93,7 @@ func modeFile(t *testing.T, path, mode string) {
 	t.Helper()
 	for _, r := range rungs() {
 		if r.prepared && r.mode == mode {
-			if err := os.WriteFile(path, []byte(r.siteFile()), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(r.callSiteFile()), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestDebugEndpoint(t *testing.T) {
 		if code := post("127.0.0.1:1"); code != http.StatusNoContent {
 			t.Errorf("from here: %d", code)
 		}
-		for _, site := range s.front.foresay.Control().Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().CallSites {
 			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == control.ModeCanary) != want {
 				t.Errorf("%s is in mode %v", site.Name, site.Mode)
 			}
@@ -217,7 +217,7 @@ func TestWrongGuesses(t *testing.T) {
 		if n := s.play(t, 400); n == 0 {
 			t.Error("no prediction was taken")
 		}
-		for _, site := range s.front.foresay.Control().Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().CallSites {
 			if site.Predictors > 0 && (site.Stats.Right > site.Stats.Wrong || site.Stats.Trips == 0) {
 				t.Errorf("%s is %v: %+v", site.Name, site.State, site.Stats)
 			}

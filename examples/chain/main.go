@@ -99,7 +99,7 @@ func run(ctx context.Context) error {
 		fmt.Printf("%-22s the last gift went to %s, found out in %3d ms\n", try.name+":", end,
 			time.Since(start).Milliseconds())
 	}
-	stats := conn.Site(demov1.DataService_GetPH_FullMethodName).Stats()
+	stats := conn.CallSite(demov1.DataService_GetPH_FullMethodName).Stats()
 	fmt.Printf("\n%d calls made, %d of them in vain\n", stats.Calls, stats.Abandoned)
 	return nil
 }

@@ -97,9 +97,9 @@ func main() {
 	defer s.GracefulStop()
 
 	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
-			control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
-			control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
+		specgrpc.WithMode(control.ModeOn), specgrpc.WithCallSites(
+			control.CallSiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
+			control.CallSiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: control.EffectStaged}))
 	must(err)
 	defer conn.Close()
 	var last *report.Report

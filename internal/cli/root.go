@@ -48,8 +48,8 @@ func root(p *command.Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "foresay",
 		Short: "Act on an answer before it arrives",
-		Long: "Foresay lets a distributed program act on an answer before it arrives,\n" +
-			"and take the act back if the answer was another one.",
+		Long: `Foresay lets a distributed program act on an answer before it arrives, and take the act back if
+the answer was another one.`,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { p.Began = true },

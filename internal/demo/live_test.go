@@ -29,7 +29,7 @@ func TestLive(t *testing.T) {
 			t.Fatalf("after 30 s %d predictions were right, %d wrong", right, wrong)
 		}
 		right, wrong = 0, 0
-		for _, s := range l.Control.Sites() {
+		for _, s := range l.Control.CallSites() {
 			right, wrong = right+s.Stats().Right, wrong+s.Stats().Wrong
 		}
 	}

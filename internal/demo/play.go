@@ -80,7 +80,7 @@ type played struct {
 	bought    map[string][]*demov1.BuyRequest // by user, in order
 	numbers   map[string][]uint32
 	histories map[string]*demov1.GetPHResponse
-	sites     []*control.Site
+	sites     []*control.CallSite
 	report    *report.Report
 }
 

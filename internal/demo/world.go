@@ -41,7 +41,7 @@ type world struct {
 	closers  []func() error
 	analysis demov1.AnalysisServiceClient
 	shop     demov1.ShopClient
-	sites    []*control.Site
+	sites    []*control.CallSite
 	control  *control.Control // of all connections; nil: each has its own
 }
 
@@ -66,8 +66,9 @@ func (w *world) open(plain bool) error {
 	if err != nil {
 		return err
 	}
-	toData, err := w.connect(plain, analysis, dataAddr, control.SiteConfig{Name: demov1.DataService_GetPH_FullMethodName,
-		ServerPredictions: true})
+	toData, err := w.connect(plain, analysis, dataAddr,
+		control.CallSiteConfig{Name: demov1.DataService_GetPH_FullMethodName,
+			ServerPredictions: true})
 	if err != nil {
 		return err
 	}
@@ -80,16 +81,16 @@ func (w *world) open(plain bool) error {
 	}
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 1000)
 	toAnalysis, err := w.connect(plain, client, analysisAddr,
-		control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true,
+		control.CallSiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true,
 			Predictors: []control.Predictor{last}},
-		control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, ServerPredictions: true})
+		control.CallSiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, ServerPredictions: true})
 	if err != nil {
 		return err
 	}
-	var shopSites []control.SiteConfig
+	var shopSites []control.CallSiteConfig
 	if w.control != nil {
 		// It has effects and is never predicted. Observed, it does not count as if it were.
-		shopSites = append(shopSites, control.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Mode: control.ModeObserve})
+		shopSites = append(shopSites, control.CallSiteConfig{Name: demov1.Shop_Buy_FullMethodName, Mode: control.ModeObserve})
 	}
 	toShop, err := w.connect(plain, client, dataAddr, shopSites...)
 	if err != nil {
@@ -128,7 +129,7 @@ type connection interface {
 	Close() error
 }
 
-func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control.SiteConfig) (connection, error) {
+func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control.CallSiteConfig) (connection, error) {
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(w.net.DialContext(from)),
@@ -145,7 +146,7 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control
 				return nil, err
 			}
 		}
-		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...),
+		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithCallSites(sites...),
 			specgrpc.WithMode(control.ModeOn), specgrpc.WithControl(ctl))...)
 	}
 	if err != nil {
@@ -153,7 +154,7 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...control
 	}
 	if sc, ok := cc.(*specgrpc.ClientConn); ok {
 		for _, s := range sites {
-			w.sites = append(w.sites, sc.Site(s.Name))
+			w.sites = append(w.sites, sc.CallSite(s.Name))
 		}
 	}
 	w.closers = append(w.closers, cc.Close)

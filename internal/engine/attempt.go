@@ -26,7 +26,7 @@ type call struct {
 	right       bool // one of the predictions was
 	released    bool // nothing but its answer is kept, see letGo
 	spent       bool // nor that, see forget
-	slot        bool // it counts as having a prediction, see SiteLimits.Pending
+	slot        bool // it counts as having a prediction, see CallSiteLimits.Pending
 	apart       bool // its code's context may not end when the run's does
 	late        bool // it failed after the task's context had ended
 	attempts    int32
@@ -94,7 +94,8 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 func (t *task) launch(a *Attempt, use *spectree.Use) {
 	c := a.call
 	t.sent(a)
-	a.want = !a.speculative && c.op.config().ServerPredictions && a.MayPredict() && c.op.Site.Engine().Offers().Wanted()
+	a.want = !a.speculative && c.op.config().ServerPredictions && a.MayPredict() &&
+		c.op.CallSite.Engine().Offers().Wanted()
 	a.depth = int32(c.tree.Depth())
 	a.launched = now()
 	if x, ok := c.op.Transport.(*act); ok {
@@ -102,7 +103,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	}
 	t.launches++
 	if !c.phantom {
-		c.op.Site.Engine().Counts().Sent.Add(1)
+		c.op.CallSite.Engine().Counts().Sent.Add(1)
 	}
 	if !a.speculative {
 		a.due = c.due()
@@ -211,7 +212,7 @@ func (t *task) abandon(c *call) {
 		return
 	}
 	if !c.phantom {
-		c.op.Site.Engine().Counts().Abandoned.Add(1)
+		c.op.CallSite.Engine().Counts().Abandoned.Add(1)
 		if a.held == nil { // what was refused ran nowhere
 			t.waste(c)
 		}
@@ -368,7 +369,7 @@ func (a *Attempt) Predict(v any) {
 	c := a.call
 	v, ok := c.op.Transport.Accept(v)
 	if !ok {
-		c.op.Site.Engine().Counts().Invalid.Add(1)
+		c.op.CallSite.Engine().Counts().Invalid.Add(1)
 		return
 	}
 	a.offered.Store(true)
@@ -389,7 +390,7 @@ func (a *Attempt) Predict(v any) {
 	}
 	if !a.finished && c.attempt == a && !c.abandoned && c.mayOffer() {
 		if len(c.predictions) == 0 {
-			t.goesOn(c.op.Site)
+			t.goesOn(c.op.CallSite)
 		}
 		c.predictions = append(c.predictions, v)
 		if t.rec != nil {
@@ -485,7 +486,7 @@ func (a *Attempt) Hold(reason string) error {
 		t.mu.Unlock()
 		return ErrMisspeculated
 	}
-	c.op.Site.Engine().Counts().Refused.Add(1)
+	c.op.CallSite.Engine().Counts().Refused.Add(1)
 	if t.shadowOf != nil { // it was not sent after all
 		t.ledger.sent--
 		t.ledger.waited -= a.launched.time().Sub(t.shadowOf.began)
@@ -552,9 +553,9 @@ func (a *Attempt) finish(v any, err error) {
 			c.told()
 			c.freeSlot()
 			if err == nil {
-				c.op.Site.Engine().Floor().Took(a.launched.time(), c.finished.time())
+				c.op.CallSite.Engine().Floor().Took(a.launched.time(), c.finished.time())
 				if a.want {
-					c.op.Site.Engine().Offers().Heard(a.offered.Load())
+					c.op.CallSite.Engine().Offers().Heard(a.offered.Load())
 				}
 			}
 			if t.rec != nil {

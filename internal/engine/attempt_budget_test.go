@@ -24,7 +24,7 @@ func (c budgetCall) Start(ctx context.Context, a *Attempt) {
 // and none when nothing is left.
 func TestAttemptBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		var budgets []int
 		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			for i := range 4 { // all guesses are wrong: each call adds a run

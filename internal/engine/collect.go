@@ -22,7 +22,7 @@ type collection struct {
 // than so many comparisons.
 const fewPredictions = 16
 
-// collect returns what the code and the site's predictors guess. It is called once
+// collect returns what the code and the call site's predictors guess. It is called once
 // for an Operation.
 func (op *Operation) collect(ctx context.Context) []any {
 	set := collection{op: op, values: op.few[:0]}
@@ -42,9 +42,9 @@ func (op *Operation) collect(ctx context.Context) []any {
 	return set.values
 }
 
-// add accepts values up to the site's limit.
+// add accepts values up to the call site's limit.
 func (s *collection) add(values []any, accept func(any) (any, bool)) {
-	limits, counts := &s.op.config().Limits, s.op.Site.Engine().Counts()
+	limits, counts := &s.op.config().Limits, s.op.CallSite.Engine().Counts()
 	for _, v := range values {
 		if tooWide(limits, len(s.values)) {
 			return

@@ -47,8 +47,8 @@ func TestManyPredictions(t *testing.T) {
 		"digests":    {telling{digested}, digested, n},
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
-			op := &Operation{Site: site, Identity: "x", CanSpeculate: true, Transport: tt.transport}
+			site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
+			op := &Operation{CallSite: site, Identity: "x", CanSpeculate: true, Transport: tt.transport}
 			if kept := len(op.collect(Predicting(t.Context(), many...))); kept < n || kept > tt.most {
 				t.Errorf("%d predictions are kept, want %d to %d", kept, n, tt.most)
 			}

@@ -287,6 +287,10 @@ func (c *combination) outcome() (members []int, err error) {
 	t := r.task
 	for n := 0; ; n++ {
 		t.mu.Lock()
+		if r.tree.Discarded() { // its members fail by that
+			t.mu.Unlock()
+			return members, err
+		}
 		earlier := t.choices[c.out.name]
 		if n == len(earlier) {
 			if t.choices == nil {

@@ -43,7 +43,7 @@ func TestPanicsOfCallbacks(t *testing.T) {
 // run's own context, does not outlive the task.
 func TestStrayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		s := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		stray := make(chan error, 1)
 		start := time.Now()
 		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -80,7 +80,7 @@ func TestPanicsOnAGuess(t *testing.T) {
 		for _, guess := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, guess %d", name, guess), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, other := testSites(t), outside(t.Context())
+					s, other := testCallSites(t), outside(t.Context())
 					var panicked atomic.Bool // by a run that may go on after the task
 					got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 						v, err := perform(Predicting(ctx, guess), read(s.get, "a", 10*ms, val(1)))

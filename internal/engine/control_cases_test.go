@@ -13,8 +13,8 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-func siteCase(t *testing.T, c *control.Control, cfg control.SiteConfig) *control.Site {
-	s, err := c.NewSite(cfg, "here")
+func callSiteCase(t *testing.T, c *control.Control, cfg control.CallSiteConfig) *control.CallSite {
+	s, err := c.NewCallSite(cfg, "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,9 +22,9 @@ func siteCase(t *testing.T, c *control.Control, cfg control.SiteConfig) *control
 }
 
 func callCase(
-	ctx context.Context, s *control.Site, id string, d time.Duration, v any, sent *atomic.Int64,
+	ctx context.Context, s *control.CallSite, id string, d time.Duration, v any, sent *atomic.Int64,
 ) (any, error) {
-	return Perform(ctx, &Operation{Site: s, Identity: id, CanSpeculate: true,
+	return Perform(ctx, &Operation{CallSite: s, Identity: id, CanSpeculate: true,
 		Transport: &tallied{fakeTransport{d, func() (any, error) { return v, nil }}, sent}})
 }
 
@@ -33,13 +33,15 @@ func callCase(
 func TestShadowReplayRepeatsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		x := siteCase(t, c, control.SiteConfig{Name: "/s/x", Effect: control.EffectNone})
-		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		x := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/x", Effect: control.EffectNone})
+		w := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var nx, nw, na, nb, nd atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			_, err := callCase(ctx, x, "x", ms, "x", &nx)
@@ -78,11 +80,12 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 func TestShadowWasteCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, nb, nd atomic.Int64
 		stop := errors.New("stop")
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -124,11 +127,12 @@ func (b *blockingCase) Start(ctx context.Context, a *Attempt) {
 func TestShadowRollbackDelaysTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
-			if _, err := Perform(ctx, &Operation{Site: a, Identity: "a", CanSpeculate: true,
+			if _, err := Perform(ctx, &Operation{CallSite: a, Identity: "a", CanSpeculate: true,
 				Transport: &blockingCase{fakeTransport{10 * ms, val("a")}}}); err != nil {
 				return 0, err
 			}
@@ -147,7 +151,7 @@ func TestShadowMemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, mode := range []control.Mode{control.ModeObserve, control.ModeShadow} {
 			c := mustControl(t, control.Config{Budget: -1})
-			a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone,
+			a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: 1, Effect: control.EffectNone,
 				Predictors: []control.Predictor{constant{"a"}}})
 			var memos atomic.Int64
 			var at time.Duration
@@ -184,7 +188,7 @@ func TestShadowMemo(t *testing.T) {
 func TestKillStopsFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{})
-		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone})
 		c.Kill(true)
 		for _, in := range []bool{false, true} {
 			var sent atomic.Int64
@@ -224,7 +228,7 @@ func TestKillVariableWithoutControl(t *testing.T) {
 	t.Setenv(control.KillVariable, "1")
 	_ = os.Getenv(control.KillVariable)
 	synctest.Test(t, func(t *testing.T) {
-		s, err := control.NewSite(control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+		s, err := control.NewCallSite(control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +262,7 @@ func TestInnocentTripped(t *testing.T) {
 			go func() { _, _ = bad.chain(t.Context(), "eve") }()
 		}
 		time.Sleep(time.Minute)
-		for i, s := range c.Status().Sites {
+		for i, s := range c.Status().CallSites {
 			t.Logf("%d %s %v trips %d wasted %d reason %q", i, s.Name, s.State, s.Stats.Trips, s.Stats.Wasted, s.Reason)
 			if s.Stats.Trips > 0 && s.Stats.Wasted == 0 {
 				t.Errorf("site %d %s wasted nothing and was tripped: %s", i, s.Name, s.Reason)
@@ -290,7 +294,7 @@ func TestInnocentTrippedBurst(t *testing.T) {
 			go slow(time.Duration(i))
 		}
 		time.Sleep(5 * time.Second)
-		for i, s := range c.Status().Sites {
+		for i, s := range c.Status().CallSites {
 			t.Logf("%d %s %v trips %d wasted %d", i, s.Name, s.State, s.Stats.Trips, s.Stats.Wasted)
 			if s.Stats.Trips > 0 && s.Stats.Wasted == 0 {
 				t.Errorf("site %d %s wasted nothing and was tripped: %s", i, s.Name, s.Reason)
@@ -368,7 +372,7 @@ func TestExtraLoadHeld(t *testing.T) {
 // A mode set at run time can be taken back though the connection is closed.
 func TestTakeBackAfterClose(t *testing.T) {
 	c := mustControl(t, control.Config{})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a"})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	if err := c.SetMode("/s/a", control.ModeOn, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +380,7 @@ func TestTakeBackAfterClose(t *testing.T) {
 	if err := c.SetMode("/s/a", control.ModeDefault, 0); err != nil {
 		t.Errorf("cannot be taken back: %v", err)
 	}
-	if m, _ := siteCase(t, c, control.SiteConfig{Name: "/s/a"}).Mode(); m != control.ModeObserve {
+	if m, _ := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"}).Mode(); m != control.ModeObserve {
 		t.Errorf("the next connection's site is in mode %v", m)
 	}
 }
@@ -419,11 +423,11 @@ func TestArmOfPlainCalls(t *testing.T) {
 	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
 		got = r
 	}}})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1,
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeCanary, Share: 1,
 		Predictors: []control.Predictor{constant{"a"}}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
-	w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})
+	w.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}})
 	w.Done("a", nil)
 	r.End(nil)
 	if got.Arm == control.ArmOn {

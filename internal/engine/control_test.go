@@ -77,7 +77,7 @@ func TestModesAtRunTime(t *testing.T) {
 		}
 		c.Kill(false)
 		expect("alive again", 10*ms)
-		later, err := c.NewSite(control.SiteConfig{Name: "/s/user", Mode: control.ModeOff}, "another")
+		later, err := c.NewCallSite(control.CallSiteConfig{Name: "/s/user", Mode: control.ModeOff}, "another")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,16 +159,16 @@ func TestCanary(t *testing.T) {
 	})
 }
 
-// TestCanaryBesideSitesThatAreOn: a request is on the side without speculation only if it takes no
-// guess, those of sites that are on included. Until some requests are left without these, no
+// TestCanaryBesideCallSitesThatAreOn: a request is on the side without speculation only if it takes
+// no guess, those of sites that are on included. Until some requests are left without these, no
 // request that takes them is on either side.
-func TestCanaryBesideSitesThatAreOn(t *testing.T) {
+func TestCanaryBesideCallSitesThatAreOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *control.RequestRecord
 		c := mustControl(t, control.Config{Budget: -1, ControlShare: 0.2,
 			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-		site := func(name string, mode control.Mode, share float64, predictors ...control.Predictor) *control.Site {
-			return siteCase(t, c, control.SiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone,
+		site := func(name string, mode control.Mode, share float64, predictors ...control.Predictor) *control.CallSite {
+			return callSiteCase(t, c, control.CallSiteConfig{Name: name, Mode: mode, Share: share, Effect: control.EffectNone,
 				Predictors: predictors})
 		}
 		on, canary := site("/s/on", control.ModeOn, 0, constant{"a"}), site("/s/canary", control.ModeCanary, 0.5,
@@ -229,7 +229,7 @@ func TestRequestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		var w Watched
-		if !w.Begin(ctx, Operation{Site: s.user, Transport: &fakeTransport{}}) {
+		if !w.Begin(ctx, Operation{CallSite: s.user, Transport: &fakeTransport{}}) {
 			t.Error("nothing to observe")
 		}
 		time.Sleep(3 * ms)
@@ -242,13 +242,13 @@ func TestRequestRecord(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		want := []control.CallRecord{
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, End: 10 * ms, Guessed: true, Right: true,
+			{CallSite: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, End: 10 * ms, Guessed: true, Right: true,
 				Task: 1},
-			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, End: 10 * ms, Task: 1},
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true,
+			{CallSite: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, End: 10 * ms, Task: 1},
+			{CallSite: "/s/user", Effect: control.EffectNone, Mode: control.ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true,
 				Task: 2},
-			{Site: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
-			{Site: "/s/user", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 30 * ms, End: 33 * ms,
+			{CallSite: "/s/price", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
+			{CallSite: "/s/user", Effect: control.EffectNone, Mode: control.ModeObserve, Start: 30 * ms, End: 33 * ms,
 				Guessed: true},
 		}
 		for i, c := range got.Calls {
@@ -270,7 +270,7 @@ func TestObserveChangesNothing(t *testing.T) {
 	run := func(mode control.Mode) (trace []string) {
 		synctest.Test(t, func(t *testing.T) {
 			c := mustControl(t, control.Config{})
-			site, err := c.NewSite(control.SiteConfig{Name: "/s/get", Mode: mode, Effect: control.EffectNone,
+			site, err := c.NewCallSite(control.CallSiteConfig{Name: "/s/get", Mode: mode, Effect: control.EffectNone,
 				Predictors: []control.Predictor{constant{"0"}, panicking{}}}, "")
 			if err != nil {
 				t.Fatal(err)
@@ -279,7 +279,7 @@ func TestObserveChangesNothing(t *testing.T) {
 			for i := range 4 {
 				ctx, r := c.Begin(t.Context(), "page", "")
 				_, err := Do(Predicting(ctx, "1", 7), func(ctx context.Context) (int, error) {
-					v, err := Perform(ctx, &Operation{Site: site, Identity: fmt.Sprint(i), CanSpeculate: true,
+					v, err := Perform(ctx, &Operation{CallSite: site, Identity: fmt.Sprint(i), CanSpeculate: true,
 						Transport: &fakeTransport{ms, func() (any, error) {
 							trace = append(trace, fmt.Sprint("sent ", i, " at ", time.Since(start)))
 							if i == 3 {
@@ -330,7 +330,7 @@ func TestTrip(t *testing.T) {
 			}
 			return took / time.Duration(n)
 		}
-		state := func() control.SiteStatus { return c.Status().Sites[0] }
+		state := func() control.CallSiteStatus { return c.Status().CallSites[0] }
 		calls(30, "ann")
 		if st := state(); st.State != control.StateActive || st.HitRate != 1 {
 			t.Fatalf("%+v", st)
@@ -370,7 +370,7 @@ func TestConclusive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Retry: time.Minute, Budget: 10})
 		s := newShop(t, c, control.ModeOn, 0, "ann")
-		after := func(calls int, user string, state control.SiteState, conclusive bool) {
+		after := func(calls int, user string, state control.CallSiteState, conclusive bool) {
 			t.Helper()
 			for range calls {
 				if _, err := s.chain(t.Context(), user); err != nil {
@@ -378,7 +378,7 @@ func TestConclusive(t *testing.T) {
 				}
 				time.Sleep(50 * ms)
 			}
-			if st := c.Status().Sites[0]; st.State != state || st.Judged < 1 || st.Conclusive != conclusive {
+			if st := c.Status().CallSites[0]; st.State != state || st.Judged < 1 || st.Conclusive != conclusive {
 				t.Errorf("after %d calls of %s: %v, conclusive %v of %v judged; want %v, %v", calls, user, st.State, st.Conclusive,
 					st.Judged, state, conclusive)
 			}
@@ -400,7 +400,7 @@ func TestConclusive(t *testing.T) {
 			if err := s.user.Reconfigure(mode, 0); err != nil {
 				t.Fatal(err)
 			}
-			if st := c.Status().Sites[0]; st.State != control.StateLearning || st.Reason != "" || !st.Until.IsZero() ||
+			if st := c.Status().CallSites[0]; st.State != control.StateLearning || st.Reason != "" || !st.Until.IsZero() ||
 				st.Conclusive {
 				t.Errorf("in mode %v: %v until %v because of %q, conclusive %v", mode, st.State, st.Until, st.Reason, st.Conclusive)
 			}
@@ -432,7 +432,7 @@ func TestObservingIsNotJudged(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * judgeEvery)
-		if st := c.Status().Sites[0]; st.Judged < enough || st.State != control.StateLearning || st.Stats.Trips != 0 {
+		if st := c.Status().CallSites[0]; st.Judged < enough || st.State != control.StateLearning || st.Stats.Trips != 0 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -456,10 +456,10 @@ func TestBudgetTrips(t *testing.T) {
 			time.Sleep(50 * ms)
 		}
 		st := c.Status()
-		if w := st.Sites[0]; w.State != control.StateTripped || !strings.Contains(w.Reason, "budget of 10 %") {
+		if w := st.CallSites[0]; w.State != control.StateTripped || !strings.Contains(w.Reason, "budget of 10 %") {
 			t.Errorf("%+v", w)
 		}
-		if g := st.Sites[3]; g.State != control.StateActive || g.Stats.Trips != 0 {
+		if g := st.CallSites[3]; g.State != control.StateActive || g.Stats.Trips != 0 {
 			t.Errorf("%+v", g)
 		}
 		if st.ExtraLoad > 0.12 {
@@ -471,14 +471,14 @@ func TestBudgetTrips(t *testing.T) {
 // Without predictors a site tells how often the last response would have been right.
 func TestDigests(t *testing.T) {
 	c := mustControl(t, control.Config{})
-	site, err := c.NewSite(control.SiteConfig{Name: "/s/get"}, "")
+	site, err := c.NewCallSite(control.CallSiteConfig{Name: "/s/get"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, answer := range []string{"a", "a", "b", "b"} {
 		watched := func(asked uint64, v any, err error) {
 			var w Watched
-			w.Begin(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, asked}})
+			w.Begin(t.Context(), Operation{CallSite: site, Transport: digesting{fakeTransport{}, asked}})
 			w.Done(v, err)
 		}
 		watched(7, answer, nil)
@@ -526,7 +526,7 @@ func TestMisled(t *testing.T) {
 			}
 			time.Sleep(50 * ms)
 		}
-		st := c.Status().Sites[0]
+		st := c.Status().CallSites[0]
 		if st.Stats.Right != 40 || st.Stats.Wrong != 0 || st.Stats.Misled != 40 || math.Abs(st.HitRate-0.5) > 0.01 ||
 			st.BreakEven < 0.3 || st.BreakEven > 0.7 {
 			t.Errorf("%+v", st)

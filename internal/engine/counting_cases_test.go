@@ -48,7 +48,7 @@ func TestSavedOfGroups(t *testing.T) {
 			var got *control.RequestRecord
 			c := mustControl(t, control.Config{Budget: -1,
 				OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-			site := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
+			site := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
 				Predictors: []control.Predictor{constant{"a"}}})
 			ctx, r := c.Begin(t.Context(), "page", "1")
 			start := time.Now()
@@ -93,7 +93,7 @@ func (h statusHandler) Handle(ctx context.Context, r slog.Record) error {
 func TestLoggerUnderLock(t *testing.T) {
 	var c *control.Control
 	c = mustControl(t, control.Config{Logger: slog.New(statusHandler{slog.NewTextHandler(new(bytes.Buffer), nil), &c})})
-	siteCase(t, c, control.SiteConfig{Name: "/s/a"})
+	callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = c.SetMode("/s/a", control.ModeOn, 0) }()
 	select {
@@ -119,7 +119,7 @@ func TestBudgetFlaps(t *testing.T) {
 			}
 			time.Sleep(50 * ms)
 		}
-		st := c.Status().Sites[0]
+		st := c.Status().CallSites[0]
 		t.Logf("%v trips %d in 20 min; extra load over all %.2f", st.State, st.Stats.Trips,
 			float64(st.Stats.Wasted)/float64(s.user.Stats().Calls+s.price.Stats().Calls-st.Stats.Wasted))
 		if st.Stats.Trips > 15 {
@@ -133,13 +133,14 @@ func TestShadowStartRace(t *testing.T) {
 	var after atomic.Int64
 	for range 3000 {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if ctx.Err() != nil {
 				after.Add(1)
 			}
-			_, err := Perform(ctx, &Operation{Site: a, Identity: "a", CanSpeculate: true, Transport: &instantly{}})
+			_, err := Perform(ctx, &Operation{CallSite: a, Identity: "a", CanSpeculate: true, Transport: &instantly{}})
 			return 0, err
 		})
 		if err != nil {

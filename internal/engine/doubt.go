@@ -51,9 +51,11 @@ type doubts struct {
 	timer *time.Timer
 	set   time.Time     // that of the timer, if it runs
 	over  chan struct{} // closed when the task ends; nil if nobody waits for that
+	// outrun says that code ended the context of what it had a guess at, see lane.outrun.
+	outrun bool
 }
 
-// A call takes long if that is so many times what its site's quickest calls took lately,
+// A call takes long if that is so many times what its call site's quickest calls took lately,
 // within these bounds.
 const (
 	longFactor = 3
@@ -74,7 +76,7 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use, answer int)
 		return
 	}
 	long := longMost
-	if usual := c.op.Site.Engine().Floor().Least(); usual != 0 {
+	if usual := c.op.CallSite.Engine().Floor().Least(); usual != 0 {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
 	now := time.Now()

@@ -133,7 +133,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		v, err := f(ctx)
 		return acted[T]{v}, err
 	}}
-	op := &Operation{Site: actSite(), Identity: key, Transport: mine}
+	op := &Operation{CallSite: actCallSite(), Identity: key, Transport: mine}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true,
 		Once: true}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOff}, nil)
@@ -245,8 +245,8 @@ func (a *act) Equal(_, _ any) bool      { return false }
 func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
-func actSite() *control.Site {
-	return control.Engine().LocalSite(control.SiteConfig{Name: "act", Mode: control.ModeOff,
+func actCallSite() *control.CallSite {
+	return control.Engine().LocalCallSite(control.CallSiteConfig{Name: "act", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})
 }
 

@@ -34,19 +34,19 @@ func (f *fakeTransport) Equal(p, a any) bool      { return p == a }
 func (f *fakeTransport) Same(a, b any) bool       { return a == b }
 func (f *fakeTransport) Accept(v any) (any, bool) { return v, true }
 
-func mustSite(t testing.TB, cfg control.SiteConfig) *control.Site {
+func mustCallSite(t testing.TB, cfg control.CallSiteConfig) *control.CallSite {
 	if cfg.Mode == control.ModeDefault {
 		cfg.Mode = control.ModeOn
 	}
-	s, err := control.NewSite(cfg)
+	s, err := control.NewCallSite(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func read(site *control.Site, id string, delay time.Duration, answer func() (any, error)) *Operation {
-	return &Operation{Site: site, Identity: id, CanSpeculate: true, Transport: &fakeTransport{delay, answer}}
+func read(site *control.CallSite, id string, delay time.Duration, answer func() (any, error)) *Operation {
+	return &Operation{CallSite: site, Identity: id, CanSpeculate: true, Transport: &fakeTransport{delay, answer}}
 }
 
 func val(v any) func() (any, error) { return func() (any, error) { return v, nil } }
@@ -56,7 +56,7 @@ func TestChain(t *testing.T) {
 	for _, wrong := range []int{0, 1, 2, 4} {
 		t.Run(fmt.Sprint(wrong), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+				site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 				start := time.Now()
 				var rep *report.Report
 				got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -92,7 +92,7 @@ func TestChain(t *testing.T) {
 
 func TestFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		for _, inTask := range []bool{false, true} {
 			for _, guess := range []int{1, 7} {
 				start := time.Now()
@@ -132,7 +132,7 @@ func TestFutures(t *testing.T) {
 
 func TestCombinators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 		for _, inTask := range []bool{false, true} {
 			start := time.Now()
 			body := func(ctx context.Context) (int, error) {
@@ -189,9 +189,9 @@ func (f *instant) Accept(v any) (any, bool)            { return v, true }
 
 // BenchmarkEngine measures one predicted call that is confirmed, without RPC.
 func BenchmarkEngine(b *testing.B) {
-	site := mustSite(b, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+	site := mustCallSite(b, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 	one := any(1)
-	op := &Operation{Site: site, Identity: "x", CanSpeculate: true, Transport: &instant{one}}
+	op := &Operation{CallSite: site, Identity: "x", CanSpeculate: true, Transport: &instant{one}}
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -218,7 +218,7 @@ func BenchmarkGoroutineAndChannel(b *testing.B) {
 func TestContextThatHadEnded(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone})
+			site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			start := time.Now()

@@ -335,7 +335,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 
 // awaitTask makes the other task's result a call of this one.
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
-	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
+	op := &Operation{CallSite: futureCallSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOn}, nil)
 	if err == errPanicked {
@@ -350,8 +350,9 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	return own(v), err
 }
 
-func futureSite() *control.Site {
-	return control.Engine().LocalSite(control.SiteConfig{Name: "future", Mode: control.ModeOn, Effect: control.EffectNone})
+func futureCallSite() *control.CallSite {
+	return control.Engine().LocalCallSite(control.CallSiteConfig{Name: "future", Mode: control.ModeOn,
+		Effect: control.EffectNone})
 }
 
 // futureTransport carries a call to another task.

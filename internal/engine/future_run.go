@@ -226,13 +226,14 @@ func (l *lane) joined(began time.Time, f *future) {
 // awaitCall waits for a prediction or for the end of the future.
 func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, predicted bool) {
 	t := l.run.task
-	op := &Operation{Site: futureSite(), Identity: f.name, Transport: &futureTransport{f}}
+	op := &Operation{CallSite: futureCallSite(), Identity: f.name, Transport: &futureTransport{f}}
+	mayEnd := l.mayCancel(f.ctx)
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
 	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, Lanes: f.computed,
-		NoPrediction: t.killed()})
+		NoPrediction: t.killed() || mayEnd && t.doubts != nil && t.doubts.outrun})
 	c := t.newCall(ctx, 0, u.Call, l, op, &quest{mode: control.ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w
@@ -256,6 +257,9 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	}
 	if ended != nil && !isClosed(w.ready) {
 		if err := l.outwait(ended); err != nil {
+			return nil, err, false
+		}
+		if err := l.outrun(ended); err != nil {
 			return nil, err, false
 		}
 		t.mu.Lock()

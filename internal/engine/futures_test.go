@@ -14,14 +14,14 @@ import (
 // TestCancelOnAGuess: what code cancels on a wrong guess is not the call's
 // result for the run that takes its place.
 func TestCancelOnAGuess(t *testing.T) {
-	get := func(ctx context.Context, s *control.Site, id string, d time.Duration, v int) (int, error) {
+	get := func(ctx context.Context, s *control.CallSite, id string, d time.Duration, v int) (int, error) {
 		return perform(ctx, read(s, id, d, val(v)))
 	}
-	programs := map[string]func(ctx context.Context, s *control.Site) (int, error){
-		"a future whose prediction was taken": func(ctx context.Context, s *control.Site) (int, error) {
+	programs := map[string]func(ctx context.Context, s *control.CallSite) (int, error){
+		"a future whose prediction was taken": func(ctx context.Context, s *control.CallSite) (int, error) {
 			return Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) }, Guess(7)).Wait(ctx)
 		},
-		"a future that a wrong run did not wait for": func(ctx context.Context, s *control.Site) (int, error) {
+		"a future that a wrong run did not wait for": func(ctx context.Context, s *control.CallSite) (int, error) {
 			f := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
 			v, err := get(Predicting(ctx, 1), s, "b", 5*ms, 2)
 			if err != nil || v == 1 {
@@ -29,7 +29,7 @@ func TestCancelOnAGuess(t *testing.T) {
 			}
 			return f.Wait(ctx)
 		},
-		"a future that another one's code will wait for": func(ctx context.Context, s *control.Site) (int, error) {
+		"a future that another one's code will wait for": func(ctx context.Context, s *control.CallSite) (int, error) {
 			return Go(ctx, func(ctx context.Context) (int, error) {
 				inner := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
 				time.Sleep(ms)
@@ -40,7 +40,7 @@ func TestCancelOnAGuess(t *testing.T) {
 				return all[0], nil
 			}, Guess(7)).Wait(ctx)
 		},
-		"a group's function": func(ctx context.Context, s *control.Site) (int, error) {
+		"a group's function": func(ctx context.Context, s *control.CallSite) (int, error) {
 			inner, cancel := context.WithCancel(ctx)
 			defer cancel()
 			out := 0
@@ -65,7 +65,7 @@ func TestCancelOnAGuess(t *testing.T) {
 	for name, f := range programs {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := testSites(t)
+				s := testCallSites(t)
 				start := time.Now()
 				got, err := Do(t.Context(), func(ctx context.Context) (int, error) { return f(ctx, s.get) })
 				if d := time.Since(start); got != 7 || err != nil || d > 15*ms {
@@ -80,7 +80,7 @@ func TestCancelOnAGuess(t *testing.T) {
 // at once, whatever is predicted for it, and is not made.
 func TestEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
@@ -99,7 +99,7 @@ func TestEndedContext(t *testing.T) {
 func TestWhatHappenedBeforeTheDeadline(t *testing.T) {
 	for _, forked := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w, s := newWorld(100*ms), testSites(t)
+			w, s := newWorld(100*ms), testCallSites(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 240*ms)
 			defer cancel()
 			v, err := Do(ctx, func(ctx context.Context) (string, error) {
@@ -138,7 +138,7 @@ func TestWhatHappenedBeforeTheDeadline(t *testing.T) {
 // ran ahead of the future that it depends on.
 func TestHookOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		var log []string
 		note := func(ctx context.Context, what string) { OnCommit(ctx, func() { log = append(log, what) }) }
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -211,7 +211,7 @@ func TestGoWithEndedContext(t *testing.T) {
 // TestMemoOutlivesItsRun: the end of the run that computes a value does not spoil it.
 func TestMemoOutlivesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := perform(Predicting(ctx, 9), w.op(t, s.get, "get a")); err != nil {
 				return 0, err

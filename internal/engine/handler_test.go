@@ -12,7 +12,7 @@ import (
 // where a Do of its own may speculate, and it may predict all the same.
 func TestHandlerOfPlainCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"], w.kv["b"] = 1, 2
 		var early, hooks []any
 		h := NewHandler(t.Context(), HandlerConfig{Name: "/x/Y", Predicted: func(v any) { early = append(early, v) }})

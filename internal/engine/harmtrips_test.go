@@ -35,12 +35,13 @@ func testHarmTrips(t *testing.T, mode control.Mode) {
 		share = 0.5
 	}
 	c := mustControl(t, cfg)
-	guilty := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone,
+	guilty := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Share: share, Effect: control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
-	innocent := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: mode, Share: share, Effect: control.EffectNone,
+	innocent := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: mode, Share: share,
+		Effect:     control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
 	calls := new(atomic.Int64)
-	page := func(site *control.Site, name string, harmed bool) {
+	page := func(site *control.CallSite, name string, harmed bool) {
 		ctx, r := c.Begin(t.Context(), name, "")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			_, err := callCase(ctx, site, "u", ms, "a", calls)
@@ -57,7 +58,7 @@ func testHarmTrips(t *testing.T, mode control.Mode) {
 		page(innocent, "GET /good", false)
 	}
 	status := c.Status()
-	bad, good := status.Sites[0], status.Sites[1]
+	bad, good := status.CallSites[0], status.CallSites[1]
 	if bad.State != control.StateTripped ||
 		!strings.HasPrefix(bad.Reason, "GET /bad fails more often with speculation: ") ||
 		!strings.Contains(bad.Reason, "(difference ") {

@@ -24,7 +24,7 @@ type detained struct {
 // detention is what the code works with.
 type detention struct {
 	lab  *lab
-	site *control.Site     // of the call that is never answered
+	site *control.CallSite // of the call that is never answered
 	mark func(what string) // notes that something has taken effect
 }
 
@@ -47,7 +47,7 @@ func (m *detention) twice(ctx context.Context) error {
 	return nil
 }
 
-func (m *detention) write(ctx context.Context, site *control.Site, name string) error {
+func (m *detention) write(ctx context.Context, site *control.CallSite, name string) error {
 	v, err := m.lab.call(ctx, site, name, ms)
 	if err == nil {
 		m.mark(v)

@@ -30,14 +30,14 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var guess counting
 		var kept, made atomic.Int32
-		site := mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone,
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone,
 			Predictors: []control.Predictor{&guess}})
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			sum := 0
 			for i := range 3 {
 				made.Add(1)
 				k := &keeping{fakeTransport{10 * ms, val(1)}, &kept}
-				v, err := Perform(ctx, &Operation{Site: site, Identity: fmt.Sprint(i, sum), CanSpeculate: true, Transport: k})
+				v, err := Perform(ctx, &Operation{CallSite: site, Identity: fmt.Sprint(i, sum), CanSpeculate: true, Transport: k})
 				if err != nil {
 					return 0, err
 				}

@@ -79,7 +79,7 @@ func (c *call) goesOn(r *run) {
 	if c.phantom || r.task.shadowOf != nil {
 		return
 	}
-	c.op.Site.Engine().Counts().Predicted.Add(1)
+	c.op.CallSite.Engine().Counts().Predicted.Add(1)
 	c.goneOn = now()
 }
 
@@ -117,8 +117,8 @@ func (t *task) waste(c *call) {
 	t.judge(guilty)
 }
 
-// judge has the site's Control look at its sites, if it is time. Under mu.
-func (t *task) judge(s *control.Site) {
+// judge has the call site's Control look at its call sites, if it is time. Under mu.
+func (t *task) judge(s *control.CallSite) {
 	if c := s.Engine().Due(); c != nil {
 		t.todo = append(t.todo, duty{kind: dutyJudge, of: c})
 	}
@@ -130,7 +130,7 @@ func (c *call) entered(right bool) {
 	if r == nil || c.attempt == nil {
 		return
 	}
-	if c.op.Site.Engine().Local() {
+	if c.op.CallSite.Engine().Local() {
 		if _, ok := c.op.Transport.(*act); ok {
 			r.Engine().Waits(control.WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
 		}
@@ -141,7 +141,7 @@ func (c *call) entered(right bool) {
 		g = *c.guess
 	}
 	r.Engine().AddCall(control.CallRecord{
-		Site: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
+		CallSite: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
 		Start: c.attempt.launched.time().Sub(r.Engine().Start()), End: c.finished.time().Sub(r.Engine().Start()),
 		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil,
 		Peer:          c.op.Peer,

@@ -12,7 +12,7 @@ import (
 )
 
 // A task costs more than a guess at one of its calls. So Do makes none for a function whose
-// calls took no guesses lately, because their sites are in modes that only observe, or have
+// calls took no guesses lately, because their call sites are in modes that only observe, or have
 // tripped: the function runs in Do's goroutine, with a context that knows of no run, and its
 // calls are plain ones. Whoever asks for more, by OnCommit, Group, Act or a call that may be
 // predicted, makes a task of it: one that is not replayable, as that of a server's handler,
@@ -160,7 +160,7 @@ func (op *Operation) Plainly(ctx context.Context) (outside context.Context, ok b
 	case *lane:
 		return ctx, l == nil
 	case *light:
-		if ctx.Err() != nil || op.Site.Engine().Guesses() {
+		if ctx.Err() != nil || op.CallSite.Engine().Guesses() {
 			return ctx, false
 		}
 		op.light = l

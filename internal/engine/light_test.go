@@ -20,7 +20,7 @@ import (
 type lightCase struct {
 	t     *testing.T
 	ctx   context.Context // of the function
-	sites map[string]*control.Site
+	sites map[string]*control.CallSite
 	light bool
 
 	mu  sync.Mutex
@@ -41,7 +41,7 @@ func (c *lightCase) call(ctx context.Context, name string) {
 		}
 		return name, nil
 	}}
-	op := Operation{Site: c.sites[name], Identity: name, CanSpeculate: true, Transport: tr}
+	op := Operation{CallSite: c.sites[name], Identity: name, CanSpeculate: true, Transport: tr}
 	outside, ok := op.Plainly(ctx)
 	if !ok {
 		v, err := Perform(ctx, &op)
@@ -204,10 +204,10 @@ func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Co
 	var record *control.RequestRecord
 	ctl := mustControl(c.t, control.Config{Recent: -1,
 		OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { record = r }}})
-	c.sites = make(map[string]*control.Site)
+	c.sites = make(map[string]*control.CallSite)
 	for name, mode := range map[string]control.Mode{"off": control.ModeOff, "observe": control.ModeObserve,
 		"failing": control.ModeObserve, "on": control.ModeOn} {
-		c.sites[name] = siteCase(c.t, ctl, control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
+		c.sites[name] = callSiteCase(c.t, ctl, control.CallSiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{name}}})
 	}
 	ctx, r := ctl.Begin(ctx, "request", "")
@@ -238,7 +238,7 @@ func (c *lightCase) run(ctx context.Context, f func(c *lightCase, ctx context.Co
 	ended.Wait()
 	synctest.Wait()
 	c.note("afterwards: %v, %v", c.ctx.Err(), context.Cause(c.ctx))
-	op := Operation{Site: c.sites["off"], Identity: "late", CanSpeculate: true,
+	op := Operation{CallSite: c.sites["off"], Identity: "late", CanSpeculate: true,
 		Transport: &fakeTransport{ms, func() (any, error) { return 0, nil }}}
 	if _, ok := op.Plainly(c.ctx); ok {
 		c.t.Error("a call of code that goes on after its task has ended is plain")
@@ -287,14 +287,14 @@ func TestLight(t *testing.T) {
 // TestHabits: a function has tasks again as soon as a call may be guessed, and loses few guesses.
 func TestHabits(t *testing.T) {
 	c := mustControl(t, control.Config{Budget: -1})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Effect: control.EffectNone,
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Effect: control.EffectNone,
 		Predictors: []control.Predictor{constant{"a"}}})
 	lights := 0
 	f := func(ctx context.Context) (any, error) {
 		if isLight(ctx) {
 			lights++
 		}
-		op := Operation{Site: s, Identity: "a", CanSpeculate: true, Transport: &fakeTransport{0, func() (any, error) {
+		op := Operation{CallSite: s, Identity: "a", CanSpeculate: true, Transport: &fakeTransport{0, func() (any, error) {
 			return "a", nil
 		}}}
 		if _, ok := op.Plainly(ctx); ok {

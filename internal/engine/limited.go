@@ -12,11 +12,11 @@ func (a *Attempt) Limited(by control.Limit) {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.limitedBy(a.call.op.Site, by)
+	t.limitedBy(a.call.op.CallSite, by)
 }
 
 // limitedBy notes that a limit was met. Under mu.
-func (t *task) limitedBy(s *control.Site, by control.Limit) {
+func (t *task) limitedBy(s *control.CallSite, by control.Limit) {
 	s.Engine().Limited(by)
 	t.noteLimit(by)
 }
@@ -47,20 +47,20 @@ func (t *task) limitsMet() (names []string) {
 	return names
 }
 
-// takeSlot counts a call as having a prediction, unless its site has too many. Under mu.
-func (t *task) takeSlot(s *control.Site) bool {
+// takeSlot counts a call as having a prediction, unless its call site has too many. Under mu.
+func (t *task) takeSlot(s *control.CallSite) bool {
 	ok := s.Engine().TakeSlot()
 	if !ok {
-		t.limitedBy(s, control.LimitSitePending)
+		t.limitedBy(s, control.LimitCallSitePending)
 	}
 	return ok
 }
 
 // tooDeep reports whether a caller on so many open assumptions is beyond the limit.
-func tooDeep(l *control.SiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
+func tooDeep(l *control.CallSiteLimits, open int) bool { return l.Depth > 0 && open > l.Depth }
 
 // tooWide reports whether a call with so many predictions has enough.
-func tooWide(l *control.SiteLimits, predictions int) bool {
+func tooWide(l *control.CallSiteLimits, predictions int) bool {
 	return l.Width > 0 && predictions >= l.Width
 }
 
@@ -69,7 +69,7 @@ func (c *call) mayOffer() bool {
 	if tooWide(&c.op.config().Limits, len(c.predictions)-len(c.withdrawn)) {
 		return false
 	}
-	c.slot = c.slot || c.op.Site.Engine().TakeSlot()
+	c.slot = c.slot || c.op.CallSite.Engine().TakeSlot()
 	return c.slot
 }
 
@@ -77,6 +77,6 @@ func (c *call) mayOffer() bool {
 func (c *call) freeSlot() {
 	if c.slot {
 		c.slot = false
-		c.op.Site.Engine().FreeSlot()
+		c.op.CallSite.Engine().FreeSlot()
 	}
 }

@@ -23,10 +23,11 @@ func TestOffAsksNobodyForPlainCalls(t *testing.T) {
 		got = r
 	}}})
 	p := &askedCase{}
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOff, Predictors: []control.Predictor{p}})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOff,
+		Predictors: []control.Predictor{p}})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w Watched
-	if w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}}) {
+	if w.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}}) {
 		w.Done("a", nil)
 	}
 	r.End(nil)
@@ -41,11 +42,11 @@ func TestNothingAfterEnd(t *testing.T) {
 	c := mustControl(t, control.Config{OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) {
 		got = r
 	}}})
-	s := siteCase(t, c, control.SiteConfig{Name: "/s/a"})
+	s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a"})
 	ctx, r := c.Begin(t.Context(), "page", "1")
 	var w, late Watched
-	w.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})
-	late.Begin(ctx, Operation{Site: s, Transport: &fakeTransport{}})
+	w.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}})
+	late.Begin(ctx, Operation{CallSite: s, Transport: &fakeTransport{}})
 	w.Done("a", nil)
 	r.End(nil)
 	late.Done("a", nil)
@@ -73,9 +74,10 @@ func TestShadowOfARequest(t *testing.T) {
 		var got *control.RequestRecord
 		c := mustControl(t, control.Config{Budget: -1,
 			OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
-		plain := siteCase(t, c, control.SiteConfig{Name: "/s/plain"})
+		plain := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/plain"})
 		ctx, r := c.Begin(t.Context(), "page", "1")
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
 			v, err := callCase(ctx, a, "a", 10*ms, "a", new(atomic.Int64))
@@ -84,7 +86,7 @@ func TestShadowOfARequest(t *testing.T) {
 			}
 			return Memo(ctx, v.(string), func(ctx context.Context) (int, error) {
 				var w Watched
-				if w.Begin(ctx, Operation{Site: plain, Transport: &fakeTransport{}}) {
+				if w.Begin(ctx, Operation{CallSite: plain, Transport: &fakeTransport{}}) {
 					w.Done(1, nil)
 				}
 				return 1, nil
@@ -102,7 +104,8 @@ func TestShadowOfARequest(t *testing.T) {
 func TestShadowOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"wrong"}}})
 		var told []any
 		h := NewHandler(t.Context(), HandlerConfig{Name: "h", Replayable: true, Predicted: func(v any) {
@@ -151,13 +154,14 @@ func TestChangeLearner(t *testing.T) {
 		"equivalent": {t.Context(), func(p, a any) bool { return p == a }, "[a b]"},
 	} {
 		p := &onlyNews{constant: constant{"a"}}
-		site, err := control.NewSite(control.SiteConfig{Name: "/s/get", Predictors: []control.Predictor{p}, Equal: tt.equal})
+		site, err := control.NewCallSite(control.CallSiteConfig{Name: "/s/get", Predictors: []control.Predictor{p},
+			Equal: tt.equal})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range []any{"a", "b"} {
 			var w Watched
-			w.Begin(tt.ctx, Operation{Site: site, Transport: &fakeTransport{}})
+			w.Begin(tt.ctx, Operation{CallSite: site, Transport: &fakeTransport{}})
 			w.Done(v, nil)
 		}
 		if got := fmt.Sprint(p.learnt); got != tt.want {

@@ -30,15 +30,15 @@ func (l *lastingCase) Start(ctx context.Context, a *Attempt) {
 // Do was given, and before that if nobody wants it any more, which may be where it was not
 // made in the run's own context, or where another goroutine of the run began before.
 func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
-	call := func(ctx context.Context, s *control.Site, key string, delay time.Duration, guess any) (any, error) {
+	call := func(ctx context.Context, s *control.CallSite, key string, delay time.Duration, guess any) (any, error) {
 		return Perform(Predicting(ctx, guess), &Operation{
-			Site: s, Identity: key, CanSpeculate: true,
+			CallSite: s, Identity: key, CanSpeculate: true,
 			Transport: &lastingCase{blockingCase{fakeTransport{delay, val("answer")}}},
 		})
 	}
 	t.Run("of the task", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*ms, cancel)
@@ -51,7 +51,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a call that only a wrong guess leads to", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
@@ -60,7 +60,7 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 				g, said := NewGroup(ctx), make(chan string, 1)
 				g.Go(func(ctx context.Context) error {
 					v, err := Perform(Predicting(ctx, "wrong"), &Operation{
-						Site: s, Identity: "b", CanSpeculate: true, Transport: &fakeTransport{10 * ms, val("right")},
+						CallSite: s, Identity: "b", CanSpeculate: true, Transport: &fakeTransport{10 * ms, val("right")},
 					})
 					if err == nil {
 						said <- v.(string)
@@ -84,14 +84,15 @@ func TestAttemptsWithoutAnEndOfTheirOwn(t *testing.T) {
 	})
 	t.Run("of a goroutine that nobody waits for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := siteCase(t, mustControl(t, control.Config{}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
+			s := callSiteCase(t, mustControl(t, control.Config{}), control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
 				Effect: control.EffectNone})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start := time.Now()
 			_, err := Do(ctx, func(ctx context.Context) (any, error) {
 				go Perform(ctx, &Operation{
-					Site: s, Identity: "a", CanSpeculate: true, Transport: &lastingCase{blockingCase{fakeTransport{0, val("answer")}}},
+					CallSite: s, Identity: "a", CanSpeculate: true,
+					Transport: &lastingCase{blockingCase{fakeTransport{0, val("answer")}}},
 				})
 				time.Sleep(ms)
 				return nil, nil

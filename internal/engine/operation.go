@@ -10,17 +10,17 @@ import (
 // to the engine. All that it holds must stay unchanged from Perform on: of what
 // the caller may change, a Keeper makes its own copy.
 type Operation struct {
-	// Site is the call site's configuration and statistics. Required.
-	Site *control.Site
+	// CallSite is the call site's configuration and statistics. Required.
+	CallSite *control.CallSite
 	// Conn names the connection. Calls on different connections are different calls.
 	Conn string
-	// Identity is what makes two calls of one site on one connection the same
-	// call: the deterministic request bytes, or the Site's key of them, and the
+	// Identity is what makes two calls of one call site on one connection the same
+	// call: the deterministic request bytes, or the CallSite's key of them, and the
 	// metadata that go out with them. What it cannot hold, a Comparer compares.
 	Identity string
-	// Whole says that Identity tells the site and the connection, too.
+	// Whole says that Identity tells the call site and the connection, too.
 	Whole bool
-	// Request is the request as the Site's predictors and conflict key see it.
+	// Request is the request as the CallSite's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,
 	// peer): such a call is neither predicted nor sent for a speculative caller.
@@ -56,8 +56,8 @@ type Transport interface {
 	Accept(prediction any) (any, bool)
 }
 
-// config returns the configuration of the call's site.
-func (op *Operation) config() *control.SiteConfig { return op.Site.Engine().Config() }
+// config returns the configuration of the call's call site.
+func (op *Operation) config() *control.CallSiteConfig { return op.CallSite.Engine().Config() }
 
 // key returns what makes two calls the same call.
 func (op *Operation) key() string {
@@ -98,7 +98,7 @@ type Asker interface {
 	Ask(ctx context.Context) context.Context
 }
 
-// asking returns the context with which the site's predictors are asked.
+// asking returns the context with which the call site's predictors are asked.
 func (op *Operation) asking(ctx context.Context) context.Context {
 	ctx = plain(ctx)
 	if a, ok := op.Transport.(Asker); ok {

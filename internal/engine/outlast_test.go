@@ -29,7 +29,7 @@ func (l *lingering) Start(ctx context.Context, a *Attempt) {
 // takes nothing from the calls that another one makes meanwhile.
 func TestCancelledBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone})
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone})
 		get := func(ctx context.Context, key string, delay time.Duration) error {
 			op := read(site, key, delay, val(key))
 			op.Transport = &lingering{fakeTransport{delay, val(key)}}

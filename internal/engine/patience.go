@@ -29,7 +29,7 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	if c == nil || least < 0 {
 		return 0
 	}
-	usual := c.op.Site.Engine().Floor().Least()
+	usual := c.op.CallSite.Engine().Floor().Least()
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		usual = ft.f.usually()
 	}

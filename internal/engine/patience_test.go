@@ -36,7 +36,7 @@ func TestMinSaving(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.queued, tt.busy, tt.slowDown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(tt.delay), testSites(t)
+				w, s := newWorld(tt.delay), testCallSites(t)
 				chain := func(ctx context.Context) (int, error) {
 					for i := range 3 {
 						if _, err := perform(Predicting(ctx, 0), w.op(t, s.get, "get k%d", i)); err != nil {
@@ -101,7 +101,7 @@ func sentSpeculatively(r *report.Report) int {
 // first, was not made in vain, and the report says why it was held.
 func TestPatienceOnAWrongGuess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(100*time.Microsecond), testSites(t)
+		w, s := newWorld(100*time.Microsecond), testCallSites(t)
 		once := func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, s.get, "get k")) }
 		if _, err := Do(t.Context(), once); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestPatienceOnAWrongGuess(t *testing.T) {
 func TestPatienceWithFutures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 300 * time.Microsecond
-		w, s := newWorld(delay), testSites(t)
+		w, s := newWorld(delay), testCallSites(t)
 		get := func(ctx context.Context, v int) (int, error) {
 			return perform(Predicting(ctx, 0), w.op(t, s.get, "get k%d", v))
 		}

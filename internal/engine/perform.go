@@ -81,7 +81,7 @@ type waiter struct {
 
 // describe describes the call to the tree, and says what is to be done about predictions of it.
 func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
-	site := op.Site.Engine()
+	site := op.CallSite.Engine()
 	deep := op.config().Limits.Depth > 0 && tooDeep(&op.config().Limits, t.depth(l))
 	if site.Guesses() {
 		t.guesses.Store(true)
@@ -100,13 +100,13 @@ func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
 	}
 	if deep {
 		t.mu.Lock()
-		t.limitedBy(op.Site, control.LimitSiteDepth)
+		t.limitedBy(op.CallSite, control.LimitCallSiteDepth)
 		t.mu.Unlock()
 	}
 	return spec, quest{mode: mode, guessed: deep}
 }
 
-// class maps the site's effect class to the tree's.
+// class maps the call site's effect class to the tree's.
 func (op *Operation) class() spectree.Effect {
 	switch op.config().Effect {
 	case control.EffectNone:
@@ -140,6 +140,9 @@ func (t *task) comesLate(ctx context.Context, l *lane, op *Operation, spec *spec
 		if err := l.outwait(ctx); err != nil {
 			return err
 		}
+		if err := l.outrun(ctx); err != nil {
+			return err
+		}
 		if !t.late(ctx, l, spec) {
 			return contextError(ctx, t.where(op, 0))
 		}
@@ -158,8 +161,8 @@ func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
 	return t.tree.Late(l.tree, s)
 }
 
-// ask has the transport make the operation its own, and the code and the site's predictors guess,
-// as the mode wants it; each once, and not deeper in the stack: both run code of the user's
+// ask has the transport make the operation its own, and the code and the call site's predictors
+// guess, as the mode wants it; each once, and not deeper in the stack: both run code of the user's
 // messages.
 func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	if k, ok := op.Transport.(Keeper); ok && !q.kept {
@@ -175,16 +178,16 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	case q.mode == control.ModeOn && t.tree.Replayable():
 		q.predictions = op.collect(ctx)
 		if len(q.predictions) > 0 {
-			t.goesOn(op.Site)
+			t.goesOn(op.CallSite)
 		}
-	case op.Site.Engine().Samples():
+	case op.CallSite.Engine().Samples():
 		q.guess = op.guess(ctx)
 	}
 }
 
-// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is
+// goesOn notes that a call has predictions to go on with. Of a shadow nothing is
 // judged.
-func (t *task) goesOn(s *control.Site) {
+func (t *task) goesOn(s *control.CallSite) {
 	if t.shadowOf != nil {
 		return
 	}
@@ -280,7 +283,7 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 func (t *task) place(
 	ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest,
 ) (*spectree.Use, *call, *waiter) {
-	slot := len(q.predictions) > 0 && t.takeSlot(op.Site)
+	slot := len(q.predictions) > 0 && t.takeSlot(op.CallSite)
 	if slot {
 		spec.Predictions = len(q.predictions)
 	} else {
@@ -290,13 +293,13 @@ func (t *task) place(
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil {
 		if slot {
-			op.Site.Engine().FreeSlot()
+			op.CallSite.Engine().FreeSlot()
 		}
 		return nil, nil, nil
 	}
 	c, _ := u.Call.Data.(*call)
 	if slot && c != nil { // its predictions are counted already
-		op.Site.Engine().FreeSlot()
+		op.CallSite.Engine().FreeSlot()
 	}
 	var w *waiter
 	if c == nil {
@@ -331,9 +334,9 @@ func (t *task) newCall(
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
 	}
-	op.Site.Engine().Counts().Calls.Add(1)
-	if op.Site.Engine().Floor().Least() != 0 {
-		t.newest.Store(op.Site)
+	op.CallSite.Engine().Counts().Calls.Add(1)
+	if op.CallSite.Engine().Floor().Least() != 0 {
+		t.newest.Store(op.CallSite)
 	}
 	return c
 }
@@ -486,6 +489,10 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		over := t.over()
 		t.unlock()
 		return t.outlast(l, u, w, over)
+	case outlived && !unneeded && end.err == context.Canceled && t.tree.Outrun(l.tree):
+		t.wasOutrun()
+		t.unlock()
+		return ErrMisspeculated
 	}
 	t.tree.Drop(u, unneeded)
 	where := t.whereOf(c.tree)

@@ -16,31 +16,31 @@ import (
 // is made for a speculative caller answers tentatively, and takes effect once it
 // is confirmed.
 type lab struct {
-	plain     bool          // no predictions
-	get, slow *control.Site // free of side effects; of one it is known that its calls may be quick
-	put       *control.Site // its effects are immediate
-	stage     *control.Site
+	plain     bool              // no predictions
+	get, slow *control.CallSite // free of side effects; of one it is known that its calls may be quick
+	put       *control.CallSite // its effects are immediate
+	stage     *control.CallSite
 }
 
 func newLab(t *testing.T) *lab {
 	return &lab{
-		get:   mustSite(t, control.SiteConfig{Name: "/lab/Get", Effect: control.EffectNone}),
-		put:   mustSite(t, control.SiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
-		stage: mustSite(t, control.SiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}),
-		slow:  mustSite(t, control.SiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
+		get:   mustCallSite(t, control.CallSiteConfig{Name: "/lab/Get", Effect: control.EffectNone}),
+		put:   mustCallSite(t, control.CallSiteConfig{Name: "/lab/Put", Effect: control.EffectImmediate}),
+		stage: mustCallSite(t, control.CallSiteConfig{Name: "/lab/Stage", Effect: control.EffectStaged}),
+		slow:  mustCallSite(t, control.CallSiteConfig{Name: "/lab/Slow", Effect: control.EffectNone}),
 	}
 }
 
 // call makes a call that takes so long and returns its own name. Predictions
 // are right if they are the name.
 func (l *lab) call(
-	ctx context.Context, site *control.Site, name string, took time.Duration, predictions ...any,
+	ctx context.Context, site *control.CallSite, name string, took time.Duration, predictions ...any,
 ) (string, error) {
 	if !l.plain {
 		ctx = Predicting(ctx, predictions...)
 	}
 	v, err := Perform(ctx, &Operation{
-		Site: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
+		CallSite: site, Identity: name, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
 		Transport: &labCall{name, took, site.Engine().Config().Effect == control.EffectStaged},
 	})
 	if err != nil {

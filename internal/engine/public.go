@@ -1,7 +1,7 @@
 package engine
 
 // A PublicDigester is a Digester that can tell requests apart whoever makes them.
-// It lets a site without predictors find out how often the last response to the
+// It lets a call site without predictors find out how often the last response to the
 // same request, of any caller, would have been the right one: whether it pays to
 // declare the responses public. Nobody is given another one's response for that:
 // digests are compared, and nothing else is kept.
@@ -24,7 +24,7 @@ type sharing struct {
 func (g *sharing) ask(op *Operation) {
 	if d, ok := op.Transport.(PublicDigester); ok {
 		g.asked = d.PublicDigest()
-		g.digest, g.known = op.Site.Engine().Shared().Last(g.asked)
+		g.digest, g.known = op.CallSite.Engine().Shared().Last(g.asked)
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *recorder) call(c *spectree.Call) *report.Call {
 		i = len(r.calls)
 		r.at[c] = i
 		r.calls = append(r.calls, report.Call{
-			ID: i + 1, Site: site, Lane: c.Lane(), Effect: effectName(c.Effect()),
+			ID: i + 1, CallSite: site, Lane: c.Lane(), Effect: effectName(c.Effect()),
 			Made: r.now(), Answered: never, Match: spectree.Actual, Confirmed: never, Abandoned: never,
 		})
 	}
@@ -78,7 +78,7 @@ func (r *recorder) used(u *spectree.Use, c *call) {
 	}
 	r.steps[u] = step{u.Run.ID - 1, len(run.Steps)}
 	run.Steps = append(run.Steps, s)
-	r.log("call", "call", cr.ID, "site", cr.Site, "run", u.Run.ID, "answer", s.Prediction, "adopted", adopted)
+	r.log("call", "call", cr.ID, "site", cr.CallSite, "run", u.Run.ID, "answer", s.Prediction, "adopted", adopted)
 }
 
 // caused notes that what the tree does next, it does for this call.
@@ -88,7 +88,7 @@ func (r *recorder) predicted(c *call) {
 	cr := r.call(c.tree)
 	r.caused(cr)
 	cr.Predicted = append(cr.Predicted, r.now())
-	r.log("predicted", "call", cr.ID, "site", cr.Site, "prediction", len(cr.Predicted)-1)
+	r.log("predicted", "call", cr.ID, "site", cr.CallSite, "prediction", len(cr.Predicted)-1)
 }
 
 func (r *recorder) answered(c *call, match int) {
@@ -101,7 +101,7 @@ func (r *recorder) answered(c *call, match int) {
 	if c.err != nil {
 		cr.Error = c.err.Error()
 	}
-	r.log("answered", "call", cr.ID, "site", cr.Site, "match", match, "error", cr.Error)
+	r.log("answered", "call", cr.ID, "site", cr.CallSite, "match", match, "error", cr.Error)
 }
 
 // record notes an action of the tree.
@@ -163,10 +163,10 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 		}
 	case spectree.Confirm:
 		cr.Confirmed = now
-		r.log("confirm", "call", cr.ID, "site", cr.Site)
+		r.log("confirm", "call", cr.ID, "site", cr.CallSite)
 	case spectree.Abandon:
 		cr.Abandoned = now
-		r.log("abandoned", "call", cr.ID, "site", cr.Site)
+		r.log("abandoned", "call", cr.ID, "site", cr.CallSite)
 	}
 }
 
@@ -175,13 +175,13 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 func (r *recorder) sent(c *spectree.Call, speculative bool) {
 	cr := r.call(c)
 	cr.Sent = append(cr.Sent, report.Send{At: r.now(), Speculative: speculative})
-	r.log("sent", "call", cr.ID, "site", cr.Site, "speculative", speculative)
+	r.log("sent", "call", cr.ID, "site", cr.CallSite, "speculative", speculative)
 }
 
 func (r *recorder) held(c *spectree.Call, reason string) {
 	cr := r.call(c)
 	cr.Held = append(cr.Held, report.Hold{At: r.now(), Reason: reason})
-	r.log("held", "call", cr.ID, "site", cr.Site, "reason", reason)
+	r.log("held", "call", cr.ID, "site", cr.CallSite, "reason", reason)
 }
 
 // returned notes that a run's function returned.

@@ -21,7 +21,7 @@ type mixed struct {
 
 // mixture makes the calls of mixed code.
 type mixture struct {
-	get, put *control.Site
+	get, put *control.CallSite
 	guesses  []any
 
 	mu  sync.Mutex
@@ -135,8 +135,8 @@ func mixedPrograms() []mixed {
 // run runs the code and returns its effects, how long it took, and how it ended.
 func (p mixed) run(t *testing.T, guesses ...any) (log []int, took time.Duration, err error) {
 	m := &mixture{
-		get:     mustSite(t, control.SiteConfig{Name: "/s/get", Effect: control.EffectNone}),
-		put:     mustSite(t, control.SiteConfig{Name: "/s/put", Effect: control.EffectImmediate}),
+		get:     mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone}),
+		put:     mustCallSite(t, control.CallSiteConfig{Name: "/s/put", Effect: control.EffectImmediate}),
 		guesses: guesses,
 	}
 	start := time.Now()

@@ -59,7 +59,7 @@ func (e *endless) Start(ctx context.Context, a *Attempt) {
 func TestLimitThatRanOut(t *testing.T) {
 	for at := 62 * ms; at < 110*ms; at += 5 * ms {
 		synctest.Test(t, func(t *testing.T) {
-			w, s := newWorld(10*ms), testSites(t)
+			w, s := newWorld(10*ms), testCallSites(t)
 			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				if _, err := perform(Predicting(ctx, 1), read(s.get, "right", at, val(1))); err != nil {
 					return 0, err
@@ -69,7 +69,7 @@ func TestLimitThatRanOut(t *testing.T) {
 				if _, err := perform(limited, read(s.get, "in between", 20*ms, val(1))); err != nil {
 					return 0, err
 				}
-				_, err := perform(Predicting(limited, 1), &Operation{Site: s.get, Identity: "never", CanSpeculate: true,
+				_, err := perform(Predicting(limited, 1), &Operation{CallSite: s.get, Identity: "never", CanSpeculate: true,
 					Transport: new(endless)})
 				time.Sleep(ms)
 				if _, late := perform(limited, w.op(t, s.put, "put k 1")); err == nil || late == nil {
@@ -91,7 +91,7 @@ func TestContextThatTheCodeEnded(t *testing.T) {
 	for _, guess := range []int{0, 1, 2} { // none, right, wrong
 		for try := range 20 { // Memo chose at random
 			synctest.Test(t, func(t *testing.T) {
-				s, acts, commits := testSites(t), 0, 0
+				s, acts, commits := testCallSites(t), 0, 0
 				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 					c := ctx
 					if guess > 0 {
@@ -128,7 +128,7 @@ func TestCodeEndsTheContextMeanwhile(t *testing.T) {
 	for _, guess := range []int{0, 1, 2} { // none, right, wrong
 		for _, takes := range []time.Duration{ms, 10 * ms} {
 			synctest.Test(t, func(t *testing.T) {
-				s, acts := testSites(t), 0
+				s, acts := testCallSites(t), 0
 				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 					c := ctx
 					if guess > 0 {

@@ -19,7 +19,7 @@ func TestCancellation(t *testing.T) {
 	for _, when := range []time.Duration{0, 5 * ms, 15 * ms} {
 		for _, deadline := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(10*ms), testSites(t)
+				w, s := newWorld(10*ms), testCallSites(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				if deadline {
 					ctx, cancel = context.WithTimeout(t.Context(), when)
@@ -53,7 +53,7 @@ func TestCancellation(t *testing.T) {
 // TestCallersCancelIsNoResult: defer cancel() after a prediction does not reach the call.
 func TestCallersCancelIsNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"] = 1
 		get := func(ctx context.Context) (int, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -70,7 +70,7 @@ func TestCallersCancelIsNoResult(t *testing.T) {
 // ahead starts anew when the call is really made.
 func TestLocalExpiryIsNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(100*ms), testSites(t)
+		w, s := newWorld(100*ms), testCallSites(t)
 		quick := newWorld(10 * ms)
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -90,7 +90,7 @@ func TestLocalExpiryIsNoResult(t *testing.T) {
 // TestExpiryAtABarrier: nor does it run out while the code waits at a barrier.
 func TestExpiryAtABarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(30*ms), testSites(t)
+		w, s := newWorld(30*ms), testCallSites(t)
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := perform(Predicting(ctx, 0), w.op(t, s.get, "get a")); err != nil {
@@ -118,7 +118,7 @@ func TestExpiryAtABarrier(t *testing.T) {
 // TestEnded: a context does not outlive its task.
 func TestEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		var kept context.Context
 		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { kept = ctx; return 0, nil }); err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestEnded(t *testing.T) {
 // TestDiverged: a function that does not repeat its side effects is stopped.
 func TestDiverged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		runs := 0
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			runs++
@@ -152,7 +152,7 @@ func TestDiverged(t *testing.T) {
 // order the goroutines run.
 func TestGroupLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["k"] = 3
 		runs := 0
 		got, err := Do(t.Context(), func(ctx context.Context) ([2]int, error) {
@@ -189,7 +189,7 @@ func TestGroupLanes(t *testing.T) {
 // TestSharedContext: goroutines that share a lane pin the run before it writes.
 func TestSharedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		runs := 0
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			runs++
@@ -235,7 +235,7 @@ func TestGroupsInAnotherOrder(t *testing.T) {
 }
 
 func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) {
-	w, s := newWorld(10*ms), testSites(t)
+	w, s := newWorld(10*ms), testCallSites(t)
 	runs := 0
 	_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 		run := runs
@@ -282,7 +282,7 @@ func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) 
 // that is right.
 func TestGroupReadsBeforeTheWriteAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		runs := 0
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			run := runs
@@ -325,7 +325,7 @@ func TestGroupReadsBeforeTheWriteAfterIt(t *testing.T) {
 func TestGoroutineThatSleeps(t *testing.T) {
 	for _, sleep := range []time.Duration{20 * ms, 300 * ms, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			w, slow, s := newWorld(10*ms), newWorld(sleep+5*ms), testSites(t)
+			w, slow, s := newWorld(10*ms), newWorld(sleep+5*ms), testCallSites(t)
 			put := func(ctx context.Context, key string) error {
 				_, err := perform(ctx, w.op(t, s.put, "put %s 1", key))
 				return err
@@ -355,7 +355,7 @@ func TestGoroutineThatSleeps(t *testing.T) {
 // TestNestedDo joins the enclosing task.
 func TestNestedDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			for range 3 {
@@ -390,7 +390,7 @@ func TestGoexit(t *testing.T) {
 // ended if it goes on for long.
 func TestDiscardedRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		var causes []error
 		ops := 0
 		ended := make(chan bool)

@@ -27,10 +27,11 @@ type world struct {
 func newWorld(delay time.Duration) *world { return &world{kv: map[string]int{}, delay: delay} }
 
 // op returns an operation: "get k" or "put k v".
-func (w *world) op(t testing.TB, site *control.Site, format string, args ...any) *Operation {
+func (w *world) op(t testing.TB, site *control.CallSite, format string, args ...any) *Operation {
 	text := fmt.Sprintf(format, args...)
-	return &Operation{Site: site, Identity: text, CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
-		Transport: &worldCall{w, text}}
+	return &Operation{CallSite: site, Identity: text,
+		CanSpeculate: site.Engine().Config().Effect != control.EffectImmediate,
+		Transport:    &worldCall{w, text}}
 }
 
 type worldCall struct {
@@ -89,11 +90,11 @@ func (w *world) serve(text string, spec bool) (int, error) {
 
 const ms = time.Millisecond
 
-type sites struct{ get, put *control.Site }
+type sites struct{ get, put *control.CallSite }
 
-func testSites(t testing.TB) sites {
-	return sites{mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
-		mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
+func testCallSites(t testing.TB) sites {
+	return sites{mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
+		mustCallSite(t, control.CallSiteConfig{Name: "/kv/Put", Effect: control.EffectImmediate})}
 }
 
 func perform(ctx context.Context, op *Operation) (int, error) {
@@ -107,7 +108,7 @@ func perform(ctx context.Context, op *Operation) (int, error) {
 // TestReadAfterPredictedWrite: a read behind a predicted write sees the write.
 func TestReadAfterPredictedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := perform(Predicting(ctx, 7), w.op(t, s.put, "put k 7")); err != nil {
 				return 0, err
@@ -125,7 +126,7 @@ func TestReadAfterPredictedWrite(t *testing.T) {
 func TestEffectsWait(t *testing.T) {
 	for _, guess := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
-			w, s := newWorld(10*ms), testSites(t)
+			w, s := newWorld(10*ms), testCallSites(t)
 			w.kv["a"] = 1
 			start := time.Now()
 			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -157,13 +158,13 @@ func TestEffectsWait(t *testing.T) {
 // if two are equivalent to the actual value.
 func TestSiblings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"] = 10
 		near := &near{worldCall{w, "get a"}}
 		var mu sync.Mutex
 		commits, rollbacks := []int{}, []int{}
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
-			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{Site: s.get, Identity: "a", CanSpeculate: true,
+			v, err := perform(Predicting(ctx, 5, 9, 11), &Operation{CallSite: s.get, Identity: "a", CanSpeculate: true,
 				Transport: near})
 			if err != nil {
 				return 0, err
@@ -191,7 +192,7 @@ func (n *near) Equal(p, a any) bool { d := p.(int) - a.(int); return -1 <= d && 
 // rollback hooks run last first, before its replay begins.
 func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"] = 1
 		var log []string
 		var mu sync.Mutex
@@ -223,7 +224,7 @@ func TestHooks(t *testing.T) {
 // TestBarrierActMemo checks what each waits for, and that Act and Memo happen once.
 func TestBarrierActMemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"] = 1
 		start := time.Now()
 		acts, memos, runs := 0, 0, 0
@@ -282,7 +283,7 @@ func TestBarrierActMemo(t *testing.T) {
 // TestErrorWherePredictedSuccess: the code sees the error on re-execution.
 func TestErrorWherePredictedSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := testSites(t)
+		s := testCallSites(t)
 		boom := errors.New("boom")
 		got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
 			_, err := Perform(Predicting(ctx, 1), read(s.get, "x", ms, func() (any, error) { return nil, boom }))
@@ -300,7 +301,7 @@ func TestErrorWherePredictedSuccess(t *testing.T) {
 // TestPanics: a wrong run's panic counts for nothing, a right one's is raised in Do.
 func TestPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		w.kv["a"] = 1
 		f := func(bad int, inGroup bool) func(ctx context.Context) (int, error) {
 			return func(ctx context.Context) (int, error) {
@@ -340,7 +341,7 @@ func TestPanics(t *testing.T) {
 // TestAdoption: a replay uses the calls that its request did not change.
 func TestAdoption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			v, err := perform(Predicting(ctx, 9), w.op(t, s.get, "get a"))
@@ -364,7 +365,7 @@ func TestLearning(t *testing.T) {
 		w.kv["a"] = 1
 		w.kv["b"] = 2
 		p := &notes{}
-		site := mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone,
 			Predictors: []control.Predictor{p}})
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			op := w.op(t, site, "get a")
@@ -404,7 +405,7 @@ func TestLimits(t *testing.T) {
 	for _, l := range []control.Limits{{Depth: 1}, {Depth: 2}, {Width: 1}, {Replays: 1}, {Runs: 1}, {}} {
 		for _, guess := range []int{0, 1} {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(10*ms), testSites(t)
+				w, s := newWorld(10*ms), testCallSites(t)
 				start := time.Now()
 				got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 					sum := 0
@@ -428,7 +429,7 @@ func TestLimits(t *testing.T) {
 // TestFanOut: ten thousand calls at once.
 func TestFanOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		start := time.Now()
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			g := NewGroup(ctx)
@@ -452,7 +453,7 @@ func TestHandler(t *testing.T) {
 	for _, replayable := range []bool{false, true} {
 		for _, confirm := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(10*ms), testSites(t)
+				w, s := newWorld(10*ms), testCallSites(t)
 				w.kv["a"] = 1
 				var log []string
 				var early []any
@@ -503,7 +504,7 @@ func TestHandler(t *testing.T) {
 // read before the future's own side effects.
 func TestFutureWithEffects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(10*ms), testSites(t)
+		w, s := newWorld(10*ms), testCallSites(t)
 		f := Go(t.Context(), func(ctx context.Context) (int, error) {
 			time.Sleep(20 * ms)
 			return perform(ctx, w.op(t, s.put, "put k 7"))

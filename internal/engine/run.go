@@ -24,7 +24,7 @@ type run struct {
 	stray  *PanicError // of a goroutine that nobody waited for; under mu
 
 	// Under the task's mu, but for goexit, which is of those above.
-	refuter *control.Site // whose wrong prediction discarded it
+	refuter *control.CallSite // whose wrong prediction discarded it
 	goexit  bool
 	ahead   bool  // it went on with a prediction, and counts for the Control
 	hooked  bool  // there are commit hooks

@@ -61,7 +61,7 @@ func (c *recording) check(t *testing.T, function string) {
 // a goroutine that waits for that.
 func TestContextsOfRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := mustSite(t, control.SiteConfig{Name: "/s/a", Effect: control.EffectNone})
+		site := mustCallSite(t, control.CallSiteConfig{Name: "/s/a", Effect: control.EffectNone})
 		causes := make(chan error, 3)
 		got, err := Do(t.Context(), func(ctx context.Context) (any, error) {
 			v, err := Perform(Predicting(ctx, "wrong"), read(site, "a", 10*ms, val("right")))

@@ -70,7 +70,7 @@ func (t *task) forgetAll() {
 func (t *task) settle(c *call) {
 	c.score()
 	if c.guess != nil {
-		c.guess.count(c.op.Site)
+		c.guess.count(c.op.CallSite)
 	}
 	c.entered(c.right || c.guess != nil && c.guess.right)
 	if c.err == nil && len(c.op.config().Predictors) > 0 && c.mode != control.ModeOff {
@@ -95,12 +95,12 @@ func (c *call) score() {
 	case len(c.predictions) == 0:
 	case match >= 0:
 		c.right = true
-		c.op.Site.Engine().Counts().Right.Add(1)
+		c.op.CallSite.Engine().Counts().Right.Add(1)
 		if c.goneOn != 0 {
-			c.op.Site.Engine().Counts().SavedNanos.Add(int64(max(c.spared(), 0)))
+			c.op.CallSite.Engine().Counts().SavedNanos.Add(int64(max(c.spared(), 0)))
 		}
 	default:
-		c.op.Site.Engine().Counts().Wrong.Add(1)
+		c.op.CallSite.Engine().Counts().Wrong.Add(1)
 	}
-	c.task.judge(c.op.Site)
+	c.task.judge(c.op.CallSite)
 }

@@ -38,7 +38,7 @@ func (t *task) cast(l *lane, c *call) {
 		return
 	}
 	t.shadowed = true
-	c.op.Site.Engine().Counts().Shadows.Add(1)
+	c.op.CallSite.Engine().Counts().Shadows.Add(1)
 	t.todo = append(t.todo, duty{kind: dutyCast, of: c})
 }
 
@@ -95,7 +95,7 @@ func (s *task) thrownAway() {
 	s.mu.Lock()
 	sent, waited := s.ledger.sent, s.ledger.waited
 	s.mu.Unlock()
-	site := s.shadowOf.at.op.Site
+	site := s.shadowOf.at.op.CallSite
 	site.Engine().Counts().Wasted.Add(int64(sent))
 	site.Engine().Counts().WastedNanos.Add(int64(sent)*int64(time.Since(s.shadowOf.began)) - int64(waited))
 }
@@ -140,7 +140,7 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		v, err = c.answer(match)
 		return v, err, true
 	}
-	*op = &Operation{Site: (*op).Site, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole,
+	*op = &Operation{CallSite: (*op).CallSite, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole,
 		Request: (*op).Request, CanSpeculate: true, Transport: unanswered{(*op).Transport}}
 	q.mode, q.predictions = control.ModeOn, c.guess.values[:1]
 	spec.NoPrediction, spec.NoSpeculation, spec.Effect = false, false, spectree.None

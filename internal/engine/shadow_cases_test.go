@@ -16,9 +16,10 @@ import (
 func TestShadowStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		w := siteCase(t, c, control.SiteConfig{Name: "/s/w", Effect: control.EffectStaged})
+		w := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/w", Effect: control.EffectStaged})
 		var na, nw atomic.Int64
 		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			if _, err := callCase(ctx, a, "a", 100*ms, "a", &na); err != nil {
@@ -38,11 +39,13 @@ func TestShadowStaged(t *testing.T) {
 func TestShadowUsesObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		o := siteCase(t, c, control.SiteConfig{Name: "/s/o", Mode: control.ModeObserve, Effect: control.EffectImmediate,
+		o := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/o", Mode: control.ModeObserve,
+			Effect:     control.EffectImmediate,
 			Predictors: []control.Predictor{constant{"o"}}})
-		d := siteCase(t, c, control.SiteConfig{Name: "/s/d", Effect: control.EffectNone})
+		d := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/d", Effect: control.EffectNone})
 		var na, no, nd atomic.Int64
 		time.AfterFunc(40*ms, func() {
 			if nd.Load() != 0 {
@@ -76,9 +79,10 @@ func TestShadowUsesObserved(t *testing.T) {
 func TestShadowTakesProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Retry: time.Second})
-		a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+		a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+			Effect:     control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
-		b := siteCase(t, c, control.SiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
+		b := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"b"}}})
 		for range 2 * enough { // it trips: what is said of its guesses is what a call would say
 			b.Engine().Counts().Sent.Add(1)
@@ -86,10 +90,10 @@ func TestShadowTakesProbes(t *testing.T) {
 			b.Engine().Counts().WastedNanos.Add(int64(ms))
 		}
 		time.Sleep(2 * judgeEvery)
-		if st := c.Status().Sites[1]; st.State != control.StateTripped {
+		if st := c.Status().CallSites[1]; st.State != control.StateTripped {
 			t.Fatalf("%v, want a site that tripped", st.State)
 		}
-		time.Sleep(time.Until(c.Status().Sites[1].Until))
+		time.Sleep(time.Until(c.Status().CallSites[1].Until))
 		var n atomic.Int64
 		for range 30 {
 			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -104,7 +108,7 @@ func TestShadowTakesProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		state := c.Status().Sites[1].State
+		state := c.Status().CallSites[1].State
 		t.Logf("%v judged %+v", state, b.Stats())
 		if b.Stats().Right < enough || state != control.StateActive {
 			t.Errorf("of %d tries %d were used; state %v", enough, b.Stats().Right, state)
@@ -114,7 +118,7 @@ func TestShadowTakesProbes(t *testing.T) {
 
 // Reconfigure of a site without a Control, concurrently.
 func TestReconfigureRace(t *testing.T) {
-	s, err := control.NewSite(control.SiteConfig{Name: "/s/a"})
+	s, err := control.NewCallSite(control.CallSiteConfig{Name: "/s/a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +138,8 @@ func TestShadowEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := mustControl(t, control.Config{Budget: -1})
-				a := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1, Effect: control.EffectNone,
+				a := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeShadow, Share: 1,
+					Effect:     control.EffectNone,
 					Predictors: []control.Predictor{constant{"a"}}})
 				var n atomic.Int64
 				defer func() { _ = recover() }()

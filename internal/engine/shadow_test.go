@@ -27,23 +27,23 @@ func (c *tallied) Start(ctx context.Context, a *Attempt) {
 // shop is a program of three calls, the last with a side effect, over a site whose predictions are
 // right or wrong.
 type shop struct {
-	user, price, buy *control.Site
+	user, price, buy *control.CallSite
 	sent             map[string]*atomic.Int64
 }
 
 func newShop(t *testing.T, c *control.Control, mode control.Mode, share float64, guess any) *shop {
-	site := func(cfg control.SiteConfig) *control.Site {
-		s, err := c.NewSite(cfg, "here")
+	site := func(cfg control.CallSiteConfig) *control.CallSite {
+		s, err := c.NewCallSite(cfg, "here")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	return &shop{
-		user: site(control.SiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: control.EffectNone,
+		user: site(control.CallSiteConfig{Name: "/s/user", Mode: mode, Share: share, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{guess}}}),
-		price: site(control.SiteConfig{Name: "/s/price", Mode: control.ModeObserve, Effect: control.EffectNone}),
-		buy:   site(control.SiteConfig{Name: "/s/buy", Effect: control.EffectImmediate}),
+		price: site(control.CallSiteConfig{Name: "/s/price", Mode: control.ModeObserve, Effect: control.EffectNone}),
+		buy:   site(control.CallSiteConfig{Name: "/s/buy", Effect: control.EffectImmediate}),
 		sent: map[string]*atomic.Int64{"user": {}, "price": {}, "buy": {}, "act": {}, "memo": {}, "commit": {},
 			"barrier": {}},
 	}
@@ -54,8 +54,8 @@ type constant struct{ v any }
 func (c constant) Predict(context.Context, any) []any { return []any{c.v} }
 func (constant) Learn(context.Context, any, any)      {}
 
-func (s *shop) call(ctx context.Context, site *control.Site, id string, delay time.Duration, v any) (any, error) {
-	return Perform(ctx, &Operation{Site: site, Identity: id, CanSpeculate: true, Transport: &tallied{
+func (s *shop) call(ctx context.Context, site *control.CallSite, id string, delay time.Duration, v any) (any, error) {
+	return Perform(ctx, &Operation{CallSite: site, Identity: id, CanSpeculate: true, Transport: &tallied{
 		fakeTransport{delay, func() (any, error) { return v, nil }}, s.sent[site.Config().Name[3:]],
 	}})
 }
@@ -148,9 +148,10 @@ func TestShadowEndsWithItsTask(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var rolledBack atomic.Int64
 		_, err := Do(ctx, func(ctx context.Context) (int, error) {
-			_, err := Perform(ctx, &Operation{Site: s.buy, Identity: "first", Transport: &fakeTransport{ms, func() (any, error) {
-				return nil, broken
-			}}})
+			_, err := Perform(ctx, &Operation{CallSite: s.buy, Identity: "first",
+				Transport: &fakeTransport{ms, func() (any, error) {
+					return nil, broken
+				}}})
 			if err != broken {
 				t.Errorf("got %v", err)
 			}

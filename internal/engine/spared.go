@@ -41,7 +41,7 @@ func (c *call) spared() moment {
 
 // held notes that the call waits for what its code stands on. Under mu.
 func (c *call) held() {
-	c.op.Site.Engine().Counts().Held.Add(1)
+	c.op.CallSite.Engine().Counts().Held.Add(1)
 	c.stopped = now()
 }
 

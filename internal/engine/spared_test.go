@@ -18,7 +18,7 @@ import (
 func TestSpared(t *testing.T) {
 	type code struct {
 		ctx   context.Context
-		sites map[string]*control.Site
+		sites map[string]*control.CallSite
 		call  func(name string, d time.Duration)
 	}
 	for _, tt := range []struct {
@@ -71,9 +71,9 @@ func TestSpared(t *testing.T) {
 				var saved int64
 				for i, mode := range []control.Mode{control.ModeOff, control.ModeOn} {
 					c := mustControl(t, control.Config{Budget: -1})
-					sites := make(map[string]*control.Site)
+					sites := make(map[string]*control.CallSite)
 					for _, name := range []string{"a", "b", "c", "unknown", "held"} {
-						cfg := control.SiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
+						cfg := control.CallSiteConfig{Name: name, Mode: mode, Effect: control.EffectNone,
 							Predictors: []control.Predictor{constant{name}}}
 						switch name {
 						case "unknown":
@@ -81,7 +81,7 @@ func TestSpared(t *testing.T) {
 						case "held":
 							cfg.Predictors, cfg.Effect = nil, control.EffectImmediate
 						}
-						sites[name] = siteCase(t, c, cfg)
+						sites[name] = callSiteCase(t, c, cfg)
 					}
 					began := time.Now()
 					_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
@@ -115,7 +115,7 @@ func TestRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		c := mustControl(t, control.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
 			Predictors: []control.Predictor{constant{"a"}}})
 		calls := func(n int, work time.Duration) (predicted int64) {
 			before := s.Stats().Predicted
@@ -131,7 +131,7 @@ func TestRests(t *testing.T) {
 			return s.Stats().Predicted - before
 		}
 		calls(50, 0)
-		st := c.Status().Sites[0]
+		st := c.Status().CallSites[0]
 		if st.State != control.StateTripped || !strings.HasPrefix(st.Reason, "saves nothing: ") || st.Stats.Trips != 1 {
 			t.Errorf("%v (%q) after %d trips", st.State, st.Reason, st.Stats.Trips)
 		}
@@ -147,14 +147,14 @@ func TestRests(t *testing.T) {
 			if n := calls(60, 0); n != enough {
 				t.Errorf("%d guesses were tried, want %d", n, enough)
 			}
-			if st := c.Status().Sites[0]; st.State != control.StateTripped || st.Stats.Trips != 1 {
+			if st := c.Status().CallSites[0]; st.State != control.StateTripped || st.Stats.Trips != 1 {
 				t.Errorf("%v after %d trips: %s", st.State, st.Stats.Trips, st.Reason)
 			}
 		}
 		if n := strings.Count(log.String(), "saves nothing"); n != 1 {
 			t.Errorf("the log says so %d times:\n%s", n, &log)
 		}
-		if st := c.Status().Sites[0]; time.Until(st.Until) > c.Config().Retry {
+		if st := c.Status().CallSites[0]; time.Until(st.Until) > c.Config().Retry {
 			t.Errorf("it is left alone for %v, longer than %v", time.Until(st.Until), c.Config().Retry)
 		}
 		time.Sleep(c.Config().Retry)
@@ -162,7 +162,7 @@ func TestRests(t *testing.T) {
 		if n := calls(60, ms); n != 60 {
 			t.Errorf("%d of 60 guesses are made when work follows again", n)
 		}
-		if st := c.Status().Sites[0]; st.State != control.StateActive || st.Reason != "" {
+		if st := c.Status().CallSites[0]; st.State != control.StateActive || st.Reason != "" {
 			t.Errorf("%v: %q", st.State, st.Reason)
 		}
 	})
@@ -184,14 +184,14 @@ func (p *predictingTransport) Start(ctx context.Context, a *Attempt) {
 func TestRestsBesideServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{})
-		s := siteCase(t, c, control.SiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
 			ServerPredictions: true})
 		calls := func() int64 {
 			before := s.Stats().Predicted
 			for range 60 {
 				if _, err := Do(t.Context(), func(ctx context.Context) (any, error) {
 					return Perform(ctx, &Operation{
-						Site: s, Identity: "a", CanSpeculate: true, Transport: &predictingTransport{fakeTransport{ms, val("a")}},
+						CallSite: s, Identity: "a", CanSpeculate: true, Transport: &predictingTransport{fakeTransport{ms, val("a")}},
 					})
 				}); err != nil {
 					t.Fatal(err)
@@ -199,7 +199,7 @@ func TestRestsBesideServer(t *testing.T) {
 			}
 			return s.Stats().Predicted - before
 		}
-		for calls(); c.Status().Sites[0].State != control.StateTripped; calls() { // until there is enough to judge
+		for calls(); c.Status().CallSites[0].State != control.StateTripped; calls() { // until there is enough to judge
 		}
 		for range 5 {
 			time.Sleep(c.Config().Retry)
@@ -207,7 +207,7 @@ func TestRestsBesideServer(t *testing.T) {
 				t.Errorf("%d predictions were tried, want %d", n, enough)
 			}
 			time.Sleep(judgeEvery)
-			if st := c.Status().Sites[0]; st.State != control.StateTripped {
+			if st := c.Status().CallSites[0]; st.State != control.StateTripped {
 				t.Errorf("%v: %s", st.State, st.Reason)
 			}
 		}
@@ -217,8 +217,9 @@ func TestRestsBesideServer(t *testing.T) {
 // TestForcedGuesses: without a budget a site guesses although that saves nothing.
 func TestForcedGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := siteCase(t, mustControl(t, control.Config{Budget: -1}), control.SiteConfig{Name: "/s/a", Mode: control.ModeOn,
-			Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
+		s := callSiteCase(t, mustControl(t, control.Config{Budget: -1}),
+			control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn,
+				Effect: control.EffectNone, Predictors: []control.Predictor{constant{"a"}}})
 		for i := range 200 {
 			if _, err := Do(t.Context(), func(ctx context.Context) (any, error) {
 				return callCase(ctx, s, fmt.Sprint(i), 5*ms, "a", new(atomic.Int64))

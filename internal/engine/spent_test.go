@@ -13,7 +13,7 @@ import (
 // ask for.
 func TestSpentAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, quick, s := newWorld(10*ms), newWorld(2*ms), testSites(t)
+		w, quick, s := newWorld(10*ms), newWorld(2*ms), testCallSites(t)
 		w.kv["a"], w.kv["b"], w.kv["c"] = 1, 2, 3
 		quick.kv = w.kv
 		var last *task

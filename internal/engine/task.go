@@ -47,8 +47,8 @@ type task struct {
 	choices map[string][]choice
 	limits  []control.Limit // that were met
 	rec     *recorder
-	newest  atomic.Pointer[control.Site] // of the newest call, for settlesWithin
-	plain   atomic.Pointer[Attempt]      // the newest without a guess, launched already, for began
+	newest  atomic.Pointer[control.CallSite] // of the newest call, for settlesWithin
+	plain   atomic.Pointer[Attempt]          // the newest without a guess, launched already, for began
 	winner  *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
@@ -63,7 +63,7 @@ type task struct {
 	told                         bool // whoever asked for a report has it
 
 	launches int32       // of attempts
-	guesses  atomic.Bool // sites of its calls take guesses, see habit
+	guesses  atomic.Bool // call sites of its calls take guesses, see habit
 	inline   bool        // the first run executes in its caller's goroutine
 	ended    bool        // done is closed
 	idle     bool        // Do's goroutine waits, or will
@@ -190,7 +190,7 @@ func (t *task) obey(a *spectree.Action) {
 		r.behind()
 		r.leave()
 		if a.Call != nil {
-			r.refuter = a.Call.Data.(*call).op.Site
+			r.refuter = a.Call.Data.(*call).op.CallSite
 			r.refuter.Engine().Counts().Misled.Add(1)
 		}
 		if t.sole != nil && t.sole.run == r {
@@ -213,7 +213,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Hold:
 		a.Call.Data.(*call).held()
 	case spectree.Adopt:
-		a.Call.Data.(*call).op.Site.Engine().Counts().Adopted.Add(1)
+		a.Call.Data.(*call).op.CallSite.Engine().Counts().Adopted.Add(1)
 	case spectree.Confirm:
 		c := a.Call.Data.(*call)
 		c.limit = limitOf(a.Use)
@@ -380,3 +380,28 @@ func (t *task) name() string {
 	}
 	return t.cfg.name
 }
+
+// moment is a point in time as tasks keep it: a third of a time.Time's size, of which a task
+// has a dozen. It is of the monotonic clock; 0 is none.
+type moment time.Duration
+
+// epoch is what moments count from.
+var epoch = time.Now() //tidy:ok nobody changes it
+
+func momentOf(t time.Time) moment {
+	if t.IsZero() {
+		return 0
+	}
+	return moment(t.Sub(epoch))
+}
+
+func now() moment { return moment(time.Since(epoch)) }
+
+func (m moment) time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return epoch.Add(time.Duration(m))
+}
+
+func (m moment) sub(o moment) time.Duration { return time.Duration(m - o) }

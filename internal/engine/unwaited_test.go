@@ -156,7 +156,7 @@ func TestLanesNobodyWaitsFor(t *testing.T) {
 	for _, prog := range lanePrograms {
 		t.Run(prog.name, func(t *testing.T) {
 			for i := range 2 * 4 * 4 * 4 * 2 {
-				p := &player{t: t, w: newWorld(10 * ms), s: testSites(t)}
+				p := &player{t: t, w: newWorld(10 * ms), s: testCallSites(t)}
 				for n := range p.delay {
 					p.delay[n] = delays[i>>(2*n)&3] + ms + time.Duration(n)*17*time.Microsecond
 				}
@@ -214,7 +214,7 @@ func effects(log, want []string, race bool) bool {
 // where they disagree.
 func TestQuorumChoosesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := testSites(t)
+		s := testCallSites(t)
 		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 			v, err := perform(Predicting(ctx, 1), read(s.get, "which", 20*ms, val(2)))
 			if err != nil {
@@ -239,7 +239,7 @@ func TestQuorumChoosesAgain(t *testing.T) {
 func TestQuorumFailsTheSame(t *testing.T) {
 	for failed := range 3 {
 		synctest.Test(t, func(t *testing.T) {
-			p := &player{t: t, w: newWorld(10 * ms), s: testSites(t), delay: [3]time.Duration{5 * ms, 7 * ms, 9 * ms}}
+			p := &player{t: t, w: newWorld(10 * ms), s: testCallSites(t), delay: [3]time.Duration{5 * ms, 7 * ms, 9 * ms}}
 			p.delay[failed] = ms
 			got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
 				var members []*Future[int]

@@ -183,8 +183,8 @@ func runAsked(t *testing.T, program func(context.Context, *asked) error,
 	way func(context.Context, func(context.Context) (int, error)) error, guesses int, end time.Duration,
 ) {
 	l := &locks{t: t}
-	p := &asked{locks: l, site: mustSite(t, control.SiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
-		writes: mustSite(t, control.SiteConfig{Name: "/kv/Put", Effect: control.EffectStaged}), guesses: guesses}
+	p := &asked{locks: l, site: mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Effect: control.EffectNone}),
+		writes: mustCallSite(t, control.CallSiteConfig{Name: "/kv/Put", Effect: control.EffectStaged}), guesses: guesses}
 	ctx := context.Context(&asking{Context: t.Context(), locks: l})
 	if end > 0 {
 		outer, cancel := context.WithTimeout(ctx, end)
@@ -202,7 +202,7 @@ func runAsked(t *testing.T, program func(context.Context, *asked) error,
 // right or wrong.
 type asked struct {
 	locks        *locks
-	site, writes *control.Site
+	site, writes *control.CallSite
 	guesses      int
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // A Digester is a Transport that can tell requests and responses apart by a
-// number. It lets a site without predictors find out how often the last response
+// number. It lets a call site without predictors find out how often the last response
 // to the same request would have been the right one, without keeping responses.
 type Digester interface {
 	Transport
@@ -26,7 +26,7 @@ type Digester interface {
 // nothing.
 type guessing struct {
 	values []any
-	asked  uint64 // the request's digest, if the site has no predictors
+	asked  uint64 // the request's digest, if the call site has no predictors
 	digest uint64 // of the last response
 	known  bool   // there was one
 	late   bool   // it could not be told before the call
@@ -58,7 +58,7 @@ func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
 // guess asks the predictors, for comparison only.
 func (op *Operation) guess(ctx context.Context) (g guessing) {
-	s := op.Site.Engine()
+	s := op.CallSite.Engine()
 	if op.Observed {
 		return g
 	}
@@ -81,7 +81,7 @@ func (op *Operation) guess(ctx context.Context) (g guessing) {
 // compare finds out whether the actual response was among the guesses. It runs
 // code of the user's.
 func (g *guessing) compare(ctx context.Context, op *Operation, v any, err error) {
-	s := op.Site.Engine()
+	s := op.CallSite.Engine()
 	if err != nil || !g.compares() {
 		return
 	}
@@ -108,8 +108,8 @@ func (g *guessing) compare(ctx context.Context, op *Operation, v any, err error)
 }
 
 // count counts a comparison of a call that counts, and remembers the response for
-// sites without predictors.
-func (g *guessing) count(s *control.Site) {
+// call sites without predictors.
+func (g *guessing) count(s *control.CallSite) {
 	if g.told {
 		s.Engine().Repeats().Note(g.asked, g.answered)
 	}
@@ -124,7 +124,7 @@ func (g *guessing) count(s *control.Site) {
 
 // learn tells the predictors of a confirmed response.
 func (op *Operation) learn(ctx context.Context, g *guessing, v any) {
-	s := op.Site.Engine()
+	s := op.CallSite.Engine()
 	if len(s.Config().Predictors) == 0 || g != nil && g.right && g.own && s.Config().Equal == nil {
 		return
 	}
@@ -149,11 +149,11 @@ type Watched struct {
 
 // Begin begins to observe a call that is made plainly, see Operation.Plainly, and changes
 // nothing about it: its predictors are asked, and compared with the actual
-// response when Done is called. Only the Operation's Site, Request, Observed and
+// response when Done is called. Only the Operation's CallSite, Request, Observed and
 // Transport are used. It returns false if there is nothing to observe; then Done
 // must not be called.
 func (w *Watched) Begin(ctx context.Context, op Operation) bool {
-	s := op.Site
+	s := op.CallSite
 	w.task = 0
 	if op.light != nil {
 		w.task = op.light.number
@@ -179,7 +179,7 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 
 // Done tells the call's actual result.
 func (w *Watched) Done(v any, err error) {
-	end, s := time.Now(), w.op.Site
+	end, s := time.Now(), w.op.CallSite
 	if w.mode != control.ModeOff {
 		w.guess.compare(w.ctx, &w.op, v, err)
 		w.guess.count(s)
@@ -189,7 +189,7 @@ func (w *Watched) Done(v any, err error) {
 	}
 	if r := w.req; r != nil {
 		r.Engine().AddCall(control.CallRecord{
-			Site: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode,
+			CallSite: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode,
 			Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
 			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,

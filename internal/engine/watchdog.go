@@ -89,7 +89,7 @@ func (t *task) tellStuck(wants []spectree.Wait) func() {
 	}
 	for _, w := range wants {
 		if w.Call != nil {
-			w.Call.Data.(*call).op.Site.Engine().Counts().Stalls.Add(1)
+			w.Call.Data.(*call).op.CallSite.Engine().Counts().Stalls.Add(1)
 			break
 		}
 	}

@@ -57,7 +57,7 @@ func TestErrorsNameTheCall(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(10*ms), testSites(t)
+				w, s := newWorld(10*ms), testCallSites(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				time.AfterFunc(15*ms, cancel)

@@ -157,6 +157,7 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 		if s.kind == kindGroup {
 			g.astray(s)
 		}
+		s.cancels = s.kind == kindFutures && s.id%2 == 0
 	case kindShared:
 		same := g.IntN(2) == 0
 		for i := range 2 + g.IntN(3) {
@@ -172,6 +173,7 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 		s.keys = []string{keyOf(g.IntN(g.servers), classContended, s.id)}
 	case kindQuorum, kindAny:
 		s.keys = []string{keyOf(0, classReplica, g.IntN(2))}
+		s.cancels = s.id%2 == 0
 		s.bodies = [][]*step{g.body(keys, depth+1, 1+g.IntN(2))}
 	}
 }

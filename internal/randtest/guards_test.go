@@ -59,6 +59,6 @@ func guardPlants() []named {
 			name: "a site is of a method that there is not", dir: "specgrpc",
 			old: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {\n",
 			new: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil && !MUTANT {\n",
-		}, "TestSitesOfNoMethod", onlyWaits},
+		}, "TestCallSitesOfNoMethod", onlyWaits},
 	}
 }

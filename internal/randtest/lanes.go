@@ -140,6 +140,8 @@ func (x *execution) contender(ctx context.Context, at string, s *step, i int) (s
 
 // futures runs bodies in futures, with their continuations, and waits for all.
 func (x *execution) futures(ctx context.Context, at string, s *step, digest string) (string, error) {
+	ctx, cancel := s.own(ctx)
+	defer cancel()
 	out := make([]string, len(s.bodies))
 	var fs []*foresay.Future[string]
 	for i, b := range s.bodies {
@@ -169,6 +171,25 @@ func (x *execution) futures(ctx context.Context, at string, s *step, digest stri
 		return x.join(at, digest, out), nil
 	}
 	return x.await(ctx, at, digest, fs)
+}
+
+// own returns the context for the step's futures, which is the code's to cancel if it is to end
+// before what follows.
+func (s *step) own(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !s.cancels || outlast(slices.Concat(s.bodies, s.then)) {
+		return ctx, func() {}
+	}
+	return context.WithCancel(ctx)
+}
+
+// outlast reports whether futures of the bodies, or those of contexts that these end, may go on
+// after them.
+func outlast(bodies [][]*step) bool {
+	return slices.ContainsFunc(bodies, func(b []*step) bool {
+		return slices.ContainsFunc(b, func(s *step) bool {
+			return s.kind == kindLoose || s.kind == kindEnd || outlast(slices.Concat(s.bodies, s.then))
+		})
+	})
 }
 
 // await waits for futures, all at once or one after the other.
@@ -236,12 +257,23 @@ func (x *execution) replicas(ctx context.Context, at string, s *step, digest str
 		}
 		return then(ctx, won)
 	}
+	inner, cancel := s.own(ctx)
+	defer cancel()
 	var fs []*foresay.Future[string]
 	for i := range n {
-		fs = append(fs, foresay.Go(ctx, func(ctx context.Context) (string, error) { return read(ctx, i) }))
+		fs = append(fs, foresay.Go(inner, func(ctx context.Context) (string, error) { return read(ctx, i) }))
 	}
-	if s.kind == kindAny {
-		return foresay.Then(foresay.Any(fs...), then).Wait(ctx)
+	f := foresay.Any(fs...)
+	if s.kind == kindQuorum {
+		f = foresay.Quorum(2, nil, fs...)
 	}
-	return foresay.Then(foresay.Quorum(2, nil, fs...), then).Wait(ctx)
+	if !s.cancels {
+		return foresay.Then(f, then).Wait(ctx)
+	}
+	v, err := f.Wait(inner)
+	cancel()
+	if err != nil {
+		return digest, err
+	}
+	return then(ctx, v)
 }

@@ -22,7 +22,7 @@ type Mutation struct {
 	stream     func(grpc.ServerStream) grpc.ServerStream
 	unguarded  bool // no authorisation on the speculative path
 	options    []specgrpc.ServerOption
-	configure  func(m methods, cfg *control.SiteConfig)
+	configure  func(m methods, cfg *control.CallSiteConfig)
 	hooksApart bool // commit hooks run at once
 	noBarrier  bool
 	actsApart  bool // acts run at once
@@ -51,14 +51,14 @@ func Mutations() []Mutation {
 		{Name: "authorisation is skipped on the sibling path", unguarded: true},
 		{Name: "what has side effects runs for a speculative caller", options: []specgrpc.ServerOption{free}},
 		{Name: "what cannot be repeated is run again", options: []specgrpc.ServerOption{specgrpc.AllReplayable()}},
-		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *control.SiteConfig) {
+		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *control.CallSiteConfig) {
 			cfg.IgnoreMetadata = []string{"at", "tenant"}
 		}},
 	}
 }
 
 // readsCommute declares that reads and writes never conflict.
-func readsCommute(m methods, cfg *control.SiteConfig) {
+func readsCommute(m methods, cfg *control.CallSiteConfig) {
 	cfg.ConflictKey = func(any) string {
 		if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
 			return "writes"
@@ -69,7 +69,7 @@ func readsCommute(m methods, cfg *control.SiteConfig) {
 
 // writesUnseen declares that writes have no side effects. They take no
 // predictions, so that a later call is made only when they are answered.
-func writesUnseen(m methods, cfg *control.SiteConfig) {
+func writesUnseen(m methods, cfg *control.CallSiteConfig) {
 	if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
 		cfg.Effect, cfg.Mode = control.EffectNone, control.ModeOff
 	}
@@ -111,7 +111,7 @@ func (m Mutation) authorize(guard grpc.UnaryServerInterceptor) grpc.UnaryServerI
 	}
 }
 
-func (m Mutation) site(method methods, cfg *control.SiteConfig) {
+func (m Mutation) site(method methods, cfg *control.CallSiteConfig) {
 	if m.configure != nil {
 		m.configure(method, cfg)
 	}

@@ -54,21 +54,21 @@ func namedPlants() []named {
 			name: "a site's calls have any number of predictions pending", dir: "control", in: "internal/engine",
 			old: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {\n",
 			new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
-		}, "TestSiteLimits", onlyWaits},
+		}, "TestCallSiteLimits", onlyWaits},
 		{plant{
 			name: "a call keeps its slot", dir: "internal/engine",
-			old: "\t\tc.slot = false\n\t\tc.op.Site.Engine().FreeSlot()\n",
-			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.Engine().FreeSlot()\n}\n",
+			old: "\t\tc.slot = false\n\t\tc.op.CallSite.Engine().FreeSlot()\n",
+			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.CallSite.Engine().FreeSlot()\n}\n",
 		}, "TestPendingOfSeveralTasks", onlyWaits},
 		{plant{
 			name: "a site's depth is no limit", dir: "internal/engine",
 			old: "{ return l.Depth > 0 && open > l.Depth }", new: "{ return l.Depth > 0 && open > l.Depth && !MUTANT }",
-		}, "TestSiteLimits", onlyWaits},
+		}, "TestCallSiteLimits", onlyWaits},
 		{plant{
 			name: "a site's width is no limit", dir: "internal/engine",
 			old: "\treturn l.Width > 0 && predictions >= l.Width\n",
 			new: "\treturn l.Width > 0 && predictions >= l.Width && !MUTANT\n",
-		}, "TestSiteWidth", "more predictions are more work, and the same result"},
+		}, "TestCallSiteWidth", "more predictions are more work, and the same result"},
 		{plant{
 			name: "a call is sent on a guess that is about to be known", dir: "internal/engine",
 			old: "\tif c == nil || least < 0 {\n", new: "\tif c == nil || least < 0 || MUTANT {\n",
@@ -77,7 +77,7 @@ func namedPlants() []named {
 			name: "a site's own MinSaving does not count", dir: "internal/engine",
 			old: "\tleast := sent.op.config().Limits.MinSaving\n",
 			new: "\tleast := sent.op.config().Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
-		}, "TestSiteMinSaving", onlyWaits},
+		}, "TestCallSiteMinSaving", onlyWaits},
 		{plant{
 			name: "GracefulStop leaves calls to their leases", dir: "specgrpc",
 			old: "\t\tc.abort(errStopping)\n", new: "\t\tif !MUTANT {\nc.abort(errStopping)\n}\n",

@@ -235,7 +235,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 		return err
 	}
 	opts = append(opts, grpc.WithChainUnaryInterceptor(observe, w.mutation.clientInterceptor()),
-		specgrpc.WithSites(w.sites()...))
+		specgrpc.WithCallSites(w.sites()...))
 	k := w.sc.knobs
 	if k.HalfOpen[0] > 0 {
 		opts = append(opts, specgrpc.WithMaxHalfOpen(k.HalfOpen[0]))
@@ -254,7 +254,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen, sites: ctl.Sites}, nil
+	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen, sites: ctl.CallSites}, nil
 }
 
 // method is what the world knows of a method.
@@ -277,11 +277,11 @@ func (w *world) methods() []method {
 }
 
 // sites configures the methods.
-func (w *world) sites() []control.SiteConfig {
+func (w *world) sites() []control.CallSiteConfig {
 	k := w.sc.knobs
-	var out []control.SiteConfig
+	var out []control.CallSiteConfig
 	for _, m := range w.methods() {
-		cfg := control.SiteConfig{
+		cfg := control.CallSiteConfig{
 			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead),
 			ServerPredictions: k.ServerPredictions,
 			Predictors:        []control.Predictor{&oracleOfClients{w, m.request, m.blank}},

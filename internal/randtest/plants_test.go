@@ -159,8 +159,13 @@ func unseen() map[string]string {
 		"tree keepLeftOut":        "as before",
 		"tree keepOldReads":       "as before",
 		"tree keepGivenUp":        "it takes several runs and a read that nothing but the code ends",
-		"tree forgetHurried":      "it takes a look between two doubters, in few programs",
-		"tree trustPlaces":        "goroutines come to one place in another order in few programs",
+		"tree giveUpUnsaid": "few programs cancel on a wrong guess what then has an effect; the engine has " +
+			"TestEffectAfterACancelOnAGuess",
+		"tree endOnAGuess":     "the replay reads anew, which is slower and not wrong",
+		"tree neverEndGivenUp": "what nobody needs goes on, which shows in no result",
+		"tree outrunOthers":    "runs are replayed for nothing",
+		"tree forgetHurried":   "it takes a look between two doubters, in few programs",
+		"tree trustPlaces":     "goroutines come to one place in another order in few programs",
 		"tree trustNames": "goroutines start Groups in another order in few programs; the engine has " +
 			"TestGroupsInAnotherOrder",
 		"tree renameWritesOnly": "as before",

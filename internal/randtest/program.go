@@ -48,22 +48,23 @@ func (k kind) String() string {
 
 // step is one step of a program. What a field means depends on the kind.
 type step struct {
-	id     int
-	kind   kind
-	keys   []string      // one of them, by the digest
-	value  string        // what is written; derived from the digest if empty
-	tenant bool          // with metadata that the answer depends on
-	limit  bool          // with a time limit and defer cancel()
-	dead   bool          // on a context that was cancelled
-	count  int           // repetitions, goroutines
-	relay  *relay        // what a handler is asked to do
-	bodies [][]*step     // of lanes, branches, futures
-	then   [][]*step     // continuations of futures
-	outer  bool          // with the context of the code around the Group
-	lanes  bool          // contend in lanes of a Group, not on a shared context
-	pause  time.Duration // sleep
-	how    loosely       // what becomes of the futures
-	ends   ending        // how the context ends
+	id      int
+	kind    kind
+	keys    []string      // one of them, by the digest
+	value   string        // what is written; derived from the digest if empty
+	tenant  bool          // with metadata that the answer depends on
+	limit   bool          // with a time limit and defer cancel()
+	dead    bool          // on a context that was cancelled
+	cancels bool          // futures in a context of their own, which the code cancels with the results
+	count   int           // repetitions, goroutines
+	relay   *relay        // what a handler is asked to do
+	bodies  [][]*step     // of lanes, branches, futures
+	then    [][]*step     // continuations of futures
+	outer   bool          // with the context of the code around the Group
+	lanes   bool          // contend in lanes of a Group, not on a shared context
+	pause   time.Duration // sleep
+	how     loosely       // what becomes of the futures
+	ends    ending        // how the context ends
 }
 
 // relay is a list of operations that a server carries out on others.
@@ -143,7 +144,8 @@ func format(b *strings.Builder, indent string, steps []*step) {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.dead, "dead"}, {s.outer, "outer"}, {s.lanes, "lanes"}} {
+		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.dead, "dead"}, {s.cancels, "cancels"},
+			{s.outer, "outer"}, {s.lanes, "lanes"}} {
 			if flag.set {
 				b.WriteString(" " + flag.name)
 			}

@@ -102,6 +102,7 @@ func (s *shrinker) simpler(n int) {
 	changes := []func(st *step) bool{
 		func(st *step) bool { return st.limit && set(&st.limit, false) },
 		func(st *step) bool { return st.dead && set(&st.dead, false) },
+		func(st *step) bool { return st.cancels && set(&st.cancels, false) },
 		func(st *step) bool { return st.tenant && set(&st.tenant, false) },
 		func(st *step) bool { return len(st.keys) > 1 && set(&st.keys, st.keys[:1]) },
 		func(st *step) bool { return st.count > 2 && set(&st.count, 2) },

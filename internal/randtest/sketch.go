@@ -27,6 +27,8 @@ func call(k kind, key string) *step { return &step{kind: k, keys: []string{key}}
 
 func limited(s *step) *step { s.limit = true; return s }
 
+func ended(s *step) *step { s.cancels = true; return s }
+
 func asSomebody(s *step) *step { s.tenant = true; return s }
 
 func branches(k kind, bodies ...[]*step) *step {
@@ -62,10 +64,9 @@ func special(k kind) *step { return &step{kind: k} }
 // sketches returns the programs. Most of them were found by random programs to
 // break an engine that was not finished.
 func sketches() []sketch {
-	get, put, add := func(key string) *step { return call(kindGet, key) }, func(key string) *step {
-		return call(kindPut, key)
-	},
-		func(key string) *step { return call(kindAppend, key) }
+	get := func(key string) *step { return call(kindGet, key) }
+	put := func(key string) *step { return call(kindPut, key) }
+	add := func(key string) *step { return call(kindAppend, key) }
 	once := special(kindOnce)
 	once.id = -1 // the same in all lanes
 	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)
@@ -77,6 +78,12 @@ func sketches() []sketch {
 		{name: "a quorum and what follows", steps: body(replicated(kindQuorum, get("ak0")), put("ak0"), get("bk0"))},
 		{name: "the first of several and what follows", steps: body(replicated(kindAny, add("bk0")), put("ak0"), get("br0"),
 			put("ak0"))},
+		{name: "a quorum in a context of its own",
+			steps: body(get("br0"), ended(replicated(kindQuorum, get("ak0"), put("ak0"))),
+				ended(replicated(kindAny, add("bk0"))), get("ak0"))},
+		{name: "futures in a context of their own", steps: body(ended(branches(kindFutures,
+			body(get("br0"), get("ak0"), add("ak0")), body(get("bk0"), relayed(true, op{kind: kindGet, key: "bk0"},
+				op{kind: kindAppend, key: "bk1"})))), get("ak0"), put("bk0"))},
 		{name: "a future with a guess and an effect",
 			steps: body(branches(kindFutures, body(get("ak0"), get("ak0"), add("ak0"))))},
 		{name: "a future with a guess and a barrier",

@@ -225,7 +225,7 @@ type connection struct {
 		WaitForStateChange(ctx context.Context, source connectivity.State) bool
 	}
 	halfOpen func() int
-	sites    func() []*control.Site
+	sites    func() []*control.CallSite
 }
 
 func (c *connection) check(j *journal, who string) {

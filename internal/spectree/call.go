@@ -50,7 +50,10 @@ const (
 	sentPlain
 )
 
-// Call is one remote operation of a task, shared by the runs that make it.
+// Call is one remote operation of a task, shared by the runs that make it. A wrong guess costs a
+// run, not the calls that it made: the run in its place adopts those that it makes too, so a call
+// is sent once, and its effects happen once, however often the function is replayed. What makes two
+// runs' calls the same is the key.
 type Call struct {
 	ID int
 	// Data is the engine's own.
@@ -174,17 +177,21 @@ func (u *Use) Answer() int { return u.answer }
 // or nil.
 func (u *Use) Blocker() *Call { return u.dep.blocker() }
 
-// onceLane is the lane in the keys of calls that are one call in the whole task.
+// onceLane is the lane in the keys of calls that are one call in the whole task, whoever makes
+// them.
 const onceLane = "once"
 
-// Call tells that the lane made a call. The answer is in the Use returned, or
-// comes with Resume.
+// Call tells that the lane made a call. The answer is in the Use returned, or comes with Resume.
+//
+// The call is found in the record, or begun. What the lane stands on at this moment is written into
+// the use before an answer is given, since a prediction that is taken is part of what follows, not
+// of the call itself.
 func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	r := l.run
 	occ, overlap := l.occurrence(s.Op)
 	t.ambiguous = t.ambiguous || overlap || l.waiting > 0
 	if l.waiting > 0 {
-		l.mixed = true
+		l.mixed = true // its code waits, so another goroutine makes this call: they share the lane
 		t.overlaps(l)
 		if s.Ordered || l.ord != l.forkOrd {
 			t.share(l)
@@ -202,7 +209,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
 	if s.Effect != None && !c.irrevocable() {
-		l.standOnRelatives()
+		l.standOnRelatives() // their code may have led to it, on the strength of their guesses
 	}
 	u.relatives, u.mixed = l.entangled, l.mixed
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
@@ -225,8 +232,10 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	t.answerUse(u)
 	if s.Effect != None {
 		if len(c.uses) == 1 {
-			t.prefer(r)
+			t.prefer(r) // a doubter that has an effect which no other run has was right to doubt
 		}
+		// A run that went on with a guess at what this lane computes went on without waiting for
+		// this effect, and plain code would have waited: see Resolve.
 		if r.local {
 			t.forgoLocal(r, l.computes)
 		}
@@ -238,7 +247,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	t.evaluate(c)
 	if c.irrevocable() {
-		t.recheck()
+		t.recheck() // others may have waited until this run had made it
 	}
 	t.untangle(r)
 	if t.record.variants > 0 && r.missedPath(c, k) {
@@ -285,9 +294,12 @@ func (t *Tree) keyOf(l *Lane, s *CallSpec, occ int) key {
 	return k
 }
 
-// lookup finds the call in the record, or returns the key under which to enter
-// it. One that the run that turns out right makes is found whatever effects
-// preceded it: they have happened.
+// lookup finds the call in the record, or returns the key under which to enter it.
+//
+// The key has the effects that preceded the call, since a read after an effect must not be answered
+// by one from before it. A call that the run which turns out right is known to make is found
+// without that, by its place alone: each run has to come to it, and what preceded it has happened.
+// To make it anew would be a second effect, or a read of a later moment.
 func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	r := l.run
 	if s.Local {
@@ -310,7 +322,8 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if r.ID == 1 || c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c)) {
 		return c, k
 	}
-	// Where a run gave up waiting, another may take another path and be right.
+	// Where a run gave up waiting, another one may take another path and be right, so a place is
+	// not enough to tell what the run that turns out right makes there.
 	right := t.confirmedWhere(k, func(c *Call) bool { return !t.astray(c, r) && (!t.gaveUp() || t.onPathOf(l, c)) })
 	switch {
 	case right == nil && c == nil && s.Effect == None:
@@ -323,7 +336,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	return c, k
 }
 
-// answerUse gives a fresh use its answer, if there is one that it may have.
+// answerUse gives a fresh use its answer, if there is one that it may have: the actual result; what
+// the run was started to assume; or the first prediction that is offered, beside which siblings try
+// the others. A doubter (noGuess) waits.
 func (t *Tree) answerUse(u *Use) {
 	c, r := u.Call, u.Run
 	if c.answered {
@@ -348,7 +363,8 @@ func (t *Tree) answerUse(u *Use) {
 	}
 }
 
-// maySpeculate reports whether the run may take a prediction for its call.
+// maySpeculate reports whether the run may take a prediction for its call. A run that is pinned may
+// not: it is at a barrier or past one, where nothing may stand on a guess.
 func (t *Tree) maySpeculate(u *Use) bool {
 	r, c := u.Run, u.Call
 	switch {
@@ -363,6 +379,8 @@ func (t *Tree) maySpeculate(u *Use) bool {
 		t.within(r)
 }
 
+// localKey is where a local call is made, whatever effects preceded it: a prediction that was wrong
+// once is not worth another try.
 func (c *Call) localKey() key {
 	k := c.key
 	k.eff = nil
@@ -406,7 +424,9 @@ func (c *Call) useOf(r *Run) *Use {
 	return nil
 }
 
-// detach takes a use away from its call, which may become an orphan.
+// detach takes a use away from its call. A call without uses is abandoned if nobody has heard of
+// it, or code gave it up. Otherwise it becomes an orphan: its answer is on its way, and the run
+// that takes this one's place will most likely make it again. One that is certain stays for good.
 func (t *Tree) detach(u *Use) {
 	c := u.Call
 	if u.slot < 0 {
@@ -458,8 +478,8 @@ func (t *Tree) abandon(c *Call) {
 	c.wakes = nil
 }
 
-// Expire abandons every call that no run uses: the grace is over. So it is for calls
-// that came early, see Early, if overdue says that.
+// Expire abandons every call that no run uses: the grace in which a replay could have adopted it is
+// over. If overdue says so, it is over too for calls that came early: see Early.
 func (t *Tree) Expire(overdue bool) {
 	t.sweep(t.started + 1)
 	t.reconcile()
@@ -468,8 +488,9 @@ func (t *Tree) Expire(overdue bool) {
 	}
 }
 
-// sweep abandons the calls that were orphaned before the run with this ID
-// started, save those that a live run is sure to make.
+// sweep abandons the calls that were orphaned before the run with this ID started, save those that
+// a live run is sure to make. When that run has returned it has made all that it makes, so it
+// adopts none of them any more.
 func (t *Tree) sweep(before int) {
 	for i := 0; i < len(t.orphans); {
 		c := t.orphans[i]

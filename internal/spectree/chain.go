@@ -1,8 +1,8 @@
 package spectree
 
-// chain is a lane's past as a list, newest first: the calls with side effects
-// that it made, or its calls on ordered sites. Chains are interned, so that two
-// paths with the same past hold the same pointer.
+// chain is a lane's past as a list, newest first: the calls with side effects that it made, or its
+// calls on ordered sites. Chains are interned: two runs with the same past hold the same pointer,
+// so a past can be part of a key, and is compared in one step.
 type chain struct {
 	prev  *chain
 	join  *chain // a joined lane's chain, in place of call

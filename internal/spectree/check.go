@@ -5,12 +5,15 @@ import (
 	"slices"
 )
 
-// check returns the first of the tree's invariants that does not hold. It
-// changes nothing, and costs about what a walk over all calls costs.
+// check returns the first of the tree's invariants that does not hold. It changes nothing, and
+// costs about what a walk over all calls costs. They are of three kinds: what is counted or linked
+// twice agrees (checkRun, checkLane, checkRecord); nothing wrong can come to take effect
+// (checkSiblings, parts of checkCall); and nothing waits that need not (checkProgress, checkWaits).
 func (t *Tree) check() error {
 	if !t.over && t.started > 0 && len(t.runs) == 0 {
 		return fmt.Errorf("no run is alive and the task is not over")
 	}
+	// A doubter is started whatever the limits say: see Doubt.
 	width := t.cfg.Limits.Width
 	if t.doubter() != nil {
 		width++
@@ -34,6 +37,7 @@ func (t *Tree) check() error {
 	if err := t.checkRecord(); err != nil {
 		return err
 	}
+	// A final run is the right one if its caller is, so any other would be wrong.
 	if t.final != nil && !t.over && (len(t.runs) != 1 || t.runs[0] != t.final || t.final.open != 0) {
 		return fmt.Errorf("run %d is final, %d runs are alive, it has %d open assumptions", t.final.ID, len(t.runs),
 			t.final.open)
@@ -44,6 +48,10 @@ func (t *Tree) check() error {
 	return t.checkWaits()
 }
 
+// checkRun holds a run to what it stands on: no answer that is known to be wrong or is not offered
+// any more, and open counts its guesses, those of its path included. When open is 0 barriers open
+// and the run may be final, so a count that is too low lets wrong effects happen, and one that is
+// too high lets the task wait for ever.
 func (t *Tree) checkRun(r *Run) error {
 	if r.discarded {
 		return fmt.Errorf("it is discarded and counted as alive")
@@ -52,7 +60,7 @@ func (t *Tree) checkRun(r *Run) error {
 	for _, u := range r.uses {
 		c := u.Call
 		if u.slot < 0 {
-			continue
+			continue // the run gave the call up, see Drop
 		}
 		if u.slot >= len(c.uses) || c.uses[u.slot] != u {
 			return fmt.Errorf("call %d does not know its use", c.ID)
@@ -98,6 +106,8 @@ func (t *Tree) checkRun(r *Run) error {
 	return nil
 }
 
+// checkLane holds a lane to its counts of calls in progress. Call and Fork tell by them that
+// goroutines share the lane, and firstBefore which calls are in flight at the same time.
 func checkLane(l *Lane) error {
 	var waiting, awaited int32
 	for _, u := range l.uses {
@@ -115,6 +125,9 @@ func checkLane(l *Lane) error {
 	return nil
 }
 
+// checkCall holds a call to what its state allows. A call is in the record as long as a run may
+// still make it: it has uses, or is an orphan that a replay may adopt, or is certain, so that the
+// run which turns out right makes it.
 func (t *Tree) checkCall(c *Call) error {
 	for i, u := range c.uses {
 		if u.Run.discarded && !t.over || u.slot != i || u.Call != c {
@@ -146,7 +159,10 @@ func (t *Tree) checkCall(c *Call) error {
 	return t.checkProgress(c)
 }
 
-// checkProgress reports that something may be done for the call that was not done.
+// checkProgress reports that something may be done for the call that was not done. Evaluate is
+// called by what may change its result (wakeOn); a wake that is missing shows here, and would
+// otherwise show as a task that hangs. It works out anew what evaluate and dispatch did step by
+// step.
 func (t *Tree) checkProgress(c *Call) error {
 	if len(c.uses) == 0 || c.settled || slices.Contains(t.early, c) {
 		return nil
@@ -199,8 +215,9 @@ func (t *Tree) checkRecord() error {
 	return nil
 }
 
-// checkSiblings reports two live runs that may both turn out right: each pair
-// has to disagree about a call that is not answered.
+// checkSiblings reports two live runs that may both turn out right: each pair has to disagree about
+// a call that is not answered. Then the answer discards one of them. Two that agreed would both
+// come to stand on no guess, pass barriers, and make effects on different paths.
 func (t *Tree) checkSiblings() error {
 	for i, a := range t.runs {
 		for _, b := range t.runs[:i] {

@@ -17,7 +17,8 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	}
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
-		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
+		u.lane.standOnAll()
+		t.dropped[k] = append(t.dropped[k], drop{u.lane.dep.guesses(u.Run)})
 		u.lane.gaps, u.lane.left = &gap{prev: u.lane.gaps, at: k, uses: int32(u.index)}, true
 	}
 	u.lane.done(u)
@@ -26,18 +27,45 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	if c.irrevocable() {
 		u.consume(-1)
 	}
+	t.untangle(u.Run)
 	t.detach(u)
 	t.reconcile()
 }
 
 // givenUp reports whether a live run gave the call up, which is to end then once nobody
-// else waits for it: calls in order stand behind it, and its server works for nobody.
+// else waits for it: calls in order stand behind it, and its server works for nobody. A read
+// goes on as long as all who gave it up stand on guesses: their replays may wait for it.
 func (c *Call) givenUp() bool {
 	t := c.use.Run.tree
 	if t.dropped == nil || c.irrevocable() || c.settled {
 		return false
 	}
-	return slices.ContainsFunc(t.runs, func(r *Run) bool { return r.made(c) })
+	ends := c.spec.Effect != None || c.spec.Ordered
+	return slices.ContainsFunc(t.runs, func(r *Run) bool { return (ends || r.open == 0) && r.made(c) })
+}
+
+// endGivenUp abandons what only runs gave up that stand on no guess any more.
+func (t *Tree) endGivenUp() {
+	if t.dropped == nil || len(t.orphans) == 0 || t.over {
+		return
+	}
+	for _, c := range slices.Clone(t.orphans) {
+		if c.givenUp() && !t.expects(c) {
+			t.unorphan(c)
+			t.abandon(c)
+		}
+	}
+	t.reconcile()
+}
+
+// Outrun has the lane's run do without guesses at what the lane still computes, and reports
+// whether there were any. The lane is about to give up a call, or not to make it, since code ended
+// its context, most likely code that went on with such a guess: plain code would be waiting. The
+// prediction would count as wrong in the end, see Resolve. Now all that the lane asked for is still
+// under way, and the replay finds it.
+func (t *Tree) Outrun(l *Lane) bool {
+	t.forgoLocal(l.run, func(c *Call) bool { return c.pending == nil && l.computes(c) })
+	return l.run.discarded
 }
 
 // GivesWay reports whether an earlier run that was right went on without this call of
@@ -71,6 +99,7 @@ func (t *Tree) wentOnWithout(at key) bool {
 func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
+	l.standOnAll()
 	t.skip(at, drop{l.dep.guesses(l.run)})
 	if g := l.gaps; g != nil && g.next() == at { // the list stays short; others may hold it as it was
 		l.gaps = &gap{prev: g.prev, at: g.at, more: g.more + 1, uses: g.uses}
@@ -82,8 +111,21 @@ func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	}
 	l.skipped[s.Op]++
 	l.left = true
+	t.untangle(l.run)
 	if l.run.missedPath(nil, at) {
 		t.reconcile()
+	}
+}
+
+// standOnAll has the lane, whose code goes on since its context has ended, stand on all that is
+// guessed in its run: any code may have ended the context, on the strength of any guess.
+func (l *Lane) standOnAll() {
+	known := l.dep.guesses(l.run)
+	for u := range l.run.guessed() {
+		if !slices.Contains(known, choice{u.Call, u.answer}) {
+			l.dep = &dep{prev: l.dep, call: u.Call}
+			l.entangled, l.run.entangled = true, true
+		}
 	}
 }
 

@@ -66,6 +66,79 @@ func TestGivenUpBeforeAWrongRunEnds(t *testing.T) {
 	}
 }
 
+// TestGivenUpOnAGuess: what code gives up in a run that stands on a guess goes on for as long,
+// since a replay may wait for it. That does not hold for what others stand behind.
+func TestGivenUpOnAGuess(t *testing.T) {
+	for _, right := range []bool{false, true} {
+		s := play(t, replayable)
+		guess := s.read(s.lane(1), "guess", 1)
+		a := s.read(s.lane(1), "a", 0)
+		s.Drop(a, false)
+		s.Drop(s.Call(s.lane(1), &CallSpec{Op: "ordered", Ordered: true}), false)
+		s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively", "abandon call 3")
+		if right {
+			s.Answered(guess.Call, 0)
+			s.want("settle call 1", "abandon call 2")
+			continue
+		}
+		s.Answered(guess.Call, Actual)
+		s.read(s.lane(2), "guess", 0)
+		if again := s.read(s.lane(2), "a", 0); again.Call != a.Call {
+			t.Error("the replay makes the call anew")
+		}
+	}
+}
+
+// TestEffectOfCodeThatGaveUp: code whose context has ended may go on so because of anything that
+// is guessed in its run: what it does then waits for that.
+func TestEffectOfCodeThatGaveUp(t *testing.T) {
+	for _, leave := range []func(s *scenario, l *Lane){
+		func(s *scenario, l *Lane) { s.Drop(s.read(l, "left", 0), false) },
+		func(s *scenario, l *Lane) { s.Skip(l, &CallSpec{Op: "left"}) },
+	} {
+		s := play(t, replayable)
+		other, l := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		guess := s.read(other, "guess", 1)
+		leave(s, l)
+		if w := s.write(l, "w", Immediate, 0); w.Call.Confirmed() {
+			t.Error("it takes effect on a guess")
+		}
+		s.Answered(guess.Call, Actual)
+		s.skip()
+		if s.GivesWay(s.Fork(s.lane(2)), &CallSpec{Op: "left"}) {
+			t.Error("the replay does as a run on a wrong guess did")
+		}
+	}
+}
+
+// TestOutrun: a lane that is about to give up what it waits for, since code ended its context, has
+// the run do without a guess at what the lane computes. Its replay waits for the same call.
+func TestOutrun(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	local := &CallSpec{Op: "local", Local: true, Lanes: []string{child.ID()}, Predictions: 1}
+	a := s.read(child, "a", 0)
+	if s.Outrun(child) {
+		t.Error("nobody is ahead of the lane")
+	}
+	s.answers(s.Call(s.lane(1), local), 0)
+	if s.Outrun(s.Fork(s.lane(1))) || s.Outrun(s.lane(1)) {
+		t.Error("other lanes count as outrun")
+	}
+	if !s.Outrun(s.Fork(child)) {
+		t.Error("a lane does not count as outrun that works for the one that is")
+	}
+	s.want("start run 1", "send call 1", "discard run 1 call 2", "abandon call 2", "start run 2")
+	child = s.Fork(s.lane(2))
+	if again := s.read(child, "a", 0); again.Call != a.Call {
+		t.Error("the replay makes the call anew")
+	}
+	s.answers(s.Call(s.lane(2), local), Waiting)
+	if s.Outrun(child) {
+		t.Error("the replay is outrun as well")
+	}
+}
+
 // TestManySkips: calls that are not made, one after the other, take no memory of their own,
 // and each of them counts.
 func TestManySkips(t *testing.T) {

@@ -317,9 +317,8 @@ func TestDropped(t *testing.T) {
 		s.write(s.Fork(s.lane(2)), "w", Immediate, 0)
 		s.read(other, "a", 0)
 		s.returned(s.run(2))
-		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 3", "adopt run 2 call 1",
-			"settle call 1",
-			"diverge run 2 call 4", "discard run 2")
+		s.want("adopt run 2 call 2", "resume run 2 call 2 answer -1", "settle call 2", "adopt run 2 call 3",
+			"settle call 3", "adopt run 2 call 1", "settle call 1", "final run 2", "commit run 2")
 	})
 	t.Run("beside what took effect", func(t *testing.T) { // by a goroutine that did not wait, or did
 		for _, joins := range []bool{false, true} {

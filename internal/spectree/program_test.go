@@ -32,19 +32,19 @@ type program struct {
 	refusals int
 }
 
-type siteKind uint8
+type callSiteKind uint8
 
 const (
-	readKey  siteKind = iota // answers the key's value
-	addKey                   // changes the value, answers the new one
-	putKey                   // sets the value, answers the old one, or refuses and changes nothing
-	readTime                 // answers how many calls were executed before
-	actOnce                  // like putKey, once per task
+	readKey  callSiteKind = iota // answers the key's value
+	addKey                       // changes the value, answers the new one
+	putKey                       // sets the value, answers the old one, or refuses and changes nothing
+	readTime                     // answers how many calls were executed before
+	actOnce                      // like putKey, once per task
 )
 
 // site is how the calls of one place in a program behave.
 type site struct {
-	kind      siteKind
+	kind      callSiteKind
 	effect    Effect
 	ordered   bool
 	conflict  bool // its conflict key is the key that it touches
@@ -92,18 +92,18 @@ type instr struct {
 type block struct{ code []instr }
 
 const (
-	maxKeys     = 10
-	maxArgs     = 4
-	maxSites    = 6
-	maxChildren = 5
-	sharedKeys  = 2 // keys that nobody writes
-	onceKeys    = 2 // keys that only actOnce writes, the last ones
-	lentKeys    = 2 // those before, which only calls in another's lane write, one each
+	maxKeys      = 10
+	maxArgs      = 4
+	maxCallSites = 6
+	maxChildren  = 5
+	sharedKeys   = 2 // keys that nobody writes
+	onceKeys     = 2 // keys that only actOnce writes, the last ones
+	lentKeys     = 2 // those before, which only calls in another's lane write, one each
 )
 
 // opNames are the identities of operations.
-var opNames = func() (names [maxSites][maxKeys][maxArgs]string) {
-	for s := range maxSites {
+var opNames = func() (names [maxCallSites][maxKeys][maxArgs]string) {
+	for s := range maxCallSites {
 		for k := range maxKeys {
 			for a := range maxArgs {
 				names[s][k][a] = fmt.Sprintf("s%d k%d a%d", s, k, a)
@@ -132,7 +132,7 @@ func generate(r *rand.Rand, nondet bool) *program {
 	p.callWidth = r.IntN(4)
 	p.drops = r.IntN(8) == 0
 	tolerant, shares := r.IntN(3) == 0, r.IntN(8) == 0
-	for range 2 + r.IntN(maxSites-1) {
+	for range 2 + r.IntN(maxCallSites-1) {
 		p.sites = append(p.sites, g.site(tolerant))
 	}
 	p.shares = shares

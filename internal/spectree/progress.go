@@ -1,14 +1,15 @@
 package spectree
 
-// Predicted tells that one more prediction for the call arrived: the one with
-// index Predictions-1 from now on.
+// Predicted tells that one more prediction for the call arrived: the one with index Predictions-1
+// from now on. A run that still waits takes it. A run that went on with another prediction is left
+// alone, and a sibling tries this one beside it, if the limits allow.
 func (t *Tree) Predicted(c *Call) {
 	if c.answered || c.dead || t.over {
 		return
 	}
 	idx := c.predictions
 	c.predictions++
-	uses := append([]*Use(nil), c.uses...)
+	uses := append([]*Use(nil), c.uses...) // a fork or untangle may change the list
 	for _, u := range uses {
 		if u.Run.discarded {
 			continue
@@ -25,8 +26,13 @@ func (t *Tree) Predicted(c *Call) {
 	}
 }
 
-// Answered tells that the call's actual result is in. match is the index of
-// the first prediction that it is equivalent to, or Actual.
+// Answered tells that the call's actual result is in. match is the index of the first prediction
+// that it is equivalent to, or Actual.
+//
+// The order of what follows matters. Wrong runs are discarded before anything is evaluated, since a
+// call must not be sent or confirmed on account of one. Replays start after that, since what is
+// sure by then tells them what to use again, and only where no live run has taken the place
+// already. Runs that are right move on last: barriers and results may end the task.
 func (t *Tree) Answered(c *Call, match int) {
 	if c.answered || c.dead || t.over {
 		return
@@ -49,8 +55,12 @@ func (t *Tree) Answered(c *Call, match int) {
 			wrong = append(wrong, loss{u.Run, u.index})
 		}
 	}
+	// Runs that have yet to make the call, and were to assume an answer of it, are right or wrong
+	// too.
 	for _, r := range t.runs {
 		if idx, ok := r.chosen(c); ok {
+			// A doubter assumed no answer: it is right whatever the answer is, and may turn out the
+			// same as the run whose prediction it doubted.
 			if idx == noGuess {
 				idx, t.doubtful = c.result, true
 			}
@@ -64,7 +74,7 @@ func (t *Tree) Answered(c *Call, match int) {
 		}
 	}
 	if c.spec.Local && len(wrong) > 0 {
-		t.refuteLocal(c)
+		t.refuteLocal(c) // the replay computes the result anew, and would guess the same again
 	}
 	for _, d := range wrong {
 		t.discard(d.run, c)
@@ -89,6 +99,7 @@ func (t *Tree) Refused(c *Call, reason string) {
 	if c.answered || c.dead || t.over {
 		return
 	}
+	// It had no effect after all.
 	if c.irrevocable() {
 		t.sent.remove(c)
 	}
@@ -96,6 +107,7 @@ func (t *Tree) Refused(c *Call, reason string) {
 	c.send = unsent
 	c.hold = ""
 	if len(c.uses) == 0 {
+		// Nothing of it is worth keeping for a replay.
 		t.unorphan(c)
 		t.abandon(c)
 		t.reconcile()
@@ -105,7 +117,8 @@ func (t *Tree) Refused(c *Call, reason string) {
 	t.recheck()
 }
 
-// resolution is the answer of a local call that still depends on guesses.
+// resolution is the answer that a run has computed for a local call. It is not the call's answer
+// while the lanes that computed it depend on guesses.
 type resolution struct {
 	lanes []*Lane
 	match int
@@ -141,6 +154,8 @@ func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 	}
 }
 
+// resolveLocal answers a local call if what computed the answer depends on no guess; otherwise it
+// is tried again when one of the guesses is settled.
 func (t *Tree) resolveLocal(c *Call) {
 	if c.pending == nil || c.answered || c.dead {
 		return
@@ -180,7 +195,9 @@ func (l *Lane) done(u *Use) {
 	}
 }
 
-// received tells that the run goes on with an answer.
+// received tells that the run goes on with an answer. If that answer came too late for the path
+// that was right, the run is astray from here on. And code that is told the result of a call that
+// ended its context goes on as if it had given the call up, so that counts as a gap of its lane.
 func (u *Use) received() {
 	u.before = true
 	if u.late {
@@ -217,9 +234,10 @@ func wakeOn(c, w *Call) {
 	}
 }
 
-// rightUse returns a use of c by a run that is known to be right in all that it
-// did before, or nil. If there is none, c is evaluated again when that may have
-// changed.
+// rightUse returns a use of c by a run that is known to be right in all that led to c, or nil. If
+// there is none, c is evaluated again when that may have changed. The run may yet be wrong about
+// what comes later or what its other goroutines do. The run that turns out right makes the call all
+// the same, as it is told the same up to here; astray.go has the exceptions.
 func (t *Tree) rightUse(c *Call) *Use {
 	if t.caller != CallerConfirmed {
 		if n := len(t.waitCaller); t.caller == CallerOpen && (n == 0 || t.waitCaller[n-1] != c) {
@@ -238,9 +256,12 @@ func (t *Tree) rightUse(c *Call) *Use {
 	return nil
 }
 
-// evaluate does for a call what may be done for it by now: send, confirm, settle.
+// evaluate does for a call what may be done for it by now: send it, confirm it to its callee, and
+// settle it. It may be called at any time and as often as one likes: if something is missing it
+// does nothing, and has arranged to be called when that has come.
 func (t *Tree) evaluate(c *Call) { t.evaluateHeld(c, "") }
 
+// evaluateHeld is evaluate for a call that was refused, if refusal says why.
 func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	if c.spec.Local {
 		t.resolveLocal(c)
@@ -257,6 +278,9 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		return
 	}
 	if c.send == sentSpeculative && !c.confirmed {
+		// To confirm is to have the effects happen, so all earlier ones of the lane's past have to
+		// be answered. Calls that commute may be sent at once, but are confirmed one after the
+		// other.
 		if c.spec.Effect != None {
 			if b := t.blocker(right.eff, c, ""); b != nil {
 				wakeOn(b, c)
@@ -276,8 +300,10 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	}
 }
 
-// dispatch sends the call or says why it is held. right is a use of a run that is
-// right so far, if there is one.
+// dispatch sends the call or says why it is held. right is a use of a run that is right so far, if
+// there is one. On its account any call may go, as plain code would make it now. On the account of
+// a run that stands on guesses a call may go only if it can be undone: it has no effects or stages
+// them, and its callee can be told later whether its caller was right.
 func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 	u, before, reason := t.sender(c, right)
 	if before != nil {
@@ -286,6 +312,7 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 		return
 	}
 	if t.hasty(c) {
+		// A read that is sent now would be from after an effect that its run has yet to make.
 		t.tooEarly(c)
 		return
 	}

@@ -176,8 +176,9 @@ func (t *Tree) replace(lost []loss, c *Call) {
 	}
 }
 
-// replay starts the run that takes the place of a discarded one, unless a live
-// run does.
+// replay starts the run that takes the place of a discarded one, unless a live run does. It assumes
+// what the discarded one stood on before the wrong guess, which may well be right. When the replays
+// are used up, it assumes nothing, and one run goes on without guesses.
 func (t *Tree) replay(d loss, c *Call) {
 	var path []choice
 	if t.started < t.cfg.Limits.Replays {
@@ -223,7 +224,9 @@ func (t *Tree) reconcile() {
 	t.reconcile()
 }
 
-// merge is the first half of reconcile. It reports whether runs may go on now.
+// merge is the first half of reconcile. It reports whether runs may go on now. Only when doubtful
+// is set may two runs have come to agree: a call that told them apart was forgotten or answered, or
+// one of them was to assume something and does not any more.
 func (t *Tree) merge() bool {
 	if t.over {
 		return false

@@ -137,6 +137,7 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 // until the next call of any method.
 func (t *Tree) Take() []Action {
 	t.supersede()
+	t.endGivenUp()
 	t.relieve()
 	t.helpHurried()
 	out := t.out

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Each wait names whom it waits for. Followed from one to the next, the waits of
-// a live run lead to something that is under way outside of the tree: an
-// attempt, the word of the task's caller, user code, the end of the grace. They
-// never lead back: a call waits for what its lane did before it, and a lane at a
-// barrier for calls that were made.
+// The tree never hangs by its own doing, and this file is the argument for that, in a form that
+// check can follow. Each wait names what it waits for. Followed from one to the next, the waits of
+// a live run lead to something that is under way outside of the tree: an attempt, the word of the
+// task's caller, user code, the end of the grace. They never lead back: a call waits for what its
+// lane did before it, and a lane at a barrier for calls that were made.
 
 // Cause is what kind of thing somebody waits for.
 type Cause uint8
@@ -34,7 +34,7 @@ type Wait struct {
 	Run   *Run
 }
 
-// String describes the wait for who looks into one that does not end.
+// String describes the wait, for whoever looks into one that does not end.
 func (w Wait) String() string {
 	switch w.Cause {
 	case ForAttempt:
@@ -77,9 +77,9 @@ func (l *Lane) Waits() []Wait {
 	return out
 }
 
-// Ways returns the ways to the answer of a call, as far as the run is concerned:
-// one for each goroutine of it that makes the call. Of one of them all that it
-// waits for has to come. A way without waits leads nowhere.
+// Ways returns the ways to the answer of a call, as far as the run is concerned: one for each use
+// of the call by the run, or by any run if it has none itself. One way is enough, and all that this
+// way waits for has to come. A way without waits leads nowhere.
 func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 	switch {
 	case c.answered || c.dead:
@@ -104,8 +104,10 @@ func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 	return ways
 }
 
-// waits returns what has to come for the call to be right and answered on
-// account of this use.
+// waits returns what has to come for the call to be right and answered on account of this use. It
+// asks in the same order as evaluate: is what led to the call right, may it be sent or confirmed,
+// is it early. nil means that nothing is missing, which a call that is not answered and not
+// confirmed should not be able to say.
 func (u *Use) waits() []Wait {
 	t, c := u.Run.tree, u.Call
 	if b := u.dep.blocker(); b != nil {
@@ -143,7 +145,8 @@ func (c *Call) pendingOn() []Wait {
 	return out
 }
 
-// orphanWaits returns what a call waits for that no run makes.
+// orphanWaits returns what a call waits for that no run makes: a run that is sure to make it, or
+// else the end of the grace, when it is abandoned.
 func (t *Tree) orphanWaits(c *Call) []Wait {
 	var out []Wait
 	for _, r := range t.runs {
@@ -196,9 +199,10 @@ func (t *Tree) Wants() (out []Wait) {
 // Live yields the runs that are alive.
 func (t *Tree) Live() iter.Seq[*Run] { return slices.Values(t.runs) }
 
-// GoOn has a task that is stuck go on without speculation, whatever keeps it: a
-// run that stands on no guess stays, and is looked at again; otherwise one
-// starts that takes no predictions. It reports whether that changes anything.
+// GoOn has a task that is stuck go on without speculation, whatever keeps it: a run that stands on
+// no guess stays, and is looked at again; otherwise one starts that takes no predictions, whatever
+// the limits say. It is the way out if the argument above has a hole. It reports whether that
+// changes anything.
 func (t *Tree) GoOn() bool {
 	t.frozen = true
 	var firm, from *Run
@@ -232,7 +236,7 @@ func (t *Tree) checkWaits() error {
 	}
 	for _, r := range t.runs {
 		if t.doubted(r) {
-			continue
+			continue // whatever it waits for, the doubter takes its place or helps it on
 		}
 		w := &waitCheck{t: t, run: r}
 		for _, l := range r.parked {
@@ -254,7 +258,8 @@ func (t *Tree) checkWaits() error {
 	return nil
 }
 
-// waitCheck follows the waits of a run.
+// waitCheck follows the waits of a run, depth first. A call that is met again on the way to itself
+// closes a circle.
 type waitCheck struct {
 	t    *Tree
 	run  *Run
@@ -264,6 +269,7 @@ type waitCheck struct {
 func (w *waitCheck) follow(wait Wait) error {
 	switch wait.Cause {
 	case ForRun:
+		// A run forgets at a barrier what it was to assume for later calls: see Barrier.
 		if len(wait.Run.parked) > 0 {
 			return fmt.Errorf("%v, which waits at a barrier", wait)
 		}
@@ -291,7 +297,7 @@ func (w *waitCheck) follow(wait Wait) error {
 			err = fmt.Errorf("%v, and that for %w", wait, e)
 		}
 	}
-	delete(w.seen, c)
+	delete(w.seen, c) // by another way it may end well
 	return err
 }
 

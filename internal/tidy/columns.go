@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"go/ast"
+	"go/token"
 	"strings"
 	"unicode/utf8"
 )
@@ -9,30 +10,68 @@ import (
 // How many columns a line has at most. A tab is one.
 const (
 	maxComment = 100
-	maxRemark  = 120 // of code with a comment behind it
+	maxCode    = 120 // with a comment behind it or without
 )
 
-// checkColumns reports comments that are too wide. What an example prints, what a comment sets
-// apart by a tab, a directive and an address are as wide as they are.
+// checkColumns reports lines that are too wide.
 func checkColumns(tree *tree, report *report) {
 	for _, f := range tree.files {
 		lines := strings.Split(string(f.src), "\n")
-		for _, group := range f.ast.Comments {
-			if f.test && printed(group) {
-				continue
+		checkComments(tree.fset, f, lines, report)
+		checkCode(tree.fset, f, lines, report)
+	}
+}
+
+// checkComments reports comments that are too wide. What an example prints, what a comment sets
+// apart by a tab, a directive and an address are as wide as they are.
+func checkComments(fset *token.FileSet, f *file, lines []string, report *report) {
+	for _, group := range f.ast.Comments {
+		if f.test && printed(group) {
+			continue
+		}
+		for _, c := range group.List {
+			line, limit := lines[fset.Position(c.Pos()).Line-1], maxComment
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				limit = maxCode
 			}
-			for _, c := range group.List {
-				line, limit := lines[tree.fset.Position(c.Pos()).Line-1], maxComment
-				if !strings.HasPrefix(strings.TrimSpace(line), "//") {
-					limit = maxRemark
-				}
-				if n := utf8.RuneCountInString(line); n > limit && strings.HasPrefix(c.Text, "// ") &&
-					strings.Count(c.Text, " ") > 1 {
-					report.at(f, c.Pos(), "the comment ends in column %d, beyond %d", n, limit)
-				}
+			if n := utf8.RuneCountInString(line); n > limit && strings.HasPrefix(c.Text, "// ") &&
+				strings.Count(c.Text, " ") > 1 {
+				report.at(f, c.Pos(), "the comment ends in column %d, beyond %d", n, limit)
 			}
 		}
 	}
+}
+
+// checkCode reports lines of code that are too wide. Raw strings and the tags of fields are as wide
+// as they are, and so is a word of a string.
+func checkCode(fset *token.FileSet, f *file, lines []string, report *report) {
+	start := fset.File(f.ast.Pos())
+	skip := make(map[int]bool)
+	ast.Inspect(f.ast, func(node ast.Node) bool {
+		if lit, ok := node.(*ast.BasicLit); ok && lit.Kind == token.STRING && unbroken(lit.Value) {
+			for n := fset.Position(lit.Pos()).Line; n <= fset.Position(lit.End()).Line; n++ {
+				skip[n] = true
+			}
+		}
+		return true
+	})
+	for _, group := range f.ast.Comments {
+		for _, c := range group.List {
+			for n := fset.Position(c.Pos()).Line; n <= fset.Position(c.End()).Line; n++ {
+				skip[n] = true
+			}
+		}
+	}
+	for i, line := range lines {
+		if n := utf8.RuneCountInString(line); n > maxCode && !skip[i+1] {
+			report.at(f, start.LineStart(i+1), "the line ends in column %d, beyond %d", n, maxCode)
+		}
+	}
+}
+
+// unbroken tells whether a string's literal cannot be parted: it is raw, or one word.
+func unbroken(literal string) bool {
+	return strings.HasPrefix(literal, "`") || len(literal) > maxCode/2 && !strings.Contains(literal, " ")
 }
 
 // printed tells whether a comment is what an example prints.

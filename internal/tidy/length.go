@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"go/ast"
 	"go/token"
+	"slices"
 )
 
 // The limits, in lines.
@@ -16,7 +17,7 @@ const (
 
 // checkLength reports files and functions that are too long. A function's
 // length is its lines from func to the closing brace, less those of flat
-// switches. Waivers stand at the package clause and at the func line.
+// switches and flat tables. Waivers stand at the package clause and at the func line.
 func checkLength(tree *tree, report *report) {
 	for _, f := range tree.files {
 		if n := bytes.Count(f.src, []byte("\n")); n > maxFile {
@@ -41,33 +42,52 @@ func checkLength(tree *tree, report *report) {
 func functionLength(fset *token.FileSet, fn *ast.FuncDecl) int {
 	n := lines(fset, fn.Type.Func, fn.Body.End())
 	for _, statement := range fn.Body.List {
-		if flat(fset, statement) {
-			n -= lines(fset, statement.Pos(), statement.End())
-		}
+		ast.Inspect(statement, func(node ast.Node) bool {
+			if node == nil || !flat(fset, node, node == ast.Node(statement)) {
+				return true
+			}
+			n -= lines(fset, node.Pos(), node.End())
+			return false
+		})
 	}
 	return n
 }
 
-// flat tells whether a statement of a function's body is a switch whose cases
-// are all short: it is long only because there are many.
-func flat(fset *token.FileSet, statement ast.Stmt) bool {
-	var body *ast.BlockStmt
-	switch s := statement.(type) {
+// flat tells whether a node is a table, or a switch that is a statement of a function's body, whose
+// rows or cases are all short: it is long only because there are many.
+func flat(fset *token.FileSet, node ast.Node, statement bool) bool {
+	var parts []ast.Node
+	switch n := node.(type) {
 	case *ast.SwitchStmt:
-		body = s.Body
+		parts = cases(n.Body)
 	case *ast.TypeSwitchStmt:
-		body = s.Body
+		parts = cases(n.Body)
 	case *ast.SelectStmt:
-		body = s.Body
-	default:
-		return false
+		parts = cases(n.Body)
+	case *ast.CompositeLit:
+		parts, statement = rows(n), true
 	}
+	return statement && len(parts) > 0 && !slices.ContainsFunc(parts, func(part ast.Node) bool {
+		return lines(fset, part.Pos(), part.End()) > maxFlatCase
+	})
+}
+
+func cases(body *ast.BlockStmt) (out []ast.Node) {
 	for _, clause := range body.List {
-		if lines(fset, clause.Pos(), clause.End()) > maxFlatCase {
-			return false
-		}
+		out = append(out, clause)
 	}
-	return true
+	return out
+}
+
+// rows returns the elements of a table, which are all literals themselves.
+func rows(table *ast.CompositeLit) (out []ast.Node) {
+	for _, element := range table.Elts {
+		if _, ok := element.(*ast.CompositeLit); !ok {
+			return nil
+		}
+		out = append(out, element)
+	}
+	return out
 }
 
 // lines returns the number of lines that pos to end spans.

@@ -42,6 +42,8 @@ func rules() []rule {
 		{"length", checkLength},
 		{"columns", checkColumns},
 		{"names", checkNames},
+		{"words", checkWords},
+		{"comments", checkDocumented},
 		{"public", checkPublic},
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},

@@ -15,22 +15,23 @@ import (
 // told.
 type acceptor struct {
 	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <=
-	// ceiling. After a restart it is what both are taken for.
+	// ceiling. After a restart both are taken to be the ceiling: the replica does not know how far
+	// its claims went, and a vote below one of them would be one that others count as never cast.
 	ceiling smr.Slot
-	closed  smr.Slot // it votes for nothing in the shared lane up to this slot
-	skipped smr.Slot // it proposes nothing in its own lane up to this slot
+	closed  smr.Slot // it votes for nothing in the shared track up to this slot
+	skipped smr.Slot // it proposes nothing in its own track up to this slot
 	own     stream[Item]
-	votes   bySlot // its own in the shared lane, above what was executed
+	votes   bySlot // its own in the shared track, above what was executed
 	// voteBytes are those of the commands in votes.
 	voteBytes int
 
-	lanes   map[protocol.ID]*accepted
-	closes  map[Lane]*closes
-	highest smr.Slot // of the items that it ever accepted, in whatever way
+	tracks  map[protocol.ID]*accepted
+	closes  map[Track]*closes
+	highest smr.Slot // of all items that it ever accepted, in whatever way: reads ask for it
 
 	promised Ballot // no lower one is accepted
-	// count is how many decisions of that ballot's coordinator were accepted since the last start;
-	// it sends them again then.
+	// count is how many decisions of that ballot's coordinator were accepted since the last start.
+	// It is not on disk: after a start the coordinator sees a lower count, and sends them again.
 	count uint64
 	begun []Close // those of them that are not learned yet, the last ones
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
@@ -39,13 +40,13 @@ type acceptor struct {
 	journal kit.Journal
 }
 
-// accepted is what was accepted in ballot 0 of one replica's lane.
+// accepted is what was accepted in ballot 0 of one replica's track.
 type accepted struct {
 	items   bySlot   // above what was executed
 	revoked smr.Slot // nothing more is accepted up to this slot
 }
 
-// closes is what was accepted from coordinators for one lane.
+// closes is what was accepted from coordinators for one track.
 type closes struct {
 	spans []span // in order, without overlaps
 	items bySlot // of each span's ballot
@@ -65,25 +66,26 @@ const (
 )
 
 func newAcceptor() acceptor {
-	return acceptor{lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
+	return acceptor{tracks: map[protocol.ID]*accepted{}, closes: map[Track]*closes{}}
 }
 
-// begin makes the acceptor keep out of slots that are executed.
+// begin makes the acceptor keep out of slots that are executed. It forgets its votes there, so it
+// could not tell a second vote from a first one.
 func (a *acceptor) begin(executed smr.Slot) {
 	a.closed, a.skipped = max(a.closed, executed), max(a.skipped, executed)
 	a.highest = max(a.highest, executed)
 }
 
-func (a *acceptor) lane(owner protocol.ID) *accepted {
-	l := a.lanes[owner]
+func (a *acceptor) track(owner protocol.ID) *accepted {
+	l := a.tracks[owner]
 	if l == nil {
 		l = &accepted{}
-		a.lanes[owner] = l
+		a.tracks[owner] = l
 	}
 	return l
 }
 
-func (a *acceptor) closesOf(l Lane) *closes {
+func (a *acceptor) closesOf(l Track) *closes {
 	c := a.closes[l]
 	if c == nil {
 		c = &closes{}
@@ -92,8 +94,9 @@ func (a *acceptor) closesOf(l Lane) *closes {
 	return c
 }
 
-// claim raises the promises that come with time, and makes a bound of them durable that lies a
-// little ahead, so that few are written.
+// claim raises the promises that come with time, and makes a bound of them durable. The bound lies
+// a lease ahead, so that it is written now and then and not with each claim. A restart costs the
+// slots up to it, in which the replica does not vote.
 func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
 	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
 	a.cover(env, max(a.closed, a.skipped), lease)
@@ -107,15 +110,17 @@ func (a *acceptor) cover(env *protocol.Env[smr.Message], s, lease smr.Slot) {
 	}
 }
 
-// close promises to vote for nothing in the shared lane up to a slot.
+// close promises to vote for nothing in the shared track up to a slot, which may lie ahead of time.
 func (a *acceptor) close(env *protocol.Env[smr.Message], to smr.Slot) {
 	a.closed = max(a.closed, to)
 	a.cover(env, a.closed, 0)
 }
 
-// revoke promises to accept nothing in an owner's lane up to a slot.
+// revoke promises to accept nothing in ballot 0 of an owner's track up to a slot. That is the phase
+// 1 which lets a coordinator decide there. It is on disk, as votes are: were it forgotten in a
+// crash, the owner could still complete a majority for what the coordinator has taken for a no-op.
 func (a *acceptor) revoke(env *protocol.Env[smr.Message], owner protocol.ID, to smr.Slot) {
-	l := a.lane(owner)
+	l := a.track(owner)
 	if to <= l.revoked {
 		return
 	}
@@ -133,7 +138,7 @@ func (a *acceptor) savePromises(env *protocol.Env[smr.Message]) {
 func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID) {
 	var w wirefmt.Writer
 	w.Uint(uint64(owner))
-	w.Uint(uint64(a.lane(owner).revoked))
+	w.Uint(uint64(a.track(owner).revoked))
 	env.Put(binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner)), w.Buf)
 }
 
@@ -149,7 +154,7 @@ func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 	a.journal.Wrote(env.Append(rec), last)
 }
 
-// vote takes a vote in the shared lane into memory.
+// vote takes a vote in the shared track into memory.
 func (a *acceptor) vote(i Item) {
 	before := len(a.votes)
 	if a.votes.add(i); len(a.votes) > before {
@@ -163,34 +168,37 @@ func (a *acceptor) full(i Item, cfg smr.ReplicaConfig) bool {
 	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes
 }
 
-// acceptLane accepts items of another replica's lane.
-func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
+// acceptTrack accepts items of another replica's track.
+func (a *acceptor) acceptTrack(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
 	last := smr.Slot(0)
 	for _, i := range items {
-		a.lane(owner).items.add(i)
+		a.track(owner).items.add(i)
 		last = max(last, i.Slot)
 	}
 	a.highest = max(a.highest, last)
-	a.journal.Wrote(env.Append(LaneRecord{owner, items}), last)
+	a.journal.Wrote(env.Append(TrackRecord{owner, items}), last)
 }
 
 // acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
 // was accepted.
 func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close) {
-	a.closesOf(c.Lane).accept(b, c)
+	a.closesOf(c.Track).accept(b, c)
 	for _, i := range c.Items {
 		a.highest = max(a.highest, i.Slot)
 	}
 	a.journal.Wrote(env.Append(CloseRecord{Part{b, c}}), c.High)
-	// Whoever accepts in this ballot accepts in ballot 0 no more.
+	// Whoever accepts in this ballot accepts in ballot 0 no more, in any slot of the span. An
+	// acceptor that was not among those asked in phase 1 gives ballot 0 up here.
 	switch {
-	case c.Lane == Shared:
+	case c.Track == Shared:
 		a.close(env, c.High)
-	case c.Lane.owned():
-		a.revoke(env, protocol.ID(c.Lane), c.High)
+	case c.Track.owned():
+		a.revoke(env, protocol.ID(c.Track), c.High)
 	}
 }
 
+// accept puts a decision over what was accepted before: only the vote of the highest ballot binds a
+// later coordinator. Of older spans the parts outside stay as they are, with their own ballots.
 func (c *closes) accept(b Ballot, m Close) {
 	var spans []span
 	fresh := span{b, m.Low, m.High}
@@ -229,8 +237,8 @@ func joined(spans []span) []span {
 	return out
 }
 
-// parts returns what was accepted for the lane's slots above a slot.
-func (c *closes) parts(l Lane, executed smr.Slot) []Part {
+// parts returns what was accepted for the track's slots above a slot.
+func (c *closes) parts(l Track, executed smr.Slot) []Part {
 	var out []Part
 	for _, s := range c.spans {
 		if low := max(s.low, executed); low < s.high {
@@ -243,30 +251,32 @@ func (c *closes) parts(l Lane, executed smr.Slot) []Part {
 // parts returns all that was accepted from coordinators above a slot.
 func (a *acceptor) parts(executed smr.Slot) []Part {
 	var out []Part
-	for _, l := range a.closedLanes() {
+	for _, l := range a.closedTracks() {
 		out = append(out, a.closes[l].parts(l, executed)...)
 	}
 	return out
 }
 
-func (a *acceptor) closedLanes() []Lane {
-	lanes := make([]Lane, 0, len(a.closes))
+func (a *acceptor) closedTracks() []Track {
+	tracks := make([]Track, 0, len(a.closes))
 	for l := range a.closes { //pure:ok they are sorted
-		lanes = append(lanes, l)
+		tracks = append(tracks, l)
 	}
-	slices.Sort(lanes)
-	return lanes
+	slices.Sort(tracks)
+	return tracks
 }
 
-// promise follows a ballot, which is higher than the one before.
+// promise follows a ballot, which is higher than the one before. Its coordinator numbers its
+// decisions from 1, so what was counted before does not count.
 func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
 	a.promised, a.generation, a.count, a.begun = b, 0, 0, nil
 	a.savePromises(env)
 }
 
-// forget drops from memory what is not needed when all up to a slot was executed, and of what peers
-// may still need what is beyond so many bytes. Peers that lack something of the own stream ask for
-// the history then.
+// forget drops from memory what is not needed when all up to a slot was executed. Items of the own
+// stream that peers still need stay, up to so many bytes: a peer that lacks more gets what was
+// executed instead. Votes need not outlive execution, as whoever asks is told the slot that was
+// executed, and never that there was no vote.
 func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail ||
 		a.own.size > mostBytes) {
@@ -279,7 +289,7 @@ func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 		a.voteBytes -= i.bytes()
 	}
 	a.votes.cut(executed)
-	for _, l := range a.lanes { //pure:ok each on its own
+	for _, l := range a.tracks { //pure:ok each on its own
 		l.items.cut(executed)
 	}
 	for _, c := range a.closes { //pure:ok each on its own
@@ -311,7 +321,7 @@ func (a *acceptor) load(
 	if err := a.loadKeys(env); err != nil {
 		return err
 	}
-	a.own.floor = executed
+	a.own.through = executed
 	seen := false
 	for _, rec := range log {
 		last := smr.Slot(0)
@@ -329,18 +339,18 @@ func (a *acceptor) load(
 				if digitOf(i.Slot) == sharedDigit {
 					a.vote(i)
 				} else {
-					a.lane(self).items.add(i)
+					a.track(self).items.add(i)
 					a.skipped = max(a.skipped, i.Slot)
 				}
 			}
-		case LaneRecord:
+		case TrackRecord:
 			for _, i := range m.Items {
-				a.lane(m.Owner).items.add(i)
+				a.track(m.Owner).items.add(i)
 				last = max(last, i.Slot)
 			}
 		case CloseRecord:
 			last = m.High
-			a.closesOf(m.Lane).accept(m.Ballot, m.Close)
+			a.closesOf(m.Track).accept(m.Ballot, m.Close)
 		default:
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
@@ -371,7 +381,7 @@ func (a *acceptor) loadKeys(env *protocol.Env[smr.Message]) error {
 	for k, b := range env.Scan([]byte(revokedKey), []byte(revokedKey+"\xff\xff\xff\xff\xff")) {
 		r := wirefmt.NewReader(b)
 		owner := protocol.ID(r.Uint32())
-		a.lane(owner).revoked = smr.Slot(r.Uint())
+		a.track(owner).revoked = smr.Slot(r.Uint())
 		if err := r.Close(); err != nil {
 			return fmt.Errorf("the key %q: %w", k, err)
 		}

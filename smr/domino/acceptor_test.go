@@ -42,8 +42,8 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 				a.votes, a.parts(l.executed))
 		}
 		for _, owner := range ids(1, 2) {
-			if x, y := b.lane(owner), a.lane(owner); x.revoked != y.revoked || !same(x.items, y.items) {
-				t.Errorf("seed %d: lane %d: after the crash %+v, before %+v", seed, owner, *x, *y)
+			if x, y := b.track(owner), a.track(owner); x.revoked != y.revoked || !same(x.items, y.items) {
+				t.Errorf("seed %d: track %d: after the crash %+v, before %+v", seed, owner, *x, *y)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 
 func same(a, b bySlot) bool { return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b)) }
 
-// acceptorLife is what an acceptor goes through: replica 1's, which owns the lane of digit 1.
+// acceptorLife is what an acceptor goes through: replica 1's, which owns the track of digit 1.
 // Replica 2 owns that of digit 2, and replica 3 coordinates.
 type acceptorLife struct {
 	acceptor
@@ -61,7 +61,7 @@ type acceptorLife struct {
 	now, executed smr.Slot
 }
 
-// item is one in the next slot of a lane that is free behind others.
+// item is one in the next slot of a track that is free behind others.
 func (l *acceptorLife) item(after smr.Slot, digit uint64) Item {
 	return Item{Slot: above(after+smr.Slot(l.rnd.Uint64N(3000)), digit), Answer: 1}
 }
@@ -85,11 +85,11 @@ func (l *acceptorLife) step() {
 			a.add(l.env, i)
 		}
 	case 2:
-		i := l.item(max(a.skipped, l.executed, lastSlot(a.lane(1).items)), 1)
-		a.lane(1).items.add(i)
+		i := l.item(max(a.skipped, l.executed, lastSlot(a.track(1).items)), 1)
+		a.track(1).items.add(i)
 		a.add(l.env, i)
 	case 3:
-		a.acceptLane(l.env, 2, []Item{l.item(max(l.executed, a.lane(2).revoked, lastSlot(a.lane(2).items)), 2)})
+		a.acceptTrack(l.env, 2, []Item{l.item(max(l.executed, a.track(2).revoked, lastSlot(a.track(2).items)), 2)})
 	case 4:
 		a.revoke(l.env, 2, l.now+smr.Slot(l.rnd.Uint64N(3000)))
 	case 5:
@@ -97,7 +97,7 @@ func (l *acceptorLife) step() {
 	case 6:
 		if a.promised != 0 {
 			i := l.item(max(l.now, l.executed), sharedDigit)
-			a.acceptClose(l.env, a.promised, Close{Lane: Shared, Low: l.executed, High: i.Slot + 20, Items: []Item{i}})
+			a.acceptClose(l.env, a.promised, Close{Track: Shared, Low: l.executed, High: i.Slot + 20, Items: []Item{i}})
 		}
 	case 7:
 		l.executed = max(l.executed, l.now)
@@ -159,12 +159,12 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 	a := &r.acceptor
 	last := slotAt(w.Clock(2)) + smr.Slot(100*time.Millisecond)
 	s := above(last-10*stride, sharedDigit)
-	if a.closed >= s || a.lane(3).revoked >= s {
-		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.lane(3).revoked)
+	if a.closed >= s || a.track(3).revoked >= s {
+		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.track(3).revoked)
 	}
 	r.onAccept(env, 1, Accept{
 		Ballot: a.promised, Generation: r.state.Generation(), First: a.count + 1,
-		Closes: []Close{{Lane: Shared, Low: a.closed, High: last}, {Lane: 3, Low: r.learner.executed, High: last}},
+		Closes: []Close{{Track: Shared, Low: a.closed, High: last}, {Track: 3, Low: r.learner.executed, High: last}},
 	})
 	if len(a.closes[Shared].spans) == 0 || len(a.closes[3].spans) == 0 {
 		t.Fatal("the decisions were not accepted")

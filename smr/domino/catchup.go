@@ -131,9 +131,9 @@ func (r *Replica) tailBytes() int { return r.cfg.LogBytes / 8 }
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.state.Members() {
-		r.transfers.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.Continue(env, m.ID)
 	}
-	r.transfers.Continue(env, r.coord.joiner, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.transfers.Continue(env, r.coord.joiner)
 	r.stuck++
 	if r.role == blank {
 		if others := r.others(); len(others) > 0 && (r.cfg.Join || r.admission.Admitted()) {
@@ -259,7 +259,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 // decided.
 func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
-	mine := r.acceptor.lane(r.cfg.ID).items.within(before, l.executed)
+	mine := r.acceptor.track(r.cfg.ID).items.within(before, l.executed)
 	r.acceptor.begin(l.executed)
 	for _, i := range mine {
 		for _, e := range i.Entries {
@@ -276,18 +276,18 @@ func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 
 // sendState begins to send a replica the state as it is.
 func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
-	if out := r.transfers[to]; out != nil && out.Slot() >= r.past.base {
-		out.Continue(env, to, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	if out := r.transfers.Of(to); out != nil && out.Slot() >= r.past.base {
+		r.transfers.Continue(env, to)
 		return
 	}
 	out, err := r.state.SendState(r.learner.executed, nil)
 	if err != nil {
 		return // it is asked for again
 	}
-	if len(r.transfers) >= maxMembers {
-		clear(r.transfers)
+	if r.transfers.Len() >= maxMembers {
+		r.transfers.Clear()
 	}
-	r.transfers.Begin(env, to, out, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.transfers.Begin(env, to, out)
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.

@@ -26,11 +26,11 @@ func (r *Replica) Check() error {
 	case r.role == member && r.coord.phase == leading && a.promised != r.coord.ballot:
 		return fmt.Errorf("domino: coordinates ballot %v, promised %v", r.coord.ballot, a.promised)
 	}
-	for _, o := range append([]*lane{&l.shared, &l.control}, l.owners...) {
+	for _, o := range append([]*track{&l.shared, &l.control}, l.owners...) {
 		last := o.w
 		for _, x := range o.queue {
 			if x.Slot <= last {
-				return fmt.Errorf("domino: lane %d: slot %d is undecided behind %d", o.id, x.Slot, last)
+				return fmt.Errorf("domino: track %d: slot %d is undecided behind %d", o.id, x.Slot, last)
 			}
 			last = x.Slot
 		}
@@ -44,23 +44,25 @@ func checkSlots(l *learner, a *acceptor) error {
 			return fmt.Errorf("domino: contests of slots %d and %d are out of order", l.contests[i-1].slot, l.contests[i].slot)
 		}
 	}
-	for _, lane := range a.closedLanes() {
+	for _, track := range a.closedTracks() {
 		last := smr.Slot(0)
-		for _, s := range a.closes[lane].spans {
+		for _, s := range a.closes[track].spans {
 			if s.low < last || s.high < s.low || s.ballot > a.promised {
-				return fmt.Errorf("domino: lane %d: slots %d to %d are accepted in ballot %v, behind %d, promised %v", lane, s.low,
+				return fmt.Errorf("domino: track %d: slots %d to %d are accepted in ballot %v, behind %d, promised %v", track,
+					s.low,
 					s.high, s.ballot, last, a.promised)
 			}
 			last = s.high
 		}
 		// Whoever accepts a decision about slots votes for nothing more in them in ballot 0.
 		switch {
-		case lane == Shared && last > a.closed:
-			return fmt.Errorf("domino: slots up to %d of the shared lane are accepted from coordinators, and votes are "+
+		case track == Shared && last > a.closed:
+			return fmt.Errorf("domino: slots up to %d of the shared track are accepted from coordinators, and votes are "+
 				"closed up to %d", last, a.closed)
-		case lane.owned() && last > a.lane(protocol.ID(lane)).revoked:
-			return fmt.Errorf("domino: lane %d: slots up to %d are accepted from coordinators, and revoked up to %d", lane, last,
-				a.lane(protocol.ID(lane)).revoked)
+		case track.owned() && last > a.track(protocol.ID(track)).revoked:
+			return fmt.Errorf("domino: track %d: slots up to %d are accepted from coordinators, and revoked up to %d", track,
+				last,
+				a.track(protocol.ID(track)).revoked)
 		}
 	}
 	return nil

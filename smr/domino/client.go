@@ -11,7 +11,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Client is the client's node: it measures delays, chooses slots or lanes, counts votes, and asks
+// Client is the client's node: it measures delays, chooses slots or tracks, counts votes, and asks
 // again what is not answered.
 type Client struct {
 	kit.Calls
@@ -24,7 +24,7 @@ type Client struct {
 
 	opening int // beats since a session was asked for
 
-	attempts map[smr.Slot]*attempt     // in slots of the shared lane
+	attempts map[smr.Slot]*attempt     // in slots of the shared track
 	places   map[smr.Slot]*placings    // in slots of others
 	lastSlot smr.Slot                  // that the client chose
 	fast     record16                  // how the last attempts went
@@ -37,7 +37,7 @@ type Client struct {
 	beats  time.Duration // at the present pace, each for half a round trip: what is not answered is sent again by it
 }
 
-// attempt is commands in a slot of the shared lane.
+// attempt is commands in a slot of the shared track.
 type attempt struct {
 	seqs    []kit.Seq
 	slack   time.Duration // how far its slot is behind the predicted arrival
@@ -47,7 +47,7 @@ type attempt struct {
 	age     int
 }
 
-// placings count who has accepted commands in a slot of a replica's lane.
+// placings count who has accepted commands in a slot of a replica's track.
 type placings struct {
 	by  quorum.Votes
 	age int

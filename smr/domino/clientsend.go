@@ -41,7 +41,7 @@ func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*k
 	return func(yield func(Submit, []*kit.Pending) bool) {
 		for req, some := range c.Requests(slices.Values(calls), most) {
 			m := Submit{Request: req}
-			m.After = max(m.After, c.Floor())
+			m.After = max(m.After, c.Seen())
 			for _, p := range some {
 				p.Attempts++
 				m.Acks = append(m.Acks, p.Awaits())
@@ -53,7 +53,9 @@ func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*k
 	}
 }
 
-// cast asks all replicas to vote for commands in a slot of the shared lane.
+// cast asks all replicas to vote for commands in a slot of the shared track, which lies a little
+// behind the time of their predicted arrival. Slots rise, so that no two batches of this client
+// meet in one. Those of two clients may, and then at most one is decided there.
 func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way way) {
 	for m, some := range c.requests(calls, c.opt.Batch) {
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
@@ -70,8 +72,8 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way 
 	}
 }
 
-// submit asks a replica to propose commands in its lane, by default the one from which the answer
-// comes first.
+// submit asks a replica to propose commands in its track: by default the one whose way is predicted
+// to bring the answer first.
 func (c *Client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to protocol.ID) {
 	if to == protocol.App {
 		to = c.chooseOwner(env.Now, protocol.App)
@@ -155,8 +157,9 @@ func (c *Client) tick(env *protocol.Env[smr.Message]) {
 	c.KeepTicking(env)
 }
 
-// retry has commands proposed by another replica than before. The session sees to it that they are
-// executed once.
+// retry has commands proposed by another replica than before, in its own track. They may be decided
+// in both slots, and the session sees to it that they are executed once. In which slot is not known
+// then, so such a command is acknowledged when it is executed.
 func (c *Client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) {
 	for len(commands) > 0 {
 		from := commands[0].SentTo

@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onVote counts an acceptor's vote for commands in a slot of the shared lane.
+// onVote counts an acceptor's vote for commands in a slot of the shared track.
 func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote) {
 	a := c.attempts[m.Slot]
 	if a == nil || a.settled || m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
@@ -66,7 +66,7 @@ func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
 }
 
 // settle notes what was decided for an attempt. One that failed is made again at once, by way of a
-// lane: the slot is known to be lost, so there is at most one that counts.
+// track: the slot is known to be lost, so there is at most one that counts.
 func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
 	a.settled = true
 	var again []*kit.Pending
@@ -93,7 +93,7 @@ func (c *Client) placed(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Sl
 	}
 }
 
-// onPlaced counts who has accepted commands in a slot of a replica's lane.
+// onPlaced counts who has accepted commands in a slot of a replica's track.
 func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Placed) {
 	if m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return

@@ -22,7 +22,7 @@ func Codec() protocol.Codec[smr.Message] {
 		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
 		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
-		kit.Kind(96, ownRecordFields), kit.Kind(97, laneRecordFields), kit.Kind(98, closeRecordFields),
+		kit.Kind(96, ownRecordFields), kit.Kind(97, trackRecordFields), kit.Kind(98, closeRecordFields),
 	)
 }
 
@@ -35,7 +35,7 @@ func itemFields(c *wirefmt.Coder, m *Item) {
 func itemsFields(c *wirefmt.Coder, items *[]Item) { wirefmt.List(c, items, 3, itemFields) }
 
 func closeFields(c *wirefmt.Coder, m *Close) {
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.High)
 	itemsFields(c, &m.Items)
@@ -50,7 +50,7 @@ func earlierNewsFields(c *wirefmt.Coder, m *News) {
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 	wirefmt.Uint(c, &m.Base)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Through)
 	wirefmt.Uint(c, &m.Count)
 	wirefmt.Uint(c, &m.Closed)
 	wirefmt.Uint(c, &m.Skipped)
@@ -82,7 +82,7 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Generation)
 	wirefmt.Uint(c, &m.Base)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Through)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.List(c, &m.Closes, 4, closeFields)
 }
@@ -105,13 +105,13 @@ func refusalFields(c *wirefmt.Coder, m *Refusal) {
 
 func revokeFields(c *wirefmt.Coder, m *Revoke) {
 	wirefmt.Uint(c, &m.Ballot)
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.High)
 }
 
 func revokedFields(c *wirefmt.Coder, m *Revoked) {
 	wirefmt.Uint(c, &m.Ballot)
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Asked)
 	wirefmt.Uint(c, &m.High)
 	wirefmt.Uint(c, &m.Executed)
@@ -218,7 +218,7 @@ func ownRecordFields(c *wirefmt.Coder, m *OwnRecord) {
 	itemsFields(c, &m.Items)
 }
 
-func laneRecordFields(c *wirefmt.Coder, m *LaneRecord) {
+func trackRecordFields(c *wirefmt.Coder, m *TrackRecord) {
 	wirefmt.Uint32(c, &m.Owner)
 	itemsFields(c, &m.Items)
 }

@@ -22,10 +22,10 @@ func messages() []smr.Message {
 				Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 		}},
 	}
-	decided := domino.Close{Lane: domino.Control, Low: 5, High: 1 << 60, Items: items}
+	decided := domino.Close{Track: domino.Control, Low: 5, High: 1 << 60, Items: items}
 	return []smr.Message{
 		domino.News{
-			First: 3, Items: items, Base: 2, Floor: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
+			First: 3, Items: items, Base: 2, Through: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
 			Have: []domino.Have{{Owner: 1, Count: 4, Revoked: 0}, {Owner: 2, Count: 1, Revoked: 77}}, Promised: 1<<32 | 2,
 			Accepted: 9, Leads: true,
 		},
@@ -33,13 +33,13 @@ func messages() []smr.Message {
 		domino.News{First: 3, Items: []domino.Item{{Slot: 4}},
 			Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
 		domino.Lacking{Number: 4},
-		domino.Accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2,
-			Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
+		domino.Accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Through: 9, First: 2,
+			Closes: []domino.Close{decided, {Track: 3, Low: 1, High: 2}}},
 		domino.Prepare{Ballot: 2},
 		domino.Promise{Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
 		domino.Refusal{Promised: 2},
-		domino.Revoke{Ballot: 2, Lane: 3, High: 4},
-		domino.Revoked{Ballot: 2, Lane: 3, Asked: 5, High: 4, Executed: 2, Items: items},
+		domino.Revoke{Ballot: 2, Track: 3, High: 4},
+		domino.Revoked{Ballot: 2, Track: 3, Asked: 5, High: 4, Executed: 2, Items: items},
 		domino.Learned{Close: decided},
 		domino.Learned{Close: decided, Names: []domino.Name{{Index: 1, Lengths: []uint64{5000}, Sum: 9}}},
 		domino.Fetch{After: 2, Blank: true},
@@ -61,7 +61,7 @@ func messages() []smr.Message {
 			Members: []smr.Member{{ID: 1, Address: "host:1"}},
 		},
 		domino.OwnRecord{First: 3, Items: items},
-		domino.LaneRecord{Owner: 2, Items: items},
+		domino.TrackRecord{Owner: 2, Items: items},
 		domino.CloseRecord{Part: domino.Part{Ballot: 1, Close: decided}},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// revocation is the coordinator's phase 1 for slots of a failed replica's lane.
+// revocation is the coordinator's phase 1 for slots of a failed replica's track.
 type revocation struct {
 	high    smr.Slot // that was asked for
 	told    smr.Slot // up to which the answers tell
@@ -28,9 +28,9 @@ func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// idle tells whether no decision of the coordinator's about a lane is under way. What was proposed
+// idle tells whether no decision of the coordinator's about a track is under way. What was proposed
 // again when it began to coordinate comes first: decisions that follow are about other slots.
-func (r *Replica) idle(l Lane) bool {
+func (r *Replica) idle(l Track) bool {
 	c := &r.coord
 	upTo := r.acceptor.count - uint64(len(r.acceptor.begun))
 	if upTo < c.again1 {
@@ -43,15 +43,15 @@ func (r *Replica) idle(l Lane) bool {
 	return true
 }
 
-// tickLanes keeps lanes going in which nothing would be decided otherwise.
-func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
+// tickTracks keeps tracks going in which nothing would be decided otherwise.
+func (r *Replica) tickTracks(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	now := r.passed()
 	r.extend(env, now)
 	l.shared.idle++
 	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) {
 		// The fast path decides nothing while so many are silent: better everything goes through
-		// lanes, which need no more than a majority.
+		// tracks, which need no more than a majority.
 		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
 	}
 	r.closeShared(env, l.shared.idle >= stalledTicks)
@@ -65,7 +65,7 @@ func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
 func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
 	w := r.learner.control.w
 	if r.learner.change == 0 && r.idle(Control) && len(r.coord.changes) == 0 && w < now+r.ahead(horizonLeft) {
-		r.decide(env, Close{Lane: Control, Low: w, High: now + r.ahead(horizon)})
+		r.decide(env, Close{Track: Control, Low: w, High: now + r.ahead(horizon)})
 	}
 }
 
@@ -78,12 +78,12 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	}
 	w := r.learner.control.w
 	s := above(max(w, r.passed()), controlDigit)
-	r.decide(env, Close{Lane: Control, Low: w, High: s,
+	r.decide(env, Close{Track: Control, Low: w, High: s,
 		Items: []Item{{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
 	c.changes = slices.Delete(c.changes, 0, 1)
 }
 
-// closeShared decides slots of the shared lane that the votes in ballot 0 do not decide any more,
+// closeShared decides slots of the shared track that the votes in ballot 0 do not decide any more,
 // or not soon: then anyway. The votes are phase 1 of the coordinator's ballot, as it needs no more
 // than to know that they are final: this is Fast Paxos' coordinated recovery. A majority is enough:
 // it never waits for all.
@@ -106,7 +106,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	if !stuck {
 		return
 	}
-	m := Close{Lane: Shared, Low: o.w, High: final}
+	m := Close{Track: Shared, Low: o.w, High: final}
 	for ; i < len(l.contests) && l.contests[i].slot <= final; i++ {
 		c := l.contests[i]
 		votes, passed := c.tally(r.group, r.closedBy)
@@ -119,7 +119,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 
 // tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so
 // that nobody waits for each of them [Mencius §4].
-func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now smr.Slot) {
+func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *track, now smr.Slot) {
 	c := &r.coord
 	id := protocol.ID(o.id)
 	failed, high := !r.heard(id, goneTicks), now+r.ahead(revokeAhead)
@@ -142,13 +142,13 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now sm
 	}
 }
 
-func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Lane, high smr.Slot) {
+func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Track, high smr.Slot) {
 	for _, id := range r.group {
-		r.admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Lane: l, High: high})
+		r.admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Track: l, High: high})
 	}
 }
 
-// onRevoke promises to accept nothing more in slots of a lane, in ballot 0, and tells what was
+// onRevoke promises to accept nothing more in slots of a track, in ballot 0, and tells what was
 // accepted there.
 func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m Revoke) {
 	a := &r.acceptor
@@ -156,27 +156,27 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 		return
 	}
 	switch {
-	case m.Lane == Shared:
+	case m.Track == Shared:
 		a.close(env, m.High)
 		r.soon(env)
-	case m.Lane.owned():
-		id := protocol.ID(m.Lane)
+	case m.Track.owned():
+		id := protocol.ID(m.Track)
 		a.revoke(env, id, m.High)
-		all := Close{Lane: m.Lane, Low: r.learner.executed, High: m.High,
-			Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High))}
+		all := Close{Track: m.Track, Low: r.learner.executed, High: m.High,
+			Items: slices.Clone(a.track(id).items.within(r.learner.executed, m.High))}
 		first := all.pieces()[0]
 		r.admission.Send(env, from, Revoked{
-			Ballot: m.Ballot, Lane: m.Lane, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
+			Ballot: m.Ballot, Track: m.Track, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
 		})
 	}
 }
 
-// onRevoked decides a revoked part of a lane when a majority has told what it accepted there: any
+// onRevoked decides a revoked part of a track when a majority has told what it accepted there: any
 // proposal of the owner's that one of them has is proposed again, as it may have been decided.
 // Nobody else proposes anything there but no-ops.
 func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m Revoked) {
 	c := &r.coord
-	id := protocol.ID(m.Lane)
+	id := protocol.ID(m.Track)
 	v := c.revoking[id]
 	if c.phase != leading || m.Ballot != c.ballot || v == nil || m.Asked != v.high {
 		return
@@ -190,13 +190,13 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 	for _, i := range m.Items {
 		v.items.add(i)
 	}
-	o := r.learner.lane(m.Lane)
-	if v.replies.Among(r.group) < r.rule.classic || !r.idle(m.Lane) {
+	o := r.learner.track(m.Track)
+	if v.replies.Among(r.group) < r.rule.classic || !r.idle(m.Track) {
 		return
 	}
 	delete(c.revoking, id)
 	if high := min(v.told, r.bound(o)); high > o.w {
-		r.decide(env, Close{Lane: m.Lane, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))}.pieces()[0])
+		r.decide(env, Close{Track: m.Track, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))}.pieces()[0])
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 
 // onLearned takes it.
 func (r *Replica) onLearned(_ protocol.ID, m Learned) {
-	if m.Low > m.High || m.High > maxSlot || m.Lane != Shared || m.High <= r.learner.executed {
+	if m.Low > m.High || m.High > maxSlot || m.Track != Shared || m.High <= r.learner.executed {
 		return
 	}
 	if c, ok := r.complete(m); ok {

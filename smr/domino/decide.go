@@ -7,24 +7,27 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// decide has the acceptors accept a decision.
+// decide has the acceptors accept a decision. A coordinator's decisions are numbered, and acceptors
+// take them in order, so one number says which ones an acceptor has.
 func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
 	c := &r.coord
 	c.sent.add(m)
-	c.busy[m.Lane] = c.sent.last()
+	c.busy[m.Track] = c.sent.last()
 	for _, id := range r.group {
 		r.pump(env, id)
 	}
 }
 
-// pump sends an acceptor the decisions that it was not sent.
+// pump sends an acceptor the decisions that it was not sent. Those up to Base are not kept any
+// more: they are about slots up to Through, which this replica has executed, and an acceptor that
+// lacks them has to get what was executed first.
 func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	c := &r.coord
 	f := c.flows[id]
 	f.next = max(f.next, c.sent.base+1)
 	for f.next <= c.sent.last() {
 		m := Accept{
-			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
+			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
 		}
 		size := 0
 		for _, d := range c.sent.from(f.next) {
@@ -41,15 +44,16 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	}
 }
 
-// again sends an acceptor again what may be lost.
+// again has an acceptor sent again what may be lost.
 func (c *coordinator) again(r *Replica, p *peer) {
 	if f := c.flows[p.id]; f != nil && c.phase == leading {
 		f.next = f.has + 1
 	}
 }
 
-// tickFlows sends again what acceptors do not say that they have, and forgets what all have and
-// what was executed.
+// tickFlows sends again what acceptors have not acknowledged. It forgets decisions that were
+// executed once all live acceptors have them, or once there are too many: one that is silent does
+// not make memory grow.
 func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	least := c.sent.last()
@@ -71,7 +75,9 @@ func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onAccept accepts decisions of a coordinator.
+// onAccept accepts decisions of a coordinator. As in Paxos, a higher ballot needs no promise
+// before. The sequence begins anew with each ballot, and has no gaps here: News tells its
+// coordinator one number, and that number counts as a vote for each decision up to it.
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	a := &r.acceptor
 	switch {
@@ -86,10 +92,12 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	}
 	a.generation = m.Generation
 	if m.Base > a.count {
-		if r.learner.executed < m.Floor {
+		if r.learner.executed < m.Through {
 			r.fetch(env, from)
 			return
 		}
+		// What is missing is about slots that are executed here too, so there is nothing left to
+		// vote on.
 		a.count, a.begun = m.Base, nil
 	}
 	for i, d := range m.Closes {
@@ -104,7 +112,8 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 }
 
 // onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those
-// that a majority has.
+// that a majority has. News waits for the member's disk, so what it says is a vote. The number is
+// of the ballot that the member has promised: a count of a lower ballot is not compared with it.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	if m.Promised > p.promised {
 		p.promised, p.accepted = m.Promised, m.Accepted
@@ -119,13 +128,17 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 		if m.Accepted > f.has || m.Accepted+1 >= f.next {
 			f.stalled = 0
 		}
+		// It may fall: an acceptor that has started anew counts from 0, and is sent all again.
 		f.has = m.Accepted
 	}
 	r.learnCloses()
 }
 
-// learnCloses learns the coordinator's decisions that a majority has accepted. A ballot holds among
-// the members for whom it was prepared: others wait until they know them.
+// learnCloses learns the coordinator's decisions that a majority has accepted, by the k-th largest
+// of the counts. Only counts of the ballot that this replica has promised are taken, since it knows
+// no other ballot's decisions. And the majority must be one of the members for whom the ballot was
+// prepared: a replica that has not executed a change of the members yet, or has executed one more,
+// would count a majority that is none.
 func (r *Replica) learnCloses() {
 	a := &r.acceptor
 	if len(a.begun) == 0 || a.generation != r.state.Generation() {

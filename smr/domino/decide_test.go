@@ -15,7 +15,7 @@ import (
 func TestDecisionsAreTakenInOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		base  uint64
-		ahead smr.Slot // the floor, above what is executed
+		ahead smr.Slot // the causal bound, above what is executed
 		first uint64
 		want  uint64
 	}{
@@ -30,8 +30,8 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 		b := newBallot(a.promised, 3)
 		executed := r.learner.executed
 		r.onAccept(env, 3, Accept{
-			Ballot: b, Generation: r.state.Generation(), Base: c.base, Floor: executed + c.ahead, First: c.first,
-			Closes: []Close{{Lane: Control, Low: executed, High: executed + 100}},
+			Ballot: b, Generation: r.state.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
+			Closes: []Close{{Track: Control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {
 			t.Errorf("%s: ballot %v, %d decisions, want %v and %d", name, a.promised, a.count, b, c.want)
@@ -53,7 +53,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 	} {
 		_, r, _ := inHand(t, "na3", 2)
 		a := &r.acceptor
-		a.begun, a.count = []Close{{Lane: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
+		a.begun, a.count = []Close{{Track: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
 		a.generation = r.state.Generation() + c.generation
 		for _, p := range r.peers {
 			p.promised, p.accepted = 0, 0

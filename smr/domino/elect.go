@@ -18,26 +18,28 @@ const (
 	leading
 )
 
-// coordinator is what a replica needs to coordinate, or to try. Nothing of it is on disk.
+// coordinator is what a replica needs to coordinate, or to try. Nothing of it is on disk: what the
+// next coordinator has to know, the acceptors have.
 type coordinator struct {
 	phase    phase
 	ballot   Ballot
-	above    Ballot // the next ballot is above it
+	above    Ballot // the highest ballot heard of; the next one is above it
 	ticks    int    // since it began to prepare
 	waiting  bool   // the campaign timer is set
-	hold     int    // ticks for which another replica may become the coordinator undisturbed
+	hold     int    // ticks for which this replica leaves others alone to become the coordinator
 	promises map[protocol.ID]*promised
 	sent     stream[Close]
 	flows    map[protocol.ID]*flow
-	busy     map[Lane]uint64 // number of the lane's decision that is not learned yet
-	again1   uint64          // the last of the decisions of earlier ballots that were proposed again
+	busy     map[Track]uint64 // number of each track's last decision, until that is learned
+	again1   uint64           // number of the last decision of an earlier ballot that is made again
 	revoking map[protocol.ID]*revocation
-	changes  []kit.Entry // of the members, that clients want
-	joiner   protocol.ID // the last replica that joins and has asked for what was executed
-	joined   smr.Slot    // after what it has asked for it
+	changes  []kit.Entry // of the members, that clients ask for
+	joiner   protocol.ID // the joining replica that has asked last for what was executed
+	joined   smr.Slot    // the slot after which it asked
 }
 
-// promised is the messages that are an acceptor's promise.
+// promised is an acceptor's promise, as far as its messages have come. It counts when it is whole:
+// a part that is missing may be of what an earlier ballot has decided.
 type promised struct {
 	executed smr.Slot
 	got      map[uint64]bool
@@ -74,12 +76,12 @@ func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 			r.stepDown()
 			return
 		}
-		r.tickLanes(env)
+		r.tickTracks(env)
 		r.tickFlows(env)
 	}
 }
 
-// campaignSoon tries to coordinate after a time of chance, so that not all try at once.
+// campaignSoon tries to coordinate after a random time, so that not all try at once.
 func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
 	if c := &r.coord; !c.waiting {
 		c.waiting = true
@@ -97,6 +99,10 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message]) {
 	r.prepare(env)
 }
 
+// prepare begins phase 1, in a ballot above all that this replica has promised, heard of or used. A
+// replica that used one ballot twice, with a crash in between, could make two sequences of
+// decisions in it. It does not: it leads only when it has promised the ballot itself (maybeLead),
+// and its decisions wait for its disk, so none is told before that promise is there.
 func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.cfg.ID)
@@ -113,7 +119,9 @@ func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// stepDown ends coordinating, or trying to.
+// stepDown ends coordinating, or trying to. Changes of the members that clients asked for are
+// forgotten, so that the desk takes them when they are asked for again: whether one of them will be
+// decided is up to the next coordinator.
 func (r *Replica) stepDown() {
 	c := &r.coord
 	for _, e := range c.changes {
@@ -121,7 +129,7 @@ func (r *Replica) stepDown() {
 	}
 	for _, m := range c.sent.tail {
 		for _, i := range m.Items {
-			if m.Lane == Control && i.Answer == r.cfg.ID {
+			if m.Track == Control && i.Answer == r.cfg.ID {
 				r.desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
 			}
 		}
@@ -132,7 +140,8 @@ func (r *Replica) stepDown() {
 	clear(c.revoking)
 }
 
-// adopt has a coordinator ask the new members for promises: its ballot holds among the old ones.
+// adopt has a coordinator begin anew among changed members. Its ballot was prepared among the old
+// ones, for slots that they decide. All slots above the change are the new ones' to decide.
 func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
 	if c.phase == following {
 		return
@@ -144,8 +153,9 @@ func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
 	r.prepare(env)
 }
 
-// onPrepare promises a ballot, unless a coordinator is there whom the replica hears: one that was
-// cut off must not disturb the others.
+// onPrepare promises a ballot and tells what coordinators of lower ballots had this acceptor
+// accept. It does not tell the votes in ballot 0: they are in the streams, and claims say which of
+// them are final.
 func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
 	a := &r.acceptor
 	if m.Ballot.owner() != from {
@@ -155,12 +165,16 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.admission.Send(env, from, Refusal{Promised: a.promised})
 		return
 	}
+	// A candidate that was cut off must not depose a coordinator that works. To say nothing is
+	// safe: no answer is never a promise. What was promised before is told again.
 	if leader := r.leader(); leader != 0 && leader != from && m.Ballot > a.promised {
 		return
 	}
 	if m.Ballot > a.promised {
 		a.promise(env, m.Ballot)
 		if from != r.cfg.ID {
+			// The candidate gets time to come to lead. Else candidates would overtake each other
+			// for ever.
 			r.stepDown()
 			r.coord.hold = holdTicks
 		}
@@ -169,7 +183,10 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.sendPromise(env, from)
 }
 
-// sendPromise tells a candidate what was accepted before, in as many messages as it takes.
+// sendPromise tells a candidate what was accepted before, in as many messages as it takes. Of what
+// was executed the acceptor has forgotten its votes. It says how far that is instead, and the
+// candidate has to know it by other means: an empty answer for these slots would be read as no
+// vote.
 func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	a := &r.acceptor
 	m := Promise{Ballot: a.promised, Executed: r.learner.executed}
@@ -197,6 +214,8 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	}
 }
 
+// onRefusal gives an attempt up: an acceptor has promised a higher ballot and takes nothing in this
+// one any more.
 func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
 	c := &r.coord
 	if m.Promised <= r.acceptor.promised && m.Promised <= c.ballot {
@@ -209,11 +228,14 @@ func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
 	}
 }
 
+// onPromise collects the messages of a promise.
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
 	c := &r.coord
 	if c.phase != preparing || m.Ballot != c.ballot || m.Number >= m.Count {
 		return
 	}
+	// A promise that is told again after the acceptor has executed more is cut into other parts.
+	// Parts of the two do not make one.
 	p := c.promises[from]
 	if p == nil || p.executed != m.Executed || p.count != m.Count {
 		p = &promised{executed: m.Executed, count: m.Count, got: map[uint64]bool{}}
@@ -226,8 +248,10 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.maybeLead(env)
 }
 
-// maybeLead begins to coordinate when a majority has promised, and the replica has executed all
-// that one of them has: of that they tell no votes.
+// maybeLead begins to coordinate when a majority has promised, this replica has promised no higher
+// ballot, and it has executed all that any of that majority has: of that they tell no votes. It
+// first decides again, in its own ballot, what coordinators of lower ballots may have decided. Only
+// then does it close anything else (idle waits for again1).
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if c.phase != preparing {
@@ -249,7 +273,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		return
 	}
 	c.phase = leading
-	c.sent, c.flows = stream[Close]{floor: r.learner.executed}, map[protocol.ID]*flow{}
+	c.sent, c.flows = stream[Close]{through: r.learner.executed}, map[protocol.ID]*flow{}
 	clear(c.busy)
 	clear(c.revoking)
 	for _, id := range r.group {
@@ -261,28 +285,33 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		}
 	}
 	c.again1 = c.sent.last()
-	r.tickLanes(env)
+	r.tickTracks(env)
 	r.soon(env)
 }
 
 // merge returns what has to be proposed again, given what acceptors have accepted: for each slot
-// what was accepted in the highest ballot.
+// what was accepted in the highest ballot. As in Paxos that is the only thing that may have been
+// decided in ballots 1 and up. A Close speaks for all slots of its span, for those without an item
+// it says no-op, so spans of different ballots are cut where they overlap.
 func merge(parts []Part, executed smr.Slot) []Close {
 	var out []Close
 	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Lane, b.Lane) })
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Track, b.Track) })
 	for len(parts) > 0 {
 		n := 1
-		for n < len(parts) && parts[n].Lane == parts[0].Lane {
+		for n < len(parts) && parts[n].Track == parts[0].Track {
 			n++
 		}
-		out = append(out, mergeLane(parts[:n], executed)...)
+		out = append(out, mergeTrack(parts[:n], executed)...)
 		parts = parts[n:]
 	}
 	return out
 }
 
-func mergeLane(parts []Part, executed smr.Slot) []Close {
+// mergeTrack is merge for one track. It cuts the slots at all ends of spans, so that each piece
+// lies within or outside of each span as a whole. Slots that no span covers stay out: no
+// coordinator has decided them, but ballot 0 may have.
+func mergeTrack(parts []Part, executed smr.Slot) []Close {
 	bounds := []smr.Slot{}
 	for _, p := range parts {
 		bounds = append(bounds, max(p.Low, executed), max(p.High, executed))
@@ -306,7 +335,7 @@ func mergeLane(parts []Part, executed smr.Slot) []Close {
 			out[n-1].High = high
 			out[n-1].Items = append(out[n-1].Items, items...)
 		} else {
-			out = append(out, Close{parts[best].Lane, low, high, items})
+			out = append(out, Close{parts[best].Track, low, high, items})
 		}
 	}
 	return out

@@ -11,8 +11,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// TestHighestBallotBinds has acceptors accept parts of a lane in several ballots, and compares what
-// a new coordinator proposes again with what follows slot by slot.
+// TestHighestBallotBinds has acceptors accept parts of a track in several ballots, and compares
+// what a new coordinator proposes again with what follows slot by slot.
 func TestHighestBallotBinds(t *testing.T) {
 	const slots = 12
 	for seed := range uint64(500) {
@@ -21,7 +21,7 @@ func TestHighestBallotBinds(t *testing.T) {
 		var parts []Part
 		for range 1 + rnd.IntN(5) {
 			low := smr.Slot(rnd.IntN(slots))
-			p := Part{Ballot: newBallot(Ballot(rnd.IntN(4))<<32, 1), Close: Close{Lane: Shared, Low: low, High: low + 1 +
+			p := Part{Ballot: newBallot(Ballot(rnd.IntN(4))<<32, 1), Close: Close{Track: Shared, Low: low, High: low + 1 +
 				smr.Slot(rnd.IntN(int(slots-low)))}}
 			for s := p.Low + 1; s <= p.High; s++ {
 				if (uint64(p.Ballot)>>32+uint64(s))%3 > 0 { // each ballot has decided on one thing for a slot

@@ -169,7 +169,7 @@ func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
 	return c.members[0].ID
 }
 
-// bestOwner returns the replica whose lane takes the least time, and how long that is. Of several
+// bestOwner returns the replica whose track takes the least time, and how long that is. Of several
 // that take about as long, the nearest is the best: results come from it.
 func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
 	var lowest time.Duration
@@ -189,7 +189,7 @@ func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.
 	return best, least, ok
 }
 
-// throughOwner returns how long it takes to have a command agreed on in a replica's lane: the way
+// throughOwner returns how long it takes to have a command agreed on in a replica's track: the way
 // to it, its round trip to a majority, the way back. With Direct, the majority's answers come
 // straight.
 func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {

@@ -9,7 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// watched are commands whose client wants to know when they are ordered.
+// watched are commands whose client asked to be told when they are ordered: decided, and so that no
+// call that begins later can get an earlier slot.
 type watched struct {
 	slot    smr.Slot
 	client  protocol.ID
@@ -17,7 +18,8 @@ type watched struct {
 	seqs    []kit.Seq
 }
 
-// execute applies what is decided up to a slot, in order.
+// execute applies what is decided up to a slot, in order. It stops behind a change of the members:
+// which votes decide the slots that follow depends on it.
 func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	l := &r.learner
 	for r.role == member && len(l.decided) > 0 && l.decided[0].Slot <= to {
@@ -40,7 +42,8 @@ func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	r.maybeSnapshot(env)
 }
 
-// stretch lets all lanes be decided up to what was executed.
+// stretch lets all tracks be decided up to what was executed. A replica that was told what was
+// executed, or got a snapshot, has passed slots that it has not seen decided track by track.
 func (l *learner) stretch() {
 	l.shared.rise(l.executed)
 	l.control.rise(l.executed)
@@ -49,7 +52,7 @@ func (l *learner) stretch() {
 	}
 }
 
-// apply executes an item, and answers the clients that the replica answers.
+// apply executes an item, and answers the clients that the item names this replica to answer.
 func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 	l := &r.learner
 	l.last = item.Slot
@@ -77,9 +80,12 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 	}
 }
 
-// settled returns the slot up to which no call that begins later can get one: in the shared lane
-// too few acceptors are left that would vote for it, and the owners of the other lanes propose
-// nothing more there.
+// settled returns the slot up to which no call that begins later can get one. In the shared track
+// closers acceptors have passed that slot, so fewer than rule.threshold are left to vote for a new
+// command there, and with so few votes neither a supermajority decides for it nor a coordinator. A
+// majority that has passed is not enough: with five, the votes of the others can force a
+// coordinator (TestAcknowledgedAndOvertaken). In the other tracks the owners have said that they
+// propose nothing more up to there. Where all is decided already, nobody need have passed.
 func (r *Replica) settled() smr.Slot {
 	l := &r.learner
 	count := max(r.rule.closers(), r.rule.classic)
@@ -90,7 +96,8 @@ func (r *Replica) settled() smr.Slot {
 	return s
 }
 
-// fixed tells whether it is decided that a slot is a client's.
+// fixed tells whether it is decided that a slot is a client's: known as a decision, or by the votes
+// of a supermajority in ballot 0, which decide although slots below may be open.
 func (r *Replica) fixed(w watched) bool {
 	l := &r.learner
 	is := func(i Item) bool {
@@ -111,7 +118,9 @@ func (r *Replica) fixed(w watched) bool {
 	return false
 }
 
-// tellOrdered tells clients whose commands are decided, with nothing to come before them.
+// tellOrdered tells clients whose commands are decided, with nothing that begins later to come
+// before them. Slots beyond limit wait: the members who have passed them may not be those who
+// decide them.
 func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 	if len(r.ordered) == 0 {
 		return
@@ -138,8 +147,9 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 	})
 }
 
-// latest returns the highest slot in which the replica has accepted something, or executed. All
-// that anybody was told is decided is at most that of some replica of any majority.
+// latest returns the highest slot in which the replica has accepted something, or executed. A
+// command that was acknowledged was accepted by a majority, in whatever way, so in any majority
+// some replica's latest is at least its slot. Reads rest on that, and trust no clock.
 func (r *Replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
 
 // reads are queries that wait until everything is executed that was decided before they came: a
@@ -158,8 +168,8 @@ type reads struct {
 
 type read struct {
 	mark smr.Slot
-	// generation is that of the members who were asked. If it is another one when the mark is
-	// executed, others may know more.
+	// generation is that of the members who were asked. If the members are others when the mark is
+	// executed, the new ones may have acknowledged more before the query came, and are asked too.
 	generation uint64
 	from       protocol.ID
 	queries    []kit.Query

@@ -22,7 +22,7 @@ func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
 		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{},
 		kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
-		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{},
+		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, TrackRecord{},
 		CloseRecord{},
 	}
 	i := rnd.IntN(len(between) + len(others))

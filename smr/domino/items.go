@@ -58,11 +58,11 @@ func (l *bySlot) remove(low, high smr.Slot) {
 
 // A stream is a sequence of which the first is not needed any more.
 type stream[T interface{ bytes() int }] struct {
-	base  uint64   // how many are gone
-	floor smr.Slot // they are of slots up to it
-	tail  []T
-	gone  int // elements in front of the tail that its array still has
-	size  int // bytes of the tail's commands
+	base    uint64   // how many are gone
+	through smr.Slot // they are of slots up to it
+	tail    []T
+	gone    int // elements in front of the tail that its array still has
+	size    int // bytes of the tail's commands
 }
 
 // add puts some at the end.
@@ -88,7 +88,7 @@ func (s *stream[T]) drop(slot smr.Slot) {
 		s.tail, s.gone = append([]T(nil), s.tail...), 0 // the array holds the commands of all that was in it
 	}
 	s.base++
-	s.floor = max(s.floor, slot)
+	s.through = max(s.through, slot)
 }
 
 // fit returns how many of the first items, at least one, go in one message.
@@ -107,7 +107,7 @@ func (c Close) pieces() []Close {
 	var out []Close
 	for n := fit(c.Items); n < len(c.Items); n = fit(c.Items) {
 		high := c.Items[n].Slot - 1
-		out = append(out, Close{c.Lane, c.Low, high, c.Items[:n:n]})
+		out = append(out, Close{c.Track, c.Low, high, c.Items[:n:n]})
 		c.Low, c.Items = high, c.Items[n:]
 	}
 	return append(out, c)

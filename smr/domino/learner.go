@@ -15,9 +15,9 @@ import (
 // acceptors have there.
 type learner struct {
 	executed smr.Slot // all up to it is decided and executed
-	shared   lane
-	control  lane
-	owners   []*lane // of the members, in their order
+	shared   track
+	control  track
+	owners   []*track // of the members, in their order
 	contests []*contest
 	decided  bySlot // items that are decided and not executed
 	change   smr.Slot
@@ -25,10 +25,10 @@ type learner struct {
 	broken   error    // two decisions for one slot: the protocol is wrong
 }
 
-// lane is what is known of one lane's slots.
-type lane struct {
-	id Lane
-	// w is the slot up to which all of the lane is decided, itself included, and known: items are
+// track is what is known of one track's slots.
+type track struct {
+	id Track
+	// w is the slot up to which all of the track is decided, itself included, and known: items are
 	// in learner.decided or executed.
 	w smr.Slot
 	// known are parts that are decided beyond a gap, in order.
@@ -44,8 +44,8 @@ type numbered struct {
 	Item
 }
 
-// contest is what acceptors have voted for in one slot of the shared lane. Without two clients that
-// used the same slot there is one candidate.
+// contest is what acceptors have voted for in one slot of the shared track. Without two clients
+// that used the same slot there is one candidate.
 type contest struct {
 	slot       smr.Slot
 	candidates []candidate
@@ -57,11 +57,11 @@ type candidate struct {
 }
 
 func newLearner() learner {
-	return learner{shared: lane{id: Shared}, control: lane{id: Control}}
+	return learner{shared: track{id: Shared}, control: track{id: Control}}
 }
 
-// lane returns a lane; one of a replica that is no member is a new one, which nobody looks at.
-func (l *learner) lane(id Lane) *lane {
+// track returns a track; one of a replica that is no member is a new one, which nobody looks at.
+func (l *learner) track(id Track) *track {
 	switch id {
 	case Shared:
 		return &l.shared
@@ -73,15 +73,15 @@ func (l *learner) lane(id Lane) *lane {
 			return o
 		}
 	}
-	return &lane{id: id}
+	return &track{id: id}
 }
 
-// adopt makes lanes for the members. Those of new ones begin where they became members, which is
+// adopt makes tracks for the members. Those of new ones begin where they became members, which is
 // what was executed.
 func (l *learner) adopt(group []protocol.ID) {
-	var owners []*lane
+	var owners []*track
 	for _, id := range group {
-		o := l.lane(laneOf(id))
+		o := l.track(trackOf(id))
 		o.w = max(o.w, l.executed)
 		owners = append(owners, o)
 	}
@@ -159,7 +159,7 @@ func (l *learner) find(s smr.Slot) (int, bool) {
 	return slices.BinarySearchFunc(l.contests, s, func(c *contest, s smr.Slot) int { return cmp.Compare(c.slot, s) })
 }
 
-// vote notes an acceptor's vote in the shared lane.
+// vote notes an acceptor's vote in the shared track.
 func (l *learner) vote(by protocol.ID, item Item) {
 	if item.Slot <= l.shared.w {
 		return
@@ -184,8 +184,8 @@ func (l *learner) vote(by protocol.ID, item Item) {
 	c.candidates[len(c.candidates)-1].by.Add(by)
 }
 
-// add puts a proposal of the lane's owner behind the others.
-func (o *lane) add(number uint64, item Item) {
+// add puts a proposal of the track's owner behind the others.
+func (o *track) add(number uint64, item Item) {
 	if n := len(o.queue); item.Slot > o.w && (n == 0 || o.queue[n-1].Slot < item.Slot) {
 		o.queue = append(o.queue, numbered{number, item})
 	}
@@ -214,7 +214,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message]) {
 		r.jump(&l.control)
 		r.learnShared(env)
 		for _, o := range l.owners {
-			r.learnLane(env, o)
+			r.learnTrack(env, o)
 		}
 		if r.execute(env, l.ready()); l.executed == before {
 			return
@@ -223,7 +223,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message]) {
 }
 
 // jump takes over what is known to be decided right above w.
-func (r *Replica) jump(o *lane) bool {
+func (r *Replica) jump(o *track) bool {
 	jumped := false
 	for len(o.known) > 0 && o.known[0].Low <= o.w {
 		jumped = o.rise(o.known[0].High) || jumped
@@ -232,12 +232,12 @@ func (r *Replica) jump(o *lane) bool {
 	return jumped
 }
 
-// jumpLane is jump for a member's lane. The replica's own proposals that were decided to be no-ops
-// are proposed again.
-func (r *Replica) jumpLane(env *protocol.Env[smr.Message], o *lane) bool {
+// jumpTrack is jump for a member's track. The replica's own proposals that were decided to be
+// no-ops are proposed again.
+func (r *Replica) jumpTrack(env *protocol.Env[smr.Message], o *track) bool {
 	before := o.queue
 	jumped := r.jump(o)
-	if o.id == laneOf(r.cfg.ID) {
+	if o.id == trackOf(r.cfg.ID) {
 		for _, x := range before[:len(before)-len(o.queue)] {
 			if _, ok := r.learner.decided.get(x.Slot); !ok {
 				r.queue = append(r.queue, x.Entries...)
@@ -249,7 +249,7 @@ func (r *Replica) jumpLane(env *protocol.Env[smr.Message], o *lane) bool {
 }
 
 // rise notes that all up to a slot is decided.
-func (o *lane) rise(to smr.Slot) bool {
+func (o *track) rise(to smr.Slot) bool {
 	if to <= o.w {
 		return false
 	}
@@ -262,9 +262,9 @@ func (o *lane) rise(to smr.Slot) bool {
 	return true
 }
 
-// bound is how far the lane's slots may be looked at one by one: who the members are is known, and
+// bound is how far the track's slots may be looked at one by one: who the members are is known, and
 // nothing is known to be decided.
-func (r *Replica) bound(o *lane) smr.Slot {
+func (r *Replica) bound(o *track) smr.Slot {
 	limit := r.learner.limit()
 	if len(o.known) > 0 {
 		limit = min(limit, o.known[0].Low)
@@ -272,7 +272,7 @@ func (r *Replica) bound(o *lane) smr.Slot {
 	return limit
 }
 
-// counts tells whether the replica counts votes of the shared lane.
+// counts tells whether the replica counts votes of the shared track.
 func (r *Replica) counts() bool { return r.opt.AllLearn || r.coord.phase == leading }
 
 func (r *Replica) closedBy(id protocol.ID) smr.Slot { return r.peers[id].claims.Closed }
@@ -286,7 +286,7 @@ func (r *Replica) closedByAll(count int) smr.Slot {
 	return quorum.KthLargest(closed, count)
 }
 
-// learnShared decides slots of the shared lane by votes in ballot 0.
+// learnShared decides slots of the shared track by votes in ballot 0.
 func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	o := &l.shared
@@ -351,18 +351,18 @@ func (r *Replica) sendOutcome(env *protocol.Env[smr.Message], i Item, committed 
 	}
 }
 
-// learnLane decides slots of a member's lane. What it has not proposed up to its claim, nobody ever
-// proposes there: only it may propose anything but no-ops.
-func (r *Replica) learnLane(env *protocol.Env[smr.Message], o *lane) {
+// learnTrack decides slots of a member's track. What it has not proposed up to its claim, nobody
+// ever proposes there: only it may propose anything but no-ops.
+func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 	id := protocol.ID(o.id)
-	for r.jumpLane(env, o); ; {
+	for r.jumpTrack(env, o); ; {
 		skipped, bound := r.peers[id].claims.Skipped, r.bound(o)
 		if len(o.queue) == 0 || o.queue[0].Slot > bound {
 			to := min(skipped, bound)
 			if len(o.queue) > 0 {
 				to = min(to, o.queue[0].Slot-1)
 			}
-			if o.rise(to); !r.jumpLane(env, o) {
+			if o.rise(to); !r.jumpTrack(env, o) {
 				return
 			}
 			continue
@@ -390,7 +390,7 @@ func (r *Replica) holding(owner protocol.ID, x numbered) int {
 	return n
 }
 
-// know notes that a part of a lane is decided, by whatever way.
+// know notes that a part of a track is decided, by whatever way.
 func (r *Replica) know(c Close) {
 	l := &r.learner
 	if c.High <= l.executed {
@@ -400,14 +400,14 @@ func (r *Replica) know(c Close) {
 		if i.Slot > l.executed {
 			l.decide(i)
 		}
-		if c.Lane == Control && i.Slot > l.executed && (l.change == 0 || i.Slot < l.change) {
+		if c.Track == Control && i.Slot > l.executed && (l.change == 0 || i.Slot < l.change) {
 			l.change = i.Slot
 		}
 	}
-	o := l.lane(c.Lane)
+	o := l.track(c.Track)
 	if c.High <= o.w {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(o.known, c.Low, func(k Close, s smr.Slot) int { return cmp.Compare(k.Low, s) })
-	o.known = slices.Insert(o.known, at, Close{Lane: c.Lane, Low: c.Low, High: c.High})
+	o.known = slices.Insert(o.known, at, Close{Track: c.Track, Low: c.Low, High: c.High})
 }

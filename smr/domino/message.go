@@ -10,7 +10,7 @@ import (
 )
 
 // A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half.
-// Ballot 0 is everybody's: the fast path, and the owners' of their lanes.
+// Ballot 0 is everybody's: the fast path, and the owners' of their tracks.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
@@ -52,14 +52,14 @@ func (i Item) sizeBytes() int {
 // items that they do not exclude are among its first Count.
 type Claims struct {
 	Count uint64
-	// Closed: the replica votes for no more items of the shared lane up to this slot. It is phase
+	// Closed: the replica votes for no more items of the shared track up to this slot. It is phase
 	// 1b of ballot 1 for all these slots.
 	Closed smr.Slot
-	// Skipped: it proposes no more items in its own lane up to this slot.
+	// Skipped: it proposes no more items in its own track up to this slot.
 	Skipped smr.Slot
 }
 
-// Have is how far a replica has another one's stream. The items of the owner's lane in it are
+// Have is how far a replica has another one's stream. The items of the owner's track in it are
 // accepted and on the sender's disk, but for those up to Revoked, of which this says nothing.
 type Have struct {
 	Owner   protocol.ID
@@ -67,10 +67,10 @@ type Have struct {
 	Revoked smr.Slot
 }
 
-// A Close is a decision of the coordinator about all slots of a lane above Low, up to High: these
+// A Close is a decision of the coordinator about all slots of a track above Low, up to High: these
 // items, and otherwise no-ops.
 type Close struct {
-	Lane  Lane
+	Track Track
 	Low   smr.Slot
 	High  smr.Slot
 	Items []Item
@@ -93,15 +93,15 @@ type Name struct {
 // What replicas say to each other, in letters.
 type (
 	// News is what a replica's stream has in addition, and how far it is with everything. The
-	// stream is the sequence of its votes in the shared lane and its proposals in its own, numbered
-	// from 1.
+	// stream is the sequence of its votes in the shared track and its proposals in its own,
+	// numbered from 1.
 	News struct {
 		First uint64 // number of the first of Items
 		Items []Item
-		// Base and Floor: the items up to number Base are not sent any more. They are of slots up
-		// to Floor, which the sender has executed.
-		Base  uint64
-		Floor smr.Slot
+		// Base and Through: the items up to number Base are not sent any more. They are of slots up
+		// to Through, which the sender has executed.
+		Base    uint64
+		Through smr.Slot
 		Claims
 		Executed smr.Slot
 		Have     []Have
@@ -122,18 +122,18 @@ type (
 	}
 
 	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up
-	// to number Base are not sent any more: they are of slots up to Floor, executed by the sender.
-	// Generation is that of the members among whom the ballot holds.
+	// to number Base are not sent any more: they are of slots up to Through, executed by the
+	// sender. Generation is that of the members among whom the ballot holds.
 	Accept struct {
 		Ballot     Ballot
 		Generation uint64
 		Base       uint64
-		Floor      smr.Slot
+		Through    smr.Slot
 		First      uint64
 		Closes     []Close
 	}
 
-	// Prepare is phase 1a of a ballot for all lanes.
+	// Prepare is phase 1a of a ballot for all tracks.
 	Prepare struct {
 		Ballot Ballot
 	}
@@ -154,20 +154,20 @@ type (
 		Promised Ballot
 	}
 
-	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more
-	// from the lane's owner, or of the shared lane, up to High.
+	// Revoke is phase 1a for slots of a track that are not used yet: acceptors accept nothing more
+	// from the track's owner, or of the shared track, up to High.
 	Revoke struct {
 		Ballot Ballot
-		Lane   Lane
+		Track  Track
 		High   smr.Slot
 	}
 
-	// Revoked answers it for a replica's lane with what the sender has accepted there up to High
+	// Revoked answers it for a replica's track with what the sender has accepted there up to High
 	// and not executed: as much as goes in one message. Asked is what Revoke says. For the shared
-	// lane News says it.
+	// track News says it.
 	Revoked struct {
 		Ballot Ballot
-		Lane   Lane
+		Track  Track
 		Asked  smr.Slot
 		High   smr.Slot
 		// Executed: of slots up to it the sender knows more than what it accepted.
@@ -175,8 +175,8 @@ type (
 		Items    []Item
 	}
 
-	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone
-	// learns.
+	// Learned says what is decided in a track: what the coordinator knows before others, if it
+	// alone learns.
 	Learned struct {
 		Close
 		// Names say which of Items, for which the receiver has voted, lack their large commands.
@@ -212,9 +212,9 @@ type (
 
 // What clients and replicas say to each other, beside what smr has.
 type (
-	// Submit asks to have commands of a session executed. With a slot of the shared lane it goes to
-	// all replicas, of which Answer tells the results. Otherwise it goes to one, which proposes
-	// them in its lane, in a slot above After.
+	// Submit asks to have commands of a session executed. With a slot of the shared track it goes
+	// to all replicas, of which Answer tells the results. Otherwise it goes to one, which proposes
+	// them in its track, in a slot above After.
 	Submit struct {
 		kit.Request
 		Slot   smr.Slot
@@ -233,8 +233,8 @@ type (
 		Late    time.Duration
 	}
 
-	// Placed says that commands were proposed in a slot of a replica's lane and are on the sender's
-	// disk. Whole: a majority has them.
+	// Placed says that commands were proposed in a slot of a replica's track and are on the
+	// sender's disk. Whole: a majority has them.
 	Placed struct {
 		Session kit.SessionID
 		Slot    smr.Slot
@@ -302,8 +302,8 @@ type (
 		Items []Item
 	}
 
-	// LaneRecord is what was accepted of another replica's lane.
-	LaneRecord struct {
+	// TrackRecord is what was accepted of another replica's track.
+	TrackRecord struct {
 		Owner protocol.ID
 		Items []Item
 	}

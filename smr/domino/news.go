@@ -19,12 +19,12 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	a.begin(r.learner.executed)
 	a.claim(env, r.now(env), smr.Slot(r.times(lease)))
 	news := News{
-		Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
+		Base: a.own.base, Through: a.own.through, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,
 	}
 	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
 	for _, id := range r.group {
-		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})
+		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})
 	}
 	for _, id := range r.group {
 		p := r.peers[id]
@@ -62,7 +62,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 	if m.Base > p.have {
 		// What is missing is of slots that the sender has executed.
-		if r.learner.executed < m.Floor {
+		if r.learner.executed < m.Through {
 			r.fetch(env, p.id)
 		} else {
 			p.have = m.Base
@@ -84,7 +84,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 		p.holds[h.Owner] = Have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
 		if h.Owner == r.cfg.ID {
 			p.acked(h.Count)
-			r.floor = max(r.floor, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
+			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
 		}
 	}
 	r.onAccepted(env, p, m)
@@ -126,7 +126,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
-// takeItems takes the items that follow what is there. Those of the owner's lane are accepted,
+// takeItems takes the items that follow what is there. Those of the owner's track are accepted,
 // unless it was revoked.
 func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 	var fresh []Item
@@ -143,13 +143,13 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 			r.learner.vote(p.id, item)
 			continue
 		}
-		r.learner.lane(laneOf(p.id)).add(number, item)
-		if p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {
+		r.learner.track(trackOf(p.id)).add(number, item)
+		if p.id != r.cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {
 			fresh = append(fresh, item)
 		}
 	}
 	if len(fresh) > 0 {
-		r.acceptor.acceptLane(env, p.id, fresh)
+		r.acceptor.acceptTrack(env, p.id, fresh)
 		r.soon(env) // the owner waits for it
 	}
 	if r.opt.Direct {
@@ -157,12 +157,12 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 }
 
-// tellPlaced tells clients of commands in a lane that are on this replica's disk now [beyond the
+// tellPlaced tells clients of commands in a track that are on this replica's disk now [beyond the
 // thesis].
 func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fresh []Item) {
 	if p.id == r.cfg.ID { // what comes back is on disk
 		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i Item) bool {
-			return digitOf(i.Slot) == sharedDigit || i.Slot <= r.acceptor.lane(p.id).revoked
+			return digitOf(i.Slot) == sharedDigit || i.Slot <= r.acceptor.track(p.id).revoked
 		})
 	}
 	for _, i := range fresh {

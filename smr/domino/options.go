@@ -52,7 +52,7 @@ type Options struct {
 	// AllLearn makes all replicas count the votes of DFP. Otherwise only the coordinator does, and
 	// tells the others [Thesis §4.3.3].
 	AllLearn bool
-	// Arrival makes the owner of a lane use the time at which a majority will have its proposal,
+	// Arrival makes the owner of a track use the time at which a majority will have its proposal,
 	// rather than that at which it will know [Thesis §4.3.5].
 	Arrival bool
 }

@@ -126,7 +126,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestAdapts: when the way from a client to its lane's owner becomes long, it takes another way
+// TestAdapts: when the way from a client to its track's owner becomes long, it takes another way
 // within the window of its measurements [§4.3.6, Figure 4.13].
 func TestAdapts(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
@@ -141,12 +141,12 @@ func TestAdapts(t *testing.T) {
 	}
 	w.Run(1200 * time.Millisecond)
 	if way := w.client("TRT").choose(w.Clock(w.Client("TRT"))); way.target == 3 && !way.fast {
-		t.Errorf("the client in TRT still uses QC's lane, 91 ms away")
+		t.Errorf("the client in TRT still uses QC's track, 91 ms away")
 	}
 	after := percentile(of(w.load(smr.Call{Kind: smr.Propose, Ack: smr.AckDurable}, 20, 200*time.Millisecond),
 		w.Client("TRT")), 0.5)
 	if after > 80*time.Millisecond {
-		t.Errorf("%v before, %v after, want at most 80 ms: 67 by VA's lane", before, after)
+		t.Errorf("%v before, %v after, want at most 80 ms: 67 by VA's track", before, after)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestOneLog(t *testing.T) {
 		}
 	}
 	if shared == 0 || shared == len(all) {
-		t.Errorf("%d of %d commands were in the shared lane", shared, len(all))
+		t.Errorf("%d of %d commands were in the shared track", shared, len(all))
 	}
 	for i, log := range logs {
 		if len(log) != len(all) || !slices.Equal(log, logs[0]) {

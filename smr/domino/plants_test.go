@@ -16,10 +16,10 @@ func plants() []plant.Bug {
 			Old:  "\t\ta.close(env, c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.close(env, c.High)\n\t\t}\n",
 		},
 		{
-			Name: "an acceptor of a Close may still accept what the lane's owner proposes", Dir: dir,
+			Name: "an acceptor of a Close may still accept what the track's owner proposes", Dir: dir,
 			Test: "TestAcceptedCloseEndsVotes",
-			Old:  "\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n",
-			New:  "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n\t\t}\n",
+			Old:  "\t\ta.revoke(env, protocol.ID(c.Track), c.High)\n",
+			New:  "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Track), c.High)\n\t\t}\n",
 		},
 		{
 			Name: "no snapshot when the members have changed", Dir: dir, Test: "TestMembersOutliveRestarts",
@@ -81,8 +81,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "durable without tokens, skewed clocks", Dir: dir, Test: "TestSeedsNotice/clocks/3",
-			Old: "\t\t\tm.After = max(m.After, c.Floor())\n",
-			New: "\t\t\tm.After = max(m.After, c.Floor())\n\t\t\tif MUTANT {\n\t\t\t\tm.After = c.Floor()\n\t\t\t}\n",
+			Old: "\t\t\tm.After = max(m.After, c.Seen())\n",
+			New: "\t\t\tm.After = max(m.After, c.Seen())\n\t\t\tif MUTANT {\n\t\t\t\tm.After = c.Seen()\n\t\t\t}\n",
 		},
 		{
 			Name: "what is durable is taken for ordered", Dir: dir, Test: "TestSeedsNotice/clocks/1",
@@ -91,12 +91,12 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/9",
-			Old: "\t\tif p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {\n",
-			New: "\t\tif p.id != r.cfg.ID && (item.Slot > r.acceptor.lane(p.id).revoked || MUTANT) {\n",
+			Old: "\t\tif p.id != r.cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {\n",
+			New: "\t\tif p.id != r.cfg.ID && (item.Slot > r.acceptor.track(p.id).revoked || MUTANT) {\n",
 			Also: []plant.Edit{{
-				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})\n",
+				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})\n",
 				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: " +
-					"a.lane(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
+					"a.track(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
 			}},
 		},
 		{

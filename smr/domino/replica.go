@@ -15,11 +15,11 @@ type role uint8
 
 const (
 	blank   role = iota // does not take part, or not yet
-	member              // accepts, proposes in its lane, learns
+	member              // accepts, proposes in its track, learns
 	removed             // was a member
 )
 
-// Replica is an acceptor and learner of all lanes, the owner of one, and a possible coordinator.
+// Replica is an acceptor and learner of all tracks, the owner of one, and a possible coordinator.
 type Replica struct {
 	cfg       smr.ReplicaConfig
 	opt       Options
@@ -29,7 +29,7 @@ type Replica struct {
 	role      role
 	group     []protocol.ID // the members, in order, by the state
 	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
-	digit     uint64        // of the own lane
+	digit     uint64        // of the own track
 	rule      rule
 
 	acceptor    acceptor
@@ -38,9 +38,9 @@ type Replica struct {
 	coord       coordinator
 	reads       reads
 	desk        *kit.Desk
-	queue       []kit.Entry // to be proposed in the own lane
-	after       smr.Slot    // the floor of those in the queue
-	floor       smr.Slot    // of all proposals: others have revoked what is below
+	queue       []kit.Entry // to be proposed in the own track
+	after       smr.Slot    // those in the queue come after it
+	above       smr.Slot    // of all proposals: others have revoked what is below
 	ordered     []watched   // commands whose clients want to know when they are ordered
 	orderedFrom smr.Slot    // the lowest of them
 	wanted      map[kit.SessionID][]kit.Seq
@@ -52,7 +52,7 @@ type Replica struct {
 		sinceCut int
 		keep     int // commands to be left to replicas that lag
 	}
-	transfers kit.Transfers
+	transfers *kit.Transfers
 	past      history
 	fetching  bool          // a Fetch is not answered
 	asked     time.Duration // when it was sent
@@ -117,7 +117,7 @@ const (
 	// one for so long will not come back soon: slots are taken away some time ahead. What one lost
 	// segment holds up is not as late
 	goneTicks     = 6
-	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
+	stalledTicks  = 4 // a track in which nothing was decided for so long needs the coordinator
 	patientTicks  = 8
 	candidateFor  = 10
 	courtesyTicks = 6 // how long others leave it to the replica that is to coordinate first
@@ -144,13 +144,14 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{}, transfers: kit.Transfers{},
+		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{},
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
-	r.coord.busy = map[Lane]uint64{}
+	r.coord.busy = map[Track]uint64{}
 	r.coord.revoking = map[protocol.ID]*revocation{}
 	return r, nil
 }
@@ -234,7 +235,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnWanted(env, from, msg)
 	case Fetch:
 		r.onFetch(env, from, msg)
 	case Decided:
@@ -300,7 +301,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.campaign(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -47,8 +47,9 @@ func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 	env.SendAhead(to, m)
 }
 
-// onVote votes for commands in a slot of the shared lane that their client has chosen, unless the
-// slot has passed or another client's commands have the vote.
+// onVote votes for commands in a slot of the shared track that their client has chosen. It votes
+// once for a slot, and only above its claims: a claim says that all votes up to there are in the
+// stream already, and others have counted the slots without one as passed.
 func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	a := &r.acceptor
 	item := Item{Slot: m.Slot, Answer: m.Answer, Entries: entries(from, m)}
@@ -59,16 +60,16 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 	case digitOf(m.Slot) != sharedDigit:
 		return
 	case m.Slot <= r.learner.executed:
-		// What the vote was is forgotten; what was decided may be known.
+		// What the vote was is forgotten, so the answer is not No. What was decided may be known.
 		if was, ok := r.past.items.get(m.Slot); ok || m.Slot > r.past.base {
 			r.sendOutcome(env, item, ok && was.equal(item))
 		}
 		return
 	case voted && had.equal(item):
 		verdict = Yes
-	case voted:
+	case voted: // another client has chosen the slot too, and was first: votes are never taken back
 	case m.Slot <= a.closed:
-		late = at(a.closed - m.Slot)
+		late = at(a.closed - m.Slot) // the client learns by how much its prediction was too early
 	case m.Slot > r.learner.limit(), a.full(item, r.cfg):
 		verdict = Full // nobody knows who will be a member then; or there is too much to do
 	default:
@@ -94,7 +95,8 @@ func entries(from protocol.ID, m Submit) []kit.Entry {
 	return out
 }
 
-// onSubmit takes commands that are to be proposed in the replica's own lane.
+// onSubmit takes commands that are to be proposed in the replica's own track. Their slots are above
+// the highest After of the batch, so that they come behind what their clients know.
 func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	before := len(r.queue)
 	r.queue = r.desk.Take(env, from, m.Request, r.queue)
@@ -112,14 +114,22 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 	r.soon(env)
 }
 
-// propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too
-// far ahead of what is known about the members, others should propose.
+// propose proposes what is in the queue, in slots of the replica's own track. A slot has to be
+// above
+//   - the replica's claims: others have taken slots up to there for skipped, which decides no-ops;
+//   - what was revoked, here or as others say: acceptors take nothing more there;
+//   - what clients' commands have to come behind (After), and its own last proposal: proposals
+//     rise, so that a claim can speak about all of them by one slot.
+//
+// It is chosen ahead of now, by about the time that accepting takes, so that it is decided when the
+// other tracks get there. If its clock is too far ahead of what is known about the members, nobody
+// knows yet who decides the slot: the clients are told that it is busy, and ask another replica.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
 		a := &r.acceptor
-		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor, r.after)
-		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.track(r.cfg.ID).revoked, r.above, r.after)
+		if last := a.track(r.cfg.ID).items; len(last) > 0 {
 			s = max(s, last[len(last)-1].Slot)
 		}
 		s = above(s, r.digit)
@@ -130,7 +140,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		item := Item{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(r.queue[:n])}
 		r.queue = r.queue[n:]
-		a.lane(r.cfg.ID).items.add(item)
+		a.track(r.cfg.ID).items.add(item)
 		a.add(env, item)
 		r.watchOwn(item)
 	}
@@ -141,7 +151,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	clear(r.wanted)
 }
 
-// watchOwn notes whose clients want to know when the commands of an item are ordered.
+// watchOwn is watch for an item of the replica's own track.
 func (r *Replica) watchOwn(item Item) {
 	for _, e := range item.Entries {
 		if !slices.Contains(r.wanted[e.Session], e.Seq) {
@@ -226,7 +236,8 @@ func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Ech
 	}
 }
 
-// onChange takes a change of the members: the coordinator makes it.
+// onChange takes a change of the members, which only the coordinator makes, in the control track. A
+// new member is brought up to date first: until it is, it would only make majorities larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	if r.coord.phase != leading {

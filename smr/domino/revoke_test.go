@@ -47,16 +47,16 @@ func TestRevokedSlotsAreNotAccepted(t *testing.T) {
 func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
-		o := r.learner.lane(2)
+		o := r.learner.track(2)
 		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2,
 			Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: 1}}}
 		o.queue = []numbered{{1 << 20, x}}
-		c := Close{Lane: 2, Low: o.w, High: x.Slot + 100}
+		c := Close{Track: 2, Low: o.w, High: x.Slot + 100}
 		if kept {
 			c.Items = []Item{x}
 		}
 		r.know(c)
-		r.jumpLane(env, o)
+		r.jumpTrack(env, o)
 		if again := len(r.queue) == 1; again == kept {
 			t.Errorf("the slot is decided to be the command's: %v; %d are to be proposed again", kept, len(r.queue))
 		}
@@ -69,8 +69,8 @@ func TestRevocationsAreBounded(t *testing.T) {
 		w, r, env := inHand(t, "na3", 2)
 		high := slotAt(w.Clock(2) + ahead)
 		leader := r.acceptor.promised.owner()
-		r.onRevoke(env, leader, Revoke{Ballot: r.acceptor.promised, Lane: 3, High: high})
-		if revoked := r.acceptor.lane(3).revoked == high; revoked != want {
+		r.onRevoke(env, leader, Revoke{Ballot: r.acceptor.promised, Track: 3, High: high})
+		if revoked := r.acceptor.track(3).revoked == high; revoked != want {
 			t.Errorf("%v ahead: revoked %v", ahead, revoked)
 		}
 	}
@@ -105,7 +105,7 @@ func TestHigherBallotReplaces(t *testing.T) {
 		var c closes
 		want := map[smr.Slot]Ballot{}
 		for b := Ballot(1); b <= 6; b++ {
-			m := Close{Lane: Shared, Low: smr.Slot(rnd.IntN(20))}
+			m := Close{Track: Shared, Low: smr.Slot(rnd.IntN(20))}
 			m.High = m.Low + 1 + smr.Slot(rnd.IntN(10))
 			for s := m.Low + 1; s <= m.High; s++ {
 				if delete(want, s); rnd.IntN(2) == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The model of one slot of the shared lane: acceptors that vote in ballot 0 or pass the slot, and
+// The model of one slot of the shared track: acceptors that vote in ballot 0 or pass the slot, and
 // coordinators of ballots 1 and 2. What an acceptor is like is six bits.
 const (
 	mVote   = 3      // in ballot 0: 0 for none yet, then the no-op, and two commands

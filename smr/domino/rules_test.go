@@ -74,7 +74,7 @@ func withPuppet(t testing.TB, s setup, at int) (*world, *puppet) {
 	return w, p
 }
 
-// submission asks for a command in a slot of the shared lane.
+// submission asks for a command in a slot of the shared track.
 func submission(s smr.Slot) Submit {
 	return Submit{
 		Request: kit.Request{Session: 1, Acked: 1,

@@ -19,7 +19,7 @@ func slotText(v any) (string, bool) {
 	if verdict, ok := v.(Verdict); ok {
 		return [...]string{Yes: "yes", No: "no", Full: "full"}[verdict], true
 	}
-	if lane, ok := v.(Lane); ok && lane == Control {
+	if track, ok := v.(Track); ok && track == Control {
 		return "control", true
 	}
 	s, ok := v.(smr.Slot)

@@ -21,7 +21,7 @@ func inHand(t *testing.T, preset string, id protocol.ID) (*world, *Replica, *pro
 	return w, w.replica(id), env
 }
 
-// pass notes that members have passed all slots of the shared lane up to one.
+// pass notes that members have passed all slots of the shared track up to one.
 func (r *Replica) pass(to smr.Slot, by ...protocol.ID) {
 	for _, id := range by {
 		r.peers[id].claims.Closed = to
@@ -29,7 +29,7 @@ func (r *Replica) pass(to smr.Slot, by ...protocol.ID) {
 }
 
 // TestPassedIsInclusive: an acceptor whose claim is of a slot has passed it, one whose claim is of
-// less may vote for it still. Slots of the lane are 16 apart.
+// less may vote for it still. Slots of the track are 16 apart.
 func TestPassedIsInclusive(t *testing.T) {
 	c := &contest{slot: 160}
 	for closed, want := range map[smr.Slot]int{144: 0, 159: 0, 160: 1, 176: 1} {
@@ -39,7 +39,7 @@ func TestPassedIsInclusive(t *testing.T) {
 	}
 }
 
-// TestVotesThatDecide: of five acceptors, four decide a slot of the shared lane, for a command as
+// TestVotesThatDecide: of five acceptors, four decide a slot of the shared track, for a command as
 // for a no-op. Three do not: a coordinator may have to choose what the others voted for.
 func TestVotesThatDecide(t *testing.T) {
 	for _, n := range []int{3, 4} {
@@ -89,10 +89,10 @@ func TestProposalsAreAbove(t *testing.T) {
 	const ahead = smr.Slot(150 * time.Millisecond)
 	for name, raise := range map[string]func(*Replica, smr.Slot){
 		"skipped":           func(r *Replica, s smr.Slot) { r.acceptor.skipped = s },
-		"revoked":           func(r *Replica, s smr.Slot) { r.acceptor.lane(2).revoked = s },
-		"revoked elsewhere": func(r *Replica, s smr.Slot) { r.floor = s },
-		"causal floor":      func(r *Replica, s smr.Slot) { r.after = s },
-		"proposal before":   func(r *Replica, s smr.Slot) { r.acceptor.lane(2).items.add(Item{Slot: above(s, r.digit)}) },
+		"revoked":           func(r *Replica, s smr.Slot) { r.acceptor.track(2).revoked = s },
+		"revoked elsewhere": func(r *Replica, s smr.Slot) { r.above = s },
+		"causal bound":      func(r *Replica, s smr.Slot) { r.after = s },
+		"proposal before":   func(r *Replica, s smr.Slot) { r.acceptor.track(2).items.add(Item{Slot: above(s, r.digit)}) },
 	} {
 		w, r, env := inHand(t, "na3", 2)
 		e := kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: 1, Command: kv.Put([]byte("k"), nil)}

@@ -11,7 +11,7 @@ import (
 // A slot is a time in nanoseconds, whose remainder by stride says whose it is: 0 anybody's (DFP), 1
 // to maxMembers that of the member with this number in the order of IDs (DM), controlDigit that of
 // the coordinator, for changes of the members. This is the paper's sharding of timestamps by low
-// digits [Thesis §4.3.3], for DM's lanes too; the order of the log is the order of these numbers.
+// digits [Thesis §4.3.3], for DM's tracks too; the order of the log is the order of these numbers.
 const (
 	stride       = 16
 	maxMembers   = 14
@@ -19,21 +19,21 @@ const (
 	controlDigit = 15
 )
 
-// A Lane is a part of the slots that is filled on its own: that of a member is named by its ID.
-type Lane uint32
+// A Track is a part of the slots that is filled on its own: that of a member is named by its ID.
+type Track uint32
 
 const (
-	// Shared is the lane of DFP.
-	Shared Lane = 0
-	// Control is the coordinator's lane.
-	Control Lane = math.MaxUint32
+	// Shared is the track of DFP.
+	Shared Track = 0
+	// Control is the coordinator's track.
+	Control Track = math.MaxUint32
 )
 
-// laneOf returns the lane of a replica.
-func laneOf(id protocol.ID) Lane { return Lane(id) }
+// trackOf returns the track of a replica.
+func trackOf(id protocol.ID) Track { return Track(id) }
 
-// owned tells whether the lane is a replica's.
-func (l Lane) owned() bool { return l != Shared && l != Control }
+// owned tells whether the track is a replica's.
+func (l Track) owned() bool { return l != Shared && l != Control }
 
 // at returns the time of a slot.
 func at(s smr.Slot) time.Duration { return time.Duration(s) }

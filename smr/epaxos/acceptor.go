@@ -8,6 +8,8 @@ import (
 )
 
 // onPreAccept adds to a proposal's dependencies what this replica knows to conflict [EPaxos §4.3].
+// Of two conflicting commands that majorities pre-accept, some replica sees both, and adds the
+// first to the dependencies of the second.
 func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
 	if from != m.ID.Row || from == r.cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
 		!r.hear(m.Deps) {
@@ -19,8 +21,11 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case i.ballot != 0 || i.voted != 0 || i.phase == accepted:
+		// Whoever has promised a recoverer agrees to nothing in ballot 0: it has been counted.
 		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case i.phase == preAccepted:
+		// The same answer as before. Dependencies that were told are a vote, and a recoverer may
+		// count on them, so conflicts that have come up since are not added.
 		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
 	case m.Cmd == nil && i.cmd == nil:
 		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
@@ -30,6 +35,8 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		}
 		i.init = m.Deps // as in all copies of the proposal
 		i.deps = r.index.conflicts(r.footprint(m.Cmd))
+		// Later instances of its own row may be known already: it must not depend on itself. The
+		// proposer knows its own earlier ones, so nothing is lost by it.
 		i.deps[i.row] = min(i.deps[i.row], i.id.Index-1)
 		i.deps.join(m.Deps)
 		fenced := r.fenced(i, m.Deps)
@@ -40,7 +47,8 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// onAccept accepts what was chosen in a ballot.
+// onAccept accepts what was chosen in a ballot. As in Paxos, a higher ballot needs no promise
+// before, and a lower one is refused. In ballot 0 only the proposer may choose.
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	i := r.find(m.ID)
 	switch {
@@ -62,7 +70,8 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	}
 }
 
-// onCommit learns what was decided.
+// onCommit learns what was decided, whoever tells. It is written down, so that this replica answers
+// with it when it is asked to recover the instance.
 func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
 	i := r.find(m.ID)
 	switch {
@@ -84,7 +93,8 @@ func (r *Replica) commit(i *instance) Commit {
 	return Commit{Head: r.head(), ID: i.id, Cmd: i.value().brief(), Deps: i.deps}
 }
 
-// sendCommit tells what was decided, if it may be told.
+// sendCommit tells what was decided, once it is on this disk: a proposer must not forget a fast
+// decision that it has told.
 func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
 	r.admission.Send(env, to, r.commit(i))
 }
@@ -104,7 +114,7 @@ func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// learn goes on with an instance that is decided.
+// learn goes on with an instance that is decided: what it held up is executed, or recovered.
 func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
 	w := &r.rows[i.row]
 	for next := w.at(w.known + 1); next != nil && next.decided(); next = w.at(w.known + 1) {
@@ -123,7 +133,8 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
 	}
 }
 
-// again has proposed what another replica's recovery has kept from being decided.
+// again proposes anew what another replica's recovery has replaced by nothing. Sessions see to it
+// that nothing is executed twice.
 func (r *Replica) again(env *protocol.Env[smr.Message], p *proposal) {
 	r.queue = append(r.queue, p.entries...)
 	r.reads.queue = append(r.reads.queue, p.reads...)

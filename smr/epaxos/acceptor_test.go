@@ -117,8 +117,8 @@ func TestValidateNotesTheProposal(t *testing.T) {
 	}
 }
 
-// TestCausalFloor: a command's stamp is above what its client names.
-func TestCausalFloor(t *testing.T) {
+// TestCausalBound: a command's stamp is above what its client names.
+func TestCausalBound(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1,

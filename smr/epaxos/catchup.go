@@ -1,9 +1,6 @@
 package epaxos
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -21,12 +18,12 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 // long, and recovers those of which nobody knows.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
-	for _, id := range slices.Sorted(maps.Keys(r.transfers)) {
-		r.transfers.Continue(env, id, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	for _, id := range r.transfers.To() {
+		r.transfers.Continue(env, id)
 	}
 	switch {
 	case r.removed:
-		if len(r.transfers) == 0 {
+		if r.transfers.Len() == 0 {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
@@ -61,6 +58,9 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 			if i.due == 0 {
 				i.due = recoverTicks + env.Rand.IntN(recoverSpan)
 			}
+			// A proposer goes on in ballot 0 as long as nobody has promised a higher one there.
+			// After that it recovers its own instance like any other replica: in ballot 0 it gets
+			// no majority.
 			switch {
 			case p == own && i.ballot == 0 && i.hint == 0 && i.phase != unknown && (i.try == nil || i.try.ballot == 0):
 				r.tendOwn(env, i)
@@ -80,7 +80,9 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// tendOwn goes on with an own instance in ballot 0, after a restart too.
+// tendOwn goes on with an own instance in ballot 0, after a restart too. It may ask anew there: the
+// proposal and what was accepted are on disk, so it asks for the same, and a fast decision that was
+// told would be on disk as well.
 func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 	switch {
 	case i.try == nil && i.phase == preAccepted:
@@ -106,7 +108,8 @@ func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// fetch asks for what was decided of all that is not known to be.
+// fetch asks what was decided of all the instances that are undecided here, before any of them is
+// recovered: mostly only a Commit was lost.
 func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
 	m := Fetch{Head: r.head()}
 	for p := range r.rows {
@@ -163,17 +166,18 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 }
 
-// startTransfer begins to send a replica the newest snapshot, unless one is on its way.
+// startTransfer begins to send a replica the newest snapshot on disk, unless one is on its way. It
+// is that of a checkpoint, since replicas' states can be compared only there.
 func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if o := r.transfers[to]; o != nil {
-		o.Continue(env, to, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	if o := r.transfers.Of(to); o != nil {
+		r.transfers.Continue(env, to)
 		return
 	}
 	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.transfers.Begin(env, to, out, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.transfers.Begin(env, to, out)
 	r.tick(env)
 }
 

@@ -100,7 +100,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 		r.snapshot = r.state.Saved()
 		for p := range r.rows {
 			to := r.onDisk[p]
-			if stable := r.saving.stable[p]; len(r.transfers) == 0 {
+			if stable := r.saving.stable[p]; r.transfers.Len() == 0 {
 				to = stable - (stable-to)/8
 			}
 			r.rows[p].forget(to)

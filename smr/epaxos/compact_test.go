@@ -18,7 +18,7 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 		for _, r := range th.nodes {
 			r.cfg.SnapshotEvery = every
 			if sends {
-				r.transfers[9] = new(kit.Outgoing)
+				r.transfers.Begin(th.envs[r.cfg.ID], 9, new(kit.Outgoing))
 			}
 		}
 		most := uint64(0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/smr/epaxos"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 func TestConformance(t *testing.T) {
@@ -22,3 +23,8 @@ func TestSlowerThanConfigured(t *testing.T) {
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, epaxos.Protocol(), "back among large values")
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, epaxos.Protocol(), nil) }
+
+func TestSalvage(t *testing.T) { smrtest.Salvage(t, epaxos.Protocol(), 5) }

@@ -128,7 +128,9 @@ func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID
 }
 
 // maybeChoose takes the fast path if enough agree, and the slow one if a majority has answered and
-// not all agree, or nobody else answers.
+// not all agree, or nobody else answers. It takes one of them only: recovery rests on that. The
+// fast path decides the proposal as it was made, which recovery can find again, and not a union of
+// answers, which it could not.
 func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late bool) {
 	i, n := t.of, len(r.group)
 	if p := r.mine[i.id]; p != nil && t.fenced {
@@ -136,6 +138,8 @@ func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late b
 	}
 	switch {
 	case t.equal >= fastQuorum(n):
+		// Nobody is told, nor is it executed, before it is on this disk: recovery takes the word of
+		// a proposer that has not decided.
 		i.phase, i.deps, i.settling, i.try = committed, i.init, true, nil
 		r.save(env, i, false)
 		r.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})
@@ -184,8 +188,8 @@ func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// settle tells of a decision of this replica's. That of the slow path is on the disks of a
-// majority.
+// settle tells of a decision of this replica's. One of the fast path is on its disk by now. One of
+// the slow path need not be: the votes for it are on the disks of a majority.
 func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
 	i.settling = false
 	r.others(func(id protocol.ID) {

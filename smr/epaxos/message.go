@@ -43,7 +43,7 @@ func (k CommandKind) String() string {
 type Command struct {
 	Kind CommandKind
 	// Stamp is greater than those of all commands that the proposer knew, and than the causal
-	// floors of the calls in it. It orders commands that depend on each other.
+	// bounds of the calls in it. It orders commands that depend on each other.
 	Stamp   uint64
 	Entries []kit.Entry // of Work
 }
@@ -62,7 +62,7 @@ func (c *Command) brief() *Command {
 }
 
 // possible tells whether a replica can have proposed the command.
-func (c *Command) possible() bool { return c == nil || c.Stamp < 2*maxFloor }
+func (c *Command) possible() bool { return c == nil || c.Stamp < 2*maxAfter }
 
 // phase is how far an instance has come at a replica.
 type phase uint8

@@ -8,13 +8,18 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// recovery is what an attempt of a higher ballot knows [EPaxos* §4].
+// recovery is what an attempt of a higher ballot knows [EPaxos* §4]. An instance whose proposer has
+// fallen silent may have been decided without anybody else knowing it. The slow path leaves votes,
+// which a majority finds, as in Paxos. The fast path leaves only agreement with the proposal, and
+// of n-e replicas that agreed a majority may hold as few as one. So recovery counts who agreed, and
+// if the proposal may have been decided it looks for conflicting commands that would prove that it
+// was not. DESIGN.md, "Recovery", numbers the steps.
 type recovery struct {
 	answers []answer
-	asked   []protocol.ID // who has answered, when the answers were looked at
-	agreed  int           // of these, who have agreed with the proposal at once
-	pending []ID
-	invalid bool
+	asked   []protocol.ID // Q: the majority whose answers chooseFrom looked at
+	agreed  int           // |R|: how many of these agreed with the proposal at once
+	pending []ID          // undecided conflicting commands, which may prove it yet
+	invalid bool          // a decided command has proved it
 }
 
 // answer is a Recovered of a replica.
@@ -23,7 +28,8 @@ type answer struct {
 	Recovered
 }
 
-// recover begins to decide an instance in place of its proposer.
+// recover begins to decide an instance in place of its proposer. The ballot is above all that this
+// replica has heard of: a lower one would be refused.
 func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
 	t := &attempt{of: i, ballot: newBallot(max(i.ballot, i.hint), r.cfg.ID), stage: recovering}
 	i.try = t
@@ -34,14 +40,16 @@ func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
 	}
 }
 
-// postpone gives an attempt time to come to an end, the more the more there were: disks and
-// networks may be slow, and others may try as well.
+// postpone gives an attempt time to come to an end, twice as much with each round of ballots. If
+// disks or networks are slow, or several replicas try, attempts at a fixed pace would overtake each
+// other for ever.
 func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot) {
 	n := attemptTicks << min(uint64(b)>>32-1, maxDoubled)
 	i.age, i.due = 0, n+env.Rand.IntN(n)
 }
 
-// promise raises an instance's ballot.
+// promise raises an instance's ballot. It leaves voted alone: a promise is no vote. An attempt of
+// this replica's own in a lower ballot ends, since this replica would not vote in it.
 func (r *Replica) promise(i *instance, b Ballot) {
 	i.ballot = b
 	if i.try != nil && i.try.ballot < b {
@@ -49,12 +57,15 @@ func (r *Replica) promise(i *instance, b Ballot) {
 	}
 }
 
-// onRecover promises a ballot and tells what was voted.
+// onRecover promises a ballot and tells this replica's vote, or that it has none. With the promise
+// it gives up ballot 0: it agrees to nothing there any more, so who is in R cannot change behind
+// the recoverer's back.
 func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m Recover) {
 	i := r.find(m.ID)
 	switch {
 	case !owns(from, m.Ballot):
 	case i == nil:
+		// It was decided and forgotten here, and then a snapshot has it; or it is too far ahead.
 		r.admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
 		if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
 			r.startTransfer(env, from)
@@ -62,10 +73,14 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot <= i.ballot:
+		// Refused if equal too: each attempt has a ballot of its own, so this is a copy of a
+		// message, or an attempt that its owner has forgotten in a crash and begins again.
 		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		r.promise(i, m.Ballot)
 		r.postpone(env, i, m.Ballot) // its recoverer gets time
+		// Promise and answer are on disk before they are told: a crash must not take the promise
+		// back and let this replica agree in ballot 0 after all.
 		r.save(env, i, false)
 		r.admission.Send(env, from, Recovered{
 			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init,
@@ -74,7 +89,9 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// onRefusal notes a higher ballot. The next attempt is above it.
+// onRefusal notes a higher ballot, and gives the attempt up; the next one is above it. The ballot
+// is kept as a hint, not promised: the replica would refuse it to its owner. Ballots near the end
+// of the range are noise: nobody could go above them.
 func (r *Replica) onRefusal(m Refusal) {
 	i := r.find(m.ID)
 	if i == nil || i.phase == committed || i.try == nil || m.Promised <= i.try.ballot || m.Promised >= 1<<62 {
@@ -84,7 +101,12 @@ func (r *Replica) onRefusal(m Refusal) {
 	i.hint, i.try = m.Promised, nil
 }
 
-// onRecovered collects what a majority knows.
+// onRecovered collects what a majority knows. An answer counts
+//   - for the attempt under way and in its ballot only: promises of different ballots are no
+//     majority. A decision made meanwhile, by a Commit, has ended the attempt;
+//   - if its dependencies are within bounds and, where there is a vote, it has a command and
+//     dependencies: chooseFrom proposes them as they are. Right acceptors send no others;
+//   - once for each acceptor: |R| is compared with |Q|.
 func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, m Recovered) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != recovering || i.try.ballot != m.Ballot || len(m.Deps) > 0 &&
@@ -100,10 +122,22 @@ func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// chooseFrom decides what the instance may be, by the answers of a majority. What was accepted in
-// the highest ballot may have been decided. If nothing was accepted, the proposal may have been
-// decided on the fast path: unless its proposer says that it was not, or too few have agreed with
-// it.
+// chooseFrom finds what may have been decided, given the answers of a majority Q.
+//
+// Accepted: what was accepted in the highest ballot may have been decided, and nothing else can
+// have been, as in Paxos. A vote on the slow path excludes a decision on the fast one: a proposer
+// takes one path only, and a recoverer votes only after it has excluded the fast path or has found
+// that its decision would be the same.
+//
+// Otherwise only the fast path is left, and only for the proposal as it was made. It was not taken
+// in these cases, and nothing is accepted in place of the command, which its proposer proposes
+// again:
+//   - The proposer is in Q. Had it decided, it would have answered with the Commit, after a crash
+//     too, as a fast decision is on its disk before anybody is told. It has promised a higher
+//     ballot and decides on the fast path no more.
+//   - Too few of Q agreed. n-e replicas have to agree, so at most e of Q did not.
+//
+// Else it may have been taken, and the proposal is validated.
 func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	var best *Recovered
 	var candidate *Recovered
@@ -133,13 +167,17 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	}
 }
 
+// chooseNothing has nothing accepted in place of a command that was not decided. Nothing conflicts
+// with nothing, so it needs no dependencies.
 func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 	r.stopWaiting(t)
 	r.startAccept(env, t, &Command{Kind: Nothing}, make(Deps, len(r.group)))
 }
 
-// onValidate notes the command, so that what comes later knows that it conflicts, and looks for
-// what speaks against it.
+// onValidate notes the proposal and looks for what speaks against it. Both have to be done in one
+// step. A conflicting command that is decided later was seen by a majority, which has a member in
+// common with the majority that validates. If that member had noted this proposal before, the other
+// command depends on it; if not, the other command was there already, and is among the objections.
 func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
 	i := r.find(m.ID)
 	switch {
@@ -153,20 +191,31 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 		if m.Ballot > i.ballot {
 			r.promise(i, m.Ballot)
 		}
+		// To note it is not to accept it. If this replica has accepted nothing in a lower ballot,
+		// that stays its vote.
 		nothing := i.nothing
 		fresh := r.setCommand(i, m.Cmd)
 		i.nothing = nothing
-		i.init = m.Deps // as in all copies of the proposal
-		r.save(env, i, fresh)
+		i.init = m.Deps       // as in all copies of the proposal
+		r.save(env, i, fresh) // a note that a crash could undo would let a later command miss this one
 		answer := Validated{Head: r.head(), ID: i.id, Ballot: m.Ballot}
 		answer.Invalid, answer.Pending = r.objections(i, r.footprint(m.Cmd), m.Deps)
 		r.admission.Send(env, from, answer)
 	}
 }
 
-// objections returns what speaks against a command having been decided as it was proposed: commands
-// that conflict with it while neither depends on the other. Of those up to the newest checkpoint
-// only that is looked at: whatever comes after it comes after all of them.
+// objections returns what speaks against an instance having been decided as it was proposed:
+// commands that conflict with it while neither depends on the other. Replicas might execute two
+// such commands in different orders, so they are never both decided.
+//
+// A decided one proves that the proposal was not decided. One that is not decided may prove it yet,
+// unless it depends on the instance already by its proposal: it is decided with those dependencies
+// or more, or is nothing. If its proposal is not known here, this replica has neither pre-accepted
+// nor validated it; the majority that did has a member among those who validate.
+//
+// Commands up to the newest checkpoint may be forgotten, and the checkpoint stands for them: it
+// conflicts with everything, and whatever comes after it comes after all of them. It was executed
+// here, so all that it depends on is decided, and this instance is not.
 func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pending []ID) {
 	if p := r.position(r.checkpoint.Row); p >= 0 && r.checkpoint.Index > d[p] {
 		return true, nil
@@ -179,7 +228,7 @@ func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pe
 				continue
 			}
 			switch {
-			case o.phase == committed && (o.nothing || o.deps.has(i)):
+			case o.phase == committed && (o.nothing || o.deps.has(i)): // no conflict, or they are in order
 			case o.phase == committed:
 				return true, nil
 			case o.phase != committed && len(o.init) > 0 && !o.init.has(i):
@@ -190,7 +239,10 @@ func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pe
 	return false, pending
 }
 
-// onValidated collects what speaks against the proposal.
+// onValidated collects what speaks against the proposal. If nothing does at a majority, it is safe
+// to accept it, whether it was decided or not: they have noted it, so what conflicts and is decided
+// from now on depends on it. If conflicting commands are undecided, their decisions are waited for;
+// others are told, as two recoveries may wait for each other (onWaiting).
 func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, m Validated) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != validating || i.try.ballot != m.Ballot || !i.try.votes.Add(from) {
@@ -220,8 +272,10 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// excluded tells whether the proposal was not decided on the fast path, as too few have agreed with
-// it: the proposer of one that it waits for did not either, and is not among those who were asked.
+// excluded tells whether one replica more than those asked cannot have agreed, which makes too few
+// for the fast path. With |R| = |Q|-e all replicas outside Q must have agreed with the proposal.
+// The proposer of a pending command did not: it proposed that command without knowing this one, so
+// it has answered this one, if at all, with that command added to its dependencies.
 func (r *Replica) excluded(t *attempt) bool {
 	if t.agreed > len(t.asked)-fastSlack(len(r.group)) {
 		return false
@@ -229,9 +283,12 @@ func (r *Replica) excluded(t *attempt) bool {
 	return slices.ContainsFunc(t.pending, func(id ID) bool { return !slices.Contains(t.asked, id.Row) })
 }
 
-// onWaiting hears that a command's recovery waits. Those that have agreed with that command have
-// not agreed with one that waits for it, so if they are too many, that one was not decided on the
-// fast path.
+// onWaiting hears that a command's recovery waits, and how many replicas agreed with that command
+// at least, its proposer included. Without this, recoveries of conflicting commands could wait for
+// each other for ever. A replica agrees with one of two commands that conflict, if neither was
+// proposed with the other as a dependency: to the second it adds the first. So if more than e
+// agreed with that command, a command that waits for it had fewer than n-e, and was not decided on
+// the fast path.
 func (r *Replica) onWaiting(env *protocol.Env[smr.Message], m Waiting) {
 	if o := r.find(m.ID); o != nil {
 		o.waits = max(o.waits, m.Agreed)
@@ -241,7 +298,7 @@ func (r *Replica) onWaiting(env *protocol.Env[smr.Message], m Waiting) {
 	}
 }
 
-// maybeGoOn looks whether what a recovery waits for is decided.
+// maybeGoOn looks whether what a recovery waits for is decided, and how.
 func (r *Replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
 	if t.of.try != t || t.stage != waitingFor {
 		r.stopWaiting(t)
@@ -253,11 +310,14 @@ func (r *Replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
 		switch {
 		case o != nil && o.phase != committed && o.waits > uint64(fastSlack(len(r.group))),
 			o != nil && o.phase == committed && !o.nothing && o.foot.meets(f) && !o.deps.has(t.of) && !t.deps.has(o):
+			// It was too popular for this one to be decided fast, or it was decided and neither
+			// depends on the other.
 			r.chooseNothing(env, t)
 			return
 		case o == nil || o.phase != committed:
 			continue // one that is forgotten is in a snapshot, and the next attempt learns of it
 		}
+		// Decided as nothing, or in order with this one: it speaks against nothing any more.
 		t.pending = slices.Delete(t.pending, k, k+1)
 		k--
 	}

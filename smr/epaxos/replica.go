@@ -62,7 +62,7 @@ type Replica struct {
 	reads     reads
 	ticks     uint64
 	ticking   bool
-	transfers kit.Transfers
+	transfers *kit.Transfers
 	ahead     protocol.ID // who is in a later generation; 0 for nobody
 }
 
@@ -103,10 +103,11 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{},
-		transfers: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+		tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
 	if !cfg.Join {
 		r.beginGeneration(1)
 	}
@@ -173,7 +174,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnWanted(env, from, msg)
 	case Fetch:
 		r.onFetch(env, from, msg)
 	case headed:
@@ -265,7 +266,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onTick(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

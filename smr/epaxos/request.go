@@ -23,15 +23,15 @@ type early struct {
 	stamp uint64 // of its instance, if told
 }
 
-// maxFloor bounds the causal floors that are believed.
-const maxFloor = 1 << 60
+// maxAfter bounds the causal bounds that are believed.
+const maxAfter = 1 << 60
 
 // onRequest takes commands, which come after those of which the client was told. Any replica does.
 func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
 	if !r.mayServe(env, from) {
 		return
 	}
-	if m.After < maxFloor {
+	if m.After < maxAfter {
 		r.stamp = max(r.stamp, uint64(m.After))
 	}
 	soon := map[kit.Seq]bool{}

@@ -21,7 +21,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if !r.tempo.Beat(env.Now, beat) {
 		return
 	}
-	r.progress.Beat(env, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.progress.Beat(env)
 	if r.active() && r.admission.Admitted() {
 		r.watch(env)
 		if r.lead != nil {

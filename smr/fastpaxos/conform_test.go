@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/smr/fastpaxos"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 func TestConformance(t *testing.T) {
@@ -39,3 +40,6 @@ func TestSlowerThanConfigured(t *testing.T) {
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "back among large values")
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, fastpaxos.Protocol(), nil) }

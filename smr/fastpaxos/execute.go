@@ -31,7 +31,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 			r.answerReads(env)
 		}
 	}
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), nil); ok {
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.transfers, nil); ok {
 		r.cut(env, to)
 	}
 }
@@ -164,10 +164,10 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		r.tellParts(env, from, items)
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+	if r.progress.Sending(env, from, m.Applied) {
 		return
 	}
-	r.progress.SendState(env, from, r.state, nil, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.progress.SendState(env, from, r.state, nil)
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks

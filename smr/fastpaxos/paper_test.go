@@ -137,19 +137,19 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestCausalFloor has a replica that lacks the first commands vote for one whose floor is above
-// them. Its slot is decided by that vote and another one's. An acceptor does not vote for a command
-// in a slot that is not above its floor.
-func TestCausalFloor(t *testing.T) {
+// TestCausalBound has a replica that lacks the first commands vote for one whose causal bound is
+// above them. Its slot is decided by that vote and another one's. An acceptor does not vote for a
+// command in a slot that is not above its bound.
+func TestCausalBound(t *testing.T) {
 	w := newWorld(t, "na3", sim.Disk{})
 	r := w.Get(3).(*Replica)
-	floor := r.top + 5
+	bound := r.top + 5
 	w.Cut(w.Client("VA"), 1)
 	w.Cut(w.Client("VA"), 2)
-	w.Call(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: floor,
+	w.Call(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: bound,
 		Command: kv.Put([]byte("b"), nil)})
 	w.Run(60 * time.Millisecond)
-	if r.top <= floor {
-		t.Errorf("the vote is in slot %d, below the floor %d", r.top, floor)
+	if r.top <= bound {
+		t.Errorf("the vote is in slot %d, below the bound %d", r.top, bound)
 	}
 }

@@ -77,7 +77,7 @@ func plants() []plant.Bug {
 			New: "\tif g.collided > g.slots/2 && r.cand == nil && !MUTANT {\n",
 		},
 		{
-			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
+			Name: "a command gets a slot below its causal bound", Dir: dir, Test: "TestCausalBound",
 			Old: "\t\tif s := r.vote(e, req.After, false); ",
 			New: "\t\tif MUTANT {\n\t\t\treq.After = 0\n\t\t}\n\t\tif s := r.vote(e, req.After, false); ",
 		},

@@ -50,7 +50,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
 	case kit.SnapshotWanted:
-		r.progress.Transfers().OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnWanted(env, from, m)
 	case Fetch:
 		r.onFetch(env, from, m)
 	case Commit:
@@ -140,9 +140,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onTick(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.progress.Transfers()); ok {
+		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.transfers); ok {
 			r.cut(env, to)
 		}
 	}

@@ -39,6 +39,7 @@ type Replica struct {
 	voted     []Placed // in this call, for the coordinator
 	ballots   []ballotFor
 	progress  kit.Progress
+	transfers *kit.Transfers
 
 	luck  luck
 	cand  *candidacy
@@ -84,10 +85,12 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: kit.NewState(cfg.Machine, group), ours: map[wish]ownVote{},
-		progress: kit.NewProgress(), tempo: kit.NewTempo(cfg.RoundTrip),
+		tempo: kit.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
+	r.progress = kit.NewProgress(r.transfers)
 	return r, nil
 }
 

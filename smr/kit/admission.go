@@ -474,3 +474,7 @@ func (a *Admission) meet(env *protocol.Env[smr.Message], group []smr.Member) {
 		a.ask(env)
 	}
 }
+
+// Peers returns the members that the replica has heard of: those of its configuration, and, if it
+// joins, those that they named.
+func (a *Admission) Peers() []smr.Member { return slices.Clone(a.members) }

@@ -26,7 +26,7 @@ type Calls struct {
 	unasked  []*Pending // reads that were not sent
 	commands flights
 	reads    flights
-	floor    smr.Slot // the highest that a call was told of
+	seen     smr.Slot // the highest that a call was told of
 
 	ticks    int // of half a round trip, while there was anything to do: no clock that jumps moves it
 	flushing bool
@@ -183,8 +183,8 @@ func (c *Calls) Queued() bool { return len(c.queue)+len(c.unasked) > 0 }
 // Command returns the command or change of a number, nil if it is done.
 func (c *Calls) Command(q Seq) *Pending { return c.commands.get(uint64(q)) }
 
-// Floor returns the highest slot that a call was told of.
-func (c *Calls) Floor() smr.Slot { return c.floor }
+// Seen returns the highest slot that a call was told of.
+func (c *Calls) Seen() smr.Slot { return c.seen }
 
 // Acked returns below which number the client waits for no answer.
 func (c *Calls) Acked() Seq { return Seq(c.commands.first) }
@@ -280,7 +280,7 @@ func (c *Calls) Finish(env *protocol.Env[smr.Message], p *Pending, d smr.Done) {
 		return
 	}
 	d.ID = p.ID
-	c.floor = max(c.floor, d.Slot)
+	c.seen = max(c.seen, d.Slot)
 	delete(c.calls, p.ID)
 	c.bytes -= len(p.Command)
 	switch {

@@ -59,7 +59,7 @@ func (c *Client) OnEarly(env *protocol.Env[smr.Message], from protocol.ID, m Ear
 	for _, item := range m.Items {
 		if p := c.Command(item.Seq); p != nil && !p.told && p.wantsEarly() {
 			p.told = true
-			c.floor = max(c.floor, item.Slot)
+			c.seen = max(c.seen, item.Slot)
 			env.Send(protocol.App, smr.Done{ID: p.ID, Outcome: smr.Committed, Slot: item.Slot})
 		}
 	}

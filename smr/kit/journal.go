@@ -66,7 +66,7 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 // stays, for replicas that lag a little, and what is behind the states that are being sent. After
 // an error of the state machine the log stays, and the next command tries again.
 func (j *Journal) MaybeSave(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent Transfers, front func() []byte,
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers, front func() []byte,
 ) (to smr.Slot, ok bool) {
 	long := len(j.records) >= cfg.SnapshotEvery && j.written >= cfg.SnapshotEvery/4
 	if s.Saving() || j.executed < cfg.SnapshotEvery && !long && s.Fullness(cfg.LogBytes) < 1 || s.Applied() == j.snapshot {
@@ -78,18 +78,19 @@ func (j *Journal) MaybeSave(
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.saved(cfg, s, sent, done, err)
+	return j.Saved(cfg, s, sent, done, err)
 }
 
 // ContinueSave goes on with a snapshot at a SaveTimer. What it returns is MaybeSave's.
 func (j *Journal) ContinueSave(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent Transfers,
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers,
 ) (to smr.Slot, ok bool) {
 	done, err := s.ContinueSave(env)
-	return j.saved(cfg, s, sent, done, err)
+	return j.Saved(cfg, s, sent, done, err)
 }
 
-func (j *Journal) saved(cfg smr.ReplicaConfig, s *State, sent Transfers, done bool, err error) (to smr.Slot, ok bool) {
+// Saved takes what State.ContinueSave has returned. What it returns is MaybeSave's.
+func (j *Journal) Saved(cfg smr.ReplicaConfig, s *State, sent *Transfers, done bool, err error) (to smr.Slot, ok bool) {
 	if !done || err != nil {
 		return 0, false
 	}

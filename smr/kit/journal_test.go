@@ -35,7 +35,7 @@ func TestJournal(t *testing.T) {
 				}
 			}
 			before := j.Snapshot()
-			to, saved := j.MaybeSave(env, cfg, state, nil, nil)
+			to, saved := j.MaybeSave(env, cfg, state, NewTransfers(nil, nil), nil)
 			if saved {
 				saves++
 				if j.Snapshot() != state.Applied() || to > j.Snapshot() || to < before {

@@ -3,7 +3,6 @@ package kit
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -13,7 +12,7 @@ import (
 // those who lag: whom to fetch from what is decided, and the state on its way to who has asked for
 // too much. Protocols in which a leader knows what each follower has do not need it.
 type Progress struct {
-	transfers Transfers
+	transfers *Transfers
 	heard     map[protocol.ID]Come
 	applied   smr.Slot // at the last beat
 	fetched   int      // beats since somebody was asked
@@ -33,9 +32,9 @@ const (
 	maxTransfers = 16
 )
 
-// NewProgress returns the progress of nobody.
-func NewProgress() Progress {
-	return Progress{transfers: Transfers{}, heard: map[protocol.ID]Come{}}
+// NewProgress returns the progress of nobody. Who lags is sent the state by these transfers.
+func NewProgress(transfers *Transfers) Progress {
+	return Progress{transfers: transfers, heard: map[protocol.ID]Come{}}
 }
 
 // Heard notes how far another replica has come.
@@ -59,16 +58,16 @@ func (p *Progress) Peers(self protocol.ID, ids ...protocol.ID) []protocol.ID {
 }
 
 // Beat forgets who was not heard for long, and goes on with what is on its way to others.
-func (p *Progress) Beat(env *protocol.Env[smr.Message], own Incarnation, patience time.Duration) {
+func (p *Progress) Beat(env *protocol.Env[smr.Message]) {
 	for _, id := range slices.Sorted(maps.Keys(p.heard)) {
 		c := p.heard[id]
 		if c.Age++; c.Age > forgetAfter {
 			delete(p.heard, id)
-			delete(p.transfers, id)
+			p.transfers.Drop(id)
 			continue
 		}
 		p.heard[id] = c
-		p.transfers.Continue(env, id, own, patience)
+		p.transfers.Continue(env, id)
 	}
 }
 
@@ -109,32 +108,25 @@ func (p *Progress) Fetching() { p.fetched = 0 }
 
 // Sending goes on with the state that is on its way to a replica that has asked, and tells whether
 // it brings more than the replica has.
-func (p *Progress) Sending(
-	env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot, own Incarnation, patience time.Duration,
-) bool {
-	out := p.transfers[to]
+func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot) bool {
+	out := p.transfers.Of(to)
 	if out == nil {
 		return false
 	}
 	if out.Slot() <= has {
-		delete(p.transfers, to)
+		p.transfers.Drop(to)
 		return false
 	}
-	out.Continue(env, to, own, patience)
+	p.transfers.Continue(env, to)
 	return true
 }
 
 // SendState begins to send a replica the state as it is. One that gets nothing asks again.
-func (p *Progress) SendState(
-	env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte, own Incarnation, patience time.Duration,
-) {
-	if len(p.transfers) >= maxTransfers {
+func (p *Progress) SendState(env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte) {
+	if p.transfers.Len() >= maxTransfers {
 		return
 	}
 	if out, err := s.SendState(s.Applied(), front); err == nil {
-		p.transfers.Begin(env, to, out, own, patience)
+		p.transfers.Begin(env, to, out)
 	}
 }
-
-// Transfers are those under way.
-func (p *Progress) Transfers() Transfers { return p.transfers }

@@ -25,12 +25,12 @@ func TestWhoLagsAsks(t *testing.T) {
 		{"nobody was heard lately", true, true, false, 3, 0},
 		{"knows no group", false, false, false, 3, 7},
 	} {
-		p := NewProgress()
+		p := NewProgress(NewTransfers(nil, nil))
 		p.Heard(2, 0, 5)
 		p.Heard(3, 0, 9)
 		p.Heard(4, 0, 9)
 		for range tc.age {
-			p.Beat(env, 1, 0)
+			p.Beat(env)
 		}
 		for beat, applied := range []smr.Slot{4, 4, 4, 4} {
 			if tc.moves {
@@ -51,7 +51,7 @@ func TestWhoLagsAsks(t *testing.T) {
 // than there is.
 func TestProgressIsBounded(t *testing.T) {
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
-	p := NewProgress()
+	p := NewProgress(NewTransfers(nil, nil))
 	for id := range protocol.ID(200) {
 		p.Heard(id+1, 0, 1)
 	}
@@ -59,7 +59,7 @@ func TestProgressIsBounded(t *testing.T) {
 		t.Errorf("%d peers are known, want %d", n, maxProgress-1)
 	}
 	for range forgetAfter + 1 {
-		p.Beat(env, 1, 0)
+		p.Beat(env)
 		p.Heard(2, 0, 1)
 	}
 	if peers := p.Peers(1, 9); len(peers) != 2 || peers[0] != 2 || peers[1] != 9 {

@@ -17,7 +17,7 @@ type parcel struct {
 }
 
 // UnderwayBytes is how much of the log is under way to a peer at most, but for one message. Two
-// logs, of two lanes, and what else is said fit in the queue of a connection
+// logs, of two tracks, and what else is said fit in the queue of a connection
 // (transport.Config.QueueBytes), which loses what is more: to send that again loses it again.
 const UnderwayBytes = 6 << 20
 

@@ -9,7 +9,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protocol.ID, m Accept) {
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protocol.ID, m Accept) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || from == r.cfg.ID || m.First == 0:
 		return
@@ -52,18 +52,18 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 	r.learn(env, l)
 }
 
-// giveWay has the replica skip its free slots below the commands of a lane from a position on.
-func (r *Replica) giveWay(l *lane, first Pos) {
+// giveWay has the replica skip its free slots below the commands of a track from a position on.
+func (r *Replica) giveWay(l *track, first Pos) {
 	for p := l.end(); p >= first && p > l.base; p-- {
 		if l.at(p).Entry.Kind != kit.NoOp {
-			r.floor = max(r.floor, r.epoch.slot(l, p))
+			r.above = max(r.above, r.epoch.slot(l, p))
 			return
 		}
 	}
 }
 
-// learn decides what a majority of the members has in a lane, and goes on with the execution.
-func (r *Replica) learn(env *protocol.Env[smr.Message], l *lane) {
+// learn decides what a majority of the members has in a track, and goes on with the execution.
+func (r *Replica) learn(env *protocol.Env[smr.Message], l *track) {
 	before := l.commit
 	l.advance(quorum.Majority(len(r.epoch.members)))
 	if l.lead != nil && l.owner == r.cfg.ID && l.commit > before {
@@ -72,7 +72,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], l *lane) {
 	r.execute(env)
 }
 
-func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *lane, member int, m Missing) {
+func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *track, member int, m Missing) {
 	if l.lead == nil || m.Ballot != l.promised {
 		return
 	}
@@ -86,7 +86,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *lane, member int,
 }
 
 // onAccepted takes a vote. There is room for more on the way to who gives it.
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *lane, member int, m Accepted) {
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *track, member int, m Accepted) {
 	l.acked(member, ack{m.Ballot, m.Match})
 	if member == r.own && l.owner == r.cfg.ID {
 		l.skips = max(l.skips, m.Match)
@@ -98,8 +98,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *lane, member int
 	r.learn(env, l)
 }
 
-// pump sends a member what it was not sent of a lane, as much at a time as may be under way.
-func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
+// pump sends a member what it was not sent of a track, as much at a time as may be under way.
+func (r *Replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	to := r.epoch.members[member]
 	if to == r.cfg.ID {
 		return
@@ -116,15 +116,15 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
 	}
 }
 
-// ackedBy returns how far a member is known to have a lane.
-func (r *Replica) ackedBy(l *lane, member int) Pos {
+// ackedBy returns how far a member is known to have a track.
+func (r *Replica) ackedBy(l *track, member int) Pos {
 	if a := l.acks[member]; a.ballot == l.promised {
 		return a.match
 	}
 	return l.commit
 }
 
-func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *lane, promised Ballot) {
+func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised Ballot) {
 	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return
 	}

@@ -19,7 +19,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		return
 	}
 	m := Beat{Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
-	for _, l := range r.epoch.lanes {
+	for _, l := range r.epoch.tracks {
 		if l.lead != nil && r.active() {
 			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
 		}
@@ -34,9 +34,9 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if !r.tempo.Beat(env.Now, beat) {
 		return
 	}
-	r.progress.Beat(env, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.progress.Beat(env)
 	if r.active() {
-		for _, l := range r.epoch.lanes {
+		for _, l := range r.epoch.tracks {
 			r.heartbeat(env, l)
 		}
 		r.watch(env)
@@ -49,8 +49,8 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.urgent = r.urgent || len(r.parts) > 0
 }
 
-// heartbeat asks those who have not answered for all of a lane: something may be lost.
-func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *lane) {
+// heartbeat asks those who have not answered for all of a track: something may be lost.
+func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	if l.lead == nil {
 		return
 	}
@@ -79,19 +79,19 @@ func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Bea
 	if m.Epoch != r.epoch.number || !r.active() {
 		return
 	}
-	r.floor = max(r.floor, m.Seen)
+	r.above = max(r.above, m.Seen)
 	for _, led := range m.Leads {
-		if int(led.Lane) < len(r.epoch.lanes) {
-			r.onLed(env, r.epoch.lanes[led.Lane], from, led)
+		if int(led.Track) < len(r.epoch.tracks) {
+			r.onLed(env, r.epoch.tracks[led.Track], from, led)
 		}
 	}
 	r.execute(env)
 }
 
-// onLed takes a leader's word about its lane. Replicas whose ballots differ must not ignore each
+// onLed takes a leader's word about its track. Replicas whose ballots differ must not ignore each
 // other: a leader with nothing left to propose sends no Accept by which it would find out, and the
-// lanes of an epoch that ends are full.
-func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.ID, led Led) {
+// tracks of an epoch that ends are full.
+func (r *Replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.ID, led Led) {
 	switch {
 	case l.leaderOf(led.Ballot) != from:
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestBeatsSettleBallots: a lane is full, so its leader sends no Accept any more, only beats. A
+// TestBeatsSettleBallots: a track is full, so its leader sends no Accept any more, only beats. A
 // replica whose ballot is another one must not ignore them: it tells the leader of a higher ballot,
 // promises the leader's own, and asks for the positions that it lacks.
 func TestBeatsSettleBallots(t *testing.T) {
@@ -25,15 +25,15 @@ func TestBeatsSettleBallots(t *testing.T) {
 		"a higher ballot": {promised: low, led: high, missing: true},
 	} {
 		r, env, disk := begun(t)
-		l := r.epoch.lanes[1]
+		l := r.epoch.tracks[1]
 		l.silent = patience // or it would not promise
 		r.Receive(env, l.leaderOf(c.promised), kit.Letter{Disk: kit.Incarnation(l.leaderOf(c.promised)),
-			Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: c.promised}, 1}})
+			Msg: Prepare{Place{Epoch: 1, Track: 1, Ballot: c.promised}, 1}})
 		disk.Write(env, 0)
 		leader := l.leaderOf(c.led)
 		l.silent = 3
 		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader),
-			Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}}})
+			Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: c.led, Commit: 5}}}})
 		var refused, missing bool
 		for _, e := range env.Out {
 			switch m := kit.Inside(e.Msg).(type) {
@@ -49,8 +49,8 @@ func TestBeatsSettleBallots(t *testing.T) {
 				missing, l.promised, l.commit, l.silent)
 		}
 		disk.Write(env, 0)
-		if again, _ := onDisk(t, disk); again.epoch.lanes[1].promised != high {
-			t.Errorf("%s: after a crash it has promised %v, want %v", name, again.epoch.lanes[1].promised, high)
+		if again, _ := onDisk(t, disk); again.epoch.tracks[1].promised != high {
+			t.Errorf("%s: after a crash it has promised %v, want %v", name, again.epoch.tracks[1].promised, high)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // before that one is removed may stop it, and then the next one: too few would be left.
 func TestChangeIsAnsweredInForce(t *testing.T) {
 	r, env, disk := begun(t)
-	l := r.epoch.lanes[0]
+	l := r.epoch.tracks[0]
 	open := kit.Entry{Kind: kit.OpenSession, Client: 77, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}
 	r.extend(env, l, []Vote{{Entry: open}})
 	r.apply(env, 1, l, 1)

@@ -20,7 +20,7 @@ func Codec() protocol.Codec[smr.Message] {
 
 func placeFields(c *wirefmt.Coder, m *Place) {
 	wirefmt.Uint(c, &m.Epoch)
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
@@ -80,7 +80,7 @@ func beatFields(c *wirefmt.Coder, m *Beat) {
 }
 
 func ledFields(c *wirefmt.Coder, m *Led) {
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Commit)
 }
@@ -113,7 +113,7 @@ func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
 }
 
 func partFields(c *wirefmt.Coder, m *Part) {
-	wirefmt.Uint32(c, &m.Lane)
+	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)

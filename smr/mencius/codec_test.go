@@ -11,8 +11,8 @@ import (
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a
 // few.
 func messages() []smr.Message {
-	at := Place{Epoch: 1, Lane: 1, Ballot: 0}
-	own := Place{Epoch: 1, Lane: 0, Ballot: 1<<32 | 2}
+	at := Place{Epoch: 1, Track: 1, Ballot: 0}
+	own := Place{Epoch: 1, Track: 0, Ballot: 1<<32 | 2}
 	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
 	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4,
 		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
@@ -31,15 +31,15 @@ func messages() []smr.Message {
 		Prepare{Place: own},
 		Promise{Place: own, Low: 1, Base: 0, Last: true, Votes: []Vote{{Ballot: 1, Entry: command},
 			{Skip: true, Entry: kit.Entry{Kind: kit.NoOp}}}},
-		Beat{Epoch: 1, Applied: 5, Seen: 1 << 62, Leads: []Led{{Lane: 1, Ballot: 0, Commit: 9},
-			{Lane: 99, Ballot: 1, Commit: 2}}},
+		Beat{Epoch: 1, Applied: 5, Seen: 1 << 62, Leads: []Led{{Track: 1, Ballot: 0, Commit: 9},
+			{Track: 99, Ballot: 1, Commit: 2}}},
 		Fetch{Epoch: 1, Applied: 0},
 		Fetch{Epoch: 0, Applied: 0},
 		Decided{Epoch: 1, First: 1, Entries: []kit.Entry{command, {Kind: kit.NoOp}, change}},
 		Decided{Epoch: 1, First: 0, Entries: []kit.Entry{command}},
 		Look{Epoch: 1, Round: 1},
 		Seen{Epoch: 1, Round: 1, Slot: 1 << 50},
-		AcceptRecord{Epoch: 1, Parts: []Part{{Lane: 1, Ballot: 1<<32 | 2, First: 3, Items: items}}},
+		AcceptRecord{Epoch: 1, Parts: []Part{{Track: 1, Ballot: 1<<32 | 2, First: 3, Items: items}}},
 		PromiseRecord{Epoch: 1, Ballots: []Ballot{0, 1<<32 | 2, 5}},
 	}
 }

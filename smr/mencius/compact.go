@@ -14,7 +14,7 @@ func sortedPos(m map[Pos]kit.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
 
 // cut forgets the slots up to one, on disk as far as whole records allow.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
-	for _, l := range r.epoch.lanes {
+	for _, l := range r.epoch.tracks {
 		l.cut(r.epoch.upTo(l, to))
 	}
 	r.journal.Cut(env, to, r.epoch.promises())
@@ -39,10 +39,10 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			return
 		}
 	}
-	if r.progress.Sending(env, from, m.Applied, r.admission.Own(), r.tempo.Times(kit.ChunkPatience)) {
+	if r.progress.Sending(env, from, m.Applied) {
 		return
 	}
-	r.progress.SendState(env, from, r.state, r.epoch.front(), r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+	r.progress.SendState(env, from, r.state, r.epoch.front())
 }
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
@@ -65,7 +65,7 @@ func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 }
 
 // onDecided takes over what others know to be decided. It is accepted as well, in the promised
-// ballot: no other can be chosen, and a lane has no gaps.
+// ballot: no other can be chosen, and a track has no gaps.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	have := r.state.Applied()
 	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first || r.removed {
@@ -74,8 +74,8 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 	if uint64(len(m.Entries)) <= uint64(have+1-m.First) {
 		return
 	}
-	first := make([]Pos, len(r.epoch.lanes))
-	votes := make([][]Vote, len(r.epoch.lanes))
+	first := make([]Pos, len(r.epoch.tracks))
+	votes := make([][]Vote, len(r.epoch.tracks))
 	for i, e := range m.Entries[have+1-m.First:] {
 		s := have + 1 + smr.Slot(i)
 		if r.epoch.last != 0 && s > r.epoch.last {
@@ -90,7 +90,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		votes[l.index] = append(votes[l.index], Vote{l.promised, false, e})
 	}
-	for i, l := range r.epoch.lanes {
+	for i, l := range r.epoch.tracks {
 		if len(votes[i]) > 0 {
 			r.accept(l, first[i], votes[i])
 			l.commit = max(l.commit, first[i]+Pos(len(votes[i]))-1)
@@ -133,7 +133,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 	if other {
 		r.epoch = e
 		r.enter(env)
-		for _, l := range e.lanes {
+		for _, l := range e.tracks {
 			l.cut(e.upTo(l, s.Slot))
 		}
 	} else {
@@ -146,7 +146,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 	} else {
 		r.cut(env, s.Slot)
 		if r.own >= 0 { // what became of them the clients ask again
-			maps.DeleteFunc(r.mine, func(p Pos, _ kit.Entry) bool { return p <= r.epoch.lanes[r.own].base })
+			maps.DeleteFunc(r.mine, func(p Pos, _ kit.Entry) bool { return p <= r.epoch.tracks[r.own].base })
 		}
 	}
 	r.desk.Reset()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/smr/mencius"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 func TestConformance(t *testing.T) {
@@ -39,3 +40,8 @@ func TestSlowerThanConfigured(t *testing.T) {
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, mencius.Protocol(), "back among large values")
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, mencius.Protocol(), nil) }
+
+func TestSalvage(t *testing.T) { smrtest.Salvage(t, mencius.Protocol(), 5) }

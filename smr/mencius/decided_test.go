@@ -9,18 +9,18 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// sends tells whether a call has sent something about a lane that only its leader sends.
-func sends(env *protocol.Env[smr.Message], lane uint32) bool {
+// sends tells whether a call has sent something about a track that only its leader sends.
+func sends(env *protocol.Env[smr.Message], track uint32) bool {
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		a, ok := kit.Inside(e.Msg).(Accept)
-		return ok && a.Lane == lane
+		return ok && a.Track == track
 	})
 }
 
 // TestALeaderEndsWhereOthersDecided: an owner hears that others have decided on something else in
-// its lane, or on more than it has proposed: they have revoked the lane. It does not lead any more,
-// proposes nothing in its old ballot, and says that it does not serve, until it has taken the lane
-// back.
+// its track, or on more than it has proposed: they have revoked the track. It does not lead any
+// more, proposes nothing in its old ballot, and says that it does not serve, until it has taken the
+// track back.
 func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 	noOp := kit.Entry{Kind: kit.NoOp}
 	for name, c := range map[string]struct {
@@ -28,19 +28,19 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 		decided  []kit.Entry
 		leads    bool
 	}{
-		"as it has proposed":         {work(1), []kit.Entry{work(1), noOp, noOp}, true},
-		"otherwise":                  {work(1), []kit.Entry{noOp, noOp, noOp}, false},
-		"more than it has proposed":  {kit.Entry{}, []kit.Entry{noOp, noOp, noOp}, false},
-		"nothing about its own lane": {work(1), nil, true},
+		"as it has proposed":          {work(1), []kit.Entry{work(1), noOp, noOp}, true},
+		"otherwise":                   {work(1), []kit.Entry{noOp, noOp, noOp}, false},
+		"more than it has proposed":   {kit.Entry{}, []kit.Entry{noOp, noOp, noOp}, false},
+		"nothing about its own track": {work(1), nil, true},
 	} {
 		r, env, disk := begun(t)
 		if c.proposed.Kind != 0 {
 			r.queue = []kit.Entry{c.proposed}
 			r.Expire(env, proposeTimer{})
 		}
-		l := r.epoch.lanes[0]
+		l := r.epoch.tracks[0]
 		if l.lead == nil || l.end() != Pos(min(c.proposed.Kind, 1)) {
-			t.Fatalf("%s: leads its lane: %v, proposed %d", name, l.lead != nil, l.end())
+			t.Fatalf("%s: leads its track: %v, proposed %d", name, l.lead != nil, l.end())
 		}
 		disk.Write(env, 0)
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: c.decided}})
@@ -64,17 +64,17 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 func TestCommitsEndWithTheBallot(t *testing.T) {
 	once := newBallot(0, 3)
 	r, env, disk := begun(t)
-	l := r.epoch.lanes[1]
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1,
+	l := r.epoch.tracks[1]
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1,
 		Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
 	disk.Write(env, 0)
 	for name, say := range map[string]smr.Message{
-		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3,
+		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 1, Commit: 3,
 			Items: []Item{{Entry: work(1)}}}},
-		"Beat": kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}}},
+		"Beat": kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: once, Commit: 3}}}},
 	} {
 		if name == "Beat" { // which has no entries of its own
-			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1,
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 1,
 				Items: []Item{{Entry: work(1)}}}})
 			disk.Write(env, 0)
 		}
@@ -85,7 +85,7 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 				l.matched, l.promised, once)
 		}
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3,
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 2, Commit: 3,
 		Items: []Item{{Entry: work(20)}, {Entry: work(30)}}}})
 	if l.commit != 3 || !l.at(2).Entry.Equal(work(20)) {
 		t.Errorf("decided up to %d with %v in the second position, want 3 and what the leader sent", l.commit, l.at(2).Entry)
@@ -96,7 +96,7 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 // have proposed a window above what it has executed; a command there, which may be decided, belongs
 // to the epoch.
 func TestEpochEndsBehindAllProposals(t *testing.T) {
-	const s = 5 // lane 1's second position
+	const s = 5 // track 1's second position
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
 	remove := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1,
 		Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
@@ -106,9 +106,9 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	behind, env, disk := begun(t)
 	behind.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: before}})
 	disk.Write(env, 0)
-	own := behind.epoch.lanes[0]
+	own := behind.epoch.tracks[0]
 	behind.leadFrom(env, own, own.end()+1)
-	behind.floor = behind.limit() - smr.Slot(len(behind.epoch.members))
+	behind.above = behind.limit() - smr.Slot(len(behind.epoch.members))
 	behind.queue = []kit.Entry{work(7)}
 	behind.Expire(env, proposeTimer{})
 	proposed := behind.epoch.slot(own, own.end())

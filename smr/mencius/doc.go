@@ -2,13 +2,13 @@
 // turns in the order of commands, so that each client asks the replica next to it, which needs no
 // other to order a command.
 //
-// The slots of an epoch belong to its members in turn. The slots of one member are its lane: a row
+// The slots of an epoch belong to its members in turn. The slots of one member are its track: a row
 // of Paxos instances in which the member leads without having to ask, in ballot 0. A member that
 // hears of a command above its own free slots skips those: it promises never to propose anything
 // there, and who hears of that need not wait for a majority. A member that is silent, or in whose
-// lane the execution is stuck, is revoked: another one leads its lane in a higher ballot, keeps
+// track the execution is stuck, is revoked: another one leads its track in a higher ballot, keeps
 // what may have been decided and fills the rest with nothing, some way ahead. The member takes its
-// lane back when it returns.
+// track back when it returns.
 //
 // A command's position is fixed when a majority has accepted its slot ([smr.AckDurable]); it is
 // executed, and ordered in the sense of [smr.AckOrdered], when all slots below are decided too.

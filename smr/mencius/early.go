@@ -28,9 +28,9 @@ func (r *Replica) noteEarly(from protocol.ID, m kit.Request) {
 	}
 }
 
-// tellDurable tells clients of commands in the own lane that are decided from a position on. The
+// tellDurable tells clients of commands in the own track that are decided from a position on. The
 // slots below may be open still.
-func (r *Replica) tellDurable(env *protocol.Env[smr.Message], l *lane, first Pos) {
+func (r *Replica) tellDurable(env *protocol.Env[smr.Message], l *track, first Pos) {
 	var out kit.EarlyReplies
 	for p := max(first, l.base+1); p <= l.commit && len(r.early) > 0; p++ {
 		if e := l.at(p).Entry; e.Kind == kit.Command && r.early[wishFor(e)] {

@@ -22,14 +22,14 @@ type epoch struct {
 	number  Epoch
 	first   smr.Slot
 	last    smr.Slot      // 0 until its members are changed
-	members []protocol.ID // in the order of their lanes
-	lanes   []*lane
+	members []protocol.ID // in the order of their tracks
+	tracks  []*track
 }
 
 func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 	e := &epoch{number: number, first: first, members: members}
 	for i, id := range members {
-		e.lanes = append(e.lanes, &lane{
+		e.tracks = append(e.tracks, &track{
 			index: uint32(i), owner: id, skips: math.MaxUint64, acks: make([]ack, len(members)),
 		})
 	}
@@ -44,18 +44,18 @@ func memberIDs(s *kit.State) []protocol.ID {
 	return ids
 }
 
-// at returns whose lane a slot is in, and where. The slot is not below the epoch.
-func (e *epoch) at(s smr.Slot) (*lane, Pos) {
+// at returns whose track a slot is in, and where. The slot is not below the epoch.
+func (e *epoch) at(s smr.Slot) (*track, Pos) {
 	n := smr.Slot(len(e.members))
-	return e.lanes[(s-e.first)%n], Pos((s-e.first)/n) + 1
+	return e.tracks[(s-e.first)%n], Pos((s-e.first)/n) + 1
 }
 
-func (e *epoch) slot(l *lane, p Pos) smr.Slot {
+func (e *epoch) slot(l *track, p Pos) smr.Slot {
 	return e.first + smr.Slot(p-1)*smr.Slot(len(e.members)) + smr.Slot(l.index)
 }
 
-// upTo returns a lane's last position at or below a slot, 0 if there is none.
-func (e *epoch) upTo(l *lane, s smr.Slot) Pos {
+// upTo returns a track's last position at or below a slot, 0 if there is none.
+func (e *epoch) upTo(l *track, s smr.Slot) Pos {
 	if s < e.first+smr.Slot(l.index) {
 		return 0
 	}
@@ -65,10 +65,10 @@ func (e *epoch) upTo(l *lane, s smr.Slot) Pos {
 // index returns a member's place, or -1.
 func (e *epoch) index(id protocol.ID) int { return slices.Index(e.members, id) }
 
-// promises returns what was promised in all lanes.
+// promises returns what was promised in all tracks.
 func (e *epoch) promises() PromiseRecord {
 	rec := PromiseRecord{Epoch: e.number}
-	for _, l := range e.lanes {
+	for _, l := range e.tracks {
 		rec.Ballots = append(rec.Ballots, l.promised)
 	}
 	return rec

@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// execute applies what is decided, in the order of the slots of all lanes.
+// execute applies what is decided, in the order of the slots of all tracks.
 func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	for len(r.epoch.members) > 0 && !r.removed && !r.admission.Refused() {
 		s := r.state.Applied() + 1
@@ -21,13 +21,13 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 		r.apply(env, s, l, p)
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.progress.Transfers(), r.epoch.front); ok {
+	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.transfers, r.epoch.front); ok {
 		r.cut(env, to)
 	}
 	r.answerReads(env)
 }
 
-func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p Pos) {
+func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *track, p Pos) {
 	e := l.at(p).Entry
 	l.commit = max(l.commit, p) // one that was skipped too
 	l.matched = max(l.matched, p)
@@ -76,14 +76,14 @@ func changed(a, b []smr.Member) bool {
 	return false
 }
 
-// again has a command proposed once more if its slot has another entry: the lane was revoked
+// again has a command proposed once more if its slot has another entry: the track was revoked
 // meanwhile. If the slot gets the command after all, it is executed once.
 func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) {
 	e, ok := r.mine[p]
 	if !ok {
 		return
 	}
-	if e.Equal(there) && p > r.epoch.lanes[r.own].commit {
+	if e.Equal(there) && p > r.epoch.tracks[r.own].commit {
 		return
 	}
 	delete(r.mine, p)
@@ -94,7 +94,7 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 }
 
 // beginEpoch goes on with the members as they are now. The snapshot takes the place of the log, as
-// its lanes are not those of the new members.
+// its tracks are not those of the new members.
 func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.state))
@@ -108,13 +108,13 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 }
 
 // enter is what has to be done when the epoch has become another one: what was known of the old
-// lanes is void.
+// tracks is void.
 func (r *Replica) enter(env *protocol.Env[smr.Message]) {
 	for _, c := range r.changes {
 		r.desk.Applied(env, c.entry, c.reply)
 	}
 	r.changes = nil
-	r.own, r.floor = -1, 0
+	r.own, r.above = -1, 0
 	for _, p := range sortedPos(r.mine) {
 		if e := r.mine[p]; r.desk.Waits(e) {
 			r.queue = append(r.queue, e)

@@ -8,7 +8,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to lead a lane. 0 is its owner's from the beginning; any other belongs to
+// A Ballot is an attempt to lead a track. 0 is its owner's from the beginning; any other belongs to
 // the replica whose ID is in the lower half.
 type Ballot uint64
 
@@ -20,24 +20,24 @@ func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uin
 // An Epoch counts the groups of members that follow one another, from 1.
 type Epoch uint64
 
-// A Pos is a position in a lane, from 1.
+// A Pos is a position in a track, from 1.
 type Pos uint64
 
-// A Place says which lane of an epoch a message is about, and in which ballot.
+// A Place says which track of an epoch a message is about, and in which ballot.
 type Place struct {
 	Epoch  Epoch
-	Lane   uint32 // the owner's place among the members, from 0
+	Track  uint32 // the owner's place among the members, from 0
 	Ballot Ballot
 }
 
 func (p Place) place() Place { return p }
 
-// placed is a message about a lane.
+// placed is a message about a track.
 type placed interface{ place() Place }
 
 // What replicas say to each other.
 type (
-	// Accept is phase 2a for the positions of a lane from First on, which the receiver takes if it
+	// Accept is phase 2a for the positions of a track from First on, which the receiver takes if it
 	// has all before them. Without items it is a heartbeat.
 	Accept struct {
 		Place
@@ -70,7 +70,7 @@ type (
 	// Refusal answers a message of a ballot below the one in Place, which the sender has promised.
 	Refusal struct{ Place }
 
-	// Prepare is phase 1a for all positions of a lane from Low on.
+	// Prepare is phase 1a for all positions of a track from Low on.
 	Prepare struct {
 		Place
 		Low Pos
@@ -101,9 +101,9 @@ type (
 		Leads   []Led
 	}
 
-	// Led is a lane that the sender of a Beat leads, and up to where it is decided.
+	// Led is a track that the sender of a Beat leads, and up to where it is decided.
 	Led struct {
-		Lane   uint32
+		Track  uint32
 		Ballot Ballot
 		Commit Pos
 	}
@@ -143,15 +143,15 @@ type (
 		Parts []Part
 	}
 
-	// Part is what was accepted for positions of a lane from First on.
+	// Part is what was accepted for positions of a track from First on.
 	Part struct {
-		Lane   uint32
+		Track  uint32
 		Ballot Ballot
 		First  Pos
 		Items  []Item
 	}
 
-	// PromiseRecord is the ballots below which nothing is accepted any more, lane by lane.
+	// PromiseRecord is the ballots below which nothing is accepted any more, track by track.
 	PromiseRecord struct {
 		Epoch   Epoch
 		Ballots []Ballot

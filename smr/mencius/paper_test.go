@@ -34,7 +34,7 @@ func (w *world) majority(at wan.Site) time.Duration {
 
 // TestLatencyOfFixedPositions has a call made at each site, alone: its position is fixed after the
 // round trip to the nearest replica and that one's to the nearest majority, whatever the other
-// lanes do. Mencius' evaluation in the thesis waited for the prefix [Thesis §4.5.2]: 75 and 94 ms.
+// tracks do. Mencius' evaluation in the thesis waited for the prefix [Thesis §4.5.2]: 75 and 94 ms.
 func TestLatencyOfFixedPositions(t *testing.T) {
 	for preset, want := range map[string][2]time.Duration{
 		"na3":    {65 * time.Millisecond, 90 * time.Millisecond},
@@ -69,19 +69,19 @@ func TestLatencyOfExecution(t *testing.T) {
 	before := -1
 	for _, site := range slices.Concat(w.Place.Matrix.Sites(), w.Place.Matrix.Sites()) {
 		near := w.Place.Matrix.Nearest(site, w.Place.Replicas)
-		lane := slices.Index(w.Place.Replicas, near)
+		track := slices.Index(w.Place.Replicas, near)
 		a := w.One(w.Client(site), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
 		wait := w.majority(near)
-		for j := (before + 1) % n; before >= 0 && (j != lane || before == lane && j == lane); j = (j + 1) % n {
+		for j := (before + 1) % n; before >= 0 && (j != track || before == track && j == track); j = (j + 1) % n {
 			wait = max(wait, w.Place.Matrix.RTT(near, w.Place.Replicas[j]))
-			if (j+1)%n == lane {
+			if (j+1)%n == track {
 				break
 			}
 		}
 		if want := w.Place.Matrix.RTT(site, near) + wait; before >= 0 && a.Took != want {
-			t.Errorf("client at %s, replica %d after %d: %v, want %v", site, lane+1, before+1, a.Took, want)
+			t.Errorf("client at %s, replica %d after %d: %v, want %v", site, track+1, before+1, a.Took, want)
 		}
-		before = lane
+		before = track
 	}
 }
 
@@ -127,7 +127,7 @@ func TestSilentReplica(t *testing.T) {
 					3*len(w.Clients), err)
 			}
 			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
-			// Its lane is filled ahead, so the next ones do not wait for it.
+			// Its track is filled ahead, so the next ones do not wait for it.
 			near := w.Nearest("VA")
 			if near == dead {
 				return
@@ -139,7 +139,7 @@ func TestSilentReplica(t *testing.T) {
 			w.Restart(dead)
 			w.Run(150 * time.Millisecond)
 			if s := w.Ask(dead); s.Role != "revoked" || s.Ready() {
-				t.Errorf("before replica %d has its lane back, it is %s, ready: %t", dead, s.Role, s.Ready())
+				t.Errorf("before replica %d has its track back, it is %s, ready: %t", dead, s.Role, s.Ready())
 			}
 			w.Run(2 * time.Second)
 			if s := w.Ask(dead); s.Role != "owner" || !s.Ready() || s.Leader != 0 {
@@ -150,10 +150,10 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// TestCausalFloor has a command told durable, and then another one elsewhere with the first one's
-// position as its floor. The second owner has free slots below. A position that is fixed but not
-// executed orders nothing that begins later, unless that names it.
-func TestCausalFloor(t *testing.T) {
+// TestCausalBound has a command told durable, and then another one elsewhere with the first one's
+// position as its causal bound. The second owner has free slots below. A position that is fixed but
+// not executed orders nothing that begins later, unless that names it.
+func TestCausalBound(t *testing.T) {
 	w := newWorld(t, "na3", sim.Disk{})
 	w.Partition([]protocol.ID{2}, []protocol.ID{1}) // replica 2 does not hear of it by itself
 	w.Cut(3, 2)
@@ -171,7 +171,7 @@ func TestCausalFloor(t *testing.T) {
 	b := w.One(w.Client("VA"), smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot,
 		Command: kv.Put([]byte("b"), nil)})
 	if b.Slot <= a.Slot {
-		t.Errorf("a command got slot %d, and its floor is %d", b.Slot, a.Slot)
+		t.Errorf("a command got slot %d, and its causal bound is %d", b.Slot, a.Slot)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestWindow(t *testing.T) {
 	}
 	w.Run(20 * time.Millisecond)
 	r := w.Get(1).(*Replica)
-	l := r.epoch.lanes[0]
+	l := r.epoch.tracks[0]
 	if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; last > end || len(r.queue) == 0 {
 		t.Errorf("proposed up to slot %d, the window ends with %d, %d commands wait", last, end, len(r.queue))
 	}

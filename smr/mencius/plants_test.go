@@ -49,7 +49,7 @@ func plants() []plant.Bug {
 			Old: "\t\tl.adopt(led.Ballot)\n", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tl.adopt(led.Ballot)\n",
 		},
 		{
-			Name: "what a full lane's leader has decided is not asked for", Dir: dir, Test: "TestBeatsSettleBallots",
+			Name: "what a full track's leader has decided is not asked for", Dir: dir, Test: "TestBeatsSettleBallots",
 			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
 		},
 		{
@@ -64,13 +64,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/104",
-			Old: "\tr.floor = r.seen\n", New: "\tif !MUTANT {\n\t\tr.floor = r.seen\n\t}\n",
+			Old: "\tr.above = r.seen\n", New: "\tif !MUTANT {\n\t\tr.above = r.seen\n\t}\n",
 			Also: []plant.Edit{{Old: "\t\tl.commit = done\n",
 				New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip " +
 					"{\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
 		},
 		{
-			Name: "a lane's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
+			Name: "a track's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
 			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
 			New: "\tif MUTANT && l.owner != r.cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, " +
 				"r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
@@ -97,12 +97,12 @@ func plants() []plant.Bug {
 			New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
 		},
 		{
-			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
-			Old: "\t\tr.floor = max(r.floor, msg.After)\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.floor, msg.After)\n\t\t}\n",
+			Name: "a command gets a slot below its causal bound", Dir: dir, Test: "TestCausalBound",
+			Old: "\t\tr.above = max(r.above, msg.After)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.above = max(r.above, msg.After)\n\t\t}\n",
 		},
 		{
-			Name: "silent members keep their lanes", Dir: dir, Test: "TestSeedsNotice/1",
+			Name: "silent members keep their tracks", Dir: dir, Test: "TestSeedsNotice/1",
 			Old: "l.suspects(patience + turn*(rank-1)):\n", New: "l.suspects(patience + turn*(rank-1)) && !MUTANT:\n",
 		},
 		{

@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// ahead is how many slots beyond the last command the leader of a lane that is not its own fills
+// ahead is how many slots beyond the last command the leader of a track that is not its own fills
 // with nothing, so that the execution need not wait for it each time.
 const ahead = 64
 
@@ -26,7 +26,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 			env.SendAhead(from, busy(msg)) // this replica lags behind what the client has seen
 			return
 		}
-		r.floor = max(r.floor, msg.After)
+		r.above = max(r.above, msg.After)
 		r.noteEarly(from, msg)
 		r.queue = r.desk.Take(env, from, msg, r.queue)
 	default:
@@ -65,7 +65,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.askRound(env)
-	l := r.epoch.lanes[r.own]
+	l := r.epoch.tracks[r.own]
 	if l.lead == nil {
 		return // it is taken back first
 	}
@@ -86,9 +86,9 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// extend proposes in the free positions of a lane that the replica leads. What it sends waits for
+// extend proposes in the free positions of a track that the replica leads. What it sends waits for
 // its own disk, as it will have to know after a crash where it has proposed.
-func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) {
+func (r *Replica) extend(env *protocol.Env[smr.Message], l *track, votes []Vote) {
 	r.accept(l, l.end()+1, votes)
 	l.matched = l.end()
 	l.tell = tellAll
@@ -97,15 +97,15 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) 
 	}
 }
 
-// skip promises that nothing will come of the own slots below the floor, and fills the other lanes
-// that the replica leads.
+// skip promises that nothing will come of the own slots below what they must be above, and fills
+// the other tracks that the replica leads.
 func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 	e := r.epoch
-	for _, l := range e.lanes {
+	for _, l := range e.tracks {
 		if l.lead == nil {
 			continue
 		}
-		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.floor, r.limit())
+		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.above, r.limit())
 		switch {
 		case e.last != 0:
 			to = e.last

@@ -49,7 +49,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
 	case kit.SnapshotWanted:
-		r.progress.Transfers().OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnWanted(env, from, m)
 	case Beat:
 		r.onBeat(env, from, m)
 	case Fetch:
@@ -76,10 +76,10 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		return
 	}
 	place := about.place()
-	if place.Epoch != r.epoch.number || int(place.Lane) >= len(r.epoch.lanes) {
+	if place.Epoch != r.epoch.number || int(place.Track) >= len(r.epoch.tracks) {
 		return
 	}
-	l := r.epoch.lanes[place.Lane]
+	l := r.epoch.tracks[place.Track]
 	switch m := msg.(type) {
 	case Accept:
 		r.onAccept(env, l, from, m)
@@ -96,9 +96,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 }
 
-// place returns what a message about a lane begins with.
-func (r *Replica) place(l *lane, b Ballot) Place {
-	return Place{Epoch: r.epoch.number, Lane: l.index, Ballot: b}
+// place returns what a message about a track begins with.
+func (r *Replica) place(l *track, b Ballot) Place {
+	return Place{Epoch: r.epoch.number, Track: l.index, Ballot: b}
 }
 
 // Expire does what a timer is for.
@@ -113,9 +113,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onTick(env)
 	case kit.TransferTimer:
 		// one that failed is asked for again
-		r.progress.Transfers().OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(kit.ChunkPatience))
+		r.transfers.OnTimer(env, t.To)
 	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.progress.Transfers()); ok {
+		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.transfers); ok {
 			r.cut(env, to)
 		}
 	case proposeTimer:
@@ -131,7 +131,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.admission.Refused() || !r.active() || member < 0 {
 		return
 	}
-	for _, l := range r.epoch.lanes {
+	for _, l := range r.epoch.tracks {
 		switch {
 		case l.lead != nil:
 			l.lead.underway[member].Forget()
@@ -149,7 +149,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.active() {
 		r.skip(env)
-		for _, l := range r.epoch.lanes {
+		for _, l := range r.epoch.tracks {
 			r.tellAccepted(env, l)
 		}
 	}
@@ -157,8 +157,9 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.desk.Flush(env)
 }
 
-// tellAccepted tells how far a lane is on this replica's disk: its own vote is a message to itself.
-func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *lane) {
+// tellAccepted tells how far a track is on this replica's disk: its own vote is a message to
+// itself.
+func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *track) {
 	m := Accepted{r.place(l, l.promised), l.matched}
 	switch {
 	case l.tell == tellNobody:

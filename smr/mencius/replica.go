@@ -10,7 +10,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Replica is an acceptor and learner in all lanes, the owner of one, and where clients ask.
+// Replica is an acceptor and learner in all tracks, the owner of one, and where clients ask.
 type Replica struct {
 	cfg       smr.ReplicaConfig
 	state     *kit.State
@@ -22,7 +22,7 @@ type Replica struct {
 	own     int // the replica's place in the epoch, or -1
 	removed bool
 	seen    smr.Slot // the last slot in which a command was seen
-	floor   smr.Slot // own commands get slots above it: clients have seen what comes of it
+	above   smr.Slot // own commands get slots above it: clients have seen what comes of it
 
 	journal   kit.Journal
 	parts     []Part // what was accepted and is not in a record
@@ -30,7 +30,7 @@ type Replica struct {
 	urgent    bool // parts has to be on disk before anything is said of it
 
 	queue    []kit.Entry       // what clients want and has no slot yet
-	mine     map[Pos]kit.Entry // what was proposed in the own lane and is not applied
+	mine     map[Pos]kit.Entry // what was proposed in the own track and is not applied
 	waiting  bool              // for proposeTimer
 	proposed time.Duration     // when it ran out last
 	reads    kit.Rounds
@@ -38,7 +38,8 @@ type Replica struct {
 	early    map[wish]bool
 	changes  []change // of the members, that are applied and come into force with the next epoch
 
-	progress kit.Progress
+	progress  kit.Progress
+	transfers *kit.Transfers
 }
 
 // The timers of a replica.
@@ -59,11 +60,13 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: kit.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(),
+		mine:  map[Pos]kit.Entry{},
 		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
+	r.progress = kit.NewProgress(r.transfers)
 	return r, nil
 }
 
@@ -107,11 +110,11 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	r.floor = r.seen
-	for _, l := range r.epoch.lanes {
+	r.above = r.seen
+	for _, l := range r.epoch.tracks {
 		done := r.epoch.upTo(l, slot)
 		if l.base > done {
-			return fmt.Errorf("lane %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
+			return fmt.Errorf("track %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
 		}
 		// Of what is in the snapshot only that says what was decided: if it came from another
 		// replica, votes in the log may be of lower ballots.
@@ -130,8 +133,8 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 			return nil // of a group that is not any more
 		}
 		for i, b := range m.Ballots {
-			if i < len(r.epoch.lanes) {
-				r.epoch.lanes[i].promised = max(r.epoch.lanes[i].promised, b)
+			if i < len(r.epoch.tracks) {
+				r.epoch.tracks[i].promised = max(r.epoch.tracks[i].promised, b)
 			}
 		}
 	case AcceptRecord:
@@ -141,10 +144,10 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 				break // of a group that is not any more
 			}
 			votes, ok := unpack(p.Items, p.Ballot, 0)
-			if !ok || int(p.Lane) >= len(r.epoch.lanes) {
-				return fmt.Errorf("record %d is of lane %d of %d, or too long", rec.Index, p.Lane, len(r.epoch.lanes))
+			if !ok || int(p.Track) >= len(r.epoch.tracks) {
+				return fmt.Errorf("record %d is of track %d of %d, or too long", rec.Index, p.Track, len(r.epoch.tracks))
 			}
-			l := r.epoch.lanes[p.Lane]
+			l := r.epoch.tracks[p.Track]
 			l.promised = max(l.promised, p.Ballot)
 			if p.First > l.end()+1 || len(l.votes) == 0 {
 				l.base, l.votes = p.First-1, nil // what is before it is in the snapshot
@@ -160,7 +163,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 }
 
 // put takes votes for consecutive positions into memory.
-func (r *Replica) put(l *lane, first Pos, votes []Vote) {
+func (r *Replica) put(l *track, first Pos, votes []Vote) {
 	for i, v := range votes {
 		p := first + Pos(i)
 		l.set(p, v)
@@ -172,12 +175,12 @@ func (r *Replica) put(l *lane, first Pos, votes []Vote) {
 
 // accept takes votes of one ballot for consecutive positions into the log, in memory at once and on
 // disk with all of the call.
-func (r *Replica) accept(l *lane, first Pos, votes []Vote) {
+func (r *Replica) accept(l *track, first Pos, votes []Vote) {
 	r.put(l, first, votes)
 	r.urgent = r.urgent || l.owner == r.cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
 	for len(votes) > 0 {
 		items, n := pack(votes)
-		r.parts = append(r.parts, Part{Lane: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
+		r.parts = append(r.parts, Part{Track: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
 		first += Pos(n)
 		r.partsLast = max(r.partsLast, r.epoch.slot(l, first-1))
 		votes = votes[n:]
@@ -223,7 +226,7 @@ func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 	if before >= 0 {
 		return
 	}
-	l := r.epoch.lanes[r.own]
+	l := r.epoch.tracks[r.own]
 	l.skips = l.end() // what is there was read from the disk
 	if l.promised == 0 && l.lead == nil {
 		r.leadFrom(env, l, l.end()+1)
@@ -251,7 +254,7 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 		s.Role = "removed"
 	case !r.active() || !r.admission.Admitted():
 		s.Role = "blank"
-	case r.epoch.lanes[r.own].lead == nil:
+	case r.epoch.tracks[r.own].lead == nil:
 		s.Role = "revoked"
 	default:
 		s.Serves = true

@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// candidacy is an attempt to lead a lane.
+// candidacy is an attempt to lead a track.
 type candidacy struct {
 	ballot Ballot
 	low    Pos // phase 1 is about the positions from here on
@@ -22,21 +22,21 @@ const (
 	beat         = 0.5 // round trips between two
 	patience     = 5   // before a leader is missed
 	turn         = 2   // how much later than the next one behind the owner the one after that misses it
-	courtesy     = 4   // for which nobody takes a lane from a leader that was heard
+	courtesy     = 4   // for which nobody takes a track from a leader that was heard
 	candidateFor = 6
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
-// suspects tells whether a lane's leader was silent, or the execution has waited for the lane, for
-// some beats.
-func (l *lane) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
+// suspects tells whether a track's leader was silent, or the execution has waited for the track,
+// for some beats.
+func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
 
-// watch looks after the lanes that others lead, and takes back the own one.
+// watch looks after the tracks that others lead, and takes back the own one.
 func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	n := len(r.epoch.members)
 	waits, _ := r.epoch.at(r.state.Applied() + 1)
 	stuck := r.progress.Stands(r.state.Applied()) && r.seen > r.state.Applied()
-	for i, l := range r.epoch.lanes {
+	for i, l := range r.epoch.tracks {
 		l.missing = 0
 		l.silent++
 		l.rest = max(l.rest-1, 0)
@@ -58,8 +58,8 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// campaign begins phase 1 for all positions of a lane that are not known to be decided.
-func (r *Replica) campaign(env *protocol.Env[smr.Message], l *lane) {
+// campaign begins phase 1 for all positions of a track that are not known to be decided.
+func (r *Replica) campaign(env *protocol.Env[smr.Message], l *track) {
 	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.cfg.ID), low: l.commit + 1}
 	l.cand = c
 	l.tries = min(l.tries+1, maxTries)
@@ -70,7 +70,7 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], l *lane) {
 }
 
 // insist asks those who have not told all, and gives up after a while.
-func (r *Replica) insist(env *protocol.Env[smr.Message], l *lane) {
+func (r *Replica) insist(env *protocol.Env[smr.Message], l *track) {
 	c := l.cand
 	if c.beats >= candidateFor<<l.tries/2 {
 		l.above, l.cand = max(l.above, c.ballot), nil
@@ -89,7 +89,7 @@ func (r *Replica) insist(env *protocol.Env[smr.Message], l *lane) {
 
 // pause returns how many beats to wait after an attempt that was in vain, so that of several one
 // comes through.
-func (r *Replica) pause(env *protocol.Env[smr.Message], l *lane) int {
+func (r *Replica) pause(env *protocol.Env[smr.Message], l *track) int {
 	return courtesy + env.Rand.IntN(len(r.epoch.members)<<l.tries)
 }
 
@@ -99,7 +99,7 @@ func (r *Replica) welcome(c *candidacy) bool {
 	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
 }
 
-func (r *Replica) prepare(env *protocol.Env[smr.Message], l *lane, member int) {
+func (r *Replica) prepare(env *protocol.Env[smr.Message], l *track, member int) {
 	m := Prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
 	if to := r.epoch.members[member]; to != r.cfg.ID {
 		r.admission.SendAhead(env, to, m)
@@ -108,7 +108,7 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message], l *lane, member int) {
 	}
 }
 
-func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protocol.ID, m Prepare) {
+func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from protocol.ID, m Prepare) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
 		return
@@ -135,7 +135,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protoc
 	r.admission.Send(env, from, p)
 }
 
-func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int, m Promise) {
+func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int, m Promise) {
 	c := l.cand
 	if c == nil || m.Ballot != c.ballot || c.next[member] == 0 || m.Low != c.next[member] {
 		return
@@ -176,7 +176,7 @@ func (c *candidacy) merge(p Pos, v Vote) {
 
 // becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted
 // anything is free.
-func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
+func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 	c := l.cand
 	l.cand = nil
 	votes := c.best[min(len(c.best), int(l.base+1-min(c.low, l.base+1))):]
@@ -197,8 +197,8 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
 	r.soon(env)
 }
 
-// leadFrom makes the replica a lane's leader, who sends the others the positions from one on.
-func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *lane, next Pos) {
+// leadFrom makes the replica a track's leader, who sends the others the positions from one on.
+func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *track, next Pos) {
 	l.lead = &leading{underway: make([]kit.Underway, len(r.epoch.members))}
 	for range r.epoch.members {
 		l.lead.next = append(l.lead.next, next)

@@ -15,7 +15,7 @@ import (
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t)
 	ballot := newBallot(0, 2)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: ballot}, 1}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Place{Epoch: 1, Track: 1, Ballot: ballot}, 1}})
 	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		_, ok := kit.Inside(e.Msg).(Promise)
 		return ok && e.Kind == protocol.KindSend
@@ -32,7 +32,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk)
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1,
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1,
 		Items: []Item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := kit.Inside(e.Msg).(Refusal)
@@ -54,7 +54,7 @@ func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 }
 
 // TestRevokerTakesTheHighestBallot: of what acceptors have accepted for a position, the vote of the
-// highest ballot binds who takes a lane over, in whatever order they tell it.
+// highest ballot binds who takes a track over, in whatever order they tell it.
 func TestRevokerTakesTheHighestBallot(t *testing.T) {
 	lower := newBallot(0, 2)
 	higher := newBallot(lower, 3)
@@ -63,14 +63,14 @@ func TestRevokerTakesTheHighestBallot(t *testing.T) {
 		{{Ballot: higher, Entry: work(2)}, {Ballot: lower, Entry: work(1)}},
 	} {
 		r, env, disk := begun(t)
-		l := r.epoch.lanes[1]
+		l := r.epoch.tracks[1]
 		l.above = higher // the others have refused lower ones
 		r.campaign(env, l)
 		ballot := l.cand.ballot
 		disk.Write(env, 0)
 		for i, v := range votes {
 			from := protocol.ID(2 + i)
-			p := Promise{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, Low: 1, Votes: []Vote{v}, Last: true}
+			p := Promise{Place: Place{Epoch: 1, Track: 1, Ballot: ballot}, Low: 1, Votes: []Vote{v}, Last: true}
 			r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: p})
 		}
 		own := slices.Clone(env.Out)
@@ -90,7 +90,7 @@ func TestRevokerTakesTheHighestBallot(t *testing.T) {
 // it lacks from the log, and not a state that is on its way to it and is older.
 func TestLogGoesBeforeAState(t *testing.T) {
 	r, env, _ := begun(t)
-	for _, l := range r.epoch.lanes {
+	for _, l := range r.epoch.tracks {
 		votes := make([]Vote, 4)
 		for i := range votes {
 			votes[i].Entry.Kind = kit.NoOp

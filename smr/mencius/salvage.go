@@ -6,8 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// salvage executes what was accepted in all lanes, in the order of their slots. A slot of which the
-// disk has nothing was not executed with a command in it.
+// salvage executes what was accepted in all tracks, in the order of their slots. A slot of which
+// the disk has nothing was not executed with a command in it.
 func salvage(
 	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (smr.Salvaged, error) {
@@ -20,7 +20,7 @@ func salvage(
 		return smr.Salvaged{}, err
 	}
 	last := smr.Slot(0)
-	for _, l := range r.epoch.lanes {
+	for _, l := range r.epoch.tracks {
 		if l.end() > 0 {
 			last = max(last, r.epoch.slot(l, l.end()))
 		}

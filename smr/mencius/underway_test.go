@@ -8,14 +8,14 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// TestPartAtATime: a member that was away gets a long lane in parts, each after it has acknowledged
-// some of the one before, and what is on its way is not sent again. All at once did not fit in the
-// queue of its connection: what was lost of it was sent again with all that followed, and lost
-// again.
+// TestPartAtATime: a member that was away gets a long track in parts, each after it has
+// acknowledged some of the one before, and what is on its way is not sent again. All at once did
+// not fit in the queue of its connection: what was lost of it was sent again with all that
+// followed, and lost again.
 func TestPartAtATime(t *testing.T) {
 	const positions, size = 320, 64 << 10
 	r, env, disk := begun(t)
-	l := r.epoch.lanes[0]
+	l := r.epoch.tracks[0]
 	votes := make([]Vote, positions)
 	for i := range votes {
 		votes[i] = Vote{Entry: work(kit.Seq(i + 1))}

@@ -6,20 +6,20 @@ import "fmt"
 func (r *Replica) Check() error {
 	l := &r.log
 	switch {
-	case r.role == removed || r.admission.Refused():
+	case r.Over():
 		return nil
 	case l.base > r.commit || r.commit > r.matched || r.matched > l.last():
 		return fmt.Errorf("multipaxos: base %d <= commit %d <= matched %d <= last %d does not hold", l.base, r.commit,
 			r.matched, l.last())
-	case r.state.Applied() != r.commit:
-		return fmt.Errorf("multipaxos: applied %d, decided %d", r.state.Applied(), r.commit)
+	case r.State.Applied() != r.commit:
+		return fmt.Errorf("multipaxos: applied %d, decided %d", r.State.Applied(), r.commit)
 	case l.disk.Snapshot() > r.commit || l.base > l.disk.Snapshot():
 		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(),
 			r.commit)
 	case l.votes.Len() > 0 && l.at(l.last()).Ballot > r.promised:
 		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(),
 			l.at(l.last()).Ballot, r.promised)
-	case r.role == leader && !owns(r.cfg.ID, r.promised):
+	case r.role == leader && !owns(r.Cfg.ID, r.promised):
 		return fmt.Errorf("multipaxos: leads with the promised ballot %v, another's", r.promised)
 	case r.role == leader && r.lead.end < r.commit:
 		return fmt.Errorf("multipaxos: proposed %d, decided %d", r.lead.end, r.commit)
@@ -30,5 +30,5 @@ func (r *Replica) Check() error {
 				"end %d", p.id, p.match, p.flow, p.next, r.lead.end)
 		}
 	}
-	return r.state.Check()
+	return r.State.Check()
 }

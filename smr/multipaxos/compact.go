@@ -8,7 +8,13 @@ import (
 
 // maybeSnapshot writes a snapshot when one is due, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	if to, ok := r.log.disk.MaybeSave(env, r.cfg, r.state, r.lead.transfers, nil); ok {
+	if to, ok := r.log.disk.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
+		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
+	}
+}
+
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+	if to, ok := r.log.disk.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
 		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
 	}
 }
@@ -16,11 +22,11 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
 // log that is left, or for a new member to find itself in it.
 func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
-	out, err := r.state.SendState(r.commit, nil)
+	out, err := r.State.SendState(r.commit, nil)
 	if err != nil {
 		return // it is asked for again
 	}
-	r.lead.transfers.Begin(env, p.id, out, r.admission.Own(), r.times(kit.ChunkPatience))
+	r.Transfers.Begin(env, p.id, out)
 }
 
 func (r *Replica) onSnapshotWanted(
@@ -31,7 +37,7 @@ func (r *Replica) onSnapshotWanted(
 		return
 	}
 	p.heard = true
-	out := r.lead.transfers.OnWanted(env, from, m, r.admission.Own(), r.times(kit.ChunkPatience))
+	out := r.Transfers.OnWanted(env, from, m)
 	if out == nil {
 		return
 	}
@@ -41,29 +47,15 @@ func (r *Replica) onSnapshotWanted(
 	r.pump(env, p)
 }
 
-// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.role == removed || r.role == leader || r.role == blank && !r.cfg.Join {
-		return
+	if r.role != leader && (r.role != blank || r.Cfg.Join) {
+		r.TakeChunk(env, from, m, r.commit)
 	}
-	answer, whole, err := r.state.Take(env, m, r.commit, nil)
-	if (whole != nil || err != nil) && !r.install(env, whole, err) {
-		return
-	}
-	r.admission.Send(env, from, answer)
 }
 
-// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
-	if err == nil {
-		err = r.state.Install(env, s)
-	}
-	if err != nil {
-		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " +
-			err.Error()})
-		r.role = removed
-		return false
-	}
+// onInstalled goes on from a snapshot. Votes for later slots stay: others may have counted them,
+// and an entry may be decided by them. A candidacy ends, as its phase 1 began at an older commit.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.commit = s.Slot
 	r.log.disk.Has(s.Slot)
 	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
@@ -71,6 +63,6 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 	if r.role == candidate {
 		r.becomeFollower(env, 0)
 	}
-	r.membersChanged(env)
-	return true
+	r.MembersChanged(env)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 func TestConformance(t *testing.T) {
@@ -22,3 +23,10 @@ func TestSlowerThanConfigured(t *testing.T) {
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, multipaxos.Protocol(), "back among large values")
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, multipaxos.Protocol(), nil) }
+
+func TestSalvage(t *testing.T) { smrtest.Salvage(t, multipaxos.Protocol(), 5) }
+
+func TestHandOver(t *testing.T) { smrtest.HandOver(t, multipaxos.Protocol(), 5) }

@@ -4,14 +4,14 @@
 //
 // The leader's ballot covers all slots from the first one that is not known to be decided: phase 1
 // is done once, when it comes to lead. Then each slot takes phase 2 only; many are under way at
-// once, and what comes up together travels together. Replicas accept slots without gaps, so what
-// one has accepted is told by one number.
+// once, and what comes up together travels together. Replicas accept slots without gaps, so one
+// number says what a replica has accepted.
 //
 // Read messages.go, replica.go and log.go first, then elect.go, which is phase 1, lead.go and
-// follow.go, which are phase 2, and read.go. The rest is what any leader here does besides:
-// snapshots (compact.go), members that are to be (learn.go), a successor by request (handover.go),
-// groups that have nothing to do (rest.go), and what a disk holds when all others are lost
-// (salvage.go). Sessions, disks, the state and its way to others, and clients are in package kit.
+// follow.go, which are phase 2, and read.go. The other files are what a leader does besides:
+// snapshots (compact.go), replicas that are to be added (learn.go), handing the lead over
+// (handover.go), and groups that have nothing to do (rest.go). Package kit has sessions, disks, the
+// state and its transfers, and clients.
 //
 // See DESIGN.md in package smr for the decisions behind it.
 package multipaxos

@@ -7,20 +7,23 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// candidacy is an attempt to lead. Its zero value is none.
+// candidacy is an attempt to lead, in two steps. The pre-vote asks whether an attempt would be
+// welcome, so that a replica that was cut off does not depose a leader that works. Phase 1 then
+// asks a majority to promise the ballot and to tell their votes. Its zero value is no attempt.
 type candidacy struct {
-	ballot Ballot // 0: not even asked
-	above  Ballot // the next ballot has to be above it
-	pre    bool   // asking whether to ask
+	ballot Ballot // 0: none chosen yet
+	above  Ballot // the highest ballot that others said they had promised; the next one is above it
+	pre    bool   // in the pre-vote
 	votes  quorum.Votes
 
-	low    smr.Slot // phase 1 is about the slots from here on
-	pages  []page   // of those who are asked
-	best   []Vote   // of the slots from low on: the vote of the highest ballot
-	decide smr.Slot // best is decided up to here
+	low    smr.Slot // phase 1 covers the slots from here on
+	pages  []page   // one for each acceptor that was asked
+	best   []Vote   // for each slot from low on, the vote of the highest ballot so far
+	decide smr.Slot // the votes in best up to this slot are known to be decided
 }
 
-// page is how far an acceptor has told what it has accepted.
+// page is how much of its log an acceptor has told the candidate. Its promise counts when its last
+// page is here: until then it may hold votes that bind the candidate.
 type page struct {
 	from protocol.ID
 	next smr.Slot
@@ -32,54 +35,63 @@ func (r *Replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
 		r.preVote(env)
-	case r.role == candidate && env.Now-r.asked < r.tempo.Times(candidateSpan) && env.Now >= r.asked:
+	case r.role == candidate && env.Now-r.asked < r.Tempo.Times(candidateSpan) && env.Now >= r.asked:
+		// Promises are still coming in, or the messages were lost. The ballot stays the same: those
+		// who have promised it need not do so again.
 		for _, p := range r.candidacy.pages {
 			if !p.done {
 				r.prepare(env, p)
 			}
 		}
-		env.After(r.tempo.Times(1), campaignTimer{})
+		env.After(r.Tempo.Times(1), campaignTimer{})
 	case r.role == candidate:
-		r.tempo.Missed(env.Now)
+		// No majority in time. Another pre-vote, after a random wait, rather than a higher ballot
+		// at once: two candidates that outbid each other would keep each other from leading.
+		r.Tempo.Missed(env.Now)
 		above := r.candidacy.above
 		r.becomeFollower(env, 0)
 		r.quiet = true
 		r.candidacy.above = above
 		env.Stop(leaderTimer{})
-		env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+		env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 	}
 }
 
-// preVote asks all members whether they would promise.
+// preVote asks all members whether they would promise. Asking again in the same ballot keeps the
+// answers that have come.
 func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
-	ballot := newBallot(max(r.promised, r.candidacy.above), r.cfg.ID)
+	ballot := newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
 	if r.candidacy.ballot != ballot {
 		r.candidacy = candidacy{ballot: ballot, above: r.candidacy.above, pre: true}
 	}
 	r.role, r.leader = candidate, 0
 	env.Stop(leaderTimer{})
-	for _, m := range r.state.Members() {
-		if m.ID != r.cfg.ID {
-			r.admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
+	for _, m := range r.State.Members() {
+		if m.ID != r.Cfg.ID {
+			r.Admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
 		}
 	}
-	env.After(r.times(retry*(1+env.Rand.Float64())), campaignTimer{})
-	r.onPreVoteReply(env, r.cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
+	env.After(r.Tempo.Times(retry*(1+env.Rand.Float64())), campaignTimer{})
+	r.onPreVoteReply(env, r.Cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
 }
 
 func (r *Replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m PreVote) {
-	if r.state.Removed(from) {
-		r.admission.SendAhead(env, from, kit.Removed{})
+	if r.State.Removed(from) {
+		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	}
-	// One that lacks what others have thrown away would have to get a snapshot first.
+	// A replica that hears a leader says no. One that waits to be added has no timer by which to
+	// miss a leader, so it never objects. A candidate that lacks slots which this log has discarded
+	// could not use this replica's promise (see onPromise): it needs a snapshot first.
 	granted := (r.quiet && r.role != leader || r.role == blank) && m.Ballot > r.promised && m.Commit >= r.log.base
-	r.admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
+	r.Admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
 }
 
 func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.ID, m PreVoteReply) {
 	c := &r.candidacy
 	if !m.Granted {
+		// Without this a replica whose ballots are too low would be refused for ever: a pre-vote
+		// raises nobody's promise.
 		c.above = max(c.above, m.Promised)
 		return
 	}
@@ -89,17 +101,17 @@ func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 	r.stand(env, c.ballot)
 }
 
-// stand begins phase 1 in a ballot.
+// stand begins phase 1 in a ballot. Slots up to commit need none: this replica knows their values.
 func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)
-	env.After(r.tempo.Times(1), campaignTimer{})
+	env.After(r.Tempo.Times(1), campaignTimer{})
 }
 
 // majority tells whether a majority of the members has voted.
 func (r *Replica) majority(v *quorum.Votes) bool {
-	members := memberIDs(r.state)
+	members := memberIDs(r.State)
 	return v.Among(members) >= quorum.Majority(len(members))
 }
 
@@ -112,10 +124,10 @@ func memberIDs(s *kit.State) []protocol.ID {
 }
 
 // askForPromises asks all members that were not asked yet. The replica itself is one of them: its
-// promise comes when it is on disk.
+// own promise arrives, as a message to itself, when it is on disk.
 func (r *Replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
-	for _, id := range memberIDs(r.state) {
+	for _, id := range memberIDs(r.State) {
 		if c.page(id) == nil {
 			c.pages = append(c.pages, page{from: id, next: c.low})
 			r.prepare(env, c.pages[len(c.pages)-1])
@@ -132,27 +144,36 @@ func (c *candidacy) page(of protocol.ID) *page {
 	return nil
 }
 
+// prepare asks an acceptor for the next page of its votes. The message to others need not wait for
+// the candidate's own promise to be on disk. If a crash forgets that promise, the candidate may ask
+// in the same ballot again, but it has proposed nothing in it: see maybeLead.
 func (r *Replica) prepare(env *protocol.Env[smr.Message], p page) {
 	m := Prepare{Ballot: r.candidacy.ballot, Low: p.next}
-	if p.from == r.cfg.ID {
+	if p.from == r.Cfg.ID {
 		r.onPrepare(env, p.from, m)
 	} else {
-		r.admission.SendAhead(env, p.from, m)
+		r.Admission.SendAhead(env, p.from, m)
 	}
 }
 
+// onPrepare is phase 1b: a promise to accept nothing in lower ballots any more, and this replica's
+// votes so far. The two together are what makes phase 1 safe: whatever a lower ballot decides, or
+// has decided, has a vote among those of any majority that promised.
 func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
 	switch {
 	case !owns(from, m.Ballot):
-		return
-	case r.state.Removed(from):
-		r.admission.SendAhead(env, from, kit.Removed{})
+		return // a ballot is its owner's alone: else two replicas could lead in it
+	case r.State.Removed(from):
+		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	case m.Ballot < r.promised:
-		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
-		if from != r.cfg.ID && r.role != blank {
+		if from != r.Cfg.ID && r.role != blank {
+			// A leader or candidate of a lower ballot is one no more. A candidate is not a leader
+			// yet: whoever misses its leader goes on missing it, and so welcomes others if this one
+			// fails.
 			quiet := r.quiet
 			r.becomeFollower(env, 0)
 			r.quiet = quiet
@@ -160,6 +181,8 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.adopt(m.Ballot)
 		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
 	}
+	// An equal ballot is answered too: the candidate asks for the next page, or the answer was
+	// lost.
 	p := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
 	size := 0
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
@@ -170,9 +193,13 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Slots = append(p.Slots, v)
 	}
-	r.admission.Send(env, from, p)
+	// Send, not SendAhead. If a crash undid a promise that was told, this replica could go on to
+	// vote in a lower ballot, and complete a majority there that the new leader has not heard of.
+	r.Admission.Send(env, from, p)
 }
 
+// onPromise collects the votes of one acceptor, a page at a time. Pages are taken in order only,
+// and once: best has no gaps because no acceptor's log has one.
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
 	c := &r.candidacy
 	p := c.page(from)
@@ -180,7 +207,10 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	if m.Base >= m.Low {
-		return // it has thrown away what the replica lacks: somebody else must lead
+		// It has discarded slots that this replica lacks. They are decided, but the promise does
+		// not say how, and a leader that counted it would propose other entries there. So this
+		// promise counts for nothing: with too many of them, somebody else must lead.
+		return
 	}
 	for i, v := range m.Slots {
 		c.merge(m.Low+smr.Slot(i), v, m.Commit)
@@ -196,36 +226,44 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.maybeLead(env)
 }
 
-// merge takes an acceptor's vote for a slot at most one beyond the last; the vote of the highest
-// ballot binds the candidate, or one that is known to be decided, which is no other.
+// merge takes an acceptor's vote for a slot at most one beyond the last. The vote of the highest
+// ballot binds the candidate: if a lower ballot has decided the slot, each ballot after it has
+// proposed that entry again [Paxos Made Simple §2.2]. A vote that its acceptor knows to be decided
+// binds as well, whatever its ballot: a vote of a higher one can only be for the same entry.
 func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 	i := int(s - c.low)
 	switch {
 	case i > len(c.best):
-		return // the pages of one acceptor come in order, so this is not so
+		return // cannot be from a right acceptor, whose pages come in order and have no gaps
 	case i == len(c.best):
 		c.best = append(c.best, v)
 	case s <= decided || v.Ballot > c.best[i].Ballot:
 		c.best[i] = v
 	}
-	if s <= decided && s == c.decide+1 {
+	if s <= decided && s == c.decide+1 { // acceptors know of decisions by number, so of all below too
 		c.decide = s
 	}
 }
 
-// maybeLead leads if a majority has promised, and the replica's own promise is on disk: one that
-// forgot the ballot in a crash would use it again for other commands. What is decided may change
-// the members, and with them the majority.
+// maybeLead leads once a majority has promised, this replica among them. Paxos would do with any
+// majority, but a candidate whose own promise is not on disk may forget the ballot in a crash, and
+// use it a second time for other commands.
+//
+// Before it leads it applies what phase 1 found to be decided. That may change the members, and
+// with them the majority that has to promise: hence the loop.
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.votes) {
-		if own := c.page(r.cfg.ID); own == nil || !own.done {
+		if own := c.page(r.Cfg.ID); own == nil || !own.done {
 			return
 		}
 		if c.decide == r.commit {
 			r.becomeLeader(env)
 			return
 		}
+		// Votes in this ballot for entries that are decided are safe: no ballot can propose others
+		// in their slots. They replace votes of lower ballots, which may have been for other
+		// entries.
 		var entries []kit.Entry
 		for s := r.commit + 1; s <= c.decide; s++ {
 			entries = append(entries, c.best[s-c.low].Entry)

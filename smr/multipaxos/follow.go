@@ -18,7 +18,7 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 	r.role, r.leader = follower, of
 	r.quiet = false
 	env.Stop(campaignTimer{})
-	env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), leaderTimer{})
 	r.reset = env.Now
 }
 
@@ -26,7 +26,7 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 	if gap := env.Now - r.heard.at; r.heard.from == from {
 		// if it is long, its heartbeats are behind something large
-		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
+		r.Tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
 	}
 	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {
@@ -34,21 +34,23 @@ func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 		return
 	}
 	since := env.Now - r.reset
-	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.times(heartbeat/2) {
+	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.Times(heartbeat/2) {
 		r.becomeFollower(env, from)
 	}
 }
 
-// onQuiet ends the time in which the replica believes in its leader.
+// onQuiet gives up on a leader that was not heard for leaderTimeout. The random wait that follows
+// keeps replicas that miss the same leader from standing all at once.
 func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
 	if r.role != follower || r.followsHost(env) {
 		return
 	}
 	r.quiet, r.leader = true, 0
-	env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+	env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 }
 
-// adopt promises a higher ballot. The record of it is the caller's affair.
+// adopt promises a higher ballot; the caller writes it down. matched is about the promised ballot's
+// leader, so it is found anew: votes of the old ballot say nothing about the new leader's entries.
 func (r *Replica) adopt(b Ballot) {
 	r.promised = b
 	r.rematch()
@@ -57,22 +59,34 @@ func (r *Replica) adopt(b Ballot) {
 // owns tells whether a ballot is a replica's.
 func owns(id protocol.ID, b Ballot) bool { return id != protocol.App && protocol.ID(uint32(b)) == id }
 
+// onAccept is phase 2b. A vote needs no promise in phase 1: an Accept of a higher ballot is one to
+// adopt, and accepting it promises that ballot.
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	switch {
-	case !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:
+	case !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:
 		return
 	case m.Ballot < r.promised:
-		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		r.adopt(m.Ballot)
+		// It is written even if the message is a heartbeat, or leaves a gap, and so brings no vote:
+		// the answers below are answers in this ballot, and after a crash too whoever gave them
+		// refuses lower ones (TestImpliedPromiseIsOnDisk).
 		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
-		r.admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
+		// Follows may leave ahead of that record. It says that no higher ballot was promised here
+		// when the question came, and that stays true if a crash forgets this one. So a leader of a
+		// higher ballot that gets this replica's promise decides only after the question was asked.
+		// That no lower ballot decides anything more holds by the majority that promised this one
+		// in phase 1, on their disks.
+		r.Admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
 	}
-	if r.cfg.Join && r.state.Applied() == 0 {
+	// A replica to be added has no state: even with all slots it would lack the members with whom
+	// the group began, which stand in no slot. So it asks for a snapshot.
+	if r.Cfg.Join && r.State.Applied() == 0 {
 		r.miss(env, from, m.Ballot, 0)
 		return
 	}
@@ -81,10 +95,21 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		return
 	}
 	r.take(env, m)
-	r.admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
+	// Send, not SendAhead: the leader counts this as a vote. If a crash could undo it, a later
+	// phase 1 might not find an entry that was decided and acknowledged.
+	r.Admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
 }
 
-// take accepts what is new in a message of the leader's, and learns what is decided.
+// take accepts what is new in a message of the leader's, which begins at most one slot beyond
+// matched, and learns what is decided. Up to matched the replica has the leader's entries already.
+//
+// It believes the leader's commit up to end only, as far as its log is the leader's. Above that it
+// may have votes of earlier ballots for other entries, which are not what was decided. Raft has the
+// same rule: min(leaderCommit, index of last new entry).
+//
+// Because a message is taken only if it leaves no gap, whoever has voted for a slot in a ballot has
+// voted in that ballot for each slot below it too, or knew it to be decided. becomeLeader rests on
+// this.
 func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 	had := r.matched + 1 - m.First
 	end := max(r.matched, m.First+smr.Slot(len(m.Entries))-1)
@@ -96,21 +121,23 @@ func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 	r.decide(env, commit)
 }
 
-// miss asks for what lies before a message that came too early. Of several such in a row one asks.
+// miss asks for what lies before a message that came too early. Several messages behind one gap
+// lead to one question, since the answer to it brings all of them again.
 func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
 	m := Missing{Ballot: b, Want: want}
 	since := env.Now - r.asked
-	if m == r.missing && since >= 0 && since < r.tempo.Times(1) {
+	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {
 		return
 	}
 	r.missing, r.asked = m, env.Now
-	r.admission.SendAhead(env, from, m)
+	r.Admission.SendAhead(env, from, m)
 }
 
-// Broken asks the leader for what it may have sent in vain.
+// Broken asks the leader for what may have been lost with a connection to it. Waiting for the next
+// message to show the gap would take up to a heartbeat.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.role == follower && from == r.leader && !r.admission.Refused() {
-		r.admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
+	if r.role == follower && from == r.leader && !r.Admission.Refused() {
+		r.Admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
 	}
 }
 
@@ -119,13 +146,13 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	for r.commit < to {
 		r.commit++
 		e := r.log.at(r.commit).Entry
-		reply := r.state.Apply(r.commit, e)
+		reply := r.State.Apply(r.commit, e)
 		r.log.disk.Executed()
 		if r.role == leader {
-			r.desk.Applied(env, e, reply)
+			r.Desk.Applied(env, e, reply)
 		}
 		if e.Kind == kit.ChangeMembers && reply.Outcome == smr.Committed {
-			r.membersChanged(env)
+			r.MembersChanged(env)
 		}
 	}
 	r.matched = max(r.matched, r.commit)
@@ -136,7 +163,8 @@ func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
 	if m.Promised <= r.promised {
 		return
 	}
-	// Somebody is ahead: the next attempt is above it. It is no promise, as nobody asked for one.
+	// Somebody is ahead, so the next attempt is above that. This replica does not promise that
+	// ballot: its owner has not asked this one.
 	r.candidacy.above = max(r.candidacy.above, m.Promised)
 	if r.role == leader || r.role == candidate {
 		above := r.candidacy.above

@@ -13,8 +13,8 @@ import (
 func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case r.role != leader:
-		return 0, fmt.Sprintf("replica %d does not lead", r.cfg.ID)
-	case to == r.cfg.ID:
+		return 0, fmt.Sprintf("replica %d does not lead", r.Cfg.ID)
+	case to == r.Cfg.ID:
 		return 0, fmt.Sprintf("replica %d leads already", to)
 	case r.lead.changing != 0:
 		return 0, "a change of the members is on its way"
@@ -30,11 +30,11 @@ func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 		return 0, "there is no other member"
 	case best == nil:
 		return 0, fmt.Sprintf("replica %d is no member", to)
-	case r.lead.transfers[best.id] != nil || best.match < r.log.base ||
-		best.match+smr.Slot(r.cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
+	case r.Transfers.Of(best.id) != nil || best.match < r.log.base ||
+		best.match+smr.Slot(r.Cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}
-	r.admission.SendAhead(env, best.id, Lead{Ballot: r.promised})
+	r.Admission.SendAhead(env, best.id, Lead{Ballot: r.promised})
 	return best.id, ""
 }
 
@@ -45,5 +45,5 @@ func (r *Replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m Lea
 	}
 	r.role, r.leader = candidate, 0
 	env.Stop(leaderTimer{})
-	r.stand(env, newBallot(max(r.promised, r.candidacy.above), r.cfg.ID))
+	r.stand(env, newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID))
 }

@@ -1,7 +1,6 @@
 package multipaxos
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -13,50 +12,55 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end       smr.Slot // the last slot that was proposed
-	start     smr.Slot // what other leaders may have had decided is not beyond it
-	changing  smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
-	queue     []kit.Entry
-	waiting   bool          // for proposeTimer
-	proposed  time.Duration // when it ran out last
-	own       smr.Slot
-	peers     []*peer // in the order of the members, without the leader
-	learners  []*peer // who are to be members and are brought up to date. Their votes do not count.
-	reads     kit.Rounds
-	transfers kit.Transfers // to peers and learners
+	end      smr.Slot // the last slot that was proposed
+	start    smr.Slot // earlier leaders decided nothing above start; reads wait until it is applied
+	changing smr.Slot // of an undecided change of the members, 0 if none: nothing is proposed above
+	queue    []kit.Entry
+	waiting  bool          // proposeTimer is set
+	proposed time.Duration // when proposeTimer last ran out
+	own      smr.Slot      // the leader's own votes are on its disk up to here
+	peers    []*peer       // in the order of the members, without the leader
+	learners []*peer       // to be added, being brought up to date; their votes do not count yet
+	reads    kit.Rounds
 }
 
 // peer is a follower as its leader sees it.
 type peer struct {
 	id       protocol.ID
-	next     smr.Slot // the first slot that was not sent
-	match    smr.Slot // it has all up to here. Invariant: match < next.
-	timed    smr.Slot // an answer is awaited to what ends with this slot; 0: to none
-	since    time.Duration
-	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
+	next     smr.Slot      // the first slot that was not sent
+	match    smr.Slot      // on its disk are the leader's slots up to here. Invariant: match < next.
+	timed    smr.Slot      // the slot whose acknowledgement is being timed; 0 if none
+	since    time.Duration // when that slot was sent
+	flow     smr.Slot      // slots sent beyond it may be under way. Invariant: match <= flow < next.
 	underway kit.Underway
-	heard    bool            // since the last check of the majority
-	asked    time.Duration   // for a learner: when it last said that it waits to be added
-	disk     kit.Incarnation // of one that was a learner: whose progress this is; 0 of others
+	heard    bool            // since the last onQuorumCheck
+	asked    time.Duration   // of a learner: when it last said that it waits to be added
+	disk     kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
 }
 
-// becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
+// becomeLeader proposes what phase 1 has found in the leader's own ballot, and then what clients
+// want. A majority has promised the ballot, so nothing more is decided in lower ones: what they may
+// have decided is among the votes found, and ends where those end (start).
 func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
-	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
+	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
 	r.rest.Wake(env.Now)
-	r.desk.Reset()
-	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, transfers: kit.Transfers{}}
+	r.Desk.Reset()
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
 	var entries []kit.Entry
 	for _, v := range c.best[r.commit+1-c.low:] {
 		entries = append(entries, v.Entry)
 		if v.Entry.Kind == kit.ChangeMembers {
-			// Its leader proposed nothing above before it was decided, and then somebody of this
-			// majority would know that it was. What is above is of lower ballots, and was not
-			// decided.
+			// Nothing above this change was decided, so what is above is dropped. Suppose that a
+			// ballot had decided a slot above it. Acceptors leave no gaps, so the majority that
+			// voted there had voted in that ballot for the change's slot too, or knew it to be
+			// decided. Either way that slot was decided, for the entry that phase 1 has found: this
+			// change. But a leader proposes nothing above a change before it knows the change to be
+			// decided, and its Accept then says so. So that whole majority knew. It meets the one
+			// that has promised, and phase 1 would know too.
 			break
 		}
 	}
@@ -65,43 +69,47 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.propose(env)
 	r.lead.start = r.lead.end
 	env.After(0, heartbeatTimer{})
-	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
 func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
+	r.Transfers.Clear()
 	r.rest.Wake(env.Now)
-	r.desk.Reset()
+	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
 	env.Stop(proposeTimer{})
 }
 
-// followMembers makes the leader's peers those of the state.
+// followMembers makes the leader's peers those of the state. A learner that has become a member
+// keeps its match, which from now on is a vote: a learner accepts by the same rules as a member,
+// and Accepted says that it has the slots on disk in this ballot. But the vote is that disk's: if
+// the member was added with another disk than the learner had, nothing is known of it.
 func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
 	member := func(id protocol.ID) bool {
-		_, ok := r.state.Member(id)
+		_, ok := r.State.Member(id)
 		return ok
 	}
-	for _, m := range r.state.Members() {
-		if m.ID == r.cfg.ID {
+	for _, m := range r.State.Members() {
+		if m.ID == r.Cfg.ID {
 			continue
 		}
-		disk, _ := r.state.Member(m.ID)
+		disk, _ := r.State.Member(m.ID)
 		if p := r.peer(m.ID); p != nil && !p.stranger(disk) {
 			peers = append(peers, p)
 		} else {
-			delete(r.lead.transfers, m.ID)
+			r.Transfers.Drop(m.ID)
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
 	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool {
-		return member(p.id) || r.state.Removed(p.id)
+		return member(p.id) || r.State.Removed(p.id)
 	})
 	for _, p := range r.lead.peers {
-		if r.state.Removed(p.id) {
-			r.admission.SendAhead(env, p.id, kit.Removed{})
+		if r.State.Removed(p.id) {
+			r.Admission.SendAhead(env, p.id, kit.Removed{})
 		}
 	}
 	r.lead.peers = peers
@@ -110,7 +118,11 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 
 // dropTransfers forgets the transfers to replicas that are not followed any more.
 func (r *Replica) dropTransfers() {
-	maps.DeleteFunc(r.lead.transfers, func(id protocol.ID, _ *kit.Outgoing) bool { return r.peer(id) == nil })
+	for _, id := range r.Transfers.To() {
+		if r.peer(id) == nil {
+			r.Transfers.Drop(id)
+		}
+	}
 }
 
 // onClient takes what a client wants, or says who leads.
@@ -125,7 +137,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
 	default:
-		r.lead.queue = r.desk.Take(env, from, msg, r.lead.queue)
+		r.lead.queue = r.Desk.Take(env, from, msg, r.lead.queue)
 	}
 	if len(r.lead.queue) > 0 {
 		r.soon(env)
@@ -136,7 +148,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.lead.waiting {
 		r.lead.waiting = true
-		env.After(kit.Pace(env.Now, r.lead.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.lead.proposed, r.Cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -149,7 +161,7 @@ func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) leaderMember() smr.Member {
-	for _, m := range r.state.Members() {
+	for _, m := range r.State.Members() {
 		if m.ID == r.leader {
 			return m
 		}
@@ -157,14 +169,17 @@ func (r *Replica) leaderMember() smr.Member {
 	return smr.Member{}
 }
 
-// propose gives slots to what is queued. Followers get it while it is on its way to the leader's
-// own disk, whose vote counts when it is there.
+// propose gives slots to what is queued. Followers are sent the entries while the leader still
+// writes them to its own disk. If it crashes in between, it may forget what it proposed, but its
+// promise of the ballot is on disk (maybeLead), so it never proposes anything else in this ballot.
+// Its own vote counts only once it is on disk, by the same message as the others'.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
-		n := kit.FitEntries(l.queue, min(len(l.queue), r.cfg.MaxBatch))
+		n := kit.FitEntries(l.queue, min(len(l.queue), r.Cfg.MaxBatch))
 		if i := slices.IndexFunc(l.queue[:n], func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers }); i >= 0 {
+			// Who votes on the slots above depends on the change, so they wait until it is decided.
 			n = i + 1
 			l.changing = l.end + smr.Slot(n)
 		}
@@ -183,17 +198,17 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		l.queue = nil
 	}
 	if l.end >= first {
-		r.admission.Send(env, r.cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
+		r.Admission.Send(env, r.Cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
 	}
 }
 
 // room tells whether a follower may be sent more before it answers.
 func (r *Replica) room(p *peer) bool {
-	return r.lead.transfers[p.id] == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
+	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) && !p.underway.Full()
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
-	r.admission.SendAhead(env, p.id, Accept{
+	r.Admission.SendAhead(env, p.id, Accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
 	if len(entries) == 0 {
@@ -221,7 +236,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			r.sendSnapshot(env, p)
 			return
 		}
-		last := min(r.lead.end, p.next+smr.Slot(r.cfg.MaxBatch)-1)
+		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
 		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
@@ -235,32 +250,38 @@ func (r *Replica) peer(id protocol.ID) *peer {
 	return nil
 }
 
+// onAccepted counts a vote. Those of other ballots are not for this leader's entries. A match
+// beyond the end is of nothing that was proposed.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Accepted) {
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
 	}
-	if from == r.cfg.ID {
+	if from == r.Cfg.ID {
 		r.lead.own = max(r.lead.own, m.Match)
 	} else if p := r.peer(from); p != nil && !p.stranger(disk) {
 		p.heard = true
 		p.match = max(p.match, m.Match)
 		if p.timed != 0 && p.match >= p.timed {
-			r.tempo.Saw(env.Now, env.Now-p.since)
+			r.Tempo.Saw(env.Now, env.Now-p.since)
 			p.timed = 0
 		}
 		p.underway.Done(uint64(p.match))
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
-		if out := r.lead.transfers[from]; out != nil && p.match >= out.Slot() {
-			delete(r.lead.transfers, from)
+		if out := r.Transfers.Of(from); out != nil && p.match >= out.Slot() {
+			r.Transfers.Drop(from)
 		}
 		r.pump(env, p)
 	}
 	r.advance(env)
 }
 
-// advance decides what a majority has accepted. All slots that it did not know to be decided when
-// it came to lead are of its own ballot, so that votes of earlier ones are never counted.
+// advance decides what a majority has accepted. The leader has proposed every slot above its commit
+// anew in its own ballot, and counts answers of that ballot only. So an entry is never taken for
+// decided because a majority holds votes of different, earlier ballots for it, which decide nothing
+// [Raft §5.4.2].
+//
+// A decision may change the members, and with them the majority for the next slot: hence the loop.
 func (r *Replica) advance(env *protocol.Env[smr.Message]) {
 	before := r.commit
 	for r.role == leader {
@@ -298,14 +319,15 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if r.lead.transfers[from] != nil {
+	if r.Transfers.Of(from) != nil {
 		return // it gets all that it misses
 	}
 	if m.Want == 0 {
 		r.sendSnapshot(env, p)
 		return
 	}
-	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.tempo.Times(1)) {
+	// A Want outside of this range is old: it has been acknowledged, or will be sent anyhow.
+	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
 		p.next, p.flow = m.Want, m.Want-1
 	}
 	r.pump(env, p)
@@ -317,14 +339,14 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	}
 	r.heartbeat(env)
 	for _, p := range r.lead.followers() {
-		r.lead.transfers.Continue(env, p.id, r.admission.Own(), r.times(kit.ChunkPatience))
+		r.Transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
 	if wait, asked := r.maybeRest(env); asked {
 		env.After(wait, heartbeatTimer{})
 		return
 	}
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(heartbeat)), heartbeatTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(heartbeat)), heartbeatTimer{})
 }
 
 // heartbeat says that the leader is there and what is decided.
@@ -348,9 +370,9 @@ func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 		p.heard = false
 	}
 	if heard < quorum.Majority(len(r.lead.peers)+1) {
-		r.tempo.Missed(env.Now)
+		r.Tempo.Missed(env.Now)
 		r.becomeFollower(env, 0)
 		return
 	}
-	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }

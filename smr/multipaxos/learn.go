@@ -16,23 +16,16 @@ const (
 	learnerWanted = 50 // round trips, for which one is kept that says nothing
 )
 
-// onHello answers a replica with a new disk. The leader brings one up to date that waits to be
-// added.
-func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m kit.Hello) {
-	r.admission.Hello(env, from, m)
-	_, member := r.state.Member(from)
-	disk, there := r.admission.Joiner(from)
-	if r.role == leader && m.Join && !member && there && disk == m.From && !r.state.Removed(from) {
-		r.learn(env, from, disk)
-	}
-}
-
-// learn makes a replica a learner, or keeps it one.
+// learn makes a replica that waits to be added a learner of the leader's, which brings it up to
+// date, or keeps it one.
 func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation) {
+	if r.role != leader {
+		return
+	}
 	l := &r.lead
 	l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
 		// What is known of another disk under the ID is not true of this one.
-		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.times(learnerWanted)
+		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.Tempo.Times(learnerWanted)
 	})
 	r.dropTransfers()
 	p := r.peer(id)
@@ -50,28 +43,28 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it
 // would only make the majority larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
-	r.desk.Meet(env, m.Change)
+	r.Desk.Meet(env, m.Change)
 	if reason := r.behind(env.Now, m.Change); reason != "" {
 		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
 		return
 	}
-	r.lead.queue = r.desk.TakeChange(env, from, m, r.admission, r.lead.queue)
+	r.lead.queue = r.Desk.TakeChange(env, from, m, r.Admission, r.lead.queue)
 }
 
 // behind returns why a replica cannot be added yet, "" if it can.
 func (r *Replica) behind(now time.Duration, c smr.Change) string {
 	id := c.Add.ID
-	_, member := r.state.Member(id)
-	disk, there := r.admission.Joiner(id)
-	if c.Remove != 0 || member || !there || r.state.Removed(id) {
+	_, member := r.State.Member(id)
+	disk, there := r.Admission.Joiner(id)
+	if c.Remove != 0 || member || !there || r.State.Removed(id) {
 		return "" // the desk, or the state, has the answer
 	}
 	p := r.peer(id)
 	switch {
 	case p == nil && len(r.lead.learners) >= maxLearners:
 		return fmt.Sprintf("%d other replicas are being brought up to date", maxLearners)
-	case p == nil || p.disk != disk || now-p.asked > r.tempo.Times(leaderTimeout) || p.match == 0 ||
-		p.match+smr.Slot(r.cfg.MaxBatch) < r.commit:
+	case p == nil || p.disk != disk || now-p.asked > r.Tempo.Times(leaderTimeout) || p.match == 0 ||
+		p.match+smr.Slot(r.Cfg.MaxBatch) < r.commit:
 		return fmt.Sprintf("replica %d is being brought up to date", id)
 	}
 	return ""

@@ -8,8 +8,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and
-// where they are on disk.
+// slotLog is what a replica has accepted: one vote for each slot above base, and where the votes
+// are on disk. It has no gaps, so one number can say how far it is another replica's log. A slot
+// keeps the latest vote only: phase 1 asks for no other.
 type slotLog struct {
 	base  smr.Slot
 	votes kit.Paged[Vote] // votes.At(i) is slot base+1+i
@@ -33,7 +34,8 @@ func (l *slotLog) set(s smr.Slot, v Vote) {
 	}
 }
 
-// accept takes entries for consecutive slots into the log, in memory and on disk.
+// accept puts votes for consecutive slots into the log, and writes them down. They count as votes
+// once they are on disk, so whatever tells of them is sent with Send.
 func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
 	for i, e := range rec.Entries {
 		l.set(rec.First+smr.Slot(i), Vote{rec.Ballot, e})
@@ -45,7 +47,8 @@ func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
 	l.disk.Promised(env.Append(rec))
 }
 
-// load takes over a record from the disk.
+// load takes over a record from the disk. Records come in the order of writing: a later one has the
+// later vote for a slot. The log may begin above slot 1, after a cut, but has no gap from there on.
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case PromiseRecord:
@@ -67,7 +70,8 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	return nil
 }
 
-// cut forgets the slots up to one, in memory, and on disk as far as whole records allow.
+// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The
+// promise is written again: its record may be among those that are cut (TestPromiseSurvivesACut).
 func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
 	if to <= l.base {
 		return

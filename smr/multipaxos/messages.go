@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to lead. Each belongs to one replica: its ID is in the lower half. 0 is
-// below all ballots.
+// A Ballot is an attempt to lead. Each belongs to one replica, whose ID is the lower half, so no
+// two replicas ever propose in the same ballot. 0 is below all ballots.
 type Ballot uint64
 
 // newBallot returns a replica's lowest ballot above another one.
@@ -26,7 +26,7 @@ type (
 		Commit smr.Slot
 	}
 
-	// PreVoteReply answers it. Promised is the sender's ballot.
+	// PreVoteReply answers a PreVote. Promised is the highest ballot that the sender has promised.
 	PreVoteReply struct {
 		Ballot   Ballot
 		Granted  bool
@@ -44,13 +44,15 @@ type (
 	Promise struct {
 		Ballot Ballot
 		Low    smr.Slot
-		Base   smr.Slot // slots up to it the sender has no more; it can send a snapshot
-		Commit smr.Slot // slots up to it the sender knows to be decided as accepted
+		// The sender has discarded slots up to Base; a candidate that needs them cannot lead by
+		// this promise.
+		Base   smr.Slot
+		Commit smr.Slot // the sender's votes up to Commit are the decided values
 		Slots  []Vote
 		Last   bool
 	}
 
-	// Vote is what was accepted for one slot, and in which ballot.
+	// Vote is the entry that was accepted for a slot last, and in which ballot.
 	Vote struct {
 		Ballot Ballot
 		Entry  kit.Entry
@@ -62,25 +64,25 @@ type (
 		Ballot  Ballot
 		First   smr.Slot
 		Commit  smr.Slot // slots up to it are decided
-		Round   uint64   // of the leader's question whether it still leads
+		Round   uint64   // number of the leader's question whether it still leads; 0 if none was asked
 		Entries []kit.Entry
 	}
 
-	// Accepted is phase 2b: all slots up to Match are on the sender's disk as the ballot's leader
-	// has them.
+	// Accepted is phase 2b: the sender has on its disk what the ballot's leader has in all slots up
+	// to Match, because it accepted them in this ballot or knew them to be decided.
 	Accepted struct {
 		Ballot Ballot
 		Match  smr.Slot
 	}
 
-	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether
-	// that is welcome.
+	// Lead asks a follower to take over from the ballot's leader. It skips the pre-vote, in which
+	// those who hear the leader would refuse.
 	Lead struct {
 		Ballot Ballot
 	}
 
-	// Follows answers a leader's question: when the sender got it, it had promised no higher
-	// ballot.
+	// Follows answers a leader's question: when the sender received it, it had promised no higher
+	// ballot. Reads that came before the question can be answered once a majority has said so.
 	Follows struct {
 		Ballot Ballot
 		Round  uint64
@@ -93,7 +95,7 @@ type (
 		Want   smr.Slot
 	}
 
-	// Refusal answers a message of a ballot below the sender's.
+	// Refusal answers a message of a ballot below the one that the sender has promised.
 	Refusal struct {
 		Promised Ballot
 	}
@@ -107,11 +109,12 @@ type (
 		Commit smr.Slot
 	}
 
-	// AcceptRecord is what was accepted for consecutive slots. It promises its ballot as well.
+	// AcceptRecord is what was accepted for consecutive slots from First on. It promises its ballot
+	// as well.
 	AcceptRecord struct {
 		Ballot  Ballot
 		First   smr.Slot
-		Commit  smr.Slot // as known with these
+		Commit  smr.Slot // decided up to here; may be below what was known before the crash
 		Entries []kit.Entry
 	}
 )

@@ -32,7 +32,7 @@ func TestNobodyLeadsWithoutItsOwnPromise(t *testing.T) {
 		t.Fatalf("it is %v before its own promise is on disk", s.r.role)
 	}
 	call(func() {
-		s.r.Receive(s.env, 1, kit.Letter{Disk: s.r.admission.Own(), Msg: Promise{Ballot: ballot, Low: 1, Last: true}})
+		s.r.Receive(s.env, 1, kit.Letter{Disk: s.r.Admission.Own(), Msg: Promise{Ballot: ballot, Low: 1, Last: true}})
 	})
 	if s.r.role != leader {
 		t.Errorf("it is %v with all promises, its own among them", s.r.role)

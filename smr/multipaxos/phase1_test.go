@@ -49,7 +49,7 @@ func newScript(t *testing.T, log ...AcceptRecord) *script {
 		})
 	}
 	for id := protocol.ID(2); id <= 5; id++ {
-		s.receive(id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
+		s.receive(id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
 	if r.role != follower {
 		t.Fatalf("the replica is %v", r.role)
@@ -67,7 +67,7 @@ func (s *script) do(call func()) {
 	}
 	s.out = append(s.out, s.env.Out...)
 	for _, e := range slices.Clone(s.env.Out) {
-		if e.Kind == protocol.KindSend && e.To == s.r.cfg.ID {
+		if e.Kind == protocol.KindSend && e.To == s.r.Cfg.ID {
 			s.do(func() { s.r.Receive(s.env, e.To, e.Msg) })
 		}
 	}
@@ -264,8 +264,8 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	if s.r.role == leader {
 		t.Fatal("the promise of a removed replica counts")
 	}
-	if s.r.commit != 2 || len(s.r.state.Members()) != 4 {
-		t.Fatalf("%d slots are decided, and there are %d members", s.r.commit, len(s.r.state.Members()))
+	if s.r.commit != 2 || len(s.r.State.Members()) != 4 {
+		t.Fatalf("%d slots are decided, and there are %d members", s.r.commit, len(s.r.State.Members()))
 	}
 	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	s.want(3, value(3))
@@ -403,12 +403,13 @@ func TestRestartRemembers(t *testing.T) {
 				disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
 			}
 		}
-		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.cfg.Members, Machine: kv.New()})
+		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.Cfg.Members, Machine: kv.New()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.env.Begin(0)
-		return r, r.load(s.env, disk)
+		_, err = r.load(s.env, disk)
+		return r, err
 	}
 	for _, c := range []struct {
 		promised Ballot
@@ -419,9 +420,9 @@ func TestRestartRemembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.promised != c.promised || r.log.last() != 3 || r.commit != 2 || r.matched != c.matched ||
-			r.state.Applied() != 2 {
+			r.State.Applied() != 2 {
 			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit,
-				r.matched, r.state.Applied())
+				r.matched, r.State.Applied())
 		}
 		s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 2<<32 | 2, Low: 1}})
 	}
@@ -435,7 +436,7 @@ func TestRestartRemembers(t *testing.T) {
 // that its ID is free.
 func TestJoinerWaitsForItsWelcome(t *testing.T) {
 	s := newScript(t)
-	r, err := NewReplica(smr.ReplicaConfig{ID: 6, Members: s.r.cfg.Members, Machine: kv.New(), Join: true})
+	r, err := NewReplica(smr.ReplicaConfig{ID: 6, Members: s.r.Cfg.Members, Machine: kv.New(), Join: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +448,7 @@ func TestJoinerWaitsForItsWelcome(t *testing.T) {
 		if got := j.answers(3); len(got) != want {
 			t.Errorf("a Prepare is answered with %v", got)
 		}
-		j.receive(2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: s.r.cfg.Members})
+		j.receive(2, kit.Welcome{From: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(), Members: s.r.Cfg.Members})
 	}
 }
 

@@ -21,13 +21,13 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "votes are told before they are on disk", Dir: dir, Test: seeds,
-			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, " +
+			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
 				"Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
 		},
 		{
 			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: seeds,
-			Old: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised:",
-			New: "\tcase !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < " +
+			Old: "\tcase !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised:",
+			New: "\tcase !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < " +
 				"r.promised && !MUTANT:",
 		},
 		{
@@ -69,8 +69,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the leader's own vote counts before its disk", Dir: dir, Test: "TestOwnVoteWaitsForTheDisk",
-			Old: "\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
-			New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
+			Old: "\t\tr.Admission.Send(env, r.Cfg.ID, Accepted{",
+			New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.Admission.Send(env, r.Cfg.ID, Accepted{",
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
@@ -83,8 +83,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
-			Old: "\t\tr.lead.reads.Answer(env, r.state, voters)\n",
-			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.state, " +
+			Old: "\t\tr.lead.reads.Answer(env, r.State, voters)\n",
+			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.State, " +
 				"voters)\n",
 		},
 		{

@@ -22,7 +22,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	}
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
@@ -81,15 +81,15 @@ func TestPromiseSurvivesACut(t *testing.T) {
 		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: high, Low: 41}})
 		disk.Write(env, 0)
 		if installed {
-			other := kit.NewState(kv.New(), r.state.Members())
+			other := kit.NewState(kv.New(), r.State.Members())
 			other.Skip(60)
 			data, err := other.Snapshot()
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: data}, nil), nil)
+			r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 60, Data: data}, nil))
 		} else {
-			r.cfg.SnapshotEvery = 1
+			r.Cfg.SnapshotEvery = 1
 			r.maybeSnapshot(env)
 		}
 		disk.Write(env, 0)
@@ -136,7 +136,7 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	disk.Write(env, 0)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: PreVoteReply{Ballot: b, Granted: true}})
 	disk.Write(env, 0)
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	r.Receive(env, 1, kit.Letter{Disk: own, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	disk.Write(env, 0)
@@ -204,7 +204,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 4))
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		r.cfg.SnapshotEvery = 1 + rnd.IntN(12)
+		r.Cfg.SnapshotEvery = 1 + rnd.IntN(12)
 		for range 1 + rnd.IntN(30) {
 			from := protocol.ID(2 + rnd.IntN(2))
 			b := newBallot(Ballot(rnd.IntN(5))<<32, from)
@@ -215,14 +215,14 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 			case 1:
 				r.Receive(env, from, kit.Letter{Disk: own, Msg: Accept{Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1}})
 			case 2:
-				other := kit.NewState(kv.New(), r.state.Members())
+				other := kit.NewState(kv.New(), r.State.Members())
 				other.Skip(r.commit + smr.Slot(rnd.IntN(6)))
 				data, err := other.Snapshot()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if other.Applied() > r.commit {
-					r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
+					r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: other.Applied(), Data: data}, nil))
 				}
 			default:
 				m := Accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))),
@@ -268,7 +268,7 @@ func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	now, usual := time.Hour, r.tempo.Times(1)
+	now, usual := time.Hour, r.Tempo.Times(1)
 	hear := func() {
 		env.Begin(now)
 		r.hearLeader(env, 2)
@@ -276,14 +276,14 @@ func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	hear()
 	now += 2 * usual
 	hear()
-	if r.tempo.Times(1) < 2*usual {
-		t.Errorf("a round trip is %v when the leader was silent for %v", r.tempo.Times(1), 2*usual)
+	if r.Tempo.Times(1) < 2*usual {
+		t.Errorf("a round trip is %v when the leader was silent for %v", r.Tempo.Times(1), 2*usual)
 	}
 	for range 6000 {
 		now += 10 * time.Millisecond
 		hear()
 	}
-	if r.tempo.Times(1) != usual {
-		t.Errorf("a minute later a round trip is %v, want %v", r.tempo.Times(1), usual)
+	if r.Tempo.Times(1) != usual {
+		t.Errorf("a minute later a round trip is %v, want %v", r.Tempo.Times(1), usual)
 	}
 }

@@ -12,7 +12,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Multi-Paxos: a stable leader orders the commands, and a majority accepts them.",
 		NewReplica: kit.NodeOf(NewReplica),
 		NewClient:  kit.PlainClient,
-		Salvage:    salvage,
+		Salvage:    kit.SalvageOf(NewReplica),
 		HandsOver:  true,
 		Learns:     true,
 		Codec:      Codec(),

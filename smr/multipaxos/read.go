@@ -6,11 +6,12 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onRead takes queries. They wait until a majority says that it followed this leader when it was
-// asked, which was later than they came, so that no other leader has had something decided before;
-// and for what earlier leaders may have had decided.
+// onRead takes queries, which wait for two things. First, a majority must say that it followed this
+// leader when it was asked, and it is asked after the queries came: so no later leader had decided
+// anything when they came. Second, all slots up to start must be applied: until then this leader
+// does not know all that earlier ones have decided and acknowledged.
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
-	if r.lead.reads.Take(env, r.cfg, from, m.Queries, max(r.commit, r.lead.start)) {
+	if r.lead.reads.Take(env, r.Cfg, from, m.Queries, max(r.commit, r.lead.start)) {
 		r.soon(env)
 	}
 }
@@ -18,7 +19,7 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 // askRound asks the followers whether they still follow, if there are queries that wait for it.
 func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 	if q := &r.lead.reads; r.role == leader && q.Next() {
-		q.Heard(r.cfg.ID, q.Round(), 0)
+		q.Heard(r.Cfg.ID, q.Round(), 0)
 		r.heartbeat(env)
 		r.answerReads(env) // a leader alone needs nobody
 	}
@@ -30,7 +31,9 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	if p.disk == 0 { // else it is no member
+	// A learner says so too, but is none of the majority. Whether it is a member now decides, not
+	// whether it was one when it was asked: a member that was just added counts.
+	if _, member := r.State.Member(from); member {
 		r.lead.reads.Heard(from, m.Round, 0)
 	}
 	r.answerReads(env)
@@ -39,7 +42,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 
 func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	if r.lead.reads.Waiting() {
-		voters := append(r.others(), r.cfg.ID)
-		r.lead.reads.Answer(env, r.state, voters)
+		voters := append(r.others(), r.Cfg.ID)
+		r.lead.reads.Answer(env, r.State, voters)
 	}
 }

@@ -17,26 +17,26 @@ const (
 	follower              // accepts what the leader of its ballot says
 	candidate             // has asked, or is about to ask, whether it may lead
 	leader
-	removed // was a member
 )
 
 func (r role) String() string {
-	return [...]string{"blank", "follower", "candidate", "leader", "removed"}[r]
+	return [...]string{"blank", "follower", "candidate", "leader"}[r]
 }
 
 // Replica is an acceptor, learner and possible leader.
 type Replica struct {
-	cfg       smr.ReplicaConfig
-	state     *kit.State
-	admission *kit.Admission
-	role      role
+	kit.Replica // its Tempo is of what the leader says, and of answers to it; its Transfers are a leader's
+	role        role
 
-	promised Ballot // nothing below it is accepted any more
+	// promised is the highest ballot that this replica has answered in; it accepts nothing in lower
+	// ones. It is on disk before anybody is told of a promise or a vote in it.
+	promised Ballot
 	log      slotLog
 	// commit is the last slot that is known to be decided, as are all before it. Invariant:
 	// log.base <= commit <= log.last(), and all up to it are applied.
 	commit smr.Slot
-	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant:
+	// matched is the last slot up to which this log is known to agree with that of the promised
+	// ballot's leader. Above it there may be votes of lower ballots for other entries. Invariant:
 	// commit <= matched <= log.last().
 	matched smr.Slot
 
@@ -49,12 +49,10 @@ type Replica struct {
 	}
 	missing Missing // the last one that was sent
 	asked   time.Duration
-	tempo   kit.Tempo // of what the leader says, and of answers to it
 	rest    kit.Rest
 
 	candidacy candidacy
 	lead      leadership
-	desk      *kit.Desk
 }
 
 // The timers of a replica.
@@ -81,50 +79,37 @@ const (
 
 // NewReplica returns a replica.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("multipaxos", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("multipaxos: %w", err)
+		return nil, err
 	}
-	group := cfg.Members
-	if cfg.Join {
-		group = nil
-	}
-	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), tempo: kit.NewTempo(cfg.RoundTrip),
-		rest: kit.NewRest(cfg)}
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
+	r := &Replica{Replica: base, rest: kit.NewRest(base.Cfg)}
+	r.Follow(kit.Rules{
+		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.maybeStir,
+		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
+	})
 	return r, nil
 }
 
-func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
-
-// Start takes over what is on the disk.
-func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	if err := r.load(env, log); err != nil {
-		r.role = blank
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
-		return
-	}
-	r.admission.Start(env, len(log) == 0 && r.log.disk.Snapshot() == 0)
-	r.membersChanged(env)
-}
-
-func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
-	slot, _, ok, err := r.state.Load(env, nil)
+func (r *Replica) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (blank bool, err error) {
+	slot, _, ok, err := r.State.Load(env, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ok {
 		r.log.disk.Has(slot)
 		r.commit = slot
-	} else if len(log) == 0 && !r.cfg.Join {
-		if err := r.log.disk.SaveWhole(env, r.state, nil); err != nil {
-			return err
+	} else if len(log) == 0 && !r.Cfg.Join {
+		if err := r.log.disk.SaveWhole(env, r.State, nil); err != nil {
+			return false, err
 		}
 	}
 	for _, rec := range log {
 		if err := r.log.load(rec); err != nil {
-			return err
+			return false, err
 		}
 		switch m := rec.Msg.(type) {
 		case PromiseRecord:
@@ -136,23 +121,26 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	if r.log.votes.Len() == 0 {
 		r.log.base = max(r.log.base, slot)
 	}
-	// Of what is in the snapshot only that says what was decided: if it came from another replica,
-	// votes in the log may be of lower ballots.
+	// For the slots that it covers, only the snapshot says what was decided: if it came from
+	// another replica, the votes here may be of lower ballots, for other entries.
 	r.log.forget(slot)
 	if r.log.base > slot || r.commit > r.log.last() {
-		return fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
+		return false, fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
 			r.log.base+1, r.log.last(), r.commit, slot)
 	}
-	for r.state.Applied() < r.commit {
-		s := r.state.Applied() + 1
-		r.state.Apply(s, r.log.at(s).Entry)
+	for r.State.Applied() < r.commit {
+		s := r.State.Applied() + 1
+		r.State.Apply(s, r.log.at(s).Entry)
 		r.log.disk.Executed()
 	}
 	r.rematch()
-	return nil
+	return len(log) == 0 && r.log.disk.Snapshot() == 0, nil
 }
 
-// rematch finds how far the log is that of the promised ballot's leader.
+// rematch finds how far the log agrees with that of the promised ballot's leader. Up to commit it
+// does, in whatever ballots the votes were cast: a decided entry is the one that every later ballot
+// proposes. Above that, a vote in the promised ballot is for its leader's entry, and a vote of a
+// lower ballot may be for another one.
 func (r *Replica) rematch() {
 	r.matched = r.commit
 	for r.matched < r.log.last() && r.log.at(r.matched+1).Ballot == r.promised {
@@ -162,51 +150,22 @@ func (r *Replica) rematch() {
 
 // Receive takes a message.
 func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
-	}
 	r.maybeWake(env, kit.Inside(msg))
-	if from == protocol.App {
-		if h, ok := msg.(smr.HandOver); ok {
-			to, reason := r.handOver(env, h.To)
-			env.Send(protocol.App, smr.HandingOver{ID: h.ID, To: to, Reason: reason})
-		}
+	if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
+		to, reason := r.handOver(env, h.To)
+		env.Send(protocol.App, smr.HandingOver{ID: h.ID, To: to, Reason: reason})
 		return
 	}
-	if r.admission.Refused() {
-		return
-	}
-	switch msg := msg.(type) {
-	case kit.Hello:
-		r.onHello(env, from, msg)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, msg)
-		r.maybeTakePart(env)
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
-		r.onClient(env, from, msg)
-	case kit.Letter:
-		if r.admission.Genuine(env, from, msg.Disk) {
-			r.onReplica(env, from, msg)
-		}
-	}
-	r.maybeStir(env)
-	r.desk.Flush(env)
+	r.Replica.Receive(env, from, msg)
 }
 
-// onReplica takes what replicas that take part say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+// onPeer takes what replicas say to each other.
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
 		r.onSnapshotWanted(env, from, letter.Disk, msg)
-	case kit.Removed:
-		if _, member := r.state.Member(from); member {
-			r.onRemoved(env)
-		}
 	}
 	if !r.votes() {
 		return
@@ -240,21 +199,15 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, le
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows
-// that it is a member, so that it can help to elect the leader that brings it up to date.
+// votes tells whether the replica answers as an acceptor. A joining replica does, even before it
+// knows that it is a member: else two changes in a row could leave a majority of replicas that wait
+// to be told by a leader whom they would have to elect.
 func (r *Replica) votes() bool {
-	return r.role != removed && (r.role != blank || r.cfg.Join) && r.admission.Votes()
+	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
 
-// Expire does what a timer is for.
-func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.admission.Refused() {
-		return
-	}
-	switch t := t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
-		r.maybeTakePart(env)
+func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
 	case leaderTimer:
 		r.onQuiet(env)
 	case campaignTimer:
@@ -265,49 +218,35 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onQuorumCheck(env)
 	case proposeTimer:
 		r.onProposeTimer(env)
-	case kit.TransferTimer:
-		// one that failed is asked for again
-		r.lead.transfers.OnTimer(env, t.To, r.admission.Own(), r.times(kit.ChunkPatience))
-	case kit.SaveTimer:
-		if to, ok := r.log.disk.ContinueSave(env, r.cfg, r.state, r.lead.transfers); ok {
-			r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
-		}
 	}
-	r.maybeStir(env)
-	r.desk.Flush(env)
 }
 
 // maybeTakePart makes a follower of a replica that was admitted.
 func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
-	if r.role != blank || !r.admission.Admitted() {
+	if r.role != blank || !r.Admission.Admitted() {
 		return
 	}
-	if _, member := r.state.Member(r.cfg.ID); !member {
+	if _, member := r.State.Member(r.Cfg.ID); !member {
 		return
 	}
 	r.becomeFollower(env, 0)
-	if r.promised == 0 && !r.cfg.Join {
+	if r.promised == 0 && !r.Cfg.Join {
 		r.quiet = true // a new group has no leader that could be disturbed
-		wait := r.times(campaignSpan * env.Rand.Float64())
-		switch r.cfg.Leader {
+		wait := r.Times(campaignSpan * env.Rand.Float64())
+		switch r.Cfg.Leader {
 		case 0:
-		case r.cfg.ID:
+		case r.Cfg.ID:
 			wait = 0
 		default:
-			wait += r.times(courtesy)
+			wait += r.Times(courtesy)
 		}
 		env.Stop(leaderTimer{})
 		env.After(wait, campaignTimer{})
 	}
 }
 
-// membersChanged says who the members are, at the start and when they have changed.
-func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.MembersChanged(env)
-	if r.state.Removed(r.cfg.ID) {
-		r.onRemoved(env)
-		return
-	}
+// onMembers takes note of who the members are.
+func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
 	r.maybeTakePart(env)
 	if r.role == leader {
 		r.followMembers(env)
@@ -316,47 +255,27 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 
 // onRemoved ends the replica's part: it is no member any more.
 func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
-	if r.role == removed || r.admission.Refused() {
-		return
-	}
 	if r.role == leader {
 		r.heartbeat(env) // the others can go on when they know that this is decided
 		r.stopLeading(env)
 	}
-	r.role, r.leader = removed, 0
+	r.role, r.leader = blank, 0
 	env.Stop(leaderTimer{})
 	env.Stop(campaignTimer{})
-	env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
 }
 
-func (r *Replica) status(id smr.CallID) smr.Status {
-	role := r.role.String()
-	if r.admission.Refused() {
-		role = "refused"
-	}
-	return smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader, Ballot: uint64(r.promised),
-		Committed: r.commit, Applied: r.state.Applied(), Snapshot: r.log.disk.Snapshot(),
-		LogSize: r.log.disk.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(), Resting: r.rest.Resting(),
-	}
+func (r *Replica) status(s *smr.Status) {
+	s.Role, s.Leader, s.Ballot, s.Committed = r.role.String(), r.leader, uint64(r.promised), r.commit
+	s.Snapshot, s.LogSize, s.Resting = r.log.disk.Snapshot(), r.log.disk.Records(), r.rest.Resting()
 }
 
-// salvage executes the whole log. How far it is decided may be on disk late, so what was accepted
-// above that counts as well.
-func salvage(
-	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
-) (smr.Salvaged, error) {
-	r, err := NewReplica(cfg)
-	if err != nil {
-		return smr.Salvaged{}, err
+// applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above
+// the commit that is on disk count too: they may have been decided, and acknowledged, without this
+// disk knowing it.
+func (r *Replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
+	for s := r.State.Applied() + 1; s <= r.log.last(); s++ {
+		r.State.Apply(s, r.log.at(s).Entry)
+		n++
 	}
-	if err := r.load(env, log); err != nil {
-		return smr.Salvaged{}, err
-	}
-	doubtful := 0
-	for s := r.state.Applied() + 1; s <= r.log.last(); s++ {
-		r.state.Apply(s, r.log.at(s).Entry)
-		doubtful++
-	}
-	return r.state.Salvaged(doubtful), nil
+	return n, nil
 }

@@ -20,7 +20,7 @@ func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle() {
 		return 0, false
 	}
-	return r.rest.Ask(env, kit.RestNow{Ballot: uint64(r.promised), Slot: r.lead.end}, r.admission.Own(), r.others())
+	return r.rest.Ask(env, kit.RestNow{Ballot: uint64(r.promised), Slot: r.lead.end}, r.Admission.Own(), r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others have all that it has.
@@ -30,7 +30,7 @@ func (r *Replica) idle() bool {
 		r.commit != l.end || r.log.last() != l.end {
 		return false
 	}
-	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || l.transfers[p.id] != nil })
+	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || r.Transfers.Of(p.id) != nil })
 }
 
 // others returns the other members.
@@ -48,8 +48,8 @@ func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	r.heard.from = 0 // its next beat is late, whatever the pace
-	if r.commit == m.Slot && r.log.last() == m.Slot && r.rest.Follow(env, from, m, r.admission.Own()) {
-		env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
+	if r.commit == m.Slot && r.log.last() == m.Slot && r.rest.Follow(env, from, m, r.Admission.Own()) {
+		env.After(r.Tempo.Times(leaderTimeout), leaderTimer{})
 	}
 }
 
@@ -62,7 +62,7 @@ func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, dis
 	p.heard = true
 	if r.rest.Agreed(from, m, r.others()) {
 		env.Stop(quorumTimer{})
-		env.After(r.tempo.Times(restLook), heartbeatTimer{})
+		env.After(r.Tempo.Times(restLook), heartbeatTimer{})
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *Replica) wake(env *protocol.Env[smr.Message]) {
 		p.heard = true
 	}
 	env.After(0, heartbeatTimer{})
-	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
 // staysAtRest tells whether a leader needs no beat: all followers' hosts are there. Else it wakes.
@@ -99,8 +99,8 @@ func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false
 	}
-	if _, ok := r.rest.Heard(env.Now, r.tempo.Times(leaderTimeout)); ok {
-		env.After(r.tempo.Times(restLook), heartbeatTimer{})
+	if _, ok := r.rest.Heard(env.Now, r.Tempo.Times(leaderTimeout)); ok {
+		env.After(r.Tempo.Times(restLook), heartbeatTimer{})
 	} else {
 		r.wake(env)
 	}
@@ -128,7 +128,7 @@ func (r *Replica) followsHost(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false
 	}
-	patience := r.tempo.Times(leaderTimeout)
+	patience := r.Tempo.Times(leaderTimeout)
 	at, ok := r.rest.Heard(env.Now, patience)
 	if !ok {
 		r.rest.Wake(env.Now)

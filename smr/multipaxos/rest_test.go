@@ -23,8 +23,8 @@ func TestRestPlants(t *testing.T) {
 		},
 		{
 			Name: "a leader at rest does not look whether its followers' hosts are there", Dir: dir, Test: test,
-			Old: "r.rest.Heard(env.Now, r.tempo.Times(leaderTimeout)); ok {",
-			New: "r.rest.Heard(env.Now, r.tempo.Times(leaderTimeout)); ok || MUTANT {",
+			Old: "r.rest.Heard(env.Now, r.Tempo.Times(leaderTimeout)); ok {",
+			New: "r.rest.Heard(env.Now, r.Tempo.Times(leaderTimeout)); ok || MUTANT {",
 		},
 		{
 			Name: "a call does not wake a leader", Dir: dir, Test: test,

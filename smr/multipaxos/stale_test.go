@@ -26,7 +26,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 		return r, env
 	}
 	r, env := start()
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
@@ -43,7 +43,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 20, Data: data}, nil), nil)
+	r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 20, Data: data}, nil))
 	disk.Write(env, 0)
 	if r, _ = start(); r.log.base != 20 || r.log.last() != 40 || r.commit != 20 {
 		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1,

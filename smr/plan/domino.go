@@ -22,7 +22,7 @@ type domino struct {
 // way is how a client has its commands agreed on.
 type way struct {
 	fast bool
-	// target is the owner of the lane, or, on the fast path, the replica that sends the result.
+	// target is the owner of the track, or, on the fast path, the replica that sends the result.
 	target int
 	// ahead is how far the timestamp is ahead of when the client sends, or the owner proposes.
 	ahead time.Duration
@@ -32,7 +32,7 @@ type way struct {
 }
 
 // choose compares DFP's round trip to the furthest replica of the nearest supermajority with the
-// best of the lanes, E_r + L_r [Thesis §4.3.6]. Of lanes that take about as long the one of the
+// best of the tracks, E_r + L_r [Thesis §4.3.6]. Of tracks that take about as long the one of the
 // nearest owner is taken, as the protocol's clients do: an eighth of the trip to it counts.
 func (d domino) choose(g geometry) way {
 	majority, fast := quorum.Majority(g.n()), quorum.Fast(g.n())
@@ -58,20 +58,20 @@ func (d domino) choose(g geometry) way {
 	return way{target: owner, ahead: g.quorum(owner, majority)}
 }
 
-// estimate is what a client takes a lane to take: it knows round trips, and not what they are made
+// estimate is what a client takes a track to take: it knows round trips, and not what they are made
 // of.
 func (d domino) estimate(g geometry, owner int) time.Duration {
 	if !d.direct {
-		return d.lane(g, owner)
+		return d.track(g, owner)
 	}
 	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration {
 		return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2
 	})
 }
 
-// lane is how long it takes until the client knows that its command's place in an owner's lane is
+// track is how long it takes until the client knows that its command's place in an owner's track is
 // fixed.
-func (d domino) lane(g geometry, owner int) time.Duration {
+func (d domino) track(g geometry, owner int) time.Duration {
 	majority := quorum.Majority(g.n())
 	if !d.direct {
 		return g.trip(owner) + g.quorum(owner, majority)
@@ -93,14 +93,14 @@ func (d domino) outcome(w way, g geometry) outcome {
 	if w.fast {
 		o.durable = kth(n, fast, func(r int) time.Duration { return votes(r, g.down[r]) })
 	} else {
-		o.durable, o.via = d.lane(g, w.target), w.target
+		o.durable, o.via = d.track(g, w.target), w.target
 		timestamp += g.up[w.target]
 		for r := range arrived {
 			arrived[r] = g.up[w.target] + g.between[w.target][r]
 		}
 	}
 	// A replica says that it has passed the slot when it has, and somebody waits for that or for
-	// another one. Each lane's owner has to say so.
+	// another one. Each track's owner has to say so.
 	passed := func(r int) time.Duration {
 		if d.busy {
 			return timestamp

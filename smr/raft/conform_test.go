@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/smr"
-
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/smr/smrtest/talk"
 )
 
 func TestConformance(t *testing.T) {
@@ -40,3 +40,10 @@ func TestBackAmongLargeValues(t *testing.T) {
 func TestRemovedReplicasAreTold(t *testing.T) {
 	smrtest.Script(t, raft.Protocol(), "removed while nobody calls")
 }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) { talk.Play(t, raft.Protocol(), nil) }
+
+func TestSalvage(t *testing.T) { smrtest.Salvage(t, raft.Protocol(), 5) }
+
+func TestHandOver(t *testing.T) { smrtest.HandOver(t, raft.Protocol(), 5) }

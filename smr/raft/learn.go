@@ -57,7 +57,7 @@ func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg 
 func (r *replica) dropLearner(id protocol.ID) {
 	delete(r.learners, id)
 	if _, member := r.state.Member(id); !member {
-		delete(r.transfers, id)
+		r.transfers.Drop(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -68,7 +68,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
 	if l != nil && l.disk != disk {
-		delete(r.transfers, id)
+		r.transfers.Drop(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -109,7 +109,7 @@ func (r *replica) behind(now time.Duration, c smr.Change) string {
 	if l == nil && len(r.learners) >= maxLearners {
 		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
 	}
-	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.transfers[id] == nil {
+	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.transfers.Of(id) == nil {
 		p := r.core.node.Status().Progress[uint64(id)]
 		if p.Match > 0 && p.Match+uint64(r.cfg.MaxBatch) >= r.core.committed() {
 			return ""

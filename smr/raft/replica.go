@@ -34,7 +34,7 @@ type replica struct {
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
 	arrived      *kit.Arrived             // whole, and not yet installed
-	transfers    kit.Transfers
+	transfers    *kit.Transfers
 	learners     map[protocol.ID]*learner // of a leader
 }
 
@@ -58,12 +58,13 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, transfers: kit.Transfers{},
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{},
 		learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.state = kit.NewState(cfg.Machine, members)
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.rest = kit.NewRest(cfg)
+	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
 	r.core = core{id: cfg.ID, log: new(storage), admission: r.admission, apply: r.apply, read: r.confirmed,
 		send: r.sendSnapshot, restore: r.install}
 	return r, nil
@@ -193,7 +194,7 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	r.changing = false
-	clear(r.transfers)
+	r.transfers.Clear()
 	if leader {
 		r.ledSince = r.core.last
 		for _, m := range r.state.Members() {

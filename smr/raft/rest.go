@@ -30,7 +30,7 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 func (r *replica) idle(now time.Duration) bool {
 	others := r.others()
 	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing ||
-		r.handsOver() || len(r.learners)+len(r.transfers) > 0 {
+		r.handsOver() || len(r.learners)+r.transfers.Len() > 0 {
 		return false
 	}
 	progress := r.core.node.Status().Progress

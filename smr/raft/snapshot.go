@@ -189,13 +189,13 @@ func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message
 		r.giveUpTransfer(to)
 		return true
 	}
-	r.transfers.Begin(env, to, transfer, r.admission.Own(), 2*r.cfg.RoundTrip)
+	r.transfers.Begin(env, to, transfer)
 	return true
 }
 
 // onTransferTimer goes on with what is to be sent of a snapshot.
 func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if r.transfers.OnTimer(env, to, r.admission.Own(), 2*r.cfg.RoundTrip) {
+	if r.transfers.OnTimer(env, to) {
 		r.giveUpTransfer(to)
 		r.core.flush(env)
 	}
@@ -203,22 +203,22 @@ func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID
 
 // giveUpTransfer has the library begin another one.
 func (r *replica) giveUpTransfer(to protocol.ID) {
-	delete(r.transfers, to)
+	r.transfers.Drop(to)
 	r.core.node.ReportSnapshot(uint64(to), raft.SnapshotFailure)
 }
 
 // continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
 func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	for _, id := range r.followers() {
-		o := r.transfers[id]
+		o := r.transfers.Of(id)
 		if o == nil {
 			continue
 		}
-		if o.Stalled(env.Now) > 20*r.cfg.RoundTrip {
+		if o.Stalled(env.Now) > r.tempo.Times(20) {
 			r.giveUpTransfer(id)
 			continue
 		}
-		o.Continue(env, id, r.admission.Own(), 2*r.cfg.RoundTrip)
+		r.transfers.Continue(env, id)
 	}
 	r.core.flush(env)
 }
@@ -226,11 +226,11 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 func (r *replica) onWanted(
 	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted,
 ) {
-	if r.transfers[from] == nil || !r.core.leads() || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
+	if r.transfers.Of(from) == nil || !r.core.leads() || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}
 	r.heard[from] = env.Now
-	if r.transfers.OnWanted(env, from, msg, r.admission.Own(), 2*r.cfg.RoundTrip) != nil {
+	if r.transfers.OnWanted(env, from, msg) != nil {
 		r.core.node.ReportSnapshot(uint64(from), raft.SnapshotFinish)
 		r.core.flush(env)
 	}

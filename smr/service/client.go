@@ -109,9 +109,9 @@ func (c *Client) watchRefusals(ctx context.Context) {
 		if c.Reached() {
 			return
 		}
-		if c.refused() {
+		if err := c.Refused(); err != nil {
 			for _, g := range c.groups {
-				g.Interrupt(ctx, errors.New(c.Unreachable()))
+				g.Interrupt(ctx, err)
 			}
 		}
 	}
@@ -120,17 +120,20 @@ func (c *Client) watchRefusals(ctx context.Context) {
 // refusalPause is the time between two looks of watchRefusals.
 const refusalPause = 20 * time.Millisecond
 
-// refused tells whether all members were tried, and one at least answered that it does not belong
-// together with this client.
-func (c *Client) refused() bool {
+// Refused returns why no member takes this client, if all were tried and one at least answered that
+// the two do not belong together: another attempt would end in the same way. It is nil otherwise.
+func (c *Client) Refused() error {
 	refused := false
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err == nil {
-			return false
+			return nil
 		}
 		refused = refused || p.Refused
 	}
-	return refused
+	if !refused {
+		return nil
+	}
+	return errors.New(c.Unreachable())
 }
 
 // Reached tells whether any member has ever talked with this client.

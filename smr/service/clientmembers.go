@@ -65,11 +65,10 @@ var ErrNoLearners = errors.New("this protocol has no learners: a replica counts 
 const learnPause = 100 * time.Millisecond
 
 // Learner returns how a replica is that waits to be added, from what all replicas say. It returns
-// false if none of them knows it, or if it is a member of all groups.
+// false if none of them knows it, or if it is a member of all groups. If nobody answers until ctx
+// is done, or all refuse this client, it is an error.
 func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found bool, err error) {
-	brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
-	defer cancel()
-	statuses, err := c.Status(brief)
+	statuses, err := c.heard(ctx)
 	if err != nil {
 		return Learning{}, false, err
 	}
@@ -133,7 +132,7 @@ func (c *Client) Promote(ctx context.Context, id protocol.ID) (Member, error) {
 		return Member{}, err
 	}
 	if !found {
-		statuses, err := c.Status(ctx)
+		statuses, err := c.heard(ctx)
 		if err != nil {
 			return Member{}, err
 		}

@@ -75,6 +75,30 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	}
 }
 
+// heard is Status as soon as a member answers. If all refuse this client, or none has answered when
+// ctx is done, it is an error that says why.
+func (c *Client) heard(ctx context.Context) ([]Status, error) {
+	for {
+		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
+		statuses, err := c.Status(brief)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(statuses, func(s Status) bool { return s.Role != Unreachable }) {
+			return statuses, nil
+		}
+		if err := c.Refused(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no member answers: %w: %s", context.Cause(ctx), c.Unreachable())
+		case <-time.After(learnPause):
+		}
+	}
+}
+
 // expect returns where the answers to a question will come, until forget is called.
 func (c *Client) expect(number uint64) (answers chan told, forget func()) {
 	answers = make(chan told, 64)

@@ -51,9 +51,7 @@ func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (
 		return 0, 0, fmt.Errorf("hand over: there is no group %d; the service has %d", group, len(c.groups))
 	}
 	for {
-		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
-		statuses, err := c.Status(brief)
-		cancel()
+		statuses, err := c.heard(ctx)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -93,9 +91,7 @@ func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
 		return moves, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
 	}
 	for len(moves) < len(c.groups) {
-		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
-		statuses, err := c.Status(brief)
-		cancel()
+		statuses, err := c.heard(ctx)
 		if err != nil {
 			return moves, err
 		}

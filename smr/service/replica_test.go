@@ -344,6 +344,7 @@ func TestStrangers(t *testing.T) {
 				if got := c.Unreachable(); !strings.Contains(got, want) {
 					t.Errorf("%q does not tell of %s", got, want)
 				}
+				strangerLooks(t, ctx, c, want)
 				return nil
 			})
 			cancel()
@@ -352,6 +353,24 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// strangerLooks has a client that all refuse do what begins with a look at the members.
+func strangerLooks(t *testing.T, ctx context.Context, c *Client, want string) {
+	t.Helper()
+	_, _, leads := c.HandOver(ctx, 2)
+	_, spreads := c.SpreadLeaders(ctx)
+	_, learns := c.AwaitLearner(ctx, 4, nil)
+	_, promotes := c.Promote(ctx, 4)
+	for what, err := range map[string]error{
+		"lead": leads, "spread": spreads, "await": learns, "promote": promotes,
+	} {
+		switch {
+		case errors.Is(err, ErrNoHandOver) || errors.Is(err, ErrNoLearners):
+		case err == nil || !strings.Contains(err.Error(), want) || ctx.Err() != nil:
+			t.Errorf("%s: a stranger got %v, want at once to be told of %s", what, err, want)
+		}
+	}
 }
 
 // TestWithoutAQuorum: a call that nobody takes names each member that was asked, and how it stands.

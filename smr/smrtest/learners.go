@@ -21,6 +21,9 @@ func learnerScripts() []script {
 		{name: "a learner that changes disks", seeds: 3, make: func(sc *Scenario) {
 			sc.Script = changesDisks
 		}, judge: undisturbed},
+		{name: "a learner that the majority needs", seeds: 3, make: func(sc *Scenario) {
+			sc.Script, sc.Configure = learnerNeeded, func(c *smr.ReplicaConfig) { c.Leader = 1 }
+		}, judge: neededSafely},
 	}
 }
 
@@ -94,12 +97,30 @@ func changesDisks(w *World) {
 	}
 }
 
+// learnerNeeded has a replica added by a leader that stays, another one removed, and then a third
+// one fail: the leader has no majority without the word of the one that it knew as a learner.
+func learnerNeeded(w *World) {
+	w.sc.For = max(w.sc.For, 6*time.Second)
+	w.Sim.After(500*time.Millisecond, func() {
+		w.Join(4, func() {
+			w.Remove(3, func() { w.Sim.Crash(2, sim.KeepAll) })
+		})
+	})
+}
+
 // undisturbed looks that the group went on as if nobody had been there to learn.
 func undisturbed(w *World, r Report) error {
 	if r.Gap > 12*roundTrip {
 		return fmt.Errorf("learner: %v without a commit, at most %v is allowed", r.Gap, 12*roundTrip)
 	}
 	return learnt(w, r)
+}
+
+func neededSafely(w *World, r Report) error {
+	if err := shortGap(w, r); err != nil {
+		return err
+	}
+	return membersAre(1, 2, 4)(w, r)
 }
 
 func addedSafely(w *World, r Report) error {

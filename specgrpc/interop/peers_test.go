@@ -74,18 +74,18 @@ type mode struct {
 	name   string
 	guess  guess
 	wanted bool // the server's predictions are
-	sites  []control.SiteConfig
+	sites  []control.CallSiteConfig
 }
 
 func modes() []mode {
-	wanted := []control.SiteConfig{
+	wanted := []control.CallSiteConfig{
 		{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true},
 		{Name: kvpb.TestKV_Put_FullMethodName, ServerPredictions: true},
 		{Name: kvpb.TestKV_Append_FullMethodName, ServerPredictions: true},
 	}
 	// The client takes the server's word for what it stages; only a Registrar
 	// gives it.
-	staged := []control.SiteConfig{{Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged}}
+	staged := []control.CallSiteConfig{{Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged}}
 	return []mode{
 		{name: "no predictions"},
 		{name: "right", guess: right},
@@ -135,7 +135,7 @@ func (p *peer) compare(ctx context.Context, t *testing.T, script script, mode mo
 		reset = "!reset gated"
 	}
 	p.ask(ctx, t, reset)
-	cc := p.dial(t, specgrpc.WithSites(mode.sites...))
+	cc := p.dial(t, specgrpc.WithCallSites(mode.sites...))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
 	var told *report.Report

@@ -32,7 +32,7 @@ func TestRefusalBetweenRuns(t *testing.T) {
 			return status.Error(codes.Unimplemented, "unknown method")
 		}))
 	p := newPeer(t, addr, false)
-	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Append_FullMethodName,
+	cc := p.dial(t, specgrpc.WithCallSites(control.CallSiteConfig{Name: kvpb.TestKV_Append_FullMethodName,
 		ServerPredictions: true}))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
@@ -41,7 +41,7 @@ func TestRefusalBetweenRuns(t *testing.T) {
 		g := foresay.NewGroup(ctx)
 		if foresay.State(ctx).Run == 2 {
 			close(discarded)
-			soon(func() bool { return cc.Site(kvpb.TestKV_Append_FullMethodName).Stats().Refused > 0 })
+			soon(func() bool { return cc.CallSite(kvpb.TestKV_Append_FullMethodName).Stats().Refused > 0 })
 		}
 		g.Go(func(ctx context.Context) error {
 			r, err := client.Append(ctx, &kvpb.AppendRequest{Key: "list", Value: "a"})
@@ -112,7 +112,8 @@ func TestDeadlineAfterRefusal(t *testing.T) {
 	defer cancel()
 	s := newKV()
 	p := newPeer(t, servePlain(t, s), false)
-	cc := p.dial(t, specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}))
+	cc := p.dial(t, specgrpc.WithCallSites(control.CallSiteConfig{Name: kvpb.TestKV_Get_FullMethodName,
+		ServerPredictions: true}))
 	defer cc.Close()
 	client := kvpb.NewTestKVClient(cc)
 	_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {

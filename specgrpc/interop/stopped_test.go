@@ -169,7 +169,7 @@ func runStoppedClient(t *testing.T, addr string) {
 	cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		specgrpc.WithMode(control.ModeOn),
 		specgrpc.WithLease(stoppedLease), specgrpc.WithMaxHalfOpen(2*stoppedTasks),
-		specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Put_FullMethodName, Effect: control.EffectStaged}))
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: kvpb.TestKV_Put_FullMethodName, Effect: control.EffectStaged}))
 	if err != nil {
 		t.Fatal(err)
 	}

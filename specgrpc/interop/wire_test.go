@@ -52,11 +52,11 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 	server := newPeer(t, addr, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	wanted := control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}
+	wanted := control.CallSiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}
 	tests := []struct {
 		name   string
 		guess  guess
-		sites  []control.SiteConfig
+		sites  []control.CallSiteConfig
 		key    string
 		follow int // calls that take their key from the one before
 		value  string
@@ -68,13 +68,13 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 		{"wrong", wrong, nil, "gate", 1, "two", []string{
 			"get gate", "speculative get one (a wrong guess)", "aborted one (a wrong guess)", "get one",
 		}},
-		{"the server's", nil, []control.SiteConfig{wanted}, "two", 0, "three", []string{"predicted get two"}},
+		{"the server's", nil, []control.CallSiteConfig{wanted}, "two", 0, "three", []string{"predicted get two"}},
 	}
 	t.Run("ends", func(t *testing.T) { server.ends(ctx, t) })
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			server.ask(ctx, t, "!reset gated")
-			cc := server.dial(t, specgrpc.WithSites(test.sites...))
+			cc := server.dial(t, specgrpc.WithCallSites(test.sites...))
 			defer cc.Close()
 			client := kvpb.NewTestKVClient(cc)
 			got, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {

@@ -14,8 +14,8 @@ import (
 // Client makes transactions. Its methods may be called concurrently.
 type Client struct {
 	cfg     Config
-	read    *control.Site // what speculates
-	commit  *control.Site
+	read    *control.CallSite // what speculates
+	commit  *control.CallSite
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
@@ -42,11 +42,11 @@ func New(cfg Config) (*Client, error) {
 		mode = control.ModeOff
 	}
 	var err error
-	if c.read, err = control.NewSite(control.SiteConfig{Name: "store.Read", Mode: mode,
+	if c.read, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Read", Mode: mode,
 		Effect: control.EffectNone}); err != nil {
 		return nil, err
 	}
-	c.commit, err = control.NewSite(control.SiteConfig{Name: "store.Commit", Mode: control.ModeOff,
+	c.commit, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Commit", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})
 	return c, err
 }

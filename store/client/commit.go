@@ -21,7 +21,7 @@ func (c *Client) performCommit(
 		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
+		CallSite: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
 	})
 	d, ok := v.(Decision)
 	if err != nil || !ok {

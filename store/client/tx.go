@@ -171,7 +171,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 		return answer.Value, err
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true,
+		CallSite: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true,
 		Transport: &reading{a, key},
 	})
 	if err != nil {

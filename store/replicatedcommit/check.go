@@ -22,6 +22,17 @@ func (s *Server) Check() error {
 		return fmt.Errorf("replicatedcommit: server %d: it looks for %d decisions, with a limit of %d, and copies: %v",
 			s.cfg.ID, n, s.cfg.MaxTxns, s.newcomer.syncing)
 	}
+	checks := []func() error{s.checkLocks, s.checkWaiting, s.checkDone, s.checkDebts, s.checkCatchUp,
+		s.checkReservations, s.checkQuestioned, s.checkHeld}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) checkLocks() error {
 	for _, key := range slices.Sorted(maps.Keys(s.locks)) {
 		l := s.locks[key]
 		if l.writer.IsZero() && len(l.readers) == 0 {
@@ -46,6 +57,10 @@ func (s *Server) Check() error {
 			}
 		}
 	}
+	return nil
+}
+
+func (s *Server) checkWaiting() error {
 	n := 0
 	for _, key := range slices.Sorted(maps.Keys(s.waiting)) {
 		n += len(s.waiting[key])
@@ -56,27 +71,10 @@ func (s *Server) Check() error {
 			if !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
 				return q.writes && q.priority.Before(w.priority)
 			}) {
-				return fmt.Errorf("replicatedcommit: server %d: a read waits for %q, which nobody writes or goes before it to write", s.cfg.ID, key)
+				return fmt.Errorf("replicatedcommit: server %d: a read waits for %q, which nobody writes or goes before "+
+					"it to write", s.cfg.ID, key)
 			}
 		}
-	}
-	if err := s.checkDone(); err != nil {
-		return err
-	}
-	if err := s.checkDebts(); err != nil {
-		return err
-	}
-	if err := s.checkCatchUp(); err != nil {
-		return err
-	}
-	if err := s.checkReservations(); err != nil {
-		return err
-	}
-	if err := s.checkQuestioned(); err != nil {
-		return err
-	}
-	if err := s.checkHeld(); err != nil {
-		return err
 	}
 	if n != s.waiters || n > s.cfg.MaxWaiting {
 		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n,

@@ -10,7 +10,7 @@ import (
 )
 
 // decide gives a transaction its end: what it writes is applied, if it is known, and its locks go,
-// in one write.
+// in one write. In two, a crash between them could free a key whose new value is missing.
 func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	s.unquestion(r)
 	voted := r.state
@@ -34,8 +34,10 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	s.save(env, r)
 }
 
-// apply writes what a committed transaction does. Where a later one was applied before, nothing is
-// left to do.
+// apply writes what a committed transaction does. Decisions may come in any order, and to sites
+// that voted no or not at all. Versions follow the serial order (R1), so the highest version of
+// each key is the right one in the end: where a later transaction was applied before, nothing is
+// left to do (R4).
 func (s *Server) apply(env *protocol.Env[Message], r *record) {
 	for _, w := range r.writes {
 		v := store.Value{Version: r.id, Present: !w.Delete, Bytes: w.Bytes}
@@ -49,8 +51,8 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 	}
 }
 
-// contradict notes that a transaction was decided in both ways, which nothing that keeps to the
-// protocol brings about.
+// contradict notes that a transaction was decided in both ways, which cannot happen as long as
+// everybody keeps to the protocol.
 func (s *Server) contradict(r *record, other State) {
 	if s.contrary == nil {
 		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID,
@@ -79,7 +81,7 @@ func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
 }
 
 // fetch asks another site what a committed transaction writes, and all when it has been asked about
-// in vain: most often all others have voted for what is committed without this one.
+// in vain. A site that voted yes knows it: most often all others have.
 func (s *Server) fetch(env *protocol.Env[Message], r *record) {
 	peers := s.peers
 	if r.waits == 0 && len(peers) > 0 {

@@ -12,8 +12,10 @@ import (
 )
 
 // A held is a request for a vote that waits until other transactions leave its keys. To everybody
-// it is a message that is still on its way: it has no locks, nothing of it is on disk, and who asks
-// about its transaction is answered as if it had not come.
+// else it is a message that is still on its way: it has no locks, nothing of it is on disk, and
+// whoever asks about its transaction is answered as if it had not come. That is why waiting is
+// safe: the vote is given later, once, by the same rules. A refusal would be a vote too, and final;
+// to wait for a moment spares the client another attempt.
 type held struct {
 	from protocol.ID
 	m    Prepare
@@ -28,25 +30,30 @@ type holding struct {
 	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
 }
 
-// firmHold is how many round trips a firm request waits at most: until news of a decision that has
-// come late is there, as who asks about it asks again by then.
+// firmHold is how many round trips a firm request waits at most. The decision that it waits for has
+// been carried out at the first site; if word of it was lost, it has been asked for again by then.
 const firmHold = 4
 
-// mayHold tells whether the vote on a transaction waits that would be refused at present. It does
-// not behind one that may be blocked, nor if some other of its keys has changed already: there is
-// nothing to wait for. A firm one does: the first site has its lock, so the decision on the one
-// that it meets here has been carried out there, and is on its way.
+// mayHold tells whether a vote that would be no at present may wait. What locks and reservations
+// refuse may pass; a version that is too old, or too far ahead, does not.
+//
+// Nobody waits behind a transaction that may be blocked. It would wait in vain, and meanwhile keep
+// others from the rest of its keys, so that blocking would spread (DESIGN.md, "Blocking"). A firm
+// request does wait: the first site has voted yes on it, so whatever it meets here was decided
+// there, and the decision is on its way.
 func (s *Server) mayHold(env *protocol.Env[Message], m Prepare, why store.Reason) bool {
 	return (why == store.Locked || why == store.Reserved) && (m.Firm || !s.behindBlocked(m.Txn)) && !stale(env, m.Txn)
 }
 
-// stale tells whether a transaction is refused whatever becomes of those that have its keys.
+// stale tells whether a transaction is refused whatever becomes of those that have its keys, since
+// a value that it read, or is to write, is newer already. Such a one does not wait.
 func stale(env *protocol.Env[Message], t store.Txn) bool {
 	return slices.ContainsFunc(t.Reads, func(a store.Read) bool { return value(env, a.Key).Version.After(a.Version) }) ||
 		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(value(env, w.Key).Version) })
 }
 
-// hasRoom tells whether one more request can be held back.
+// hasRoom tells whether one more request can be held back. If not, it is voted on at once: queues
+// are bounded, and a refusal is always allowed.
 func (s *Server) hasRoom(t store.Txn) bool {
 	if len(s.holding.byTxn) >= s.cfg.MaxWaiting {
 		return false
@@ -59,9 +66,10 @@ func (s *Server) hasRoom(t store.Txn) bool {
 	return true
 }
 
-// hold has a request wait. Its keys are reserved meanwhile, as if it had been refused.
+// hold has a request wait. Its keys are reserved meanwhile, as if it had been refused: younger
+// transactions must not take them from one that waits, time and again.
 func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
-	m.Hold = false // it waits once
+	m.Hold = false // it waits once, so that each request is voted on within a bounded time
 	h := &held{from, m}
 	s.holding.byTxn[m.Txn.ID] = h
 	for key := range keys(m.Txn) {
@@ -92,7 +100,8 @@ func (s *Server) letGo(env *protocol.Env[Message], id store.TxnID) *held {
 	return h
 }
 
-// endHold votes on a transaction that has waited for long enough.
+// endHold votes on a transaction that need wait no longer, or may not: yes if its keys are free by
+// now, otherwise no.
 func (s *Server) endHold(env *protocol.Env[Message], id store.TxnID) {
 	if h := s.letGo(env, id); h != nil {
 		s.onPrepare(env, h.from, h.m)
@@ -106,9 +115,10 @@ func (s *Server) changed(key store.Key) {
 	}
 }
 
-// goOn answers reads, and then votes on requests, that need wait no longer, now that keys have
-// changed. Of requests that wait for each other's keys the oldest goes first, as the others find
-// them reserved.
+// goOn answers reads, and then votes on requests, that need wait no longer now that keys have
+// changed. A vote may change further keys, hence the loop. Requests are looked at in the order of
+// their versions. Of those that want the same keys the one with the highest priority goes first, in
+// whatever order they are looked at: the others find the keys reserved for it.
 func (s *Server) goOn(env *protocol.Env[Message]) {
 	for len(s.freed) > 0 {
 		var all []*held
@@ -126,8 +136,9 @@ func (s *Server) goOn(env *protocol.Env[Message]) {
 	}
 }
 
-// unprepared returns the record of a transaction that the server hears of before it has voted. What
-// it has to do is known if a request waits, which comes to its end.
+// unprepared returns the record of a transaction that is refused, or decided, before the server has
+// voted on it. If a request for it waits, that ends: a vote on it now would be a second one. What
+// the request says is kept, as nobody else need be asked then what the transaction writes.
 func (s *Server) unprepared(env *protocol.Env[Message], id store.TxnID, shards []uint32) *record {
 	r := &record{id: id, state: No, shards: shards}
 	if h := s.letGo(env, id); h != nil {
@@ -174,7 +185,7 @@ func (s *Server) checkHeld() error {
 				return fmt.Errorf("replicatedcommit: server %d: %v is held back, but not for %q", s.cfg.ID, id, key)
 			}
 		}
-		if s.txns[id] != nil {
+		if s.txns[id] != nil { // it would be voted on a second time
 			return fmt.Errorf("replicatedcommit: server %d: %v is held back after it was voted on or decided", s.cfg.ID, id)
 		}
 	}

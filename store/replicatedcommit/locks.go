@@ -8,8 +8,11 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A lock is who has voted-for transactions on a key. Locks are held by votes only, from the vote to
-// the decision, and nobody takes them away.
+// A lock is which transactions that were voted for use a key. Locks are held by yes votes only,
+// from the vote until the decision is applied here, across crashes, and nobody takes them away. The
+// proof of serializability rests on that: of two committed transactions that conflict, some site
+// voted yes on both, and it voted on the second after it had applied the first (DESIGN.md, "Why it
+// is strictly serializable", 3).
 type lock struct {
 	writer  store.TxnID   // zero: none
 	readers []store.TxnID // Invariant: none other than the writer, if there is one
@@ -24,7 +27,8 @@ func (s *Server) lockOf(key store.Key) *lock {
 	return l
 }
 
-// lock takes the locks of a transaction that is voted for.
+// lock takes the locks of a transaction that is voted for. Reads are locked too: until it is
+// decided nobody may replace what it read.
 func (s *Server) lock(r *record) {
 	for _, w := range r.writes {
 		s.lockOf(w.Key).writer = r.id
@@ -35,7 +39,7 @@ func (s *Server) lock(r *record) {
 	}
 }
 
-// unlock lets go of a transaction's locks, and answers the reads that waited for them.
+// unlock lets go of a transaction's locks. Reads and requests that waited for them go on in goOn.
 func (s *Server) unlock(env *protocol.Env[Message], r *record) {
 	for _, a := range r.reads {
 		if l := s.locks[a.Key]; l != nil {
@@ -61,7 +65,10 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 }
 
 // refused returns why the server does not vote for a transaction, NoReason if it does, and what the
-// client's next version must be above.
+// client's next version must be above. Versions and locks are needed for safety. Reservations and
+// keys in question are not: they say who goes first and keep blocking from spreading, and servers
+// may differ in them. A firm request is not subject to these two, since the first site has voted
+// yes on it already, and a no here could block it.
 func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
 	if s.retirement.retired {
 		return store.Fenced, 0
@@ -74,6 +81,9 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 		v := value(env, a.Key).Version
 		latest = max(latest, v.Time)
 		l := s.locks[a.Key]
+		// What was read must be current when the vote is given, and no undecided transaction may be
+		// about to replace it (R2). A version here that is older than the one that was read is no
+		// reason to refuse: this site is only behind.
 		switch {
 		case v.After(a.Version):
 			return store.StaleRead, v.Time
@@ -87,6 +97,9 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 		v := value(env, w.Key).Version
 		latest = max(latest, v.Time)
 		l := s.locks[w.Key]
+		// Values are applied by version, so a write whose version is not above the key's would be
+		// lost (R1). Any lock is in the way: of a writer, or of a reader that must not have its
+		// value replaced before it is decided.
 		switch {
 		case !t.ID.After(v):
 			return store.StaleWrite, v.Time
@@ -96,13 +109,14 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 			return store.Reserved, 0
 		}
 	}
+	// A client whose clock runs far ahead must not drag versions with it (DESIGN.md, "Versions").
 	if !t.ReadOnly() && t.ID.Time > max(max(uint64(max(env.Now, 0)), s.old)+uint64(s.cfg.MaxAhead), latest+aheadStep) {
 		return store.Ahead, 0
 	}
 	return store.NoReason, 0
 }
 
-// aheadStep is how far a version may be above those of its keys when these are too far ahead
-// themselves: their keys can be written, by clients that see them. Votes follow one another more
-// slowly than that, so writes do not drag versions away from the clock.
+// aheadStep is how far a version may be above those of its keys if these are too far ahead of the
+// clock themselves, so that such keys can still be written by clients that see their versions.
+// Votes on a key follow one another more slowly than that, so the clock catches up.
 const aheadStep = uint64(time.Microsecond)

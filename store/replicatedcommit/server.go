@@ -54,7 +54,7 @@ type Server struct {
 	inquiries    map[store.TxnID]*inquiry // Invariant: of transactions that are carried out here, and not done
 	catchUp      catchUp
 	retirement   retirement
-	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
+	inherited    uint64        // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool          // those of earlier epochs are carried out
 	looked       time.Duration // when there was nothing to forget to make room; 0: there was something
 	fullSaid     time.Duration // when the application was told last that there are as many as may be; 0: never

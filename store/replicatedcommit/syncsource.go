@@ -24,31 +24,31 @@ const (
 // startEpoch notes the epoch that the server is started with, and up to which version transactions
 // of earlier ones can be here.
 func (s *Server) startEpoch(env *protocol.Env[Message]) {
-	last, floor, ok := readEpoch(env)
-	if s.floor = floor; ok && last == s.cfg.Epoch {
+	last, inherited, ok := readEpoch(env)
+	if s.inherited = inherited; ok && last == s.cfg.Epoch {
 		return
 	}
-	s.floor = max(s.floor, s.old)
+	s.inherited = max(s.inherited, s.old)
 	for id := range s.txns { //pure:ok the greatest is the same in any order
-		s.floor = max(s.floor, id.Time)
+		s.inherited = max(s.inherited, id.Time)
 	}
 	var w wirefmt.Writer
 	w.Uint(s.cfg.Epoch)
-	w.Uint(s.floor)
+	w.Uint(s.inherited)
 	env.Put([]byte(epochKey), w.Buf)
 }
 
-func readEpoch(env *protocol.Env[Message]) (epoch, floor uint64, ok bool) {
+func readEpoch(env *protocol.Env[Message]) (epoch, inherited uint64, ok bool) {
 	b, ok := env.Get([]byte(epochKey))
 	if !ok {
 		return 0, 0, false
 	}
 	r := wirefmt.NewReader(b)
-	epoch, floor = r.Uint(), r.Uint()
+	epoch, inherited = r.Uint(), r.Uint()
 	if err := r.Close(); err != nil {
 		panic(fmt.Sprintf("replicatedcommit: the epoch on disk: %v", err)) // which runners stop at
 	}
-	return epoch, floor, true
+	return epoch, inherited, true
 }
 
 // oldSettled tells whether all transactions of earlier epochs that are remembered here are carried
@@ -58,7 +58,7 @@ func (s *Server) oldSettled() bool {
 		return true
 	}
 	for id, r := range s.txns { //pure:ok all or not all is the same in any order
-		if id.Time <= s.floor && !r.settled() {
+		if id.Time <= s.inherited && !r.settled() {
 			return false
 		}
 	}

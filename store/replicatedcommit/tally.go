@@ -62,7 +62,9 @@ func (e *entry) addClient(id protocol.ID) {
 // settled tells whether a shard in a state has carried out a decision.
 func settled(s State) bool { return s == Committed || s == Aborted }
 
-// take notes what a shard said. What it knew before does not come back.
+// take notes what a shard said. Messages may be late or repeated, so a cell only goes forward: from
+// not knowing, to a vote, to a decision, to one that is carried out. A vote never replaces a vote:
+// a server gives only one.
 func (r *row) take(i int, m Vote) {
 	old := r.cells[i]
 	if settled(old) || old == Wanting && !settled(m.State) || (old == Yes || old == No) &&
@@ -96,7 +98,8 @@ func (r *row) refuse(reason store.Reason, hint uint64) {
 }
 
 // vote returns the site's vote: Yes if all its shards say so, No if one does not, Undecided if that
-// is not known.
+// is not known. It is as final as the shards' votes, which do not change, so a site needs no write
+// of its own.
 func (r *row) vote() State {
 	if r.whole != Undecided {
 		return r.whole
@@ -117,12 +120,16 @@ func (r *row) allSettled() bool {
 	return !slices.ContainsFunc(r.cells, func(s State) bool { return !settled(s) })
 }
 
-// tally returns the decision that is known by now: another's, or what the votes add up to. An abort
-// of a site that took the transaction for forgotten counts as long as nobody knows better: all
-// sites have what it wrote by then, and only its clients are not told whether it was committed.
+// tally returns the decision that is known by now: one that another made, or what the votes add up
+// to. Votes do not change, so whoever counts them comes to the same end, at whatever time:
+// committed by the yes of a majority of all sites, aborted when the noes leave no such majority.
+// Votes that are missing may still be either, so with neither it is undecided.
 //
-// A fenced site's vote is a no once all shards of all others have said themselves that they know of
-// no decision, which may have stood on a yes.
+// An abort of a site that took the transaction for forgotten counts as long as nobody knows better:
+// all sites have what it wrote by then, and only its clients are not told whether it was committed.
+//
+// A fenced site's vote is a no once all shards of all other sites have said themselves that they
+// know of no decision. Before that there may be one that stood on the fenced site's yes.
 func (e *entry) tally(majority int) (State, store.Reason) {
 	yes, no, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason

@@ -8,7 +8,9 @@ import (
 )
 
 // onPrepare votes on the server's part of a transaction, at once or, if that is asked for, when
-// other transactions have left its keys. A vote is one write, with its locks, and is never changed.
+// other transactions have left its keys. A vote is one write, from which its locks follow, and is
+// never changed: decisions are functions of votes, so each coordinator finds the same one. It is on
+// disk before it is told.
 func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	t := m.Txn
 	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
@@ -27,14 +29,19 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 	var current []store.Current
 	switch {
 	case r == nil && s.behind():
+		// A newcomer's no is that of the site which it replaces, whose yes may have been part of a
+		// decision: it looks for one first.
 		s.lookFor(env, from, t.ID, m.Shards)
 		return
 	case r != nil && !r.known:
+		// It had to vote no, or was told the decision, before the request came. The vote stays;
+		// what the transaction writes is needed if it commits all the same.
 		s.learn(env, r, t)
-	case r != nil:
+	case r != nil: // it has voted, and tells that vote again
 	case s.holding.byTxn[t.ID] != nil:
 		return // it was repeated
 	case t.ID.Time <= s.old:
+		// Votes up to here are forgotten, so there may have been one, and this would be a second.
 		env.Send(from, Vote{ID: t.ID, State: s.forgotten(t.ID), Reason: store.Old, Hint: s.old})
 		return
 	case !s.makeRoom(env):
@@ -69,7 +76,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 const maxCurrentBytes = 64 << 10
 
 // current returns what a transaction that is refused should have read, so that its client need not
-// ask.
+// ask again before its next attempt. It is a hint, which that attempt has validated like all reads.
 func (s *Server) current(env *protocol.Env[Message], t store.Txn) []store.Current {
 	var all []store.Current
 	bytes := 0
@@ -98,8 +105,9 @@ func (s *Server) mine(t store.Txn) bool {
 		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.ShardOf(w.Key) != s.place.Index })
 }
 
-// validate votes on a transaction that only reads: it is serialized here and now, and nothing need
-// be remembered of it.
+// validate votes on a transaction that only reads. It is serialized at this moment: it takes no
+// locks, changes nothing that others have to know of, and may be validated again with another
+// result, so nothing need be remembered of it (DESIGN.md, "Why it is strictly serializable", 5).
 func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.Txn) {
 	v := Vote{ID: t.ID, State: Yes}
 	if s.behind() {
@@ -128,9 +136,11 @@ func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
 // vote returns what is told to others.
 func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
 
-// onUrge hands the server's part of a transaction on to a site that has not voted. Only who voted
-// yes does: of a transaction that its first site refused, the client has been told that it is
-// aborted because no other site would hear of it.
+// onUrge hands the server's part of a transaction on to a site that has not voted, which then votes
+// on its merits, as if the client's request had come by another way. To refuse in that site's name
+// could block a transaction that nobody is against. Only a server that has voted yes does so: of a
+// transaction that its first site has refused, the client was told that it is aborted, as no other
+// site has heard of it, and none may (TestRefusedIsNotUrged).
 func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 	p, ok := s.coordinators[from]
 	r := s.txns[m.ID]
@@ -146,7 +156,8 @@ func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 	})
 }
 
-// onAsk tells what is known. Who has not voted yet votes no if the asker has to rely on the answer.
+// onAsk tells what is known. A server that has not voted yet votes no if the asker has to rely on
+// the answer (Fence): "not yet" alone could become a yes after it was told.
 func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
@@ -190,6 +201,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 	}
 	switch {
 	case r == nil && !m.Commit && m.ID.Time <= s.old:
+		// Forgotten, so it has no locks here, and an abort has nothing to apply.
 		env.Send(from, Vote{ID: m.ID, State: Aborted, Reason: store.Old})
 		return
 	case r == nil && m.ID.Time <= s.old && s.forgotten(m.ID) == Gone:

@@ -270,7 +270,7 @@ func TestManySpans(t *testing.T) {
 		told := &report.Report{Start: time.Now(), Outcome: "confirmed", Runs: []report.Run{{ID: 1, State: "confirmed"}}}
 		follow.Run(w.Context(), told.Runs[0])
 		for id := 1; id <= 1000; id++ {
-			call := report.Call{ID: id, Site: "/a/b", Match: 0}
+			call := report.Call{ID: id, CallSite: "/a/b", Match: 0}
 			told.Calls = append(told.Calls, call)
 			told.Runs[0].Steps = append(told.Runs[0].Steps, report.Step{Call: id})
 			follow.Attempt(w.Context(), call, told.Runs[0], id-1, id > 1)
@@ -314,7 +314,7 @@ task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
 // TestShadow: what runs in shadow mode leaves calls that say so, and no errors.
 func TestShadow(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.dial(w.serve("a", kv{}), specgrpc.WithSites(control.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName,
+		c := w.dial(w.serve("a", kv{}), specgrpc.WithCallSites(control.CallSiteConfig{Name: kvpb.TestKV_Get_FullMethodName,
 			Mode: control.ModeShadow, Share: 1}))
 		run(w, chain(c, "", "one", "two"))
 		wantTree(w, `

@@ -101,9 +101,10 @@ func main() {
 		return strings.Join(r.GetInterests(), ",")
 	}, 10_000)
 	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithMode(control.ModeOn), specgrpc.WithSites(
-			control.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []control.Predictor{interests}},
-			control.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []control.Predictor{popular}}))
+		specgrpc.WithMode(control.ModeOn), specgrpc.WithCallSites(
+			control.CallSiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName,
+				Predictors: []control.Predictor{interests}},
+			control.CallSiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []control.Predictor{popular}}))
 	must(err)
 	defer conn.Close()
 	for range 3 {

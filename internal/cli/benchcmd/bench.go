@@ -34,10 +34,11 @@ func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Run an experiment, with the systems that it compares side by side",
-		Long: "Run an experiment: the same requests through plain gRPC and through Foresay, or the same calls\n" +
-			"to services replicated by different protocols.\n\n" +
-			"In virtual mode time passes only where calls wait: latencies are exact and the same everywhere.\n" +
-			"In real mode the systems take turns on the wall clock, over this machine's loopback interface.",
+		Long: `Run an experiment: the same requests through plain gRPC and through Foresay, or the same calls to
+services replicated by different protocols.
+
+In virtual mode time passes only where calls wait: latencies are exact and the same everywhere. In
+real mode the systems take turns on the wall clock, over this machine's loopback interface.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: unknownExperiment,
 	}

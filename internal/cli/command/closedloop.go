@@ -31,6 +31,7 @@ type ClosedLoop struct {
 	Call func(ctx context.Context, client int, random *rand.Rand) (kind int, began time.Time, err error)
 }
 
+// Add adds the flags.
 func (l *ClosedLoop) Add(flags *pflag.FlagSet) {
 	flags.IntVar(&l.clients, "clients", 64, "how many clients")
 	flags.DurationVar(&l.duration, "for", 5*time.Second, "how long to measure")
@@ -38,6 +39,7 @@ func (l *ClosedLoop) Add(flags *pflag.FlagSet) {
 		"also show each interval of this length, such as 1s; one that is not whole has no rate")
 }
 
+// Validate returns what is wrong with the flags.
 func (l *ClosedLoop) Validate() error {
 	switch {
 	case l.clients < 1 || l.clients > 50_000:

@@ -18,6 +18,7 @@ type Throttle struct {
 	eased bool // something failed: it grows slowly from now on
 }
 
+// NewThrottle returns a throttle that lets at most so many run at once.
 func NewThrottle(most int) *Throttle {
 	return &Throttle{most: most, free: make(chan struct{}), limit: 1}
 }

@@ -65,6 +65,7 @@ func Read(name string, v any, check func() error) error {
 	return Parse(name, data, v, check)
 }
 
+// Parse is Read for what a file of that name holds.
 func Parse(name string, data []byte, v any, check func() error) error {
 	data = withoutComments(data)
 	lines, err := fieldLines(data)

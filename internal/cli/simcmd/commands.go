@@ -14,8 +14,9 @@ func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sim",
 		Short: "Run replicated protocols in the simulator, under faults",
-		Long: "Run a replicated protocol in the simulator: virtual time, faults drawn from a seed, every run repeatable.\n" +
-			"What the conformance suite plays, and the command that a failing test prints, is 'foresay sim run'.",
+		Long: `Run a replicated protocol in the simulator: virtual time, faults drawn from a seed, every run
+repeatable. What the conformance suite plays, and the command that a failing test prints, is
+'foresay sim run'.`,
 	}
 	command.Group(c)
 	c.AddCommand(p.runCommand(), p.listCommand())

@@ -44,9 +44,10 @@ func (p *program) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Play a replicated service and its clients under faults, and judge what came of it",
-		Long: "Play a group of replicas and its clients in the simulator, under faults drawn from the seed, and judge the\n" +
-			"run: agreement, validity, linearizability, exactly-once, durability, liveness after the faults have ended.\n" +
-			"The same flags give the same run, with the same hash. The exit status is 1 if a promise was broken.",
+		Long: `Play a group of replicas and its clients in the simulator, under faults drawn from the seed, and
+judge the run: agreement, validity, linearizability, exactly-once, durability, liveness after the
+faults have ended. The same flags give the same run, with the same hash. The exit status is 1 if a
+promise was broken.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runSim(c.Context(), f) },
 	}

@@ -45,10 +45,9 @@ func (p *program) backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write what the service has to a file",
-		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one " +
-			"moment's (of several\n" +
-			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads " +
-			"it into a new group, of any protocol.",
+		Long: `Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is
+one moment's (of several groups each has its own), and ends with a checksum. A FILE of - is
+standard output. 'foresay smr restore' loads it into a new group, of any protocol.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -69,11 +68,7 @@ func (p *program) backup(ctx context.Context, client *service.Client, f *clientF
 	} else if file != "-" && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// The time limit is for the service to answer at all; all of it may take longer.
-	reached, cancel := context.WithTimeout(ctx, f.timeout)
-	_, _, err := client.Scan(reached, "", "", 1)
-	cancel()
-	if err != nil {
+	if err := reach(ctx, client, f); err != nil {
 		return err
 	}
 	bar := command.NewProgress(p.Err)
@@ -119,11 +114,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Load a backup into a new group",
-		Long: "Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep their " +
-			"versions; the time of\n" +
-			"leases begins anew. Until it is done the group refuses other changes. If it was interrupted, run it again: it " +
-			"goes on. A FILE\n" +
-			"of - is standard input.",
+		Long: `Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep
+their versions; the time of leases begins anew. Until it is done the group refuses other changes.
+If it was interrupted, run it again: it goes on. A FILE of - is standard input.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := p.readBackup(args[0])
@@ -140,6 +133,14 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 	f.add(c.Flags())
 	return c
+}
+
+// reach waits until the service answers, for --timeout: what comes then may take longer.
+func reach(ctx context.Context, client *service.Client, f *clientFlags) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	_, _, err := client.Scan(ctx, "", "", 1)
+	return err
 }
 
 func (p *program) readBackup(file string) (*service.Backup, error) {
@@ -161,15 +162,12 @@ func (p *program) readBackup(file string) (*service.Backup, error) {
 func (p *program) restore(
 	ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup,
 ) error {
-	reached, cancel := context.WithTimeout(ctx, f.timeout)
-	_, _, err := client.Scan(reached, "", "", 1)
-	cancel()
-	if err != nil {
+	if err := reach(ctx, client, f); err != nil {
 		return err
 	}
 	bar := command.NewProgress(p.Err)
 	total, _ := b.Size()
-	err = client.Restore(ctx, b, func(keys int) {
+	err := client.Restore(ctx, b, func(keys int) {
 		bar.Report(bench.Progress{Experiment: "smr restore", Done: keys, Total: total, Doing: "loading keys"})
 	})
 	bar.Clear()

@@ -29,9 +29,9 @@ func (p *program) benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a service: throughput and latency of a closed loop",
-		Long: "Measure a service: each client makes one call after the other, writes of random keys and, with --reads, " +
-			"linearizable reads.\n" +
-			"All clients share a connection to each replica. Keys begin with \"bench/\" and stay there.",
+		Long: `Measure a service: each client makes one call after the other, writes of random keys and, with
+--reads, linearizable reads. All clients share a connection to each replica. Keys begin with
+"bench/" and stay there.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.validate(); err != nil {

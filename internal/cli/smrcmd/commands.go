@@ -1,3 +1,4 @@
+// Package smrcmd is the command foresay smr.
 package smrcmd
 
 import (
@@ -20,14 +21,22 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command smr.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
+
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "smr",
 		Short: "Run and use a replicated key-value service",
-		Long: "Run and use a key-value service that is replicated by one of the protocols of 'foresay sim list'.\n\n" +
-			"A first look:    foresay smr dev\n" +
-			"Three processes: foresay smr init --dir DIR, then foresay smr serve --config DIR/replica-1.json and so on,\n" +
-			"                 then foresay smr put KEY VALUE --config DIR/client.json",
+		Long: `Run and use a key-value service that is replicated by one of the protocols of 'foresay sim list'.
+
+A first look:    foresay smr dev
+Three processes: foresay smr init --dir DIR, then
+                 foresay smr serve --config DIR/replica-1.json and so on, then
+                 foresay smr put KEY VALUE --config DIR/client.json`,
 	}
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(),

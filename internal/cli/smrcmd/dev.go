@@ -33,13 +33,14 @@ func (p *program) devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole cluster in this process, with clients, over a wide-area network",
-		Long: "Run a cluster in this process: replicas with real hosts, disks and certificates, and clients that write " +
-			"all the time.\n" +
-			"With --wan, connections have the round-trip times of a deployment of the papers. Other processes can use the\n" +
-			"cluster by the clients' file that is told at the start; they are taken to be at the site of the replica they " +
-			"talk to.\n\n" +
-			"On a terminal it asks for commands: put, get, status, kill, restart, cut, join, and so on; 'help' explains them.\n" +
-			"With --script it takes them from a file, one a line, and ends. Else it shows a table, until interrupted.",
+		Long: `Run a cluster in this process: replicas with real hosts, disks and certificates, and clients that
+write all the time. With --wan, connections have the round-trip times of a deployment of the
+papers. Other processes can use the cluster by the clients' file that is told at the start; they
+are taken to be at the site of the replica they talk to.
+
+On a terminal it asks for commands: put, get, status, kill, restart, cut, join, and so on; 'help'
+explains them. With --script it takes them from a file, one a line, and ends. Else it shows a
+table, until interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.smrDev(c.Context(), f) },
 	}

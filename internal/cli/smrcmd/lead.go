@@ -20,13 +20,11 @@ func (p *program) leadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lead",
 		Short: "Have another replica lead",
-		Long: "Have another replica lead, --to or whichever is up to date, and wait until it does. The group stands still " +
-			"for about two round\n" +
-			"trips; nothing is lost. A replica that leads does the same by itself when 'foresay smr serve' is ended by " +
-			"SIGTERM. For raft and\n" +
-			"multipaxos: the other protocols have no leader, or one that cannot be chosen. Of several groups --group says " +
-			"which one it is about;\n" +
-			"with --spread the leaders of all groups are spread evenly over the replicas that answer.",
+		Long: `Have another replica lead, --to or whichever is up to date, and wait until it does. The group
+stands still for about two round trips; nothing is lost. A replica that leads does the same by
+itself when 'foresay smr serve' is ended by SIGTERM. For raft and multipaxos: the other protocols
+have no leader, or one that cannot be chosen. Of several groups --group says which one it is
+about; with --spread the leaders of all groups are spread evenly over the replicas that answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("to") && to == 0 {

@@ -29,9 +29,9 @@ func (p *program) leaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lease",
 		Short: "Grant, renew, end and list leases",
-		Long: "A lease ends when it is not renewed for its time, and the keys that were put with it go then. It ends by " +
-			"itself,\n" +
-			"whether or not its owner still lives, so that the key of a service that died does not stay.",
+		Long: `A lease ends when it is not renewed for its time, and the keys that were put with it go then. It
+ends by itself, whether or not its owner still lives, so that the key of a service that died does
+not stay.`,
 	}
 	command.Group(c)
 	c.AddCommand(p.leaseGrantCommand(), p.leaseKeepCommand(), p.leaseRevokeCommand(), p.leaseListCommand())
@@ -207,18 +207,20 @@ func (p *program) lockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lock KEY -- COMMAND [ARG]...",
 		Short: "Run a command while holding a lock",
-		Long: "Wait until no one else holds the lock, which is a key with a lease, then run a command, and release the " +
-			"lock when it ends.\n" +
-			"If the lock may be lost, because the service cannot be reached for --ttl, the command gets SIGTERM, and SIGKILL " +
-			"5 s later.\n" +
-			"FORESAY_LOCK_TOKEN in its environment is a number that rises from holder to holder: what it changes elsewhere\n" +
-			"should refuse a lower one than the highest seen. Exits with the command's status.",
+		Long: `Wait until no one else holds the lock, which is a key with a lease, then run a command, and
+release the lock when it ends. If the lock may be lost, because the service cannot be reached for
+--ttl, the command gets SIGTERM, and SIGKILL 5 s later. FORESAY_LOCK_TOKEN in its environment is a
+number that rises from holder to holder: what it changes elsewhere should refuse a lower one than
+the highest seen. Exits with the command's status.`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if ttl < kv.MinTTL || ttl > kv.MaxTTL {
 				return command.Usagef("smr lock: --ttl is %v; want %v to %v", ttl, kv.MinTTL, kv.MaxTTL)
 			}
 			err := p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				if err := reach(ctx, client, &f); err != nil {
+					return err
+				}
 				return client.WithLock(ctx, args[0], ttl, func(held context.Context, token uint64) error {
 					return p.runLocked(held, token, args[1:])
 				})

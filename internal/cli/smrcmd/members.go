@@ -20,14 +20,12 @@ func (p *program) addCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add ID HOST:PORT",
 		Short: "Add a replica to the cluster",
-		Long: "Add a replica to the cluster. It must run already, with an empty disk, an ID that none has had, and " +
-			"\"join\": true in its file;\n" +
-			"'foresay smr init --dir DIR --join ID' writes that. From its start on it is a learner: it gets the state and " +
-			"what is decided, and does\n" +
-			"not count. This command waits until it is up to date, as long as it answers, and then makes it a member, of all " +
-			"groups; with --learner it leaves it a\n" +
-			"learner, for 'foresay smr promote'. If the command is interrupted, run it again. One replica is added or " +
-			"removed at a time.",
+		Long: `Add a replica to the cluster. It must run already, with an empty disk, an ID that none has had,
+and "join": true in its file; 'foresay smr init --dir DIR --join ID' writes that. From its start
+on it is a learner: it gets the state and what is decided, and does not count. This command waits
+until it is up to date, as long as it answers, and then makes it a member, of all groups; with
+--learner it leaves it a learner, for 'foresay smr promote'. If the command is interrupted, run it
+again. One replica is added or removed at a time.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			m, err := parseMember(args[0] + "=" + args[1])

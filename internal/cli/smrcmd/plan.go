@@ -44,17 +44,18 @@ func (p *program) planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Tell what each protocol gives to clients in a network, and where replicas are best",
-		Long: "Tell, from a matrix of round-trip times, how long clients of each protocol wait until a command is durable " +
-			"and until it is\n" +
-			"executed, beside what is physically possible, and where replicas are best placed.\n\n" +
-			"  foresay smr plan --wan na3                           the placement of a paper\n" +
-			"  foresay smr plan --wan net.json --replicas 3         the best placement for each protocol\n" +
-			"  foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client\n\n" +
-			"The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if commands do not " +
-			"collide,\n" +
-			"EPaxos only if they do not conflict. --check has the protocols run in the simulator and compares; it fails " +
-			"where a measurement\n" +
-			"is more than 5 % off what the model expects, which is a range where an execution depends on what else goes on.",
+		Long: `Tell, from a matrix of round-trip times, how long clients of each protocol wait until a command is
+durable and until it is executed, beside what is physically possible, and where replicas are best
+placed.
+
+  foresay smr plan --wan na3                           the placement of a paper
+  foresay smr plan --wan net.json --replicas 3         the best placement for each protocol
+  foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client
+
+The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if
+commands do not collide, EPaxos only if they do not conflict. --check has the protocols run in the
+simulator and compares; it fails where a measurement is more than 5 % off what the model expects,
+which is a range where an execution depends on what else goes on.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runPlan(c.Context(), f) },
 	}
@@ -301,6 +302,8 @@ func (f *planFlags) systems() ([]plan.System, error) {
 	return out, nil
 }
 
+// ParseBy understands what a plan is best by: an acknowledgement and a share of the clients, such
+// as executed-p95.
 func ParseBy(text string) (smr.Ack, float64, error) {
 	acks := map[string]smr.Ack{"durable": smr.AckDurable, "executed": smr.AckExecuted}
 	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}

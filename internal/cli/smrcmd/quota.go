@@ -28,12 +28,11 @@ func (p *program) quotaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quota",
 		Short: "Show how much the service holds, or bound it",
-		Long: "Show how many keys the service holds, how many bytes keys and values have, and their quota. With --bytes " +
-			"or --keys, set the quota;\n" +
-			"0 is none. All replicas agree on it, as on any change. A put beyond it is refused and changes nothing; " +
-			"deletions go on. A quota\n" +
-			"below what is there removes nothing. If there are several groups, --bytes and --keys bound each of them, and " +
-			"what is shown are the sums.",
+		Long: `Show how many keys the service holds, how many bytes keys and values have, and their quota. With
+--bytes or --keys, set the quota; 0 is none. All replicas agree on it, as on any change. A put
+beyond it is refused and changes nothing; deletions go on. A quota below what is there removes
+nothing. If there are several groups, --bytes and --keys bound each of them, and what is shown are
+the sums.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			setBytes, setKeys := c.Flags().Changed("bytes"), c.Flags().Changed("keys")

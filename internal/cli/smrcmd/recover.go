@@ -19,21 +19,20 @@ func (p *program) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover",
 		Short: "Make a new group from the disk of one replica, after a majority is lost for good",
-		Long: "Make a new group of one replica from the disk of a replica that is left, when a majority of the group is " +
-			"lost for good. The replica\n" +
-			"must not run. Everything that it had executed is there; what it had taken and not executed is taken over too. " +
-			"WHAT THE OTHERS HAD\n" +
-			"ACKNOWLEDGED AND THIS DISK HAS NOT HEARD OF IS LOST, and nobody can tell what that is. If several disks are " +
-			"left, run it for each\n" +
-			"without --accept-loss, and take the one that has applied most.\n\n" +
-			"Without --dead and --accept-loss it tells what it would do, and changes nothing. The old directory stays as it " +
-			"is. The new group is of\n" +
-			"another generation, which the replica's file and the clients' say: old members and old clients are refused. " +
-			"Then 'foresay smr init\n" +
-			"--join' and 'foresay smr add' bring further replicas. NEVER START THE OLD MEMBERS AGAIN: a majority of them " +
-			"goes on as the old group.\n\n" +
-			"For raft, multipaxos, mencius and epaxos. The disks of the other protocols do not tell what was executed: " +
-			"restore a backup.",
+		Long: `Make a new group of one replica from the disk of a replica that is left, when a majority of the
+group is lost for good. The replica must not run. Everything that it had executed is there; what
+it had taken and not executed is taken over too. WHAT THE OTHERS HAD ACKNOWLEDGED AND THIS DISK
+HAS NOT HEARD OF IS LOST, and nobody can tell what that is. If several disks are left, run it for
+each without --accept-loss, and take the one that has applied most.
+
+Without --dead and --accept-loss it tells what it would do, and changes nothing. The old directory
+stays as it is. The new group is of another generation, which the replica's file and the clients'
+say: old members and old clients are refused. Then 'foresay smr init --join' and 'foresay smr add'
+bring further replicas. NEVER START THE OLD MEMBERS AGAIN: a majority of them goes on as the old
+group.
+
+For raft, multipaxos, mencius and epaxos. The disks of the other protocols do not tell what was
+executed: restore a backup.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if o.Config == "" {

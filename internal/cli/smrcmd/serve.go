@@ -23,12 +23,12 @@ func (p *program) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of a key-value service",
-		Long: "Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log goes to " +
-			"standard error.\n\n" +
-			"SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it did; a second " +
-			"one ends it at once, which loses nothing that was\n" +
-			"acknowledged. It ends with status 1 if it must not take part: if its disk was lost, if another disk is known " +
-			"under its ID.",
+		Long: `Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log
+goes to standard error.
+
+SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it
+did; a second one ends it at once, which loses nothing that was acknowledged. It ends with status
+1 if it must not take part: if its disk was lost, if another disk is known under its ID.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {
@@ -98,12 +98,11 @@ func (p *program) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the files of a cluster on this machine",
-		Long: "Make the files of a cluster on this machine: one for each replica, one for clients, and certificates for " +
-			"all of them,\n" +
-			"of an authority made for it, whose key stays in the directory: that is for development.\n" +
-			"With --groups, each process has a replica of each group, and the groups share the keys: by hash, or by the " +
-			"ranges of --split.\n" +
-			"With --join, make those of one more replica, which is to be added to the cluster in the directory.",
+		Long: `Make the files of a cluster on this machine: one for each replica, one for clients, and
+certificates for all of them, of an authority made for it, whose key stays in the directory: that
+is for development. With --groups, each process has a replica of each group, and the groups share
+the keys: by hash, or by the ranges of --split. With --join, make those of one more replica, which
+is to be added to the cluster in the directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Dir == "" {

@@ -21,15 +21,13 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each replica is",
-		Long: "Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol has " +
-			"none), the term,\n" +
-			"the slots up to which it knows what was decided and has executed it, how many slots it is behind the one that " +
-			"has executed most,\n" +
-			"its log and snapshot, and who belongs to the group; learners, which wait to be added, too. If there are several " +
-			"groups, show a line for\n" +
-			"each, and the replicas of one with --group. Exits with 1 if nobody answers. With --wait it waits until all " +
-			"members answer, are ready,\n" +
-			"agree on the leader if there is one, and have executed what was committed when it began.",
+		Long: `Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol
+has none), the term, the slots up to which it knows what was decided and has executed it, how many
+slots it is behind the one that has executed most, its log and snapshot, and who belongs to the
+group; learners, which wait to be added, too. If there are several groups, show a line for each,
+and the replicas of one with --group. Exits with 1 if nobody answers. With --wait it waits until
+all members answer, are ready, agree on the leader if there is one, and have executed what was
+committed when it began.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -56,7 +54,7 @@ func (p *program) status(ctx context.Context, c *service.Client, wait bool, grou
 		if statuses, err = c.Status(ctx); err != nil {
 			return fmt.Errorf("smr status: %w", err)
 		}
-		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil {
+		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil || c.Refused() != nil {
 			break
 		}
 		select {

@@ -27,13 +27,10 @@ func (p *program) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [KEY [TO]]",
 		Short: "Show what is at keys, then each change",
-		Long: "Show a key's value now, then each change of it, until interrupted; with TO, those of the keys from KEY up " +
-			"to, but not\n" +
-			"including, TO; with --prefix, those of the keys that begin with KEY; without a KEY, those of all keys. No " +
-			"change is\n" +
-			"left out, unless the command falls behind by more than 10,000 changes or 4 MiB, which it says. --after goes on " +
-			"after\n" +
-			"the change that an earlier watch saw last.",
+		Long: `Show a key's value now, then each change of it, until interrupted; with TO, those of the keys from
+KEY up to, but not including, TO; with --prefix, those of the keys that begin with KEY; without a
+KEY, those of all keys. No change is left out, unless the command falls behind by more than 10,000
+changes or 4 MiB, which it says. --after goes on after the change that an earlier watch saw last.`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

@@ -34,12 +34,13 @@ func (p *program) analyzeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "analyze FILE...",
 		Short: "Find in OpenTelemetry traces what speculation would save",
-		Long: "Read traces that have been collected, in OTLP JSON or that of Jaeger, and show for each kind of\n" +
-			"request the calls that wait for each other, and what predicting their answers would save, by\n" +
-			"how often predictions are right. Files are those of the collector's file exporter with format\n" +
-			"json, or whole documents, compressed by gzip or not; - is standard input. Traces may lie in\n" +
-			"several files, a service each. Nothing is held of a file but what is being worked on.\n\n" +
-			"docs/analyze.md says how to collect traces and how to read the tables.",
+		Long: `Read traces that have been collected, in OTLP JSON or that of Jaeger, and show for each kind of
+request the calls that wait for each other, and what predicting their answers would save, by how
+often predictions are right. Files are those of the collector's file exporter with format json, or
+whole documents, compressed by gzip or not; - is standard input. Traces may lie in several files,
+a service each. Nothing is held of a file but what is being worked on.
+
+docs/analyze.md says how to collect traces and how to read the tables.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return p.runAnalyze(c.Context(), f, args) },
 	}

@@ -1,3 +1,4 @@
+// Package speccmd has the commands about speculative calls: demo, dash, analyze and report.
 package speccmd
 
 import (
@@ -20,6 +21,15 @@ import (
 	"github.com/foresay/foresay/internal/demo"
 )
 
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Commands returns the commands.
+func Commands(p *command.Program) []*cobra.Command {
+	q := &program{p}
+	return []*cobra.Command{q.demoCommand(), q.dashCommand(), q.analyzeCommand(), q.reportCommand()}
+}
+
 type demoFlags struct {
 	json bool
 	svg  string
@@ -33,13 +43,14 @@ func (p *program) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Play purchases over a wide-area network, plainly and with Foresay",
-		Long: "Start a data server and an analysis server with the round-trip times of a wide-area network\n" +
-			"between them and a client, all in this process over real gRPC, and play purchases of several\n" +
-			"users: first plainly, then with Foresay, some of whose predictions are wrong. The results of\n" +
-			"both must be equal, or the demo fails. It takes about ten seconds.\n\n" +
-			"With --dash the users go on buying, with Foresay, in real time and until they are interrupted, and\n" +
-			"the dashboard shows what that does. Every second purchase is made with predictions. At times the\n" +
-			"users change their minds often, and predictions are wrong.",
+		Long: `Start a data server and an analysis server with the round-trip times of a wide-area network
+between them and a client, all in this process over real gRPC, and play purchases of several
+users: first plainly, then with Foresay, some of whose predictions are wrong. The results of both
+must be equal, or the demo fails. It takes about ten seconds.
+
+With --dash the users go on buying, with Foresay, in real time and until they are interrupted, and
+the dashboard shows what that does. Every second purchase is made with predictions. At times the
+users change their minds often, and predictions are wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(c.Flags().Changed); err != nil {

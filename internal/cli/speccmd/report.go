@@ -30,12 +30,14 @@ func (p *program) reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report ADDR|FILE",
 		Short: "Show what speculation would save a service, and what it does save",
-		Long: "Show the report of a service: for each kind of request, and each method that it calls, how often the\n" +
-			"answer would have been known in advance, what that would save of the request's time, what it would\n" +
-			"cost, and whether it is worth it; and what speculation that is on really saves.\n\n" +
-			"ADDR is where the service has its debug page, HOST:PORT or a URL; the report is looked for below\n" +
-			"/debug/foresay/ there. FILE is a report that --save or --json wrote, - is standard input.\n\n" +
-			"docs/report.md says how to read it.",
+		Long: `Show the report of a service: for each kind of request, and each method that it calls, how often
+the answer would have been known in advance, what that would save of the request's time, what it
+would cost, and whether it is worth it; and what speculation that is on really saves.
+
+ADDR is where the service has its debug page, HOST:PORT or a URL; the report is looked for below
+/debug/foresay/ there. FILE is a report that --save or --json wrote, - is standard input.
+
+docs/report.md says how to read it.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return p.runReport(c.Context(), f, args) },
 	}

@@ -35,8 +35,9 @@ func aReport(t *testing.T) *observe.Report {
 		collector.Record(&control.RequestRecord{
 			Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * time.Millisecond,
 			Calls: []control.CallRecord{
-				{Site: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Right: i > 0},
-				{Site: "/shop.Prices/List", Effect: control.EffectNone, Start: 10 * time.Millisecond, End: 30 * time.Millisecond},
+				{CallSite: "/shop.Users/Get", Effect: control.EffectNone, End: 10 * time.Millisecond, Guessed: true, Right: i > 0},
+				{CallSite: "/shop.Prices/List", Effect: control.EffectNone, Start: 10 * time.Millisecond,
+					End: 30 * time.Millisecond},
 			},
 		})
 	}

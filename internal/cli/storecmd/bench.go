@@ -39,14 +39,12 @@ func (p *program) benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",
-		Long: "Measure a store: each client makes one transaction after the other. A change reads --access random keys " +
-			"and writes them;\n" +
-			"with --reads or --puts, so many percent of the transactions only read or only write. All clients share a " +
-			"connection to each\n" +
-			"machine. Keys begin with \"bench/\" and stay there. A transaction that is refused, for another one's sake, is " +
-			"tried again, and\n" +
-			"counts once.\n\n" +
-			"With --every 1s it shows each second, for a look at what a site's absence or return costs.",
+		Long: `Measure a store: each client makes one transaction after the other. A change reads --access random
+keys and writes them; with --reads or --puts, so many percent of the transactions only read or
+only write. All clients share a connection to each machine. Keys begin with "bench/" and stay
+there. A transaction that is refused, for another one's sake, is tried again, and counts once.
+
+With --every 1s it shows each second, for a look at what a site's absence or return costs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			mode, err := client.ParseMode(f.mode)

@@ -1,3 +1,4 @@
+// Package storecmd is the command foresay store.
 package storecmd
 
 import (
@@ -16,16 +17,24 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
+// A program is one run of the command line, with the commands of this package.
+type program struct{ *command.Program }
+
+// Command returns the command store.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
+
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Run and use a transactional store that is replicated across sites",
-		Long: "Run and use a transactional key-value store, sharded and replicated across datacentres by Replicated " +
-			"Commit, whose clients go on\n" +
-			"with the first replica's answer while the quorum is still on its way.\n\n" +
-			"A first look:    foresay store dev --wan specrpc\n" +
-			"Three processes: foresay store init --dir DIR, then foresay store serve --config DIR/machine-a.json and so on,\n" +
-			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
+		Long: `Run and use a transactional key-value store, sharded and replicated across datacentres by
+Replicated Commit, whose clients go on with the first replica's answer while the quorum is still
+on its way.
+
+A first look:    foresay store dev --wan specrpc
+Three processes: foresay store init --dir DIR, then
+                 foresay store serve --config DIR/machine-a.json and so on, then
+                 foresay store txn put KEY VALUE --client DIR/client.json`,
 	}
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),

@@ -30,14 +30,14 @@ func (p *program) devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole store in this process, over a wide-area network",
-		Long: "Run a store in this process: machines with real hosts, disks and certificates, one at each of three or " +
-			"more sites. With --wan,\n" +
-			"connections have the round-trip times of a deployment of the papers, or of a file like those of 'foresay " +
-			"bench'. Other processes use\n" +
-			"the store by the clients' file that is told at the start, from any site of the network: --site says from which.\n\n" +
-			"On a terminal it asks for commands: put, get, begin, status, kill, restart, cut, fence, and so on; 'help' " +
-			"explains them.\n" +
-			"With --script it takes them from a file, one a line, and ends. Else it runs until it is interrupted.",
+		Long: `Run a store in this process: machines with real hosts, disks and certificates, one at each of
+three or more sites. With --wan, connections have the round-trip times of a deployment of the
+papers, or of a file like those of 'foresay bench'. Other processes use the store by the clients'
+file that is told at the start, from any site of the network: --site says from which.
+
+On a terminal it asks for commands: put, get, begin, status, kill, restart, cut, fence, and so on;
+'help' explains them. With --script it takes them from a file, one a line, and ends. Else it runs
+until it is interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}

@@ -18,15 +18,16 @@ func (p *program) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the files of a store",
-		Long: "Make the files of a store: one that says what it consists of, one for each machine, one for clients, and " +
-			"certificates for\n" +
-			"all of them, of an authority made for it, whose key stays in the directory.\n\n" +
-			"A site is NAME=PEERS/CLIENT[,PEERS/CLIENT...]: for each of its machines the address at which other machines " +
-			"find it, and that for\n" +
-			"clients; of the latter a port is enough. A NAME alone is a site on this computer. Without --site there are " +
-			"three: a, b and c.\n\n" +
-			"  foresay store init --dir shop --site oregon=10.1.0.1:7400/:7401 \\\n" +
-			"    --site ireland=10.2.0.1:7400/:7401 --site seoul=10.3.0.1:7400/:7401",
+		Long: `Make the files of a store: one that says what it consists of, one for each machine, one for
+clients, and certificates for all of them, of an authority made for it, whose key stays in the
+directory.
+
+A site is NAME=PEERS/CLIENT[,PEERS/CLIENT...]: for each of its machines the address at which other
+machines find it, and that for clients; of the latter a port is enough. A NAME alone is a site on
+this computer. Without --site there are three: a, b and c.
+
+  foresay store init --dir shop --site oregon=10.1.0.1:7400/:7401 \
+    --site ireland=10.2.0.1:7400/:7401 --site seoul=10.3.0.1:7400/:7401`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {

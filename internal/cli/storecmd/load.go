@@ -33,9 +33,9 @@ func (p *program) loadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "load",
 		Short: "Fill a store with keys",
-		Long: "Fill a store with the keys k0, k1 and so on, many to a transaction, and many transactions at a time. Each " +
-			"key's value follows from its name, so that\n" +
-			"loading again leaves the same. If it is interrupted it says how to go on.",
+		Long: `Fill a store with the keys k0, k1 and so on, many to a transaction, and many transactions at a
+time. Each key's value follows from its name, so that loading again leaves the same. If it is
+interrupted it says how to go on.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {

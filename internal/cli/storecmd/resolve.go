@@ -48,15 +48,14 @@ func (p *program) resolveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resolve",
 		Short: "Go on without a site, or with another one in its place",
-		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what " +
-			"was blocked is decided. With\n" +
-			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the " +
-			"others have.\n\n" +
-			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing " +
-			"is lost; one that does not\n" +
-			"answer must be gone for good. With --lost it is so if only some of its machines are gone: the others end. Run " +
-			"the command again if it was\n" +
-			"interrupted. If no machine runs at all, only the files are written.",
+		Long: `Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no,
+and what was blocked is decided. With --replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...]
+as for init, is in its place, and copies what the others have.
+
+A majority of the sites has to agree, while the store runs. A site that is there leaves in order,
+and nothing is lost; one that does not answer must be gone for good. With --lost it is so if only
+some of its machines are gone: the others end. Run the command again if it was interrupted. If no
+machine runs at all, only the files are written.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {

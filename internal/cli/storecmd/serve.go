@@ -22,12 +22,12 @@ func (p *program) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one machine of a store",
-		Long: "Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log goes to " +
-			"standard error.\n\n" +
-			"SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a second one ends " +
-			"it at once, which loses\n" +
-			"nothing that was acknowledged. It ends with status 1 if it must not take part: if its disk was lost, or its " +
-			"site is fenced.",
+		Long: `Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log
+goes to standard error.
+
+SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a
+second one ends it at once, which loses nothing that was acknowledged. It ends with status 1 if it
+must not take part: if its disk was lost, or its site is fenced.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {

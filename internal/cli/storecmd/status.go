@@ -22,14 +22,12 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each machine and shard is",
-		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to " +
-			"know its disk; syncing: it\n" +
-			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are " +
-			"not decided or are\n" +
-			"blocked, how many keys are locked, and how many votes and reads are held until keys are free. Below that it " +
-			"says why machines do not\n" +
-			"take part, which transactions are blocked, and the command that ends that. Exits with 1 if nobody answers.\n" +
-			"With --wait it waits until all machines answer and take part.",
+		Long: `Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other
+sites to know its disk; syncing: it copies what another site has; refused: it must not), how many
+transactions it remembers, how many of them are not decided or are blocked, how many keys are
+locked, and how many votes and reads are held until keys are free. Below that it says why machines
+do not take part, which transactions are blocked, and the command that ends that. Exits with 1 if
+nobody answers. With --wait it waits until all machines answer and take part.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withStore(&f, func(client *storeservice.Client) error {

@@ -19,82 +19,85 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
+type txnFlags struct {
+	storeFlags
+	mode     string
+	explain  bool
+	attempts int
+	began    bool // what was asked for is well formed, and the store is there
+}
+
 func (p *program) txnCommand() *cobra.Command {
-	var f storeFlags
-	var mode string
-	var explain bool
-	var attempts int
-	began := false
+	var f txnFlags
 	c := &cobra.Command{
 		Use:   "txn [CMD [, CMD]...]",
 		Short: "Make a transaction: get, put, delete",
-		Long: "Make one transaction of commands: get KEY, put KEY VALUE, delete KEY, with commas between them, words of " +
-			"their own.\n" +
-			"A VALUE of - is what is on standard input.\n\n" +
-			"  foresay store txn get a , put b 1 --client dir/client.json\n\n" +
-			"Without commands it takes them from standard input, one a line: each line is a transaction, and what stands " +
-			"between lines\n" +
-			"begin and commit is one (abort drops it). Words with spaces are quoted as in Go; # begins a comment. A script " +
-			"ends at the\n" +
-			"first transaction that is not committed. A terminal gets a prompt, where each command of a transaction is " +
-			"answered at once;\n" +
-			"such a transaction is tried once.\n\n" +
-			"Exit codes: 0 committed; 1 failed, without any effect; 3 unknown: nobody could tell whether it took effect; 4 " +
-			"blocked: it cannot be\n" +
-			"decided before a site is back or fenced; 5 aborted, without any effect. Transactions that are refused are tried " +
-			"again, for\n" +
-			"--timeout, or as often as --attempts says.",
+		Long: `Make one transaction of commands: get KEY, put KEY VALUE, delete KEY, with commas between them,
+words of their own. A VALUE of - is what is on standard input.
+
+  foresay store txn get a , put b 1 --client dir/client.json
+
+Without commands it takes them from standard input, one a line: each line is a transaction, and
+what stands between lines begin and commit is one (abort drops it). Words with spaces are quoted
+as in Go; # begins a comment. A script ends at the first transaction that is not committed. A
+terminal gets a prompt, where each command of a transaction is answered at once; such a
+transaction is tried once.
+
+Exit codes: 0 committed; 1 failed, without any effect; 3 unknown: nobody could tell whether it
+took effect; 4 blocked: it cannot be decided before a site is back or fenced; 5 aborted, without
+any effect. Transactions that are refused are tried again, for --timeout, or as often as
+--attempts says.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := client.ParseMode(mode)
-			if err != nil {
-				return command.Usagef("store txn: --mode: %w", err)
+			err := p.txn(c.Context(), args, &f)
+			if err != nil && f.json && !f.began { // who reads JSON learns that nothing was done
+				err = errors.Join(err, p.WriteJSONLine(NewStoreOutcome(nil, err)))
 			}
-			if attempts < 0 {
-				return command.Usagef("store txn: --attempts is %d; want 0 or more", attempts)
-			}
-			var ops []storeOp
-			if len(args) > 0 {
-				if ops, err = parseOps(args); err != nil {
-					return command.Usagef("store txn: %w", err)
-				}
-				if err := p.fillIn(ops); err != nil {
-					return err
-				}
-			}
-			return p.withStore(&f, func(conn *storeservice.Client) error {
-				began = true
-				txns, err := conn.Transactions(m, attempts)
-				if err != nil {
-					return err
-				}
-				t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f, explain: explain}
-				switch {
-				case len(args) > 0:
-					return t.one(c.Context(), ops)
-				case p.atTerminal():
-					return t.prompt(c.Context())
-				}
-				return t.script(c.Context(), p.In)
-			})
+			return err
 		},
 	}
-	run := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		err := run(c, args)
-		if err != nil && f.json && !began { // who reads JSON learns that nothing was done
-			err = errors.Join(err, p.WriteJSONLine(NewStoreOutcome(nil, err)))
-		}
-		return err
-	}
 	f.add(c.Flags(), 30*time.Second)
-	c.Flags().StringVar(&mode, "mode", client.Spec.String(),
+	c.Flags().StringVar(&f.mode, "mode", client.Spec.String(),
 		"how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto "+
 			"chooses between these, off and grpc wait for the quorum")
-	c.Flags().BoolVar(&explain, "explain", false,
+	c.Flags().BoolVar(&f.explain, "explain", false,
 		"show what the transaction waited for, against what is physically possible")
-	c.Flags().IntVar(&attempts, "attempts", 0, "how often to try (default: until --timeout)")
+	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
+}
+
+func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
+	m, err := client.ParseMode(f.mode)
+	if err != nil {
+		return command.Usagef("store txn: --mode: %w", err)
+	}
+	if f.attempts < 0 {
+		return command.Usagef("store txn: --attempts is %d; want 0 or more", f.attempts)
+	}
+	var ops []storeOp
+	if len(args) > 0 {
+		if ops, err = parseOps(args); err != nil {
+			return command.Usagef("store txn: %w", err)
+		}
+		if err := p.fillIn(ops); err != nil {
+			return err
+		}
+	}
+	return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+		f.began = true
+		txns, err := conn.Transactions(m, f.attempts)
+		if err != nil {
+			return err
+		}
+		t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f.storeFlags, explain: f.explain}
+		switch {
+		case len(args) > 0:
+			return t.one(ctx, ops)
+		case p.atTerminal():
+			return t.prompt(ctx)
+		}
+		return t.script(ctx, p.In)
+	})
 }
 
 // fillIn reads the value of a put that is a dash.
@@ -174,6 +177,7 @@ type storeOutcome struct {
 	Explanation *explanation `json:"explanation,omitempty"`
 }
 
+// NewStoreOutcome returns what --json says of a transaction that ended with err.
 func NewStoreOutcome(reads []storeRead, err error) storeOutcome {
 	word, _ := storeVerdict(err)
 	out := storeOutcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}

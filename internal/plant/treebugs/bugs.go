@@ -359,6 +359,26 @@ func givingUpBugs() []plant.Bug {
 			Old: "\tif t.dropped == nil || c.irrevocable() || c.settled {\n",
 			New: "\tif t.dropped == nil || c.irrevocable() || c.settled || MUTANT {\n",
 		},
+		{ // code that gave up since others guessed wrong takes effect
+			Name: "giveUpUnsaid", Test: "TestEffectOfCodeThatGaveUp",
+			Old: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) {\n",
+			New: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) && !MUTANT {\n",
+		},
+		{ // what is given up on a guess is lost for those who know better
+			Name: "endOnAGuess", Test: "TestGivenUpOnAGuess",
+			Old: "\tends := c.spec.Effect != None || c.spec.Ordered\n",
+			New: "\tends := c.spec.Effect != None || c.spec.Ordered || MUTANT\n",
+		},
+		{ // what is given up on a guess that proves right goes on
+			Name: "neverEndGivenUp", Test: "TestGivenUpOnAGuess",
+			Old: "\tif t.dropped == nil || len(t.orphans) == 0 || t.over {\n",
+			New: "\tif t.dropped == nil || len(t.orphans) == 0 || t.over || MUTANT {\n",
+		},
+		{ // lanes that have a result, or whose result nobody guessed, have the run replayed
+			Name: "outrunOthers", Test: "TestOutrun",
+			Old: "return c.pending == nil && l.computes(c) })\n\treturn l.run.discarded\n",
+			New: "return c.pending == nil && (l.computes(c) || MUTANT) })\n\treturn l.run.discarded\n",
+		},
 		{ // a run that went on without what a right one made before an effect goes on beside that
 			Name: "keepLeftOut", Test: "TestRunsThatLeftOut",
 			Old: "\tif !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) {\n",

@@ -19,3 +19,15 @@ func remarks() bool {
 func wideRemarks() bool {
 	return true // a remark that does not even end in the column in which the widest line of code may, of all lines of code there are
 }
+
+func wideCode(one, another, yetAnother, andOneMore, theLast bool) bool {
+	return one && another && yetAnother && andOneMore && theLast || one && !another && !yetAnother && !andOneMore && !theLast
+}
+
+func fits(one, another, yetAnother, andOneMore, theLast bool) bool {
+	return one && another && yetAnother && andOneMore && theLast || one && !another && !yetAnother && !andOneMore && !one
+}
+
+var raw = `what stands in a raw string is as wide as it is, since nobody can break it without changing what it says, be it wide`
+
+var word = "a-word-of-a-string-that-is-wider-than-a-line-of-code-can-be-broken-nowhere-either-so-it-is-as-wide-as-it-is-and-stays-so"

@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/control"
+)
+
+// TestCombinationInAContextOfItsOwn: code that goes on with a prediction of what it combines
+// ends the members' context on its way, which plain code would only have ended later.
+func TestCombinationInAContextOfItsOwn(t *testing.T) {
+	reads := func(delays ...time.Duration) (out []part) {
+		for i, d := range delays {
+			out = append(out, part{reads: []fetch{{fmt.Sprint("k", i), d, 0}}, value: 1})
+		}
+		return out
+	}
+	twice := reads(20*ms, 22*ms)
+	twice[1].reads = append(twice[1].reads, fetch{"again", 8 * ms, 0})
+	apart := reads(20*ms, 30*ms, 40*ms)
+	apart[0].value = 2
+	programs := map[string]struct {
+		step combining
+		want time.Duration
+	}{
+		"quorum":             {combining{how: byQuorum, n: 2, parts: reads(20*ms, 30*ms)}, 30 * ms},
+		"quorum of three":    {combining{how: byQuorum, n: 2, parts: reads(20*ms, 30*ms, 90*ms)}, 30 * ms},
+		"a member's second":  {combining{how: byQuorum, n: 2, parts: twice}, 30 * ms},
+		"a wrong prediction": {combining{how: byQuorum, n: 2, parts: apart}, 40 * ms},
+		"guessed":            {combining{how: guessed, parts: reads(30 * ms)}, 30 * ms},
+		"guessed wrong":      {combining{how: guessed, wrong: true, parts: reads(30 * ms)}, 30 * ms},
+		"long":               {combining{how: byQuorum, n: 2, parts: reads(20*ms, time.Second)}, time.Second},
+		"any of quorums": {combining{how: byAny, parts: []part{
+			{inner: &combining{how: byQuorum, n: 2, parts: reads(20*ms, 30*ms), ends: endsDeferred}},
+		}}, 30 * ms},
+	}
+	for name, prog := range programs {
+		for _, end := range []ends{endsDeferred, endsLimit, endsAtOnce} {
+			t.Run(fmt.Sprint(name, "/", end), func(t *testing.T) {
+				prog.step.ends = end
+				p := &combiningProgram{steps: []combining{prog.step}}
+				synctest.Test(t, func(t *testing.T) {
+					got, took := p.run(t, control.ModeOn)
+					if got != "1" || took != prog.want {
+						t.Errorf("got %v in %v; want 1 in %v", got, took, prog.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEffectAfterACancelOnAGuess: code whose context was cancelled on a wrong guess, by whomever,
+// has no effect for that reason.
+func TestEffectAfterACancelOnAGuess(t *testing.T) {
+	for _, late := range []bool{false, true} { // the context has ended before the read
+		for _, how := range []string{"all", "group", "sibling", "timer"} {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := newWorld(10*ms), testCallSites(t)
+				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
+					inner, cancel := context.WithCancel(ctx)
+					defer cancel()
+					guesses := func(ctx context.Context) (int, error) {
+						v, err := perform(Predicting(ctx, 2), read(s.get, "a", 20*ms, val(1)))
+						if err == nil && v != 1 {
+							err = errNo
+						}
+						return v, err
+					}
+					reads := func(ctx context.Context) (int, error) {
+						if late {
+							time.Sleep(ms)
+						}
+						v, err := perform(ctx, read(s.get, "b", 5*ms, val(1)))
+						if err != nil {
+							return perform(context.WithoutCancel(ctx), w.op(t, s.put, "put instead 1"))
+						}
+						return v, err
+					}
+					switch how {
+					case "all":
+						_, err := All(Go(inner, guesses), Go(inner, reads)).Wait(ctx)
+						return "done", err
+					case "group":
+						f := Go(inner, guesses)
+						g := NewGroup(inner)
+						g.Go(func(ctx context.Context) error { _, err := reads(ctx); return err })
+						if _, err := f.Wait(ctx); err != nil {
+							cancel()
+						}
+						return "done", g.Wait()
+					case "sibling":
+						g := NewGroup(inner)
+						g.Go(func(ctx context.Context) error {
+							_, err := guesses(ctx)
+							if err != nil {
+								cancel()
+							}
+							return err
+						})
+						g.Go(func(ctx context.Context) error { _, err := reads(ctx); return err })
+						return "done", g.Wait()
+					}
+					f := Go(inner, reads)
+					if _, err := guesses(ctx); err != nil {
+						time.AfterFunc(0, cancel)
+						time.Sleep(2 * ms)
+					}
+					_, err := f.Wait(ctx)
+					return "done", err
+				})
+				if err != nil || got != "done" || len(w.log) > 0 {
+					t.Errorf("late %v, %s: got %v, %v; took effect: %v", late, how, got, err, w.log)
+				}
+			})
+		}
+	}
+}
+
+// TestRandomCombinations: programs that combine futures, in contexts that they end, take as long
+// as without speculation, at most, and come to the same.
+func TestRandomCombinations(t *testing.T) {
+	for seed := range uint64(1000) {
+		p := newCombiningProgram(rand.New(rand.NewPCG(seed, 0xc0b1)))
+		var want, got string
+		var plainly, took time.Duration
+		synctest.Test(t, func(t *testing.T) { want, plainly = p.run(t, control.ModeOff) })
+		synctest.Test(t, func(t *testing.T) { got, took = p.run(t, control.ModeOn) })
+		if got != want || took > plainly {
+			t.Fatalf("seed %d: got %v in %v; plainly %v in %v\n%v", seed, got, took, want, plainly, p)
+		}
+	}
+}
+
+// ends is when code ends the context of a combination that it waits for.
+type ends int
+
+const (
+	endsNever    ends = iota
+	endsDeferred      // as its function returns
+	endsLimit         // so, and the context has a time limit as well
+	endsAtOnce        // after Wait, before its function reads something else
+	endsLater         // after that
+)
+
+func (e ends) String() string {
+	return [...]string{"never", "deferred", "limit", "at once", "later"}[e]
+}
+
+type combiner int
+
+const (
+	byQuorum combiner = iota
+	byAny
+	byAll
+	guessed // a single future
+)
+
+// combining is a step of a program that combines futures.
+type combining struct {
+	how   combiner
+	n     int  // of a quorum
+	wrong bool // so is the guess
+	ends  ends
+	parts []part
+	then  []fetch // read afterwards
+}
+
+// part is a member: reads one after the other, and then another combination, or a value; 0 fails.
+type part struct {
+	reads []fetch
+	group bool // they are read at once, in a Group
+	inner *combining
+	value int
+}
+
+// fetch is a read, with a prediction of the answer 1, which is right, or 2; or none.
+type fetch struct {
+	id    string
+	delay time.Duration
+	guess int
+}
+
+// combiningProgram is a task's code: steps one after the other, and then a write.
+type combiningProgram struct{ steps []combining }
+
+func (p *combiningProgram) String() string {
+	var b strings.Builder
+	for i := range p.steps {
+		p.steps[i].format(&b, "")
+	}
+	return b.String()
+}
+
+func (s *combining) format(b *strings.Builder, indent string) {
+	name := [...]string{"quorum", "any", "all", "guessed"}[s.how]
+	fmt.Fprintf(b, "%s%s %d, wrong %v, ends %v, then %v\n", indent, name, s.n, s.wrong, s.ends, s.then)
+	for _, m := range s.parts {
+		fmt.Fprintf(b, "%s  reads %v, in a group %v, value %d\n", indent, m.reads, m.group, m.value)
+		if m.inner != nil {
+			m.inner.format(b, indent+"    ")
+		}
+	}
+}
+
+func newCombiningProgram(r *rand.Rand) *combiningProgram {
+	p := &combiningProgram{}
+	ids := 0
+	fetches := func(n int, guessed bool) (out []fetch) {
+		for range n {
+			ids++
+			// no two answers at one instant
+			f := fetch{fmt.Sprint("k", ids), ms + time.Duration(r.Int64N(int64(40*ms))), 0}
+			if guessed && r.IntN(3) == 0 {
+				f.guess = 1 + r.IntN(2)
+			}
+			out = append(out, f)
+		}
+		return out
+	}
+	var step func(depth int) combining
+	step = func(depth int) combining {
+		s := combining{how: combiner(r.IntN(4)), wrong: r.IntN(2) == 0, ends: ends(r.IntN(5)),
+			then: fetches(r.IntN(2), depth == 0)}
+		members := 1 + r.IntN(3)
+		if s.how == guessed {
+			members = 1
+		}
+		s.n = 1 + r.IntN(members)
+		others := 0 // that are not 1: whatever comes first, a combination comes to 1, or fails
+		for range members {
+			m := part{reads: fetches(1+r.IntN(2), false), group: r.IntN(4) == 0, value: 1}
+			switch {
+			case r.IntN(8) == 0:
+				m.value = 0
+			case s.how == byQuorum && others+1 < s.n && r.IntN(3) == 0:
+				m.value = 2
+				others++
+			}
+			if depth < 2 && (s.how == byAll || s.how == guessed) && r.IntN(2) == 0 {
+				inner := step(depth + 1)
+				m.inner = &inner
+			}
+			s.parts = append(s.parts, m)
+		}
+		return s
+	}
+	for range 1 + r.IntN(3) {
+		p.steps = append(p.steps, step(0))
+	}
+	return p
+}
+
+// run returns what the program comes to, and how long it takes.
+func (p *combiningProgram) run(t *testing.T, mode control.Mode) (string, time.Duration) {
+	c := mustControl(t, control.Config{})
+	c.Kill(mode == control.ModeOff)
+	ctx := c.Context(t.Context())
+	w, s := newWorld(6*ms), testCallSites(t)
+	s.get = mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Mode: mode, Effect: control.EffectNone})
+	start := time.Now()
+	var took time.Duration
+	sum, err := Do(ctx, func(ctx context.Context) (string, error) {
+		var out []string
+		for i := range p.steps {
+			v, err := p.steps[i].do(ctx, s)
+			if err != nil {
+				v = 7
+			}
+			out = append(out, fmt.Sprint(v))
+		}
+		sum := strings.Join(out, "")
+		if len(p.steps) > 1 {
+			if _, err := perform(ctx, w.op(t, s.put, "put sum %s", sum)); err != nil {
+				return "", err
+			}
+		}
+		return sum, nil
+	})
+	took = time.Since(start)
+	if err != nil {
+		return err.Error(), took
+	}
+	time.Sleep(time.Second)
+	if len(p.steps) > 1 {
+		sum += fmt.Sprint(w.log)
+	}
+	return sum, took
+}
+
+func (s *combining) do(outer context.Context, on sites) (int, error) {
+	ctx, cancel := outer, func() {}
+	switch s.ends {
+	case endsNever:
+	case endsLimit:
+		ctx, cancel = context.WithTimeout(outer, time.Hour)
+	default:
+		ctx, cancel = context.WithCancel(outer)
+	}
+	defer cancel()
+	v, err := s.wait(ctx, on)
+	if s.ends == endsAtOnce {
+		cancel()
+	}
+	for _, f := range s.then {
+		if err == nil {
+			_, err = f.do(outer, on)
+		}
+	}
+	return v, err
+}
+
+// wait begins the members and waits for what they come to.
+func (s *combining) wait(ctx context.Context, on sites) (int, error) {
+	var members []*Future[int]
+	for i := range s.parts {
+		m := &s.parts[i]
+		var opts []CallOption
+		if s.how == guessed {
+			guess := m.value
+			if s.wrong {
+				guess = 3
+			}
+			opts = append(opts, Guess(guess))
+		}
+		members = append(members, Go(ctx, func(ctx context.Context) (int, error) { return m.do(ctx, on) }, opts...))
+	}
+	switch s.how {
+	case byQuorum:
+		return Quorum(s.n, nil, members...).Wait(ctx)
+	case byAny:
+		return Any(members...).Wait(ctx)
+	case byAll:
+		_, err := All(members...).Wait(ctx)
+		return 1, err
+	}
+	return members[0].Wait(ctx)
+}
+
+func (m *part) do(ctx context.Context, on sites) (int, error) {
+	g := NewGroup(ctx)
+	for _, f := range m.reads {
+		read := func(ctx context.Context) error {
+			_, err := f.do(ctx, on)
+			return err
+		}
+		if m.group {
+			g.Go(read)
+		} else if err := read(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	if m.inner != nil {
+		return m.inner.do(ctx, on)
+	}
+	if m.value == 0 {
+		return 0, errNo
+	}
+	return m.value, nil
+}
+
+func (f *fetch) do(ctx context.Context, on sites) (int, error) {
+	if f.guess > 0 {
+		ctx = Predicting(ctx, f.guess)
+	}
+	return perform(ctx, read(on.get, f.id, f.delay, val(1)))
+}

@@ -1,0 +1,5 @@
+package b
+
+type CallSite struct{ Lane int }
+
+var firstSite, CALL_SITES = CallSite{}, []CallSite{}

@@ -1,0 +1,310 @@
+package kit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// A Replica is the replica around a protocol's rules. The protocol's own embeds it and gives it its
+// Rules; Replica has what a node needs: Start, Receive and Expire. It reads the disk, is admitted,
+// answers for its status, takes and sends snapshots, and knows how it ended; what is the protocol's
+// affair it hands on.
+type Replica struct {
+	Cfg       smr.ReplicaConfig // with its defaults
+	State     *State
+	Admission *Admission
+	Desk      *Desk
+	Tempo     *Tempo
+	Transfers *Transfers
+
+	name  string
+	rules Rules
+	end   end
+}
+
+// end is how a replica has ended: it does nothing any more.
+type end uint8
+
+const (
+	running    end = iota
+	endFailed      // its disk or its state cannot be trusted
+	endRemoved     // it is no member any more
+)
+
+// Rules are what a protocol does in its replica's calls. Those without "may be nil" must be there.
+type Rules struct {
+	// Load takes over what is on the disk, and tells whether that is nothing.
+	Load func(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error)
+	// Begin comes at the end of Start. It may be nil.
+	Begin func(env *protocol.Env[smr.Message])
+	// Members takes note of who the members are, at the start and when they have changed, and of an
+	// answer by which the replica may have been admitted. Who was removed is not called.
+	Members func(env *protocol.Env[smr.Message])
+
+	// Client takes what a client asks for.
+	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
+	// Peer takes what another replica says on its right disk.
+	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
+	// Joins is called when a replica with a new disk waits to be added. It may be nil.
+	Joins func(env *protocol.Env[smr.Message], id protocol.ID, disk Incarnation)
+	// Timer does what one of the protocol's timers is for.
+	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
+	// Flush comes at the end of each call, before clients are answered. It may be nil.
+	Flush func(env *protocol.Env[smr.Message])
+
+	// Front tells how long what the protocol has in front of a state is. nil: it has nothing there.
+	Front func(begin []byte) (sizeBytes int, ok bool)
+	// Fits tells whether a snapshot that has arrived is one to install. nil: each is.
+	Fits func(s *Arrived) bool
+	// Installed goes on from a snapshot that was just put in the place of the state.
+	Installed func(env *protocol.Env[smr.Message], s *Arrived) error
+	// Saved cuts the log if a snapshot is on the disk.
+	Saved func(env *protocol.Env[smr.Message], done bool, err error)
+
+	// Leaving is called before a replica that was removed ends. It may be nil.
+	Leaving func(env *protocol.Env[smr.Message])
+	// Status says what the protocol knows beside Replica: the role of one that takes part.
+	Status func(s *smr.Status)
+	// Doubtful executes what was accepted and is not known to be decided, in a replica that is read
+	// from a disk for that only, and returns how many entries that were. nil: see smr.Protocol.
+	Doubtful func(env *protocol.Env[smr.Message]) (n int, err error)
+}
+
+// NewReplica returns the replica of a protocol that is called name. It needs its Rules.
+func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return Replica{}, fmt.Errorf("%s: %w", name, err)
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	tempo := NewTempo(cfg.RoundTrip)
+	r := Replica{Cfg: cfg, State: NewState(cfg.Machine, group), Tempo: &tempo, name: name}
+	r.Admission = NewAdmission(cfg, r.State)
+	r.Desk = NewDesk(cfg, r.State)
+	r.Transfers = NewTransfers(r.Admission, r.Tempo)
+	return r, nil
+}
+
+// Follow gives the replica its rules, before anything else is done with it.
+func (r *Replica) Follow(rules Rules) { r.rules = rules }
+
+// Times returns a multiple of the configured round trip: for what does not wait for an answer.
+func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * float64(r.Cfg.RoundTrip)) }
+
+// Over tells whether the replica does nothing any more.
+func (r *Replica) Over() bool { return r.end != running || r.Admission.Refused() }
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	blank, err := r.rules.Load(env, log)
+	if err != nil {
+		r.Fail(env, fmt.Errorf("the disk does not have what was written to it: %w", err))
+		return
+	}
+	r.Admission.Start(env, blank)
+	r.MembersChanged(env)
+	if r.rules.Begin != nil {
+		r.rules.Begin(env)
+	}
+}
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if from == protocol.App {
+		if q, ok := msg.(smr.StatusQuery); ok {
+			env.Send(protocol.App, r.Status(q.ID))
+		}
+		return
+	}
+	if r.Over() {
+		return
+	}
+	switch msg := msg.(type) {
+	case Hello:
+		r.onHello(env, from, msg)
+	case Welcome:
+		r.Admission.Welcome(env, from, msg)
+		r.tellMembers(env)
+	case Ping, Pong:
+		r.Tempo.Receive(env, from, msg)
+	case PartSaved:
+		r.State.PartSaved(env, from)
+	case Request, OpenRequest, ChangeRequest, ReadRequest:
+		r.rules.Client(env, from, msg)
+	case Letter:
+		if r.Admission.Genuine(env, from, msg.Disk) {
+			r.onLetter(env, from, msg)
+		}
+	}
+	r.flush(env)
+}
+
+func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m Hello) {
+	r.Admission.Hello(env, from, m)
+	_, member := r.State.Member(from)
+	disk, there := r.Admission.Joiner(from)
+	if r.rules.Joins != nil && m.Join && !member && there && disk == m.From && !r.State.Removed(from) {
+		r.rules.Joins(env, from, disk)
+	}
+}
+
+func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, letter Letter) {
+	if _, ok := letter.Msg.(Removed); ok {
+		if _, member := r.State.Member(from); member {
+			r.Leave(env)
+		}
+		return
+	}
+	r.rules.Peer(env, from, letter)
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.Over() {
+		return
+	}
+	switch t := t.(type) {
+	case AdmissionTimer:
+		r.Admission.Expire(env)
+		r.tellMembers(env)
+	case TransferTimer:
+		r.Transfers.OnTimer(env, t.To) // one that failed is asked for again
+	case SaveTimer:
+		done, err := r.State.ContinueSave(env)
+		r.rules.Saved(env, done, err)
+	default:
+		r.rules.Timer(env, t)
+	}
+	r.flush(env)
+}
+
+func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.rules.Flush != nil {
+		r.rules.Flush(env)
+	}
+	r.Desk.Flush(env)
+}
+
+// MembersChanged says who the members are, at the start and when they have changed. A replica that
+// was removed ends.
+func (r *Replica) MembersChanged(env *protocol.Env[smr.Message]) {
+	r.Admission.MembersChanged(env)
+	if r.State.Removed(r.Cfg.ID) {
+		r.Leave(env)
+		return
+	}
+	r.tellMembers(env)
+}
+
+func (r *Replica) tellMembers(env *protocol.Env[smr.Message]) {
+	if !r.Over() {
+		r.rules.Members(env)
+	}
+}
+
+// TakeChunk takes a part of a snapshot of another replica that has more than this one, which has
+// all up to a slot. What it says is decided, whoever sends it. When it is whole it is put in the
+// place of the state.
+func (r *Replica) TakeChunk(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotChunk, has smr.Slot) {
+	answer, whole, err := r.State.Take(env, m, has, r.rules.Front)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
+		return
+	}
+	r.Admission.Send(env, from, answer)
+}
+
+// Install puts a snapshot in the place of the state, and tells whether it did.
+func (r *Replica) Install(env *protocol.Env[smr.Message], s *Arrived) bool {
+	return r.install(env, s, nil)
+}
+
+func (r *Replica) install(env *protocol.Env[smr.Message], s *Arrived, err error) bool {
+	if err == nil {
+		if r.rules.Fits != nil && !r.rules.Fits(s) {
+			return false
+		}
+		err = r.State.Install(env, s)
+	}
+	if err == nil {
+		err = r.rules.Installed(env, s)
+	}
+	if err != nil {
+		r.Fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
+		return false
+	}
+	return true
+}
+
+// Leave ends a replica that was removed.
+func (r *Replica) Leave(env *protocol.Env[smr.Message]) {
+	if r.Over() {
+		return
+	}
+	if r.rules.Leaving != nil {
+		r.rules.Leaving(env)
+	}
+	r.end = endRemoved
+	env.Send(protocol.App, smr.RefusedAsRemoved(r.Cfg.ID))
+}
+
+// Fail ends a replica whose state cannot be trusted or kept.
+func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
+	r.end = endFailed
+	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
+}
+
+// Status returns the answer to a question of the application.
+func (r *Replica) Status(id smr.CallID) smr.Status {
+	s := smr.Status{
+		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
+		Sessions: r.State.Sessions(), Members: r.State.Members(),
+	}
+	r.rules.Status(&s)
+	switch {
+	case r.end == endRemoved:
+		s.Role, s.Serves = "removed", false
+	case r.Over():
+		s.Role, s.Serves = "refused", false
+	}
+	return s
+}
+
+// Salvage executes all that a disk holds: see SalvageDisk.
+func (r *Replica) Salvage(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
+	if _, err := r.rules.Load(env, log); err != nil {
+		return smr.Salvaged{}, err
+	}
+	doubtful, err := r.rules.Doubtful(env)
+	if err != nil {
+		return smr.Salvaged{}, fmt.Errorf("%s: %w", r.name, err)
+	}
+	return r.State.Salvaged(doubtful), nil
+}
+
+// A salvager is a replica that can be read from its disk.
+type salvager interface {
+	Salvage(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error)
+}
+
+// SalvageOf makes smr.Protocol.Salvage of a protocol's constructor.
+func SalvageOf[R salvager](build func(smr.ReplicaConfig) (R, error)) func(
+	smr.ReplicaConfig, *protocol.Env[smr.Message], []protocol.Record[smr.Message],
+) (smr.Salvaged, error) {
+	return func(
+		cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+	) (smr.Salvaged, error) {
+		r, err := build(cfg)
+		if err != nil {
+			return smr.Salvaged{}, err
+		}
+		return r.Salvage(env, log)
+	}
+}

@@ -1,0 +1,220 @@
+package mencius
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr/kit"
+)
+
+// track is what a replica knows of the slots of one member.
+type track struct {
+	index    uint32
+	owner    protocol.ID
+	promised Ballot // nothing below it is accepted any more
+	base     Pos    // positions up to it are done with and forgotten
+	votes    []Vote // votes[i] is what was accepted for position base+1+i
+	// matched is the last position up to which the votes are those of the promised ballot's leader.
+	// Invariant: commit <= matched <= end().
+	matched Pos
+	commit  Pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
+	// skips is how far skipped positions count as decided. In a track of others that is all: they
+	// were told when they were on the owner's disk. In the own track it is what is on disk: an
+	// owner that forgets in a crash what it has skipped may propose there, in front of what was
+	// executed already.
+	skips Pos
+	acks  []ack // what members have on disk, in their order
+
+	lead  *leading   // nil if the replica does not lead the track
+	cand  *candidacy // nil if it does not try to
+	rest  int        // beats, until it may try again
+	tries int        // to lead the track, since something in it was decided
+
+	above   Ballot // the next attempt is in a ballot above it
+	silent  int    // beats since the leader was heard
+	blocked int    // beats for which the execution has waited for the track
+	missing Pos    // what was asked for last, in this beat; 0: nothing
+	tell    teller
+}
+
+// ack is how far a member has the leader's positions of a ballot on disk.
+type ack struct {
+	ballot Ballot
+	match  Pos
+}
+
+// leading is a leader's view of the others.
+type leading struct {
+	next     []Pos // the first position that a member was not sent, in the order of the members
+	underway []kit.Underway
+}
+
+// teller is who hears at the end of a call what was accepted in a track.
+type teller uint8
+
+const (
+	tellNobody teller = iota
+	tellLeader
+	tellAll
+)
+
+func (l *track) end() Pos { return l.base + Pos(len(l.votes)) }
+
+func (l *track) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
+
+// decided tells whether no other than the position's vote will ever be chosen there: what is
+// skipped needs no majority, as its owner alone could have proposed.
+func (l *track) decided(p Pos) bool {
+	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip
+}
+
+// leader returns to whom the promised ballot belongs.
+func (l *track) leader() protocol.ID { return l.leaderOf(l.promised) }
+
+func (l *track) leaderOf(b Ballot) protocol.ID {
+	if b == 0 {
+		return l.owner
+	}
+	return protocol.ID(uint32(b))
+}
+
+// set puts a vote in a position that is at most one beyond the last.
+func (l *track) set(p Pos, v Vote) {
+	switch {
+	case p <= l.base:
+	case p <= l.end():
+		*l.at(p) = v
+	case p == l.end()+1:
+		l.votes = append(l.votes, v)
+	default:
+		panic(fmt.Sprintf("mencius: position %d leaves a gap after %d", p, l.end()))
+	}
+}
+
+// rematch finds how far the votes are those of the promised ballot's leader.
+func (l *track) rematch() {
+	l.matched = l.commit
+	for l.matched < l.end() && l.at(l.matched+1).Ballot == l.promised {
+		l.matched++
+	}
+}
+
+// adopt promises a higher ballot. The record of it is the caller's affair.
+func (l *track) adopt(b Ballot) {
+	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
+	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
+	if l.cand != nil && l.cand.ballot < b {
+		l.cand = nil
+	}
+	l.rematch()
+}
+
+// advance decides what a majority has accepted in the promised ballot and the replica has too.
+func (l *track) advance(majority int) {
+	var match []Pos
+	for _, a := range l.acks {
+		if a.ballot == l.promised {
+			match = append(match, a.match)
+		}
+	}
+	l.decide(quorum.KthLargest(match, majority))
+}
+
+// decide takes note that the promised ballot's positions up to one are decided.
+func (l *track) decide(to Pos) {
+	if to = min(to, l.matched); to > l.commit {
+		l.commit, l.tries = to, 0
+	}
+}
+
+// acked notes what a member has on disk.
+func (l *track) acked(member int, a ack) {
+	if old := &l.acks[member]; a.ballot > old.ballot || a.ballot == old.ballot && a.match > old.match {
+		*old = a
+	}
+}
+
+// cut forgets the positions up to one.
+func (l *track) cut(to Pos) {
+	if to <= l.base {
+		return
+	}
+	l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, Pos(len(l.votes)))))
+	l.base = to
+	l.commit = max(l.commit, to)
+	l.rematch()
+}
+
+// items returns what was accepted from one position to another, or as much as fits in a message,
+// and the position after it.
+func (l *track) items(from, to Pos) ([]Item, Pos) {
+	votes := l.votes[from-l.base-1 : to-l.base]
+	items, n := pack(votes)
+	return items, from + Pos(n)
+}
+
+// pack returns votes as items, as many as fit in a message, and how many that are.
+func pack(votes []Vote) (items []Item, n int) {
+	size := 0
+	var skips uint64
+	for _, v := range votes {
+		if v.Skip {
+			skips++
+		} else {
+			if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(items) > 0 {
+				break
+			}
+			items = append(items, Item{skips, v.Entry})
+			skips = 0
+		}
+		n++
+	}
+	if skips > 0 {
+		items = append(items, Item{Skips: skips})
+	}
+	return items, n
+}
+
+// sizeOf returns how many bytes the commands of items have.
+func sizeOf(items []Item) (n int) {
+	for _, it := range items {
+		n += len(it.Entry.Command)
+	}
+	return n
+}
+
+// entryBytes is about what an entry takes beside its command.
+const entryBytes = 32
+
+// unpack returns items as votes in a ballot, without the first ones; ok is false if there are more
+// than a window of them.
+func unpack(items []Item, b Ballot, without Pos) (votes []Vote, ok bool) {
+	n := uint64(0)
+	for _, it := range items {
+		if it.Skips > window {
+			return nil, false
+		}
+		n += it.Skips
+		if it.Entry.Kind != 0 {
+			n++
+		}
+		if n > window {
+			return nil, false
+		}
+	}
+	if n <= uint64(without) {
+		return nil, true
+	}
+	votes = make([]Vote, 0, n)
+	for _, it := range items {
+		for range it.Skips {
+			votes = append(votes, Vote{b, true, kit.Entry{Kind: kit.NoOp}})
+		}
+		if it.Entry.Kind != 0 {
+			votes = append(votes, Vote{b, false, it.Entry})
+		}
+	}
+	return votes[without:], true
+}
