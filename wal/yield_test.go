@@ -61,6 +61,7 @@ type namingFS struct {
 
 	mu         sync.Mutex
 	categories map[string]vfs.DiskWriteCategory
+	paused     int // how many writes of background work came yieldMost after the last one
 }
 
 func (fs *namingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -72,9 +73,27 @@ func (fs *namingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fil
 	fs.categories[name] = category
 	f, err := fs.FS.Create(name, category)
 	if err == nil && isTable(name) {
-		f = &delayedFile{f, fs.takes}
+		f = &watchedFile{File: &delayedFile{f, fs.takes}, fs: fs}
 	}
 	return f, err
+}
+
+// watchedFile notes how long after one write the next one comes.
+type watchedFile struct {
+	vfs.File
+	fs   *namingFS
+	last time.Time
+}
+
+func (f *watchedFile) Write(p []byte) (int, error) {
+	if !f.last.IsZero() && time.Since(f.last) >= yieldMost {
+		f.fs.mu.Lock()
+		f.fs.paused++
+		f.fs.mu.Unlock()
+	}
+	n, err := f.File.Write(p)
+	f.last = time.Now()
+	return n, err
 }
 
 // delayedFile takes a while for each write.
@@ -117,7 +136,7 @@ func fill(t *testing.T, s *Store, values, size int) {
 }
 
 // TestTablesAreWrittenYielding: all that the database writes but its logs and lists of files is
-// background work, and it is done without pauses once the store is closed.
+// background work, which pauses, and it is done without pauses once the store is closed.
 func TestTablesAreWrittenYielding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &namingFS{FS: vfs.NewMem(), takes: 10 * time.Millisecond}
@@ -127,6 +146,12 @@ func TestTablesAreWrittenYielding(t *testing.T) {
 		}
 		fill(t, s, 2500, 100)
 		fill(t, s, 60, 5000) // which go to a file of large values
+		time.Sleep(time.Minute)
+		disk.mu.Lock()
+		if disk.paused < 10 {
+			t.Errorf("background work paused %d times", disk.paused)
+		}
+		disk.mu.Unlock()
 		began := time.Now()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

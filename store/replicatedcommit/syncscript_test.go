@@ -262,7 +262,6 @@ func TestNewcomersAskLittle(t *testing.T) {
 	}
 	s.run(5 * time.Second)
 	// What nodes do when nothing happens is a few steps a round trip.
-	// What nodes do when nothing happens is a few steps a round trip.
 	idle := 20 * uint64((s.Sim.Now()-began)/roundTrip)
 	if steps := s.Sim.Steps() - before; steps > idle+txns/2 {
 		t.Errorf("with %d transactions to copy there were %d steps", txns, steps)
