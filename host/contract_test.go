@@ -236,11 +236,11 @@ func TestRestartWithTheDisk(t *testing.T) {
 			do   []string
 			want []string
 		}{
-			{[]string{"append:a", "append:b put:k", "append:c put:l"}, []string{"started, next is 1"}},
-			{[]string{"truncate", "append:d delete:k"}, []string{"record 1 a", "record 2 b", "record 3 c", "key k=of k",
-				"key l=of l", "started, next is 4"}},
-			{[]string{"truncate"}, []string{"record 4 d", "key l=of l", "started, next is 5"}},
-			{nil, []string{"key l=of l", "started, next is 5"}},
+			{[]string{"append:first", "append:b append:third put:k", "append:fourth put:l"}, []string{"started, next is 1"}},
+			{[]string{"truncate", "append:fifth delete:k"}, []string{"record 1 first", "record 2 b", "record 3 third",
+				"record 4 fourth", "key k=of k", "key l=of l", "started, next is 5"}},
+			{[]string{"truncate"}, []string{"record 5 fifth", "key l=of l", "started, next is 6"}},
+			{nil, []string{"key l=of l", "started, next is 6"}},
 		} {
 			cfg := w.config(1)
 			h := w.host(cfg)

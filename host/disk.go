@@ -22,8 +22,8 @@ type Disk interface {
 	// Commit makes the operations durable, together or not at all, and after those of earlier
 	// calls. It calls done once: with nil when they are durable, before it returns or later, in the
 	// order of the calls; with an error if they may not be, and then all later calls fail too. The
-	// slice is the caller's again when Commit returns; the bytes of records when done was called,
-	// those of keys and values never. Commit may wait while too much is on its way.
+	// slice is the caller's again when Commit returns; Value and Refs of records when done was
+	// called, other bytes never. Commit may wait while too much is on its way.
 	Commit(ops []Op, done func(error))
 }
 
@@ -43,11 +43,13 @@ type Record struct {
 	Bytes []byte
 }
 
-// An Op is one of the kinds of effects that are durable: KindAppend with Index and Value,
-// KindTruncate with Index, KindPut with Key and Value, KindDelete with Key.
+// An Op is one of the kinds of effects that are durable: KindAppend with Index, Value and Refs,
+// KindTruncate with Index, KindPut with Key and Value, KindDelete with Key. Refs are large byte
+// strings that belong into a record, which is protocol.AppendJoined of Value and Refs.
 type Op struct {
 	Kind  protocol.Kind
 	Index uint64
 	Key   []byte
 	Value []byte
+	Refs  []protocol.Ref
 }

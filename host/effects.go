@@ -22,13 +22,22 @@ type diskState struct {
 type writeBatch struct {
 	number uint64 // of the last commit
 	ops    []Op
-	arena  []byte // of encoded records
-	ends   []int  // in the arena, for each record
-	keys   bool   // some op is about a key: the next call shall read it
+	arena  *arena
+	ends   []recordEnd // for each record
+	keys   bool        // some op is about a key: the next call shall read it
 
 	unhurried bool // a message waits for it that nobody waits for
 	hurried   bool // another one does
 }
+
+// An arena holds the records of a batch until they are on the disk.
+type arena struct {
+	bytes []byte
+	refs  []protocol.Ref // what belongs into the records, at places in each
+}
+
+// recordEnd is where a record ends in an arena.
+type recordEnd struct{ bytes, refs int }
 
 // held is a message that waits for a commit.
 type held[M any] struct {
@@ -135,16 +144,57 @@ func (n *Node[M]) write(e *protocol.Effect[M]) error {
 	op := Op{Kind: e.Kind, Index: e.Index, Key: e.Key, Value: e.Value}
 	switch e.Kind {
 	case protocol.KindAppend:
-		var err error
-		if b.arena, err = n.spec.Codec.Append(b.arena, e.Msg); err != nil {
+		if err := n.writeRecord(e.Msg); err != nil {
 			return fmt.Errorf("record %d: %w", e.Index, err)
 		}
-		b.ends = append(b.ends, len(b.arena)) // the arena may still move
 	case protocol.KindPut, protocol.KindDelete:
 		b.keys = true
 	}
 	b.ops = append(b.ops, op)
 	return nil
+}
+
+// writeRecord adds a record to the arena, but for large byte strings, which the disk gets from
+// where they are.
+func (n *Node[M]) writeRecord(msg M) (err error) {
+	b := &n.batch
+	if b.arena == nil {
+		b.arena, _ = n.arenas.Get().(*arena)
+		if b.arena == nil {
+			b.arena = new(arena)
+		}
+	}
+	a := b.arena
+	start, first := len(a.bytes), len(a.refs)
+	if n.sharing != nil {
+		a.bytes, a.refs, err = n.sharing.AppendShared(a.bytes, a.refs, msg)
+	} else {
+		a.bytes, err = n.spec.Codec.Append(a.bytes, msg)
+	}
+	for i := range a.refs[first:] {
+		a.refs[first+i].At -= start
+	}
+	b.ends = append(b.ends, recordEnd{len(a.bytes), len(a.refs)}) // the arena may still move
+	return err
+}
+
+// encode puts a message into scratch and refs, until encoded is called.
+func (n *Node[M]) encode(msg M) (err error) {
+	n.refs = n.refs[:0]
+	if n.sharing != nil {
+		n.scratch, n.refs, err = n.sharing.AppendShared(n.scratch[:0], n.refs, msg)
+	} else {
+		n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg)
+	}
+	return err
+}
+
+// encoded says that scratch and refs are not needed any more.
+func (n *Node[M]) encoded() {
+	if cap(n.scratch) > maxScratch {
+		n.scratch = nil
+	}
+	clear(n.refs)
 }
 
 // commit hands the batch to the disk.
@@ -153,11 +203,12 @@ func (n *Node[M]) commit() {
 	if len(b.ops) == 0 {
 		return
 	}
-	start, record := 0, 0
+	var start recordEnd
+	record := 0
 	for i := range b.ops {
-		if b.ops[i].Kind == protocol.KindAppend {
+		if op := &b.ops[i]; op.Kind == protocol.KindAppend {
 			end := b.ends[record]
-			b.ops[i].Value = b.arena[start:end:end]
+			op.Value, op.Refs = b.arena.bytes[start.bytes:end.bytes:end.bytes], b.arena.refs[start.refs:end.refs:end.refs]
 			start = end
 			record++
 		}
@@ -167,7 +218,7 @@ func (n *Node[M]) commit() {
 	n.stats.commits.Add(1)
 	n.stats.ops.Add(uint64(len(b.ops)))
 	n.stats.records.Add(uint64(record))
-	arena := b.arena
+	written := b.arena
 	commit := n.spec.Disk.Commit
 	if n.putOff = n.patient != nil && b.unhurried && !b.hurried; n.putOff {
 		commit = n.patient.CommitUnhurried
@@ -176,7 +227,11 @@ func (n *Node[M]) commit() {
 		if err != nil {
 			n.disk.failure.CompareAndSwap(nil, &err) // and the disk may have the records still
 		} else {
-			n.arenas.Put(&arena)
+			if written != nil {
+				clear(written.refs)
+				written.bytes, written.refs = written.bytes[:0], written.refs[:0]
+				n.arenas.Put(written)
+			}
 			took := time.Since(since)
 			n.stats.latency.add(took)
 			if n.spec.Committed != nil {
@@ -188,13 +243,7 @@ func (n *Node[M]) commit() {
 	})
 	clear(b.ops)
 	b.ops, b.ends, b.keys, b.unhurried, b.hurried = b.ops[:0], b.ends[:0], false, false, false
-	// The disk may still have the old one.
-	b.arena = nil
-	if p, _ := n.arenas.Get().(*[]byte); p != nil {
-		b.arena = (*p)[:0]
-	} else {
-		b.arena = make([]byte, 0, len(arena)) // it would be copied each time it grows
-	}
+	b.arena = nil // the disk may still have it
 }
 
 // release sends what waited for what is durable now.
@@ -229,22 +278,11 @@ func (n *Node[M]) send(to protocol.ID, msg M) error {
 			n.spec.Carry(to, msg)
 			return nil
 		}
-		var err error
-		refs := n.refs[:0]
-		if n.sharing != nil {
-			n.scratch, refs, err = n.sharing.AppendShared(n.scratch[:0], refs, msg)
-		} else {
-			n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg)
-		}
-		if err != nil {
+		if err := n.encode(msg); err != nil {
 			return fmt.Errorf("message to %d: %w", to, err)
 		}
-		n.port.SendShared(to, n.scratch, refs)
-		if cap(n.scratch) > maxScratch {
-			n.scratch = nil
-		}
-		clear(refs)
-		n.refs = refs
+		n.port.SendShared(to, n.scratch, n.refs)
+		n.encoded()
 	}
 	return nil
 }

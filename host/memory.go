@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"iter"
-	"slices"
 	"sync"
 
 	"github.com/foresay/foresay/protocol"
@@ -68,7 +67,7 @@ func (m *Memory) commit(ops []Op) {
 	for _, op := range ops {
 		switch op.Kind {
 		case protocol.KindAppend:
-			m.records = append(m.records, slices.Clone(op.Value))
+			m.records = append(m.records, protocol.AppendJoined(nil, op.Value, op.Refs))
 		case protocol.KindTruncate:
 			if n := min(op.Index, m.low+uint64(len(m.records))); n > m.low {
 				clear(m.records[:n-m.low]) // a loop over Records keeps its own view of the slice, not of these

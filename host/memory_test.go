@@ -29,7 +29,10 @@ func TestRandomMemory(t *testing.T) {
 					delete(keys, key)
 				case 1:
 					r := fmt.Sprint("record ", step)
-					ops = append(ops, host.Op{Kind: protocol.KindAppend, Index: low + uint64(len(log)), Value: []byte(r)})
+					from := rnd.IntN(len(r))
+					to := from + rnd.IntN(len(r)-from)
+					ops = append(ops, host.Op{Kind: protocol.KindAppend, Index: low + uint64(len(log)),
+						Value: []byte(r[:from] + r[to:]), Refs: []protocol.Ref{{At: from, Data: []byte(r[from:to])}}})
 					log = append(log, r)
 				case 2:
 					cut := rnd.IntN(len(log) + 1)

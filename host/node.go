@@ -42,7 +42,7 @@ type Node[M any] struct {
 	scratch []byte
 	refs    []protocol.Ref
 	sharing protocol.SharingCodec[M] // nil if the codec is none
-	arenas  sync.Pool                // of *[]byte, for records
+	arenas  sync.Pool                // of *arena
 	steps   uint64
 }
 

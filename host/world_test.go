@@ -26,6 +26,18 @@ func (texts) Append(buf []byte, msg string) ([]byte, error) {
 	return append(buf, msg...), nil
 }
 
+// AppendShared leaves all but a text's first and last byte where it is.
+func (c texts) AppendShared(buf []byte, refs []protocol.Ref, msg string) ([]byte, []protocol.Ref, error) {
+	if _, err := c.Append(nil, msg); err != nil || len(msg) < 3 {
+		buf, err = c.Append(buf, msg)
+		return buf, refs, err
+	}
+	last := len(msg) - 1
+	buf = append(buf, msg[0])
+	refs = append(refs, protocol.Ref{At: len(buf), Data: []byte(msg[1:last])})
+	return append(buf, msg[last]), refs, nil
+}
+
 func (texts) Decode(b []byte) (string, error) {
 	switch string(b) {
 	case "unreadable":

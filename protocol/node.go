@@ -100,6 +100,25 @@ type Ref struct {
 	Data []byte
 }
 
+// RefBytes returns how many bytes refs have.
+func RefBytes(refs []Ref) (n int) {
+	for _, r := range refs {
+		n += len(r.Data)
+	}
+	return n
+}
+
+// AppendJoined appends to buf what a SharingCodec has made of a message: a payload, with the bytes
+// that refs name where they belong.
+func AppendJoined(buf, payload []byte, refs []Ref) []byte {
+	at := 0
+	for _, r := range refs {
+		buf = append(append(buf, payload[at:r.At]...), r.Data...)
+		at = r.At
+	}
+	return append(buf, payload[at:]...)
+}
+
 // A SharingCodec can leave large byte strings where they are, so that what goes to several peers
 // has them once.
 type SharingCodec[M any] interface {

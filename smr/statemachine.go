@@ -9,8 +9,8 @@ import "io"
 // A command may be malformed, or of a version that is not known: Apply then returns a result that
 // says so.
 type StateMachine interface {
-	// Apply executes a command and returns its result. It keeps neither, and the result is not
-	// changed afterwards.
+	// Apply executes a command and returns its result, which it does not keep and which is not
+	// changed afterwards. Nobody changes the command either, so parts of it may be kept.
 	Apply(command []byte) (result []byte)
 	// Read answers a query and changes nothing.
 	Read(query []byte) (result []byte)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
-	"github.com/foresay/foresay/specgrpc"
 )
 
 // slowSender takes its time over the first message sent on a speculative stream,
@@ -52,19 +51,9 @@ func (s *slowSender) HandleConn(context.Context, stats.ConnStats)               
 // is sent beside the request, which gRPC does not allow.
 func TestNoWordBesideTheRequest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(1))
-		_, _, gateAddr := w.kv("b", newSlowServer())
 		sender := &slowSender{takes: 500 * time.Millisecond}
-		cc, gate := w.dial(addr, grpc.WithStatsHandler(sender)), w.dial(gateAddr)
+		r, cc, gate := w.fewStreams(1, newSlowServer(), grpc.WithStatsHandler(sender))
 		c := kvpb.NewTestKVClient(cc)
-		for range 2 {
-			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
-		}
 		done := make(chan error)
 		go func() {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {

@@ -37,6 +37,21 @@ func fan(ctx context.Context, c kvpb.TestKVClient, n int) error {
 	return g.Wait()
 }
 
+// fewStreams connects the client to a slow server, of which it learns that it takes so few streams
+// at a time, and to a gate: a task that guesses a call there stands on the guess for long.
+func (w *world) fewStreams(
+	streams uint32, gate kvpb.TestKVServer, opts ...grpc.DialOption,
+) (r *specgrpc.ServiceRegistrar, cc, gateConn *specgrpc.ClientConn) {
+	w.Helper()
+	r, _, addr := w.kv("a", newSlowServer(), grpc.MaxConcurrentStreams(streams))
+	_, _, gateAddr := w.kv("b", gate)
+	cc, gateConn = w.dial(addr, opts...), w.dial(gateAddr)
+	for range 2 {
+		_, _ = kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
+	}
+	return r, cc, gateConn
+}
+
 // No more than two streams await their caller's word at once. Further calls wait for their turn,
 // which comes when others are answered; where none is, they are made plainly in the end.
 func TestHalfOpenStreamsAreLimited(t *testing.T) {
@@ -217,11 +232,7 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{get: slow("waits", 100*time.Millisecond)}
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(2))
+		r, _, addr := w.kv("a", impl, grpc.MaxConcurrentStreams(2))
 		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 300*time.Millisecond)})
 		cc, gate := w.dial(addr), w.dial(gateAddr)
 		c := kvpb.NewTestKVClient(cc)
@@ -259,18 +270,8 @@ func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 // On a long way only as many streams are aborted as are needed.
 func TestOneStreamGivesWayToOneCall(t *testing.T) {
 	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(3))
-		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 2*time.Second)})
-		cc, gate := w.dial(addr), w.dial(gateAddr)
+		r, cc, gate := w.fewStreams(3, &kvServer{get: slow("slow", 2*time.Second)})
 		c := kvpb.NewTestKVClient(cc)
-		for range 2 {
-			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
-		}
 		// Not a multiple of the time between two looks: what frees a stream comes between them.
 		w.net.SetLink("client", "a", wan.Link{Delay: 101 * time.Millisecond})
 		w.net.SetLink("a", "client", wan.Link{Delay: 101 * time.Millisecond})
@@ -306,18 +307,8 @@ func TestOneStreamGivesWayToOneCall(t *testing.T) {
 // The same with a stream of the user's.
 func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
 	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(1))
-		_, _, gateAddr := w.kv("b", newSlowServer())
-		cc, gate := w.dial(addr), w.dial(gateAddr)
+		r, cc, gate := w.fewStreams(1, newSlowServer())
 		c := kvpb.NewTestKVClient(cc)
-		for range 2 {
-			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
-		}
 		done := make(chan error)
 		go func() {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
@@ -356,18 +347,8 @@ func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
 // calls that have the streams may have been made on a guess at its result.
 func TestSpeculativeCallsGiveWay(t *testing.T) {
 	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(1))
-		_, _, gateAddr := w.kv("b", newSlowServer())
-		cc, gate := w.dial(addr), w.dial(gateAddr)
+		r, cc, gate := w.fewStreams(1, newSlowServer())
 		c := kvpb.NewTestKVClient(cc)
-		for range 2 {
-			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
-		}
 		// While this call has the only stream the others queue up, to get it in
 		// whatever order.
 		go func() { _, _ = c.Get(w.Context(), &kvpb.GetRequest{Key: "slow"}) }()
@@ -395,11 +376,7 @@ func TestSpeculativeCallsGiveWay(t *testing.T) {
 func TestManyCallsOverFewStreams(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
-		var r *specgrpc.ServiceRegistrar
-		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s)
-			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(2))
+		r, _, addr := w.kv("a", impl, grpc.MaxConcurrentStreams(2))
 		cc := w.dial(addr)
 		c := kvpb.NewTestKVClient(cc)
 		for range 2 {

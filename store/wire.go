@@ -24,6 +24,34 @@ func ValueFields(c *wirefmt.Coder, m *Value) {
 	wirefmt.Bytes(c, &m.Bytes)
 }
 
+var (
+	valueLayout = wirefmt.NewLayout("store: value", ValueFields)
+	txnLayout   = wirefmt.NewLayout("store: transaction", TxnFields)
+)
+
+// accessRoom is about what a value, a read or a write takes beside its bytes.
+const accessRoom = 24
+
+// EncodeValue returns a value as bytes, as disks have it.
+func EncodeValue(v Value) []byte {
+	return valueLayout.Append(make([]byte, 0, accessRoom+len(v.Bytes)), v)
+}
+
+// DecodeValue returns the value that EncodeValue has encoded.
+func DecodeValue(b []byte) (Value, error) { return valueLayout.Decode(b) }
+
+// EncodeTxn returns a transaction as bytes, as disks have it.
+func EncodeTxn(t Txn) []byte { return txnLayout.Append(make([]byte, 0, TxnRoom(t)), t) }
+
+// DecodeTxn returns the transaction that EncodeTxn has encoded. It may be no valid one.
+func DecodeTxn(b []byte) (Txn, error) { return txnLayout.Decode(b) }
+
+// TxnRoom is about how many bytes a transaction takes.
+func TxnRoom(t Txn) int {
+	const room = 40
+	return room + ContentBytes(t.Reads, t.Writes) + accessRoom*(len(t.Reads)+len(t.Writes))
+}
+
 func readFields(c *wirefmt.Coder, m *Read) {
 	wirefmt.String(c, &m.Key)
 	VersionFields(c, &m.Version)

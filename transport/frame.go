@@ -10,19 +10,9 @@ import (
 
 // frameCodec is gRPC's codec, and a quicker one for frames with messages, whose bytes it does not
 // copy but for the small ones. On the wire both are the same.
-type frameCodec struct {
-	encoding.CodecV2
-	frames mem.BufferPool // what frames are put together in
-}
+type frameCodec struct{ encoding.CodecV2 }
 
-func newFrameCodec() frameCodec {
-	// gRPC's own pool has 1 MiB for what is above 32 KiB, and pools clear what they hand out.
-	frames, err := mem.NewBinaryTieredBufferPool(8, 12, 14, 15, 16, 17, 18, 19, 20)
-	if err != nil {
-		panic(err) // the sizes can be had
-	}
-	return frameCodec{encoding.GetCodecV2("proto"), frames}
-}
+func newFrameCodec() frameCodec { return frameCodec{encoding.GetCodecV2("proto")} }
 
 // The fields of peerv1.Frame.
 const (
@@ -39,15 +29,15 @@ func (c frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	own := c.frames.Get(frameHeadBytes + len(b.bytes))
+	own := frameBuffers.Get(frameHeadBytes + len(b.bytes))
 	head := protowire.AppendVarint(protowire.AppendTag((*own)[:0], fieldFirst, protowire.VarintType), b.first)
 	head = protowire.AppendVarint(protowire.AppendTag(head, fieldMessages, protowire.BytesType), uint64(b.size))
 	shift := len(head)
 	*own = append(head, b.bytes...)
 	if len(b.refs) == 0 {
-		return mem.BufferSlice{mem.NewBuffer(own, c.frames)}, nil
+		return mem.BufferSlice{mem.NewBuffer(own, frameBuffers)}, nil
 	}
-	whole := mem.NewBuffer(own, c.frames)
+	whole := mem.NewBuffer(own, frameBuffers)
 	defer whole.Free() // its parts hold it
 	var out mem.BufferSlice
 	at := 0
@@ -87,7 +77,7 @@ func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	f.free()
-	f.buffer = data.MaterializeToBuffer(c.frames)
+	f.buffer = data.MaterializeToBuffer(frameBuffers)
 	if err := f.parse(f.buffer.ReadOnlyData()); err != nil {
 		f.free()
 		return err

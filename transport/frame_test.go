@@ -39,7 +39,7 @@ func TestFramesWithSharedBytes(t *testing.T) {
 				refs = append(refs, protocol.Ref{At: at, Data: data})
 			}
 			o.push(port, 9, payload, refs)
-			want = pack(want, port.addr, 9, appendJoined(nil, payload, refs))
+			want = pack(want, port.addr, 9, protocol.AppendJoined(nil, payload, refs))
 		}
 		b, _ := o.pop()
 		if o.bytes != 0 || b.size != len(want) {

@@ -127,6 +127,16 @@ func peerCertificate(ctx context.Context) *x509.Certificate {
 	return info.State.PeerCertificates[0]
 }
 
+// CheckSender says with an error that other hosts take nothing from a node here, by the certificate
+// that this host shows them: they would end each stream that it opens. It knows nothing of a
+// certificate that is chosen for each connection.
+func (c *Config) CheckSender(id protocol.ID) error {
+	if c.TLS == nil || len(c.TLS.Certificates) == 0 || c.TLS.Certificates[0].Leaf == nil {
+		return nil
+	}
+	return c.maySpeakFor(c.TLS.Certificates[0].Leaf, id)
+}
+
 // maySpeakFor says with an error that a host must not send messages from a node.
 func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
 	if id == protocol.App {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
 	peerv1 "github.com/foresay/foresay/api/foresay/peer/v1"
@@ -200,7 +201,7 @@ func (l *link) dial(address string, raw *rawConns) (*grpc.ClientConn, error) {
 		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithReadBufferSize(ioBufferBytes), grpc.WithWriteBufferSize(ioBufferBytes),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
-		grpc.WithMaxHeaderListSize(maxHeaderListBytes),
+		grpc.WithMaxHeaderListSize(maxHeaderListBytes), experimental.WithBufferPool(frameBuffers),
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(newFrameCodec()), grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()),
 			grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),

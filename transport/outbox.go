@@ -51,7 +51,7 @@ func (o *outbox) push(p *Port, to protocol.ID, payload []byte, refs []protocol.R
 	defer o.mu.Unlock()
 	number := o.next
 	o.next++
-	length := len(payload) + sharedBytes(refs)
+	length := len(payload) + protocol.RefBytes(refs)
 	size := length + maxHeaderBytes
 	// A message larger than the whole queue passes when it is alone.
 	if o.messages >= o.maxMessages || o.messages > 0 && o.bytes+size > o.maxBytes {

@@ -21,24 +21,6 @@ func packHead(buf []byte, from Addr, to protocol.ID, sizeBytes int) []byte {
 	return binary.AppendUvarint(buf, uint64(sizeBytes))
 }
 
-// sharedBytes returns how many bytes refs have.
-func sharedBytes(refs []protocol.Ref) (n int) {
-	for _, r := range refs {
-		n += len(r.Data)
-	}
-	return n
-}
-
-// appendJoined appends a payload with what refs name.
-func appendJoined(b, payload []byte, refs []protocol.Ref) []byte {
-	at := 0
-	for _, r := range refs {
-		b = append(append(b, payload[at:r.At]...), r.Data...)
-		at = r.At
-	}
-	return append(b, payload[at:]...)
-}
-
 // unpack takes the first message from b. The payload is a part of b.
 func unpack(b []byte) (from protocol.ID, to Addr, payload, rest []byte, err error) {
 	var fields [4]uint64

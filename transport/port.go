@@ -56,7 +56,7 @@ func (p *Port) SendShared(to protocol.ID, payload []byte, refs []protocol.Ref) {
 			i, p.local = len(p.local), append(p.local, localBatch{to: to})
 		}
 		b := &p.local[i]
-		b.payloads = appendJoined(b.payloads, payload, refs)
+		b.payloads = protocol.AppendJoined(b.payloads, payload, refs)
 		b.ends = append(b.ends, len(b.payloads))
 		return
 	}
@@ -64,9 +64,9 @@ func (p *Port) SendShared(to protocol.ID, payload []byte, refs []protocol.Ref) {
 	switch {
 	case o == nil:
 		p.t.unrouted(p.addr.ID, to)
-	case len(payload)+sharedBytes(refs) > p.t.cfg.MaxMessageBytes:
+	case len(payload)+protocol.RefBytes(refs) > p.t.cfg.MaxMessageBytes:
 		o.lose()
-		p.t.tooLarge(p.addr, to, len(payload)+sharedBytes(refs))
+		p.t.tooLarge(p.addr, to, len(payload)+protocol.RefBytes(refs))
 	case o.push(p, to, payload, refs):
 		p.dirty = append(p.dirty, o)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -101,7 +102,7 @@ func (t *Transport) server() (*grpc.Server, *health.Server) {
 	s := grpc.NewServer(
 		grpc.Creds(cfg.serverCredentials(&t.handshakes)),
 		grpc.WaitForHandlers(true),
-		grpc.ForceServerCodecV2(newFrameCodec()),
+		grpc.ForceServerCodecV2(newFrameCodec()), experimental.BufferPool(frameBuffers),
 		grpc.ConnectionTimeout(cfg.HandshakeTimeout),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxSendMsgSize(cfg.maxFrameBytes()),

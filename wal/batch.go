@@ -1,5 +1,7 @@
 package wal
 
+import "github.com/foresay/foresay/protocol"
+
 // A Batch is what one Commit makes durable, together or not at all. Its operations apply in their
 // order. The zero Batch is empty and ready; it is not for concurrent use. The slices given to it
 // are kept until the commit is done, and must not be changed until then; those of keys and values
@@ -20,9 +22,13 @@ const (
 
 type op struct {
 	kind       opKind
-	index      uint64 // of an append, a truncation
-	key, value []byte // value is a record's too
+	index      uint64         // of an append, a truncation
+	key, value []byte         // value is a record's too
+	refs       []protocol.Ref // what belongs into that
 }
+
+// valueBytes returns how large the value is.
+func (o *op) valueBytes() int { return len(o.value) + protocol.RefBytes(o.refs) }
 
 // opOverheadBytes is what an operation costs besides its bytes, roughly: its share of the queue and
 // a header on the disk.
@@ -30,8 +36,12 @@ const opOverheadBytes = 64
 
 // Append adds a record. Its index must be the node's next one, counting the batch's earlier
 // records: the commit fails otherwise.
-func (b *Batch) Append(index uint64, record []byte) {
-	b.add(op{kind: opAppend, index: index, value: record})
+func (b *Batch) Append(index uint64, record []byte) { b.AppendJoined(index, record, nil) }
+
+// AppendJoined is Append of a record into whose bytes refs belong, as protocol.AppendJoined puts
+// them together. The slice of refs is kept as well.
+func (b *Batch) AppendJoined(index uint64, record []byte, refs []protocol.Ref) {
+	b.add(op{kind: opAppend, index: index, value: record, refs: refs})
 }
 
 // Truncate forgets the records below an index. One beyond the log's next index fails the commit;
@@ -55,5 +65,5 @@ func (b *Batch) Reset() { *b = Batch{} }
 
 func (b *Batch) add(o op) {
 	b.ops = append(b.ops, o)
-	b.sizeBytes += opOverheadBytes + len(o.key) + len(o.value)
+	b.sizeBytes += opOverheadBytes + len(o.key) + o.valueBytes()
 }

@@ -176,11 +176,44 @@ func BenchmarkReplicas(b *testing.B) {
 	b.ReportMetric(float64(syncs.Load())/seconds, "fsyncs/s")
 }
 
-// BenchmarkLargeRecords is a node that logs values of 64 KiB, eight in a commit, and after 32 MiB
-// of them writes as much as a snapshot, in place of the one before, and truncates its log. An op is
-// a value. Bytes that compress well are what a database writes anew most often.
+// largeLog is a node that logs values, groupRecords in a commit, and after logBytes of them writes
+// as much as a snapshot, by parts of partBytes, in place of the one before, and truncates its log.
+type largeLog struct{ recordBytes, groupRecords, logBytes, partBytes int }
+
+// write logs as many records, of data that has the bytes of a part.
+func (l largeLog) write(t testing.TB, n *Node, records int, data []byte) {
+	commit := func(batch *Batch) {
+		done := make(chan error, 1)
+		n.Commit(batch, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	logged, area := 0, 0
+	for at := 0; at < records; at += l.groupRecords {
+		var batch Batch
+		for k := range l.groupRecords {
+			batch.Append(uint64(at+k+1), data[:l.recordBytes])
+		}
+		commit(&batch)
+		if logged += l.groupRecords * l.recordBytes; logged < l.logBytes {
+			continue
+		}
+		for k := range l.logBytes / l.partBytes {
+			batch.Put(fmt.Appendf(nil, "area-%d/%04d", area, k), data)
+			batch.Delete(fmt.Appendf(nil, "area-%d/%04d", 1-area, k))
+			commit(&batch)
+		}
+		batch.Truncate(n.NextIndex())
+		commit(&batch)
+		logged, area = 0, 1-area
+	}
+}
+
+// BenchmarkLargeRecords is a largeLog of values of 64 KiB. An op is a value. Bytes that compress
+// well are what a database writes anew most often.
 func BenchmarkLargeRecords(b *testing.B) {
-	const size, group, logBytes, part = 64 << 10, 8, 32 << 20, 256 << 10
+	l := largeLog{recordBytes: 64 << 10, groupRecords: 8, logBytes: 32 << 20, partBytes: 256 << 10}
 	for _, content := range []string{"zeros", "random"} {
 		b.Run(content, func(b *testing.B) {
 			var syncs, written atomic.Int64
@@ -188,40 +221,13 @@ func BenchmarkLargeRecords(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := c.(*storeCommitter).nodes[0]
-			data := make([]byte, part)
+			data := make([]byte, l.partBytes)
 			if content == "random" {
 				_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it never fails
 			}
-			commit := func(batch *Batch) {
-				done := make(chan error, 1)
-				n.Commit(batch, func(err error) { done <- err })
-				if err := <-done; err != nil {
-					b.Fatal(err)
-				}
-			}
 			before := cpu()
 			b.ResetTimer()
-			logged, area := 0, 0
-			for at := 0; at < b.N; at += group {
-				var batch Batch
-				for k := range group {
-					batch.Append(uint64(at+k+1), data[:size])
-				}
-				commit(&batch)
-				if logged += group * size; logged < logBytes {
-					continue
-				}
-				for k := range logBytes / part {
-					var batch Batch
-					batch.Put(fmt.Appendf(nil, "area-%d/%04d", area, k), data)
-					batch.Delete(fmt.Appendf(nil, "area-%d/%04d", 1-area, k))
-					commit(&batch)
-				}
-				batch.Truncate(n.NextIndex())
-				commit(&batch)
-				logged, area = 0, 1-area
-			}
+			l.write(b, c.(*storeCommitter).nodes[0], b.N, data)
 			b.StopTimer()
 			b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-us/op")
 			b.ReportMetric(float64(written.Load()>>10)/float64(b.N), "KiB-written/op")

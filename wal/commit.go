@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -124,7 +125,7 @@ func (n *Node) plan(c *commit, low, next uint64) {
 		n.younger.add(o)
 		switch o.kind {
 		case opAppend:
-			n.garbage += len(o.value)
+			n.garbage += o.valueBytes()
 		case opPut, opDelete:
 			n.cache.wrote(o, limit)
 		case opTruncate:
@@ -228,13 +229,22 @@ func (s *Store) writeGroup(group []*commit) error {
 	return s.apply(group, how)
 }
 
+// A batch of the database takes its memory from those before it, if these were of at most
+// maxBatchBytes.
+const (
+	minBatchBytes = 1 << 10
+	maxBatchBytes = 4 << 20
+)
+
 // apply writes commits as one batch of the database.
 func (s *Store) apply(group []*commit, how *pebble.WriteOptions) (err error) {
-	size := 0
+	size := minBatchBytes
 	for _, c := range group {
 		size += c.sizeBytes
 	}
-	batch := s.db.NewBatchWithSize(size) // it would copy all that it has each time it grows
+	// It would copy all that it has each time it grows. Sizes that are powers of two fit again.
+	size = 1 << bits.Len(uint(size-1))
+	batch := s.db.NewBatchWithSize(size, pebble.WithMaxRetainedSizeBytes(maxBatchBytes))
 	for _, c := range group {
 		if err := c.node.write(batch, c); err != nil {
 			return errors.Join(err, batch.Close())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
@@ -67,7 +68,7 @@ func (n *nodeHistory) next(rnd *rand.Rand, maxBytes int) *Batch {
 	b := &Batch{}
 	for range rnd.IntN(5) {
 		data := randomBytes(rnd, maxBytes)
-		b.Append(now.next, data)
+		b.AppendJoined(cut(rnd, now.next, data))
 		now.records = append(now.records, Record{Index: now.next, Data: data})
 		now.next++
 	}
@@ -93,6 +94,18 @@ func (n *nodeHistory) next(rnd *rand.Rand, maxBytes int) *Batch {
 	n.after = append(n.after, now)
 	n.acked = append(n.acked, -1)
 	return b
+}
+
+// cut makes a record of bytes, some of which are at other places, or none.
+func cut(rnd *rand.Rand, index uint64, data []byte) (_ uint64, record []byte, refs []protocol.Ref) {
+	for range rnd.IntN(3) {
+		n := rnd.IntN(len(data) + 1)
+		m := n + rnd.IntN(len(data)-n+1)
+		record = append(record, data[:n]...)
+		refs = append(refs, protocol.Ref{At: len(record), Data: data[n:m]})
+		data = data[m:]
+	}
+	return index, append(record, data...), refs
 }
 
 func randomBytes(rnd *rand.Rand, maxBytes int) []byte {

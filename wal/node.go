@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/foresay/foresay/protocol"
 )
 
 // A Node is one node's namespace in a store: a log and a key space. Its methods may be called
@@ -119,20 +121,20 @@ func (n *Node) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		n.mu.Lock()
 		want, next := n.low, n.next
-		var waiting []Record
+		var waiting []op
 		if n.older != nil {
-			waiting = append(waiting, n.older.records...)
+			waiting = append(waiting, n.older.appends...)
 		}
-		waiting = append(waiting, n.younger.records...)
+		waiting = append(waiting, n.younger.appends...)
 		n.mu.Unlock()
 		want, more, err := n.stored(want, next, yield)
 		if !more {
 			return
 		}
-		for _, r := range waiting {
-			if err == nil && r.Index == want {
+		for _, o := range waiting {
+			if err == nil && o.index == want {
 				want++
-				if !yield(Record{Index: r.Index, Data: append([]byte(nil), r.Data...)}, nil) {
+				if !yield(Record{Index: o.index, Data: protocol.AppendJoined(nil, o.value, o.refs)}, nil) {
 					return
 				}
 			}
@@ -207,9 +209,9 @@ func (n *Node) write(to *pebble.Batch, c *commit) error {
 	for _, o := range c.ops {
 		switch o.kind {
 		case opAppend:
-			d := to.SetDeferred(len(n.recordPrefix)+8, len(o.value))
+			d := to.SetDeferred(len(n.recordPrefix)+8, o.valueBytes())
 			appendIndex(append(d.Key[:0], n.recordPrefix...), o.index)
-			copy(d.Value, o.value)
+			protocol.AppendJoined(d.Value[:0], o.value, o.refs)
 			err = d.Finish()
 		case opPut:
 			d := to.SetDeferred(len(n.keyPrefix)+len(o.key), len(o.value))

@@ -42,12 +42,22 @@ const separatedShare = 4096
 // separation says which values the database writes to files of their own, and when it writes these
 // anew: once half of what they hold is of nobody any more. Most files go as a whole before that,
 // since records are truncated, and parts of a snapshot replaced, in the order in which they came.
+// Values of one table in as many files as that need not be brought together: they are read in order
+// by an opening at most.
 func (s *Store) separation() pebble.ValueSeparationPolicy {
 	return pebble.ValueSeparationPolicy{
-		Enabled: true, MinimumSize: max(1, int(s.opts.MemTableBytes/separatedShare)), MaxBlobReferenceDepth: 10,
+		Enabled: true, MinimumSize: max(1, int(s.opts.MemTableBytes/separatedShare)), MaxBlobReferenceDepth: 256,
 		RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.5,
 	}
 }
+
+// compactTables is how many tables gather before they are written anew as fewer, and minTableBytes
+// the least size of one. Most of what a table names is truncated before long, so that each further
+// one that is waited for saves work; a look-up passes over most, by their filters.
+const (
+	compactTables = 8
+	minTableBytes = 2 << 20
+)
 
 // start opens the directory.
 func (s *Store) start() error {
@@ -135,10 +145,15 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		// What is appended and truncated again should not leave the table in memory; writers wait
 		// for a flush only when it is far behind.
 		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       compactTables,
+		L0StopWritesThreshold:       4 * compactTables,
 	}
 	// A look-up goes through each file that may have the key, the newest first: flushed ones may all.
 	o.Levels[0].FilterPolicy = bloom.FilterPolicy(filterBits)
 	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy // what there is, is there in the end
+	// Values count, also those in files of their own: with a smaller size a compaction makes a table
+	// for every few keys.
+	o.TargetFileSizes[0] = max(minTableBytes, 2*int64(s.opts.MemTableBytes))
 	o.Experimental.ValueSeparationPolicy = s.separation
 	o.EventListener = &pebble.EventListener{
 		// A job that fails would be tried again at once, for ever. It stands still, as do those

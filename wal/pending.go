@@ -9,7 +9,7 @@ import (
 type pending struct {
 	newest  map[string]write
 	sorted  []write // the same in the order of keys, nil when it has to be made
-	records []Record
+	appends []op    // of records
 }
 
 type write struct {
@@ -20,7 +20,7 @@ type write struct {
 func (p *pending) add(o op) {
 	switch o.kind {
 	case opAppend:
-		p.records = append(p.records, Record{Index: o.index, Data: o.value})
+		p.appends = append(p.appends, o)
 	case opPut, opDelete:
 		if p.newest == nil {
 			p.newest = make(map[string]write)

@@ -115,7 +115,7 @@ func TestVisibleBeforeDurable(t *testing.T) {
 		acked := 0
 		for range rnd.IntN(6) {
 			var b Batch
-			b.Append(n.NextIndex(), []byte(fmt.Sprint("record ", n.NextIndex())))
+			b.AppendJoined(cut(rnd, n.NextIndex(), fmt.Append(nil, "record ", n.NextIndex())))
 			for range rnd.IntN(5) {
 				key := fmt.Sprintf("%c", 'a'+rnd.IntN(8))
 				if rnd.IntN(3) == 0 {

@@ -26,9 +26,9 @@ const (
 	// writes, one is being flushed. Writes stop at MemTableStopWritesThreshold.
 	unhurriedTables = 2
 	// unhurriedLevels is how many levels of flushed files there may be before merges hurry. Pebble
-	// merges from two on, and stops writes at twelve; readers look into each. Each further level
-	// halves the pauses.
-	unhurriedLevels = 4
+	// merges from half as many on, and stops writes at four times as many; readers look into each.
+	// Each further level halves the pauses.
+	unhurriedLevels = compactTables
 )
 
 // Pebble's names for what it writes in the background.

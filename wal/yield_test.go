@@ -22,11 +22,11 @@ func TestBackgroundWorkYields(t *testing.T) {
 		backlog  backlog
 		pauses   time.Duration // after each write
 	}{
-		{"flush", flushCategory, backlog{tables: 2, levels: 12}, yieldShare * work},
+		{"flush", flushCategory, backlog{tables: 2, levels: 4 * unhurriedLevels}, yieldShare * work},
 		{"flush, behind", flushCategory, backlog{tables: 3}, 0},
-		{"merge", mergeCategory, backlog{tables: 4, levels: 4}, yieldShare * work},
-		{"merge, a little behind", mergeCategory, backlog{levels: 5}, yieldShare / 2 * work},
-		{"merge, behind", mergeCategory, backlog{levels: 7}, 0},
+		{"merge", mergeCategory, backlog{tables: 4, levels: unhurriedLevels}, yieldShare * work},
+		{"merge, a little behind", mergeCategory, backlog{levels: unhurriedLevels + 1}, yieldShare / 2 * work},
+		{"merge, behind", mergeCategory, backlog{levels: unhurriedLevels + 3}, 0},
 		{"large values", largeCategory, backlog{levels: 2}, yieldShare * work},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,6 +25,7 @@ func ExampleAll() {
 	// domino-adapt [virtual]
 	// smr-throughput [real]
 	// smr-snapshots [real]
+	// smr-members [real]
 	// smr-large [real]
 	// smr-idle [real]
 	// smr-failover [virtual]

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/workload"
 )
@@ -24,9 +23,7 @@ type keyspace struct {
 }
 
 func newKeyspace(n uint64, value []byte) keyspace {
-	var w wirefmt.Writer
-	store.ValueFields(w.Coder(), &store.Value{Version: firstVersion(), Present: true, Bytes: value})
-	return keyspace{n: n, value: w.Buf}
+	return keyspace{n: n, value: store.EncodeValue(store.Value{Version: firstVersion(), Present: true, Bytes: value})}
 }
 
 // has tells whether a key of a server's key space is one of them.

@@ -23,7 +23,7 @@ func durableName(durable bool) string {
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
 		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(),
-		smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
+		smrThroughput(), smrSnapshots(), smrMembers(), smrLarge(), smrIdle(), smrFailover(),
 	}
 }
 

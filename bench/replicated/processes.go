@@ -219,12 +219,24 @@ func StartService(ctx context.Context, path string, files []string) (*Processes,
 func startServing(ctx context.Context, path, command string, files []string) (*Processes, error) {
 	p := newProcesses(ctx)
 	for _, file := range files {
-		if err := p.start(path, command, "serve", "--"+LeashFlag, "--config", file); err != nil {
+		if err := p.serve(path, command, file); err != nil {
 			p.Close()
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// serve starts one more service with its configuration.
+func (p *Processes) serve(path, command, file string) error {
+	return p.start(path, command, "serve", "--"+LeashFlag, "--config", file)
+}
+
+// MayEnd says that a process may end by itself from now on, such as a replica that is removed.
+func (p *Processes) MayEnd(i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[i].pid = 0
 }
 
 // Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system

@@ -16,6 +16,9 @@ import (
 type served struct {
 	servers *Processes
 	client  *service.Client
+	program string
+	dir     string         // of the replicas' files
+	cfg     service.Config // of the replicas, but for what is each one's own
 }
 
 func (s *served) close() {
@@ -61,7 +64,7 @@ func startServed(ctx context.Context, program, dir string, cfg service.Config) (
 	if err != nil {
 		return nil, err
 	}
-	s := &served{servers: servers}
+	s := &served{servers: servers, program: program, dir: dir, cfg: cfg}
 	if s.client, err = service.Dial(client, service.ClientOptions{}); err != nil {
 		s.close()
 		return nil, err

@@ -326,6 +326,14 @@ type gapMeter struct {
 	count   int
 }
 
+// next returns the longest time so far, and looks for another one from now on.
+func (m *gapMeter) next() (longest time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	longest, m.longest = max(m.longest, time.Since(m.last)), 0
+	return longest
+}
+
 func (m *gapMeter) note(at time.Time) (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

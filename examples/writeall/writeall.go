@@ -60,22 +60,21 @@ func Protocol() smr.Protocol {
 	return smr.Protocol{
 		Name:       "writeall",
 		Doc:        "Write-all: the first member orders the commands, and all members write them down.",
-		NewReplica: newReplica,
+		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.PlainClient,
 		Codec:      Codec(),
 	}
 }
 
-// A replica is one member.
+// A replica is one member: the protocol's rules in a kit.Replica. Of that it uses State, which has
+// the state machine, the sessions and the members; Admission, by which no disk takes part under an
+// ID that has had another one; and as the leader Desk, which takes what clients ask for, and
+// answers.
 type replica struct {
-	cfg       smr.ReplicaConfig
-	state     *kit.State     // the state machine, the sessions, the members
-	admission *kit.Admission // no disk takes part under an ID that has had another one
-	desk      *kit.Desk      // takes what clients ask for, and answers; the leader's
-	broken    bool
+	kit.Replica
 
 	log     []kit.Entry // of slots from 1 on
-	decided smr.Slot    // Invariant: decided is state.Applied() and at most len(log).
+	decided smr.Slot    // Invariant: decided is State.Applied() and at most len(log).
 	written map[protocol.ID]smr.Slot
 	mustSee smr.Slot // queries wait until the slots that may have been decided before this start are decided again
 }
@@ -83,48 +82,36 @@ type replica struct {
 // tick is the timer of what is sent again.
 type tick struct{}
 
-func newReplica(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-	cfg, err := cfg.WithDefaults()
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
+	base, err := kit.NewReplica("writeall", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("writeall: %w", err)
+		return nil, err
 	}
 	if cfg.Join {
 		return nil, fmt.Errorf("writeall: Join: nobody can be added to a group of this protocol")
 	}
-	r := &replica{cfg: cfg, state: kit.NewState(cfg.Machine, cfg.Members), written: map[protocol.ID]smr.Slot{}}
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
+	r := &replica{Replica: base, written: map[protocol.ID]smr.Slot{}}
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin, Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Status: r.status,
+	})
 	return r, nil
 }
 
 // leader returns who orders the commands.
-func (r *replica) leader() smr.Member { return r.state.Members()[0] }
+func (r *replica) leader() smr.Member { return r.State.Members()[0] }
 
-func (r *replica) leads() bool { return r.leader().ID == r.cfg.ID }
+func (r *replica) leads() bool { return r.leader().ID == r.Cfg.ID }
 
 func (r *replica) last() smr.Slot { return smr.Slot(len(r.log)) }
 
-// Start takes over what is on the disk.
-func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	blank, err := r.load(env, log)
-	if err != nil {
-		r.broken = true
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
-		return
-	}
-	r.mustSee = r.last()
-	r.admission.Start(env, blank)
-	r.admission.MembersChanged(env)
-	env.After(0, tick{})
-}
-
+// load takes over what is on the disk.
 func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, _, begun, err := r.state.Load(env, nil)
+	_, _, begun, err := r.State.Load(env, nil)
 	if err != nil {
 		return false, err
 	}
 	if !begun { // with whom the group begins stays so, whatever a later configuration says
-		if err := r.state.SaveWhole(env, 0, nil); err != nil {
+		if err := r.State.SaveWhole(env, 0, nil); err != nil {
 			return false, err
 		}
 	}
@@ -135,46 +122,11 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 		r.log = append(r.log, m.Entries...)
 	}
+	r.mustSee = r.last()
 	return !begun && len(log) == 0, nil
 }
 
-// Receive takes a message.
-func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
-	}
-	if r.broken || r.admission.Refused() || from == protocol.App {
-		return
-	}
-	switch msg := msg.(type) {
-	case kit.Hello:
-		r.admission.Hello(env, from, msg)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, msg)
-	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
-		r.onClient(env, from, msg)
-	case kit.Letter:
-		if r.admission.Genuine(env, from, msg.Disk) && r.admission.Votes() {
-			r.onReplica(env, from, msg.Msg)
-		}
-	}
-	r.desk.Flush(env)
-}
-
-// Expire does what a timer is for.
-func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.broken || r.admission.Refused() {
-		return
-	}
-	switch t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
-	case tick:
-		r.onTick(env)
-	}
-	r.desk.Flush(env)
-}
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) { env.After(0, tick{}) }
 
 // onClient takes what a client wants, or says who leads.
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
@@ -188,8 +140,8 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	default:
 		if !r.leads() {
 			env.SendAhead(from, kit.Redirect{Leader: r.leader()})
-		} else if r.admission.Admitted() {
-			r.propose(env, r.desk.Take(env, from, msg, nil))
+		} else if r.Admission.Admitted() {
+			r.propose(env, r.Desk.Take(env, from, msg, nil))
 		}
 	}
 }
@@ -200,12 +152,12 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 		env.SendAhead(from, kit.Redirect{Leader: r.leader()})
 		return
 	}
-	if !r.admission.Admitted() || r.decided < r.mustSee {
+	if !r.Admission.Admitted() || r.decided < r.mustSee {
 		return // the client asks again
 	}
 	var items []kit.ReadReply
 	for _, q := range m.Queries {
-		items = append(items, kit.ReadReply{ID: q.ID, Result: r.state.Read(q.Body)})
+		items = append(items, kit.ReadReply{ID: q.ID, Result: r.State.Read(q.Body)})
 	}
 	kit.SendReads(env, from, items)
 }
@@ -218,12 +170,12 @@ func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	}
 	m := Write{First: r.last() + 1, Decided: r.decided, Entries: entries}
 	r.write(env, entries)
-	for _, member := range r.state.Members() {
-		if member.ID != r.cfg.ID {
-			r.admission.Send(env, member.ID, m)
+	for _, member := range r.State.Members() {
+		if member.ID != r.Cfg.ID {
+			r.Admission.Send(env, member.ID, m)
 		}
 	}
-	r.admission.Send(env, r.cfg.ID, Written{r.last()})
+	r.Admission.Send(env, r.Cfg.ID, Written{r.last()})
 }
 
 // write appends entries to the log.
@@ -232,10 +184,14 @@ func (r *replica) write(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	r.log = append(r.log, entries...)
 }
 
-func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	switch m := msg.(type) {
+// onPeer takes what replicas say to each other.
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	if !r.Admission.Votes() {
+		return
+	}
+	switch m := letter.Msg.(type) {
 	case Write:
-		if from == r.leader().ID && from != r.cfg.ID {
+		if from == r.leader().ID && from != r.Cfg.ID {
 			r.onWrite(env, from, m)
 		}
 	case Written:
@@ -252,14 +208,14 @@ func (r *replica) onWrite(env *protocol.Env[smr.Message], from protocol.ID, m Wr
 		r.write(env, m.Entries[had:])
 	}
 	r.decide(env, min(m.Decided, r.last()))
-	r.admission.Send(env, from, Written{r.last()})
+	r.Admission.Send(env, from, Written{r.last()})
 }
 
 // onWritten counts: what all members have written is decided.
 func (r *replica) onWritten(env *protocol.Env[smr.Message], from protocol.ID, m Written) {
 	r.written[from] = max(r.written[from], min(m.Last, r.last()))
 	to := r.last()
-	for _, member := range r.state.Members() {
+	for _, member := range r.State.Members() {
 		to = min(to, r.written[member.ID])
 	}
 	r.decide(env, to)
@@ -270,53 +226,47 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	for r.decided < to {
 		r.decided++
 		e := r.log[r.decided-1]
-		reply := r.state.Apply(r.decided, e)
+		reply := r.State.Apply(r.decided, e)
 		if r.leads() {
-			r.desk.Applied(env, e, reply)
+			r.Desk.Applied(env, e, reply)
 		}
 	}
 }
 
-// onTick sends what others lack as far as the leader knows, and says what is decided.
-func (r *replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(r.cfg.RoundTrip, tick{})
-	if !r.leads() || !r.admission.Admitted() {
+// onTimer is called for ticks: the protocol has no other timers. It sends what others lack as far
+// as the leader knows, and says what is decided.
+func (r *replica) onTimer(env *protocol.Env[smr.Message], _ protocol.Timer) {
+	env.After(r.Cfg.RoundTrip, tick{})
+	if !r.leads() || !r.Admission.Admitted() {
 		return
 	}
-	r.admission.Send(env, r.cfg.ID, Written{r.last()}) // after a crash it has to learn what its disk has
-	for _, member := range r.state.Members() {
-		if member.ID == r.cfg.ID {
+	r.Admission.Send(env, r.Cfg.ID, Written{r.last()}) // after a crash it has to learn what its disk has
+	for _, member := range r.State.Members() {
+		if member.ID == r.Cfg.ID {
 			continue
 		}
 		lacks := r.log[r.written[member.ID]:]
-		r.admission.Send(env, member.ID, Write{
+		r.Admission.Send(env, member.ID, Write{
 			First: r.written[member.ID] + 1, Decided: r.decided,
-			Entries: lacks[:kit.FitEntries(lacks, min(len(lacks), r.cfg.MaxBatch))],
+			Entries: lacks[:kit.FitEntries(lacks, min(len(lacks), r.Cfg.MaxBatch))],
 		})
 	}
 }
 
-func (r *replica) status(id smr.CallID) smr.Status {
-	role := "follower"
+func (r *replica) status(s *smr.Status) {
+	s.Role, s.Leader, s.Ballot, s.LogSize = "follower", r.leader().ID, 1, len(r.log)
 	switch {
-	case r.admission.Refused():
-		role = "refused"
-	case !r.admission.Admitted():
-		role = "blank"
+	case !r.Admission.Admitted():
+		s.Role = "blank"
 	case r.leads():
-		role = "leader"
-	}
-	return smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader().ID, Ballot: 1, Committed: r.decided,
-		Applied: r.state.Applied(),
-		LogSize: len(r.log), Sessions: r.state.Sessions(), Members: r.state.Members(),
+		s.Role = "leader"
 	}
 }
 
 // Check returns what is wrong with the replica, or nil.
 func (r *replica) Check() error {
-	if r.decided != r.state.Applied() || r.decided > r.last() {
-		return fmt.Errorf("writeall: decided %d, applied %d, last %d", r.decided, r.state.Applied(), r.last())
+	if r.decided != r.State.Applied() || r.decided > r.last() {
+		return fmt.Errorf("writeall: decided %d, applied %d, last %d", r.decided, r.State.Applied(), r.last())
 	}
-	return r.state.Check()
+	return r.State.Check()
 }

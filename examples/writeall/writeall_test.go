@@ -48,15 +48,15 @@ func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{
 		{
 			Name: "others see what is not on the leader's disk", Dir: dir, Test: test,
-			Old: "\t\t\tr.admission.Send(env, member.ID, m)\n",
-			New: "\t\t\tif MUTANT {\n\t\t\t\tr.admission.SendAhead(env, member.ID, " +
-				"m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.admission.Send(env, member.ID, m)\n",
+			Old: "\t\t\tr.Admission.Send(env, member.ID, m)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tr.Admission.SendAhead(env, member.ID, " +
+				"m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.Admission.Send(env, member.ID, m)\n",
 		},
 		{
 			Name: "others say that they have written what is not on their disks", Dir: dir, Test: test,
-			Old: "\tr.admission.Send(env, from, Written{r.last()})\n",
-			New: "\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, " +
-				"Written{r.last()})\n\t\treturn\n\t}\n\tr.admission.Send(env, from, Written{r.last()})\n",
+			Old: "\tr.Admission.Send(env, from, Written{r.last()})\n",
+			New: "\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
+				"Written{r.last()})\n\t\treturn\n\t}\n\tr.Admission.Send(env, from, Written{r.last()})\n",
 		},
 		{
 			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: test,

@@ -61,7 +61,7 @@ func (d *Disk) fill(ops []host.Op) {
 	for _, op := range ops {
 		switch op.Kind {
 		case protocol.KindAppend:
-			d.batch.Append(op.Index, op.Value)
+			d.batch.AppendJoined(op.Index, op.Value, op.Refs)
 		case protocol.KindTruncate:
 			d.batch.Truncate(op.Index)
 		case protocol.KindPut:

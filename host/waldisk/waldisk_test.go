@@ -23,6 +23,12 @@ type texts struct{}
 func (texts) Append(buf []byte, msg string) ([]byte, error) { return append(buf, msg...), nil }
 func (texts) Decode(b []byte) (string, error)               { return string(b), nil }
 
+// AppendShared leaves a text where it is, but for its first byte.
+func (texts) AppendShared(buf []byte, refs []protocol.Ref, msg string) ([]byte, []protocol.Ref, error) {
+	buf = append(buf, msg[:1]...)
+	return buf, append(refs, protocol.Ref{At: len(buf), Data: []byte(msg[1:])}), nil
+}
+
 // register remembers its application's messages, and answers to each when it is durable.
 type register struct{ found []string }
 

@@ -5,7 +5,6 @@
 package diskid
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -17,6 +16,12 @@ type Identity struct {
 	Joined  bool   // the node has taken part on it
 	Refused string // why the node must not take part on it, for good; empty: it may
 }
+
+var layout = wirefmt.NewLayout("identity on disk", func(c *wirefmt.Coder, id *Identity) {
+	wirefmt.Uint(c, &id.Disk)
+	wirefmt.Bool(c, &id.Joined)
+	wirefmt.String(c, &id.Refused)
+})
 
 // Keys is the part of a node's key space that an Identity needs: see protocol.Env.
 type Keys interface {
@@ -40,19 +45,11 @@ func Read(keys Keys, key string) (id Identity, found bool, err error) {
 	if !ok {
 		return id, false, nil
 	}
-	r := wirefmt.NewReader(b)
-	id = Identity{r.Uint(), r.Bool(), r.String()}
-	if err := r.Close(); err != nil {
-		return id, true, fmt.Errorf("identity on disk cannot be read: %w", err)
-	}
-	return id, true, nil
+	id, err = layout.Decode(b)
+	return id, true, err
 }
 
 // Write writes the identity under a key.
 func (id Identity) Write(keys Keys, key string) {
-	var w wirefmt.Writer
-	w.Uint(id.Disk)
-	w.Bool(id.Joined)
-	w.String(id.Refused)
-	keys.Put([]byte(key), w.Buf)
+	keys.Put([]byte(key), layout.Encode(id))
 }

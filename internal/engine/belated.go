@@ -25,8 +25,9 @@ type belated struct {
 	over            chan struct{}
 
 	// Under the task's mu.
-	due     bool // the task's context has ended
-	arrived bool // a lane has come to such a call
+	due     bool  // the task's context has ended
+	arrived bool  // a lane has come to such a call
+	asking  int32 // lanes that are about to wait for a future, which may have its result already
 
 	mu    sync.Mutex
 	ended bool
@@ -169,7 +170,7 @@ func (r *run) follow() {
 // repeated what has taken effect, and none of them executes: code that does so may be on its way to
 // where it was when the task's context ended. Under mu.
 func (r *run) mayEnd(b *belated) {
-	if !b.due || !b.arrived {
+	if !b.due || !b.arrived || b.asking > 0 {
 		return
 	}
 	if !r.task.tree.Behind(r.tree) && !r.executes() {

@@ -385,3 +385,38 @@ func TestOwnLimitBeforeTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestEndOfAGroupBeforeTheContext: a replay that begins as the task's context has ended repeats
+// what was done before with a context that has not, also where a goroutine of a Group, or a future,
+// comes to its end while all others wait.
+func TestEndOfAGroupBeforeTheContext(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			slow, s := newWorld(100*ms), testCallSites(t)
+			ctx, cancel := ending30(t, false)
+			defer cancel()
+			var never, beside error
+			_, err := Do(ctx, func(ctx context.Context) (int, error) {
+				g := NewGroup(ctx)
+				g.Go(func(ctx context.Context) error {
+					_, never = perform(Predicting(ctx, 1), slow.op(t, s.get, "get a"))
+					return nil
+				})
+				g.Go(func(ctx context.Context) error {
+					inner := NewGroup(ctx)
+					inner.Go(func(context.Context) error { time.Sleep(ms); return nil })
+					beside = inner.Wait()
+					for range 5 {
+						_, err := Go(ctx, func(context.Context) (int, error) { return 1, nil }).Wait(ctx)
+						beside = errors.Join(beside, err, ctx.Err())
+					}
+					return nil
+				})
+				return 0, g.Wait()
+			})
+			if err != nil || never == nil || beside != nil {
+				t.Errorf("the task: %v; the call that takes longer: %v; beside it: %v", err, never, beside)
+			}
+		})
+	}
+}

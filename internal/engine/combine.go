@@ -169,7 +169,7 @@ func combined[T any](
 	}
 	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
 	c.out.computed = lanes
-	c.out.run = c.members[0].run
+	c.out.run, c.out.owner = c.members[0].run, c.members[0].owner
 	c.out.name = "(" + strings.Join(names, ",") + ")"
 	foreign := func(m *future) bool { return m.run != c.out.run }
 	if slices.ContainsFunc(c.members, foreign) {
@@ -241,8 +241,16 @@ func (c *combination) early(o offer) {
 	}
 }
 
+// completed counts the member. What it came to on guesses of its own is a prediction until they are
+// known to be right: plain code takes others that have arrived by then.
 func (a *arrival) completed() {
 	c := a.c
+	if m := c.members[a.i]; a.waits() {
+		if m.succeeded() && !m.effects {
+			c.early(offer{a.i, m.value})
+		}
+		return
+	}
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
@@ -251,21 +259,62 @@ func (a *arrival) completed() {
 	c.arrived = append(c.arrived, a.i)
 	rests, err := c.outcome()
 	c.over = len(rests) > 0
-	over := c.over
+	over, arrived := c.over, slices.Clone(c.arrived)
 	c.mu.Unlock()
 	m := c.members[a.i]
 	switch {
 	case over:
 		c.out.settle(func() { c.fill(rests, err) })
-		for _, m := range c.members {
-			m.decided()
+		for i, m := range c.members {
+			m.decided(slices.Contains(arrived, i))
 		}
 		if c.out.run != nil {
+			c.out.run.didWithout(len(arrived) < len(c.members))
 			c.out.run.giveUp()
 		}
 	case m.err == nil && m.failed == nil && !m.effects:
 		c.early(offer{a.i, m.value})
 	}
+}
+
+// waits reports whether the member stands on guesses of its own. Then it is counted later.
+func (a *arrival) waits() bool {
+	r := a.c.out.run
+	if r == nil {
+		return false
+	}
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	if a.known() {
+		return false
+	}
+	r.task.mayDoubt()
+	r.task.doubts.unsure = append(r.task.doubts.unsure, a)
+	return true
+}
+
+// known reports whether the member stands on no guess of its own. Under the task's mu.
+func (a *arrival) known() bool {
+	var lanes []*spectree.Lane
+	for _, l := range a.c.members[a.i].lanes {
+		lanes = append(lanes, l.tree)
+	}
+	return a.c.out.run.task.tree.Known(lanes)
+}
+
+// seeKnown counts members of which it is known by now what they have come to. Under mu.
+func (t *task) seeKnown() {
+	if t.doubts == nil || len(t.doubts.unsure) == 0 {
+		return
+	}
+	t.doubts.unsure = slices.DeleteFunc(t.doubts.unsure, func(a *arrival) bool {
+		discarded := a.c.out.run.tree.Discarded()
+		known := !discarded && a.known()
+		if known {
+			t.todo = append(t.todo, duty{kind: dutyArrive, of: a})
+		}
+		return discarded || known
+	})
 }
 
 // choice is which members a combination of a run rested on.

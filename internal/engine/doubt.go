@@ -51,6 +51,8 @@ type doubts struct {
 	timer *time.Timer
 	set   time.Time     // that of the timer, if it runs
 	over  chan struct{} // closed when the task ends; nil if nobody waits for that
+	// unsure are members of combinations that came to something on guesses.
+	unsure []*arrival
 	// outrun says that code ended the context of what it had a guess at, see lane.outrun.
 	outrun bool
 }

@@ -76,7 +76,6 @@ type future struct {
 	cancel  context.CancelFunc // ends its code's context then
 	stop    func() bool        // has that not be done any more
 	waiting int                // lanes that wait for it, and combinations that it may decide
-	kept    bool               // a lane went on with a guess at it
 	lost    bool               // a combination was decided without it
 
 	// Set before ready is closed.

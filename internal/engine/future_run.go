@@ -75,34 +75,39 @@ func (f *future) waits(n int) {
 	f.waiting += n
 }
 
-// keep notes that a lane went on with a guess at the future.
-func (f *future) keep() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.kept = true
-}
-
 // decided tells that a combination has its result and waits for the future no
-// more. If the future has none, that combination did without it.
-func (f *future) decided() {
+// more. If it has not counted the future, it did without it.
+func (f *future) decided(counted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting--
-	f.lost = f.lost || !f.settled
+	f.lost = f.lost || !counted
 }
 
-// needed reports whether the run has to wait for the future: it is not settled, a
-// guess at it was taken, or it is no part of what a combination did without. So
-// one is needed that nobody ever waited for: its effects are the function's.
+// didWithout notes if a combination of the run has its result without some member.
+func (r *run) didWithout(some bool) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	if some {
+		r.rarely().lost = true
+	}
+}
+
+// needed reports whether the run has to wait for the future: it is not settled, and
+// is no part of what a combination did without. So one is needed that nobody ever waited
+// for: its effects are the function's. As long as a guess at it counts, the run is not firm.
 func (f *future) needed() bool {
 	f.mu.Lock()
-	settled, kept := f.settled, f.kept
+	settled := f.settled
 	spare := f.lost || f.waiting > 0 // by others, which are needed or not
 	f.mu.Unlock()
-	return !settled && (kept || !spare && !f.owner.isLost())
+	return !settled && !spare && !f.owner.isLost()
 }
 
 func (f *future) computing() bool { return f.gone != nil && !isClosed(f.ready) }
+
+// spare reports whether the run may do without what the lane computes.
+func spare(l *spectree.Lane) bool { return l.Data.(*lane).future.isLost() }
 
 // isLost reports whether the future, or the one whose code made it, was lost.
 func (f *future) isLost() bool {
@@ -126,20 +131,24 @@ func (r *run) giveUp() {
 	t := r.task
 	t.mu.Lock()
 	var futures []*future
+	var grouped []*lane
+	lost := false
 	if x := r.rare; x != nil {
 		for len(x.futures) > 0 && isClosed(x.futures[0].ready) {
 			x.futures = x.futures[1:]
 		}
-		futures = x.futures
+		futures, grouped, lost = x.futures, slices.Clone(x.grouped), x.lost
 	}
-	wait := !r.leaving || r.grouped > 0
+	leaving := r.leaving
 	t.mu.Unlock()
 	// All have to be expendable: one that is not may wait for those that are.
-	if wait || !slices.ContainsFunc(futures, (*future).computing) || slices.ContainsFunc(futures, (*future).needed) {
+	if !leaving || !lost && !slices.ContainsFunc(futures, (*future).computing) ||
+		slices.ContainsFunc(futures, (*future).needed) ||
+		slices.ContainsFunc(grouped, func(l *lane) bool { return !l.future.isLost() }) {
 		return
 	}
 	t.mu.Lock()
-	firm := t.tree.Firm(r.tree) && !t.tree.Owes(r.tree)
+	firm := t.tree.Firm(r.tree, spare) && !t.tree.Owes(r.tree)
 	t.unlock()
 	if !firm {
 		return
@@ -194,7 +203,6 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 		v, err, predicted := f.awaitCall(ctx, l)
 		l.joined(began, f)
 		if predicted {
-			f.keep()
 			f.waits(-1)
 			return v, nil
 		}
@@ -240,8 +248,18 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if t.rec != nil {
 		t.rec.used(u, c)
 	}
+	b := l.run.belated()
+	if b != nil {
+		b.asking++
+	}
 	t.unlock()
 	f.subscribe(&localCall{f, c, u})
+	if b != nil {
+		t.mu.Lock()
+		b.asking--
+		l.run.rests()
+		t.unlock()
+	}
 	var ended context.Context
 	select {
 	case <-w.ready:

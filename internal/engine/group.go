@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ type Group struct {
 	lane     *lane
 	wg       sync.WaitGroup
 	children []*member
+	running  int  // of them; under the task's mu
+	awaited  bool // by the lane's code; under the task's mu
 }
 
 type member struct {
@@ -32,7 +35,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 	ctx := g.ctx
 	if g.lane != nil {
 		m.lane = g.lane.fork()
-		m.lane.run.group()
+		g.started(m.lane)
 		ctx = &laneContext{g.ctx, m.lane}
 	}
 	g.children = append(g.children, m)
@@ -45,11 +48,11 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			}
 			if m.lane != nil {
 				m.lane.ended(ctx)
-				m.lane.idle.Store(true)
+				g.ended(m.lane)
 			}
 			g.wg.Done()
 			if m.lane != nil {
-				m.lane.run.ungroup(m.lane)
+				m.lane.run.giveUp()
 				m.lane.run.lanes.Done()
 			}
 		}()
@@ -65,14 +68,13 @@ func (g *Group) Wait() error {
 		began = g.lane.run.task.clock()
 		g.lane.run.task.mu.Lock()
 		g.lane.beside()
-		g.lane.idle.Store(true)
-		g.lane.run.rests()
+		if g.awaited = g.running > 0; g.awaited {
+			g.lane.idle.Store(true)
+			g.lane.run.rests()
+		}
 		g.lane.run.task.unlock()
 	}
 	g.wg.Wait()
-	if g.lane != nil {
-		g.lane.idle.Store(false)
-	}
 	children := g.children
 	g.children = nil
 	if g.lane != nil {
@@ -130,22 +132,32 @@ func (m *member) end(p any) {
 	}
 }
 
-// group counts a function of a group that runs.
-func (r *run) group() {
-	r.task.mu.Lock()
-	r.grouped++
-	r.task.mu.Unlock()
+// started notes that a function of the group runs in the lane.
+func (g *Group) started(l *lane) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	x := l.run.rarely()
+	x.grouped = append(x.grouped, l)
+	g.running++
 }
 
-func (r *run) ungroup(l *lane) {
+// ended tells that the function of this lane of the group returned. The code that waits for the
+// last of them executes from now on: at no moment does it look as if all waited.
+func (g *Group) ended(l *lane) {
+	r := l.run
 	r.task.mu.Lock()
-	r.grouped--
+	defer r.task.unlock()
+	r.rare.grouped = slices.DeleteFunc(r.rare.grouped, func(o *lane) bool { return o == l })
+	g.running--
+	l.idle.Store(true)
+	if g.awaited && g.running == 0 {
+		g.awaited = false
+		g.lane.idle.Store(false)
+	}
 	if now := r.task.clock(); !now.IsZero() {
 		l.trail().ended = now
 	}
 	r.rests()
-	r.task.unlock()
-	r.giveUp()
 }
 
 // fork returns a lane for a goroutine of the same run, which the run waits for.

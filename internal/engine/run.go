@@ -26,10 +26,9 @@ type run struct {
 	// Under the task's mu, but for goexit, which is of those above.
 	refuter *control.CallSite // whose wrong prediction discarded it
 	goexit  bool
-	ahead   bool  // it went on with a prediction, and counts for the Control
-	hooked  bool  // there are commit hooks
-	leaving bool  // its function returned, see giveUp
-	grouped int32 // functions of groups that run
+	ahead   bool // it went on with a prediction, and counts for the Control
+	hooked  bool // there are commit hooks
+	leaving bool // its function returned, see giveUp
 	began   moment
 	left    moment  // when its function returned, or came to a barrier that it had to wait at
 	forked  []*lane // in the order in which they were forked
@@ -64,6 +63,8 @@ func newRun(t *task, tr *spectree.Run) *run {
 type rare struct {
 	rollback []func()
 	futures  []*future // that the run started
+	grouped  []*lane   // in which functions of groups run
+	lost     bool      // a combination did without a member
 	gone     chan struct{}
 }
 

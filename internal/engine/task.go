@@ -108,13 +108,14 @@ const (
 	dutyUncast
 	dutyGiveUp
 	dutyOver
+	dutyArrive
 )
 
 // duty is something to do once mu is released.
 type duty struct {
 	kind dutyKind
 	yes  bool
-	of   any // a *run, *Attempt, *call, *Control, *task or *belated, by kind
+	of   any // a *run, *Attempt, *call, *Control, *task, *belated or *arrival, by kind
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -158,6 +159,7 @@ func (t *task) unlock() {
 		}
 	}
 	t.seeHeldUp()
+	t.seeKnown()
 	t.watchOrphans()
 	t.watch()
 	t.forgetAll()
@@ -274,6 +276,8 @@ func (t *task) do(d duty) {
 		d.of.(*run).giveUp()
 	case dutyOver:
 		d.of.(*belated).end()
+	case dutyArrive:
+		d.of.(*arrival).completed()
 	case dutyComplete:
 		t.out.complete(d.of.(*run), t.err)
 	}

@@ -12,9 +12,13 @@ import (
 
 // Firm reports whether the run stands on no guess of its own. Then the run takes
 // no predictions any more: if its caller is right, no other run can be. If not, a
-// Firm action follows once it may be so.
-func (t *Tree) Firm(r *Run) bool {
-	if r.discarded || t.over {
+// Firm action follows once it stands on fewer.
+//
+// Plain code does not wait for lanes that are spare, and so for nothing that they guess. Once the
+// run stands on nothing else, it is replayed without these guesses: there the lanes wait
+// themselves.
+func (t *Tree) Firm(r *Run, spare func(*Lane) bool) bool {
+	if r.discarded || t.over || r.open > 0 && t.forgoSpare(r, spare) {
 		return false
 	}
 	r.settling = r.open > 0
@@ -22,12 +26,46 @@ func (t *Tree) Firm(r *Run) bool {
 	return !r.settling
 }
 
-// settled tells that the run may stand on no guess any more.
+// forgoSpare replays the run without the guesses of spare lanes if it stands on nothing else, and
+// reports whether it does.
+func (t *Tree) forgoSpare(r *Run, spare func(*Lane) bool) bool {
+	if len(r.path) > 0 {
+		return false
+	}
+	var first *Use
+	for u := range r.guessed() {
+		if !spare(u.lane) {
+			return false
+		}
+		first = u
+	}
+	for u := range r.guessed() {
+		if u.Call.spec.Local {
+			t.refuteLocal(u.Call)
+		} else {
+			u.Call.spec.NoPrediction = true
+		}
+	}
+	t.replace([]loss{{r, first.index}}, first.Call)
+	return true
+}
+
+// settledRun tells that the run stands on fewer guesses.
 func (t *Tree) settledRun(r *Run) {
-	if r.settling && r.open == 0 && !r.discarded {
+	if r.settling && !r.discarded {
 		r.settling = false
 		t.emitRun(Firm, r, nil)
 	}
+}
+
+// Known reports whether none of these lanes, which have ended, stands on a guess that was made
+// since it was forked.
+func (t *Tree) Known(lanes []*Lane) bool {
+	return !slices.ContainsFunc(lanes, func(l *Lane) bool {
+		return l.dep.blocker() != nil && slices.ContainsFunc(l.dep.guesses(l.run), func(g choice) bool {
+			return g.call.useOf(l.run).index >= int(l.forkedAt)
+		})
+	})
 }
 
 // Owes reports whether a lane of the run, other than its main one, has yet to
@@ -60,8 +98,12 @@ func (r *Run) excused(c *Call) bool {
 // the run has yet to make: it may have followed. If not, the call is not made.
 func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	occ, _ := l.occurrence(s.Op)
-	if l.run.ID > 1 && !s.Local && t.rightAt(l.run, keyAt(l.id, s, occ)) != nil && t.Behind(l.run) {
-		return true
+	repeats := l.run.ID > 1 || s.Effect != None && !t.Alone() // the first run finds what has happened elsewhere, too
+	if repeats && !s.Local && t.Behind(l.run) {
+		c := t.rightAt(l.run, keyAt(l.id, s, occ))
+		if c != nil && !(c.wasGivenUp() && t.GivesWay(l, s)) {
+			return true
+		}
 	}
 	t.Skip(l, s)
 	return false

@@ -2,24 +2,80 @@ package spectree
 
 import "testing"
 
-// TestFirm checks that a run is told when it stands on no guess of its own, and
-// takes no further one then.
+// TestFirm checks that a run is told when it stands on fewer guesses of its own, and takes no
+// further one when it stands on none.
 func TestFirm(t *testing.T) {
 	s := play(t, replayable)
 	a := s.read(s.lane(1), "a", 1)
 	b := s.read(s.Fork(s.lane(1)), "b", 1)
-	if s.Firm(s.run(1)) {
+	if s.Firm(s.run(1), nobody) {
 		t.Error("a run that stands on guesses is firm")
 	}
 	s.Answered(a.Call, 0)
-	s.want("start run 1", "send call 1", "send call 2 speculatively", "settle call 1", "confirm call 2")
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "settle call 1", "confirm call 2", "firm run 1")
+	if s.Firm(s.run(1), nobody) {
+		t.Error("a run that stands on a guess is firm")
+	}
 	s.Answered(b.Call, 0)
 	s.want("settle call 2", "firm run 1")
-	if !s.Firm(s.run(1)) {
+	if !s.Firm(s.run(1), nobody) {
 		t.Error("a run that stands on no guess is not firm")
 	}
 	s.answers(s.read(s.Fork(s.lane(1)), "c", 1), Waiting)
 	s.want("send call 3")
+}
+
+// TestGuessesOfSpareLanes: a run is replayed without them once it stands on nothing else. In the
+// replay these lanes wait.
+func TestGuessesOfSpareLanes(t *testing.T) {
+	s := play(t, replayable)
+	spare := s.Fork(s.lane(1))
+	isSpare := func(l *Lane) bool { return l.ID() == spare.ID() }
+	a := s.read(s.lane(1), "a", 1)
+	b := s.read(spare, "b", 1)
+	local := &CallSpec{Op: "local", Local: true, Predictions: 1}
+	s.answers(s.Call(spare, local), 0)
+	if s.Firm(s.run(1), isSpare) || s.run(1).Discarded() {
+		t.Error("guesses of its own do not count")
+	}
+	s.Answered(a.Call, 0)
+	s.want("start run 1", "send call 1", "send call 2", "settle call 1", "firm run 1")
+	if s.Firm(s.run(1), isSpare) {
+		t.Error("it is firm in spite of guesses")
+	}
+	s.want("discard run 1 call 2", "abandon call 3", "start run 2")
+	spare = s.Fork(s.lane(2))
+	again := s.read(spare, "b", 1)
+	if again.Call != b.Call {
+		t.Error("the replay makes the call anew")
+	}
+	s.answers(again, Waiting)
+	s.answers(s.Call(spare, local), Waiting)
+	s.answers(s.read(s.lane(2), "a", 0), 0)
+}
+
+// TestKnown: what a lane has come to is known once all guesses are that were made since it was
+// forked, those of lanes included that it waited for, whatever is guessed elsewhere.
+func TestKnown(t *testing.T) {
+	s := play(t, replayable)
+	s.read(s.lane(1), "before", 1)
+	child := s.Fork(s.lane(1))
+	grandchild := s.Fork(child)
+	s.read(s.lane(1), "beside", 1)
+	known := func(want bool) {
+		t.Helper()
+		if s.Known([]*Lane{child}) != want {
+			t.Errorf("it is known: want %v", want)
+		}
+	}
+	a, b := s.read(grandchild, "a", 1), s.read(child, "b", 1)
+	known(false)
+	s.Answered(b.Call, 0)
+	known(true)
+	s.Join(child, grandchild)
+	known(false)
+	s.Answered(a.Call, 0)
+	known(true)
 }
 
 // TestFirmOfADiscardedRun checks that a run on a wrong guess is not told.
@@ -27,10 +83,10 @@ func TestFirmOfADiscardedRun(t *testing.T) {
 	s := play(t, replayable)
 	a := s.read(s.lane(1), "a", 1)
 	r := s.run(1)
-	s.Firm(r)
+	s.Firm(r, nobody)
 	s.Answered(a.Call, Actual)
 	s.want("start run 1", "send call 1", "discard run 1 call 1", "start run 2")
-	if s.Firm(r) {
+	if s.Firm(r, nobody) {
 		t.Error("a discarded run is firm")
 	}
 }
@@ -121,3 +177,5 @@ func TestBasis(t *testing.T) {
 		t.Errorf("right: %v, with the wrong guess %v; want true, false", basis.Right(), both.Right())
 	}
 }
+
+func nobody(*Lane) bool { return false }

@@ -165,17 +165,32 @@ func (t *Tree) wasSkipped(at key) bool {
 // this run has not made. An answer would come from after them, and an effect would
 // happen after them. What other goroutines did that never waited for the lane did not follow.
 func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
-	at := k.place()
-	gaveUp := t.wentOnWithout(at)
-	right := t.rightAt(l.run, k)
-	other := right != nil && right != c
-	if !gaveUp && !other {
+	if c.spec.Local {
 		return false
 	}
-	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
-		follows := gaveUp && o.follows(at, c.spec.Effect) || other && (covers(l.id, o.Lane()) || covers(o.Lane(), l.id))
-		return follows && o.key.place() != at && !l.run.made(o)
+	at := k.place()
+	if other := t.followedAt(l, at); other != nil && other != c {
+		return true
+	}
+	return t.wentOnWithout(at) && slices.ContainsFunc(t.sent.all, func(o *Call) bool {
+		return o.follows(at, c.spec.Effect) && o.key.place() != at && !l.run.made(o)
 	})
+}
+
+// followedAt returns what a run made at this place of the lane before a call that took effect and
+// that the lane's run has yet to make; nil if there is no such thing. Several calls may count as
+// right in one place, of runs that were told the same. Only that one is right from then on.
+func (t *Tree) followedAt(l *Lane, at key) *Call {
+	for _, o := range t.sent.all {
+		if o.right == nil || o.key.place() == at || !covers(l.id, o.Lane()) && !covers(o.Lane(), l.id) || l.run.made(o) {
+			continue
+		}
+		w := o.right.Run.useAt(at)
+		if w != nil && w.index < o.right.index && !w.gaveUp && !w.unneeded && w.Call.Confirmed() && !t.astray(w.Call, l.run) {
+			return w.Call
+		}
+	}
+	return nil
 }
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect
@@ -217,18 +232,27 @@ func (r *Run) leftOut(c *Call) (first *gap) {
 		if u.gaveUp || u.unneeded || u.Call.spec.Local || !u.Call.Confirmed() {
 			continue
 		}
-		l := r.forked[u.lane.id]
-		if u.lane.parent == nil {
-			l = &r.main
-		}
-		if l == nil {
-			continue
-		}
-		if g := l.gaps.find(u.Call.key.place()); g != nil && (first == nil || g.uses < first.uses) {
+		if g := r.gapAt(u.Call); g != nil && (first == nil || g.uses < first.uses) {
 			first = g
 		}
 	}
 	return first
+}
+
+// wasGivenUp reports whether the one that was right to make the call, which went on by itself, did
+// not wait for its answer.
+func (c *Call) wasGivenUp() bool { return c.right != nil && c.right.gaveUp }
+
+// gapAt returns where the run gave up waiting for the call, or did not make it; nil if it did not.
+func (r *Run) gapAt(c *Call) *gap {
+	l := r.forked[c.Lane()]
+	if c.Lane() == r.main.id {
+		l = &r.main
+	}
+	if l == nil {
+		return nil
+	}
+	return l.gaps.find(c.key.place())
 }
 
 // follows reports whether the call took effect after its code had given up waiting at this place

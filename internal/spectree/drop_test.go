@@ -476,3 +476,32 @@ func TestTwoReadsOfOnePlace(t *testing.T) {
 		t.Errorf("the replay finds call %d, want %d", u.Call.ID, second.Call.ID)
 	}
 }
+
+// TestLateGivesWay: a run that was right gave up an effect that had begun, and went on. A replay
+// whose code comes to it with a context that has ended goes on as well: an answer would be from
+// after what followed.
+func TestLateGivesWay(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	left := s.write(child, "left", Immediate, 0)
+	s.Drop(left, false)
+	s.Answered(left.Call, Actual)
+	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	guess := s.read(s.lane(1), "guess", 1)
+	s.Answered(guess.Call, Actual)
+	s.skip()
+	child = s.Fork(s.lane(2))
+	if s.Late(child, &CallSpec{Op: "left", Effect: Immediate}) {
+		t.Error("the replay makes what the run that was right gave up")
+	}
+	s.write(s.lane(2), "w", Immediate, 0)
+	s.read(s.lane(2), "guess", 0)
+	if next := s.write(child, "next", Immediate, 0); next.Call.send == unsent {
+		t.Errorf("what follows is held: %s", next.Call.hold)
+	} else {
+		s.Answered(next.Call, Actual)
+	}
+	s.skip()
+	s.returned(s.run(2))
+	s.want("final run 2", "commit run 2", "abandon call 1")
+}

@@ -111,13 +111,13 @@ func (u *Use) consume(n int) {
 }
 
 // missing returns a call of the lane that is irrevocable and that the lane's
-// run has not made, or nil.
+// run has neither made nor given up as the one did that was right, or nil.
 func (s *irrevocables) missing(l *Lane) *Call {
 	if s.index != nil && s.lanes[l.id] == l.consumed && s.once == int(l.run.consumedOnce) {
 		return nil
 	}
 	for _, c := range s.all {
-		if c.Lane() == l.id && !l.run.made(c) {
+		if c.Lane() == l.id && !l.run.made(c) && !(c.wasGivenUp() && l.gaps.has(c.key.place())) {
 			return c
 		}
 	}

@@ -62,7 +62,7 @@ func (r *Run) leadsTo(of, c *Call, seen map[*Call]bool) bool {
 	default:
 		for _, id := range of.spec.Lanes {
 			if l := r.forked[id]; l != nil {
-				deps = append(deps, l.dep)
+				deps = l.standing(deps)
 			}
 		}
 	}
@@ -71,6 +71,16 @@ func (r *Run) leadsTo(of, c *Call, seen map[*Call]bool) bool {
 			return g.call == c || !seen[g.call] && r.leadsTo(g.call, c, seen)
 		})
 	})
+}
+
+// standing appends what the lane stands on, and those that work for it.
+func (l *Lane) standing(deps []*dep) []*dep {
+	deps = append(deps, l.dep)
+	l.children = l.children.compact()
+	for _, c := range l.children {
+		deps = c.standing(deps)
+	}
+	return deps
 }
 
 // guesses reports whether the run stands on a guess that it went on with.

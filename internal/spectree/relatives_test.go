@@ -172,3 +172,17 @@ func TestChildrenOfALaneThatWasWaitedFor(t *testing.T) {
 		t.Error("it stands on no guess of the lane's other child")
 	}
 }
+
+// TestUntangleWhatWorks: code of a goroutine gave a call up, perhaps on a guess at what it works
+// for. The run does without that guess: the result stands on itself, though nobody has waited for
+// the goroutine yet.
+func TestUntangleWhatWorks(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	grandchild := s.Fork(child)
+	s.answers(s.Call(s.lane(1), &CallSpec{Op: "result", Local: true, Lanes: []string{child.ID()}, Predictions: 1}), 0)
+	left := s.read(grandchild, "left", 0)
+	s.skip()
+	s.Drop(left, false)
+	s.want("discard run 1 call 1", "abandon call 1", "start run 2")
+}

@@ -382,7 +382,7 @@ func (t *Tree) finish(r *Run) {
 // that it must have made and has not, or not as it did before.
 func (t *Tree) missed(r *Run) *Call {
 	for _, c := range t.sent.all {
-		if !r.made(c) && !r.excused(c) {
+		if !r.made(c) && !r.excused(c) && !(c.wasGivenUp() && r.gapAt(c) != nil) {
 			return c
 		}
 	}

@@ -46,7 +46,7 @@ const (
 	Abandon                // Call: nobody wants it any more
 	Settle                 // Call: it is answered and its caller confirmed, so that others may learn its result
 	Release                // Lane: its barrier is passed
-	Firm                   // Run: none of its own guesses is open, see Tree.Firm
+	Firm                   // Run: fewer of its own guesses are open, see Tree.Firm
 	Offer                  // Run: it returned, but stands on guesses of its own
 	Final                  // Run: it returned and none of its own guesses is open
 	Commit                 // Run: it is Final and the task's caller is confirmed

@@ -46,12 +46,22 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case !c.Confirmed() && !l.repeats(c, k):
+	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c):
 		return c, Doubtful
 	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
 	return c, Sure
+}
+
+// notFollowed reports whether another variant of the call is the one after which something took
+// effect: see followedAt.
+func (t *Tree) notFollowed(l *Lane, k key, c *Call) bool {
+	if t.record.variants == 0 || t.madeAll(l.run) {
+		return false
+	}
+	other := t.followedAt(l, k.place())
+	return other != nil && other != c
 }
 
 // overlaps notes that the lane makes a call while another one is waited for: goroutines

@@ -69,3 +69,41 @@ func TestCertainty(t *testing.T) {
 		s.finds("once the run has the effect", s.lane(2), "b", b.Call, Doubtful)
 	})
 }
+
+// TestSeveralRightCallsInOnePlace: runs that were told the same may each have made another variant
+// of a read, since nobody could tell that it was the same. Once something has taken effect in one
+// of them, the others are not right any more, and the replay is right with that one's. This matters
+// where code gave a call up.
+func TestSeveralRightCallsInOnePlace(t *testing.T) {
+	s := play(t, replayable)
+	first := s.read(s.lane(1), "a", 0)
+	guess := s.read(s.lane(1), "guess", 2)
+	l := s.lane(2)
+	other := &CallSpec{Op: "a", Variant: 1}
+	second := s.Call(l, other)
+	s.read(l, "guess", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(second.Call, Actual)
+	s.Answered(guess.Call, 1)
+	s.Drop(s.read(l, "left", 0), false)
+	s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+	again := s.read(l, "again", 1)
+	s.Answered(again.Call, Actual)
+	s.skip()
+
+	l = s.lane(3)
+	if c, how := s.Find(l, &CallSpec{Op: "a"}); c != first.Call || how != Doubtful {
+		t.Errorf("the call that nothing follows: found call %d, certainty %d", c.ID, how)
+	}
+	if c, how := s.Find(l, other); c != second.Call || how != Sure {
+		t.Errorf("the call that an effect follows: found call %d, certainty %d", c.ID, how)
+	}
+	s.Call(l, other)
+	s.read(l, "guess", 0)
+	s.Skip(l, &CallSpec{Op: "left"})
+	s.write(l, "w", Immediate, 0)
+	s.read(l, "again", 0)
+	s.skip()
+	s.returned(s.run(3))
+	s.want("final run 3", "commit run 3")
+}

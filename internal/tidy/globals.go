@@ -7,7 +7,7 @@ import (
 )
 
 // checkGlobals reports package-level variables, less those that nobody changes:
-// errors, compiled regular expressions, embedded files, and _ = assertions.
+// errors, compiled regular expressions, layouts, embedded files, and _ = assertions.
 func checkGlobals(tree *tree, report *report) {
 	for _, f := range tree.code() {
 		for _, decl := range f.ast.Decls {
@@ -16,19 +16,19 @@ func checkGlobals(tree *tree, report *report) {
 				continue
 			}
 			for _, spec := range group.Specs {
-				checkVar(f, spec.(*ast.ValueSpec), report)
+				checkVar(tree.module, f, spec.(*ast.ValueSpec), report)
 			}
 		}
 	}
 }
 
-func checkVar(f *file, spec *ast.ValueSpec, report *report) {
+func checkVar(module string, f *file, spec *ast.ValueSpec, report *report) {
 	if embeds(spec.Doc) {
 		return
 	}
 	for i, name := range spec.Names {
 		if name.Name == "_" || len(spec.Values) == len(spec.Names) &&
-			(constant(f, spec.Values[i]) || sameError(name.Name, spec.Values[i])) {
+			(constant(module, f, spec.Values[i]) || sameError(name.Name, spec.Values[i])) {
 			continue
 		}
 		report.at(f, name.Pos(), "the variable %s is package-level state: pass it as an argument", name.Name)
@@ -43,7 +43,7 @@ func sameError(name string, value ast.Expr) bool {
 
 // constant tells whether a variable's initial value is of a kind that nobody
 // changes.
-func constant(f *file, value ast.Expr) bool {
+func constant(module string, f *file, value ast.Expr) bool {
 	call, ok := value.(*ast.CallExpr)
 	if !ok {
 		return false
@@ -65,6 +65,8 @@ func constant(f *file, value ast.Expr) bool {
 		return pkg.Name == f.importName("google.golang.org/grpc/status")
 	case "MustCompile", "MustCompilePOSIX":
 		return pkg.Name == f.importName("regexp")
+	case "NewLayout":
+		return pkg.Name == f.importName(module+"/"+wirefmtImport)
 	}
 	return false
 }

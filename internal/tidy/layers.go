@@ -45,6 +45,7 @@ func rooms() []room {
 		{pattern: "internal/diskid/...", layer: contract},
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
+		{pattern: "internal/agenda/...", layer: contract},
 		{pattern: "internal/plainerr/...", layer: contract},
 		{pattern: "internal/msgtext/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},

@@ -24,6 +24,14 @@ func (r *Reader) Coder() *Coder { return &Coder{r: r} }
 // Reading tells whether fields are set from bytes.
 func (c *Coder) Reading() bool { return c.r != nil }
 
+// Err returns the first error of what is read.
+func (c *Coder) Err() error {
+	if c.r == nil {
+		return nil
+	}
+	return c.r.err
+}
+
 // Failf notes that what was read cannot be. It does nothing while fields are written.
 func (c *Coder) Failf(format string, args ...any) {
 	if c.r != nil {

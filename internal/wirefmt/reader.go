@@ -10,9 +10,10 @@ import (
 // A Reader takes fields from bytes. What they say has no other bytes: a Reader accepts a number in
 // its shortest form only. After its first error it returns zero values.
 type Reader struct {
-	rest []byte
-	size int
-	err  error
+	rest   []byte
+	size   int
+	shares bool // a result may be a part of the bytes
+	err    error
 }
 
 // NewReader returns a Reader of b, which it does not change and of which its results hold no part.
@@ -99,8 +100,14 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Bytes reads a byte string, into memory of its own; nil if it is empty.
-func (r *Reader) Bytes() []byte { return slices.Clone(r.take()) }
+// Bytes reads a byte string, into memory of its own unless the Reader shares; nil if it is empty.
+func (r *Reader) Bytes() []byte {
+	b := r.take()
+	if r.shares && len(b) > r.size/2 {
+		return b[:len(b):len(b)]
+	}
+	return slices.Clone(b)
+}
 
 // View reads a byte string without copying it: it is a part of the Reader's bytes, and must not be
 // changed.

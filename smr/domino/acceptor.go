@@ -60,9 +60,32 @@ type span struct {
 
 // The keys of the acceptor begin with these.
 const (
-	promisesKey = "domino/promises" // ceiling, promised
+	promisesKey = "domino/promises"
 	streamKey   = "domino/stream"   // how long the own stream was when the log was cut
-	revokedKey  = "domino/revoked/" // then the owner: the slot
+	revokedKey  = "domino/revoked/" // then the owner
+)
+
+type promises struct {
+	ceiling smr.Slot
+	ballot  Ballot
+}
+
+// revoked says up to which slot nothing more is accepted of an owner.
+type revoked struct {
+	owner protocol.ID
+	upTo  smr.Slot
+}
+
+var (
+	promisesLayout = wirefmt.NewLayout("domino: promises on disk", func(c *wirefmt.Coder, p *promises) {
+		wirefmt.Uint(c, &p.ceiling)
+		wirefmt.Uint(c, &p.ballot)
+	})
+	streamLayout  = wirefmt.NewLayout("domino: the stream's length on disk", wirefmt.Uint[uint64])
+	revokedLayout = wirefmt.NewLayout("domino: a revoked track on disk", func(c *wirefmt.Coder, r *revoked) {
+		wirefmt.Uint32(c, &r.owner)
+		wirefmt.Uint(c, &r.upTo)
+	})
 )
 
 func newAcceptor() acceptor {
@@ -129,17 +152,12 @@ func (a *acceptor) revoke(env *protocol.Env[smr.Message], owner protocol.ID, to 
 }
 
 func (a *acceptor) savePromises(env *protocol.Env[smr.Message]) {
-	var w wirefmt.Writer
-	w.Uint(uint64(a.ceiling))
-	w.Uint(uint64(a.promised))
-	env.Put([]byte(promisesKey), w.Buf)
+	env.Put([]byte(promisesKey), promisesLayout.Encode(promises{a.ceiling, a.promised}))
 }
 
 func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID) {
-	var w wirefmt.Writer
-	w.Uint(uint64(owner))
-	w.Uint(uint64(a.track(owner).revoked))
-	env.Put(binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner)), w.Buf)
+	key := binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner))
+	env.Put(key, revokedLayout.Encode(revoked{owner, a.track(owner).revoked}))
 }
 
 // add puts items at the end of the own stream.
@@ -308,9 +326,7 @@ const maxTail = 8192
 // cut drops the records that are not needed any more when all up to a slot is in a snapshot.
 func (a *acceptor) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	if a.journal.Cut(env, to, nil) {
-		var w wirefmt.Writer
-		w.Uint(a.own.last())
-		env.Put([]byte(streamKey), w.Buf)
+		env.Put([]byte(streamKey), streamLayout.Encode(a.own.last()))
 	}
 }
 
@@ -365,26 +381,25 @@ func (a *acceptor) load(
 
 func (a *acceptor) loadKeys(env *protocol.Env[smr.Message]) error {
 	if b, ok := env.Get([]byte(promisesKey)); ok {
-		r := wirefmt.NewReader(b)
-		a.ceiling, a.promised = smr.Slot(r.Uint()), Ballot(r.Uint())
-		if err := r.Close(); err != nil {
-			return fmt.Errorf("the key %q: %w", promisesKey, err)
+		p, err := promisesLayout.Decode(b)
+		if err != nil {
+			return err
 		}
+		a.ceiling, a.promised = p.ceiling, p.ballot
 	}
 	if b, ok := env.Get([]byte(streamKey)); ok {
-		r := wirefmt.NewReader(b)
-		a.own.base = r.Uint()
-		if err := r.Close(); err != nil {
-			return fmt.Errorf("the key %q: %w", streamKey, err)
+		base, err := streamLayout.Decode(b)
+		if err != nil {
+			return err
 		}
+		a.own.base = base
 	}
-	for k, b := range env.Scan([]byte(revokedKey), []byte(revokedKey+"\xff\xff\xff\xff\xff")) {
-		r := wirefmt.NewReader(b)
-		owner := protocol.ID(r.Uint32())
-		a.track(owner).revoked = smr.Slot(r.Uint())
-		if err := r.Close(); err != nil {
-			return fmt.Errorf("the key %q: %w", k, err)
+	for _, b := range env.Scan([]byte(revokedKey), []byte(revokedKey+"\xff\xff\xff\xff\xff")) {
+		r, err := revokedLayout.Decode(b)
+		if err != nil {
+			return err
 		}
+		a.track(r.owner).revoked = r.upTo
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (a *acceptor) has(s smr.Slot) bool { _, ok := a.votes.get(s); return ok }
 // one alone, until they are executed.
 func TestVotesAreBoundedInBytes(t *testing.T) {
 	w, r, env := inHand(t, "na3", 2)
-	r.cfg.MaxPendingBytes = 100
+	r.Cfg.MaxPendingBytes = 100
 	next := above(max(r.acceptor.closed, slotAt(w.Clock(2))), sharedDigit)
 	vote := func(seq kit.Seq, bytes int) Verdict {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.track(3).revoked)
 	}
 	r.onAccept(env, 1, Accept{
-		Ballot: a.promised, Generation: r.state.Generation(), First: a.count + 1,
+		Ballot: a.promised, Generation: r.State.Generation(), First: a.count + 1,
 		Closes: []Close{{Track: Shared, Low: a.closed, High: last}, {Track: 3, Low: r.learner.executed, High: last}},
 	})
 	if len(a.closes[Shared].spans) == 0 || len(a.closes[3].spans) == 0 {
@@ -222,7 +222,7 @@ func TestStreamIsBoundedInBytes(t *testing.T) {
 func TestBatchesBehindASnapshot(t *testing.T) {
 	for _, batch := range []int{1, 50, 2000} {
 		_, r, env := inHand(t, "na3", 2)
-		r.cfg.SnapshotEvery = 2000
+		r.Cfg.SnapshotEvery = 2000
 		entries := make([]kit.Entry, batch)
 		for r.snapshot == 0 {
 			r.learner.executed += stride

@@ -2,7 +2,6 @@ package domino
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -19,35 +18,29 @@ type history struct {
 // keep remembers an item that was executed.
 func (r *Replica) keep(item Item) { r.past.items = append(r.past.items, item) }
 
-// Start takes over what is on the disk.
-func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	if err := r.load(env, log); err != nil {
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
-		r.role = removed
-		return
-	}
-	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(tick)), tickTimer{})
+func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
-	r.membersChanged(env)
 	r.settle(env)
 }
 
-func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
-	slot, _, ok, err := r.state.Load(env, nil)
+func (r *Replica) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (blank bool, err error) {
+	slot, _, ok, err := r.State.Load(env, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ok {
 		r.snapshot = slot
-	} else if len(log) == 0 && !r.cfg.Join {
-		if err := r.state.SaveWhole(env, 0, nil); err != nil {
-			return err
+	} else if len(log) == 0 && !r.Cfg.Join {
+		if err := r.State.SaveWhole(env, 0, nil); err != nil {
+			return false, err
 		}
 	}
-	r.learner.begin(r.snapshot, r.state.Applied())
+	r.learner.begin(r.snapshot, r.State.Applied())
 	r.past.base = r.snapshot
-	return r.acceptor.load(env, log, r.cfg.ID, r.snapshot)
+	return len(log) == 0 && r.snapshot == 0, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
 }
 
 // begin makes all up to a slot executed.
@@ -62,33 +55,33 @@ func (l *learner) begin(executed, last smr.Slot) {
 
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery &&
-		r.acceptor.journal.Records()-r.uncut < r.cfg.SnapshotEvery && !full {
+	full := r.sinceCut > 0 && r.State.Fullness(r.Cfg.LogBytes) >= 1
+	if r.State.Saving() || r.sinceCut < r.Cfg.SnapshotEvery &&
+		r.acceptor.journal.Records()-r.uncut < r.Cfg.SnapshotEvery && !full {
 		return
 	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	done, err := r.state.BeginSave(env, r.cfg, r.learner.executed, nil)
-	r.saved(env, done, err)
+	done, err := r.State.BeginSave(env, r.Cfg, r.learner.executed, nil)
+	r.onSaved(env, done, err)
 }
 
 // keepBehind returns how many commands a snapshot that is made now leaves to replicas that lag a
 // little.
 func (r *Replica) keepBehind() int {
-	keep := r.cfg.SnapshotEvery / 8
-	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
+	keep := r.Cfg.SnapshotEvery / 8
+	if full := r.State.Fullness(r.Cfg.LogBytes); full > 0 {
 		keep = min(keep, int(float64(r.sinceCut)/full/8)) // an eighth of what fills a log
 	}
 	return max(keep, 1)
 }
 
-// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
+// onSaved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
 // after the next command.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
 	}
-	r.snapshot = r.state.Saved()
+	r.snapshot = r.State.Saved()
 	r.sinceCut -= r.saving.sinceCut
 	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int {
 		return cmp.Compare(i.Slot, s)
@@ -96,7 +89,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
 		kept += len(r.past.items[spare-1].Entries)
 	}
-	for held := r.state.HeldCut(r.transfers, r.snapshot, r.cfg.LogBytes); spare > 0 && r.past.items[spare-1].Slot > held; {
+	for held := r.State.HeldCut(r.Transfers, r.snapshot, r.Cfg.LogBytes); spare > 0 && r.past.items[spare-1].Slot > held; {
 		spare--
 	}
 	if spare > 0 {
@@ -107,10 +100,12 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	r.uncut = r.acceptor.journal.Records()
 }
 
-// takeSnapshot writes a snapshot of the state as it is, at once.
+// takeSnapshot makes the state as it is durable in this call.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.saved(env, true, r.state.SaveWhole(env, r.learner.executed, nil))
+	_, err := r.State.SaveNow(env, r.Cfg, r.learner.executed, nil)
+	r.onSaved(env, true, err)
+	r.saving.sinceCut = 0 // if the snapshot goes on, nothing of it is counted again
 }
 
 // forget drops what was executed and what nobody lacks.
@@ -126,17 +121,17 @@ func (r *Replica) forget() {
 
 // tailBytes bounds what is kept of streams, once it was executed, for replicas that lag: as much as
 // of what was executed behind a snapshot.
-func (r *Replica) tailBytes() int { return r.cfg.LogBytes / 8 }
+func (r *Replica) tailBytes() int { return r.Cfg.LogBytes / 8 }
 
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
-	for _, m := range r.state.Members() {
-		r.transfers.Continue(env, m.ID)
+	for _, m := range r.State.Members() {
+		r.Transfers.Continue(env, m.ID)
 	}
-	r.transfers.Continue(env, r.coord.joiner)
+	r.Transfers.Continue(env, r.coord.joiner)
 	r.stuck++
 	if r.role == blank {
-		if others := r.others(); len(others) > 0 && (r.cfg.Join || r.admission.Admitted()) {
+		if others := r.others(); len(others) > 0 && (r.Cfg.Join || r.Admission.Admitted()) {
 			r.fetch(env, others[env.Rand.IntN(len(others))])
 		}
 		return
@@ -166,13 +161,13 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 // others returns whom a replica knows beside itself, and whom it met, if too few of the former are
 // left to decide anything.
 func (r *Replica) others() []protocol.ID {
-	group := r.state.Members()
+	group := r.State.Members()
 	if len(group) == 0 {
-		group = r.admission.Peers()
+		group = r.Admission.Peers()
 	}
 	var out []protocol.ID
 	for _, m := range group {
-		if m.ID != r.cfg.ID {
+		if m.ID != r.Cfg.ID {
 			out = append(out, m.ID)
 		}
 	}
@@ -185,26 +180,26 @@ func (r *Replica) others() []protocol.ID {
 // met notes that somebody who is no member here speaks as one: perhaps all whom this replica knows
 // were replaced while it was away.
 func (r *Replica) met(id protocol.ID) {
-	if len(r.strangers) < maxMembers && !slices.Contains(r.strangers, id) && !r.state.Removed(id) {
+	if len(r.strangers) < maxMembers && !slices.Contains(r.strangers, id) && !r.State.Removed(id) {
 		r.strangers = append(r.strangers, id)
 	}
 }
 
 // fetch asks a replica for what it has executed and this one has not, unless that is on its way.
 func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.state.Arriving(env.Now, 2*r.tempo.Times(kit.ChunkPatience)) {
+	if r.State.Arriving(env.Now, 2*r.Tempo.Times(kit.ChunkPatience)) {
 		return
 	}
-	if from == r.cfg.ID || r.fetching && env.Now >= r.asked && env.Now-r.asked < r.tempo.Times(tick) {
+	if from == r.Cfg.ID || r.fetching && env.Now >= r.asked && env.Now-r.asked < r.Tempo.Times(tick) {
 		return
 	}
 	r.fetching, r.asked = true, env.Now
-	r.admission.SendAhead(env, from, Fetch{After: r.learner.executed, Blank: len(r.state.Members()) == 0})
+	r.Admission.SendAhead(env, from, Fetch{After: r.learner.executed, Blank: len(r.State.Members()) == 0})
 }
 
 // onFetch tells a replica what was executed after a slot, or sends it the state.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
-	if r.role == blank || from == r.cfg.ID || r.learner.executed == 0 {
+	if r.role == blank || from == r.Cfg.ID || r.learner.executed == 0 {
 		return
 	}
 	if r.peers[from] == nil {
@@ -219,14 +214,14 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		return
 	}
 	first := Close{Low: m.After, High: executed, Items: slices.Clone(r.past.items.within(m.After, executed))}.pieces()[0]
-	r.admission.Send(env, from, Decided{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
+	r.Admission.Send(env, from, Decided{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
 // onDecided executes what another replica has executed. Whichever of those that can be asked tells
 // it, it is decided.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
 	l := &r.learner
-	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 ||
+	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.State.Members()) == 0 ||
 		!slices.Contains(r.others(), from) {
 		return
 	}
@@ -259,67 +254,54 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 // decided.
 func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
-	mine := r.acceptor.track(r.cfg.ID).items.within(before, l.executed)
+	mine := r.acceptor.track(r.Cfg.ID).items.within(before, l.executed)
 	r.acceptor.begin(l.executed)
 	for _, i := range mine {
 		for _, e := range i.Entries {
-			if reply, ok := r.state.Seen(e); ok && e.Kind == kit.Command {
-				r.desk.Applied(env, e, reply)
+			if reply, ok := r.State.Seen(e); ok && e.Kind == kit.Command {
+				r.Desk.Applied(env, e, reply)
 			} else {
 				r.queue = append(r.queue, e)
 			}
 		}
 	}
-	l.begin(l.executed, max(l.last, r.state.Applied()))
+	l.begin(l.executed, max(l.last, r.State.Applied()))
 	r.soon(env)
 }
 
 // sendState begins to send a replica the state as it is.
 func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
-	if out := r.transfers.Of(to); out != nil && out.Slot() >= r.past.base {
-		r.transfers.Continue(env, to)
+	if out := r.Transfers.Of(to); out != nil && out.Slot() >= r.past.base {
+		r.Transfers.Continue(env, to)
 		return
 	}
-	out, err := r.state.SendState(r.learner.executed, nil)
+	out, err := r.State.SendState(r.learner.executed, nil)
 	if err != nil {
 		return // it is asked for again
 	}
-	if r.transfers.Len() >= maxMembers {
-		r.transfers.Clear()
+	if r.Transfers.Len() >= maxMembers {
+		r.Transfers.Clear()
 	}
-	r.transfers.Begin(env, to, out)
+	r.Transfers.Begin(env, to, out)
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot ||
+	if r.role == blank && !r.Cfg.Join && !r.Admission.Admitted() || m.Slot > maxSlot ||
 		!slices.Contains(r.others(), from) {
 		return
 	}
-	answer, whole, err := r.state.Take(env, m, r.learner.executed, nil)
-	if (whole != nil || err != nil) && !r.install(env, whole, err) {
-		return
-	}
-	r.admission.Send(env, from, answer)
+	r.TakeChunk(env, from, m, r.learner.executed)
 }
 
-// install puts a snapshot in the place of the state. What was promised and accepted stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
+// onInstalled goes on from a snapshot. What was promised and accepted stays.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	before := r.learner.executed
-	if err == nil {
-		err = r.state.Install(env, s)
-	}
-	if err != nil {
-		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " +
-			err.Error()})
-		r.role = removed
-		return false
-	}
 	r.learner.executed = s.Slot
 	r.past = history{base: s.Slot}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, 0
-	r.saved(env, true, nil)
+	r.onSaved(env, true, nil)
 	r.caughtUp(env, before)
 	r.membersChanged(env)
-	return true
+	return nil
 }

@@ -11,12 +11,12 @@ import (
 func (r *Replica) Check() error {
 	l, a := &r.learner, &r.acceptor
 	switch {
-	case r.role == removed || r.admission.Refused():
+	case r.Over():
 		return nil
 	case l.broken != nil:
 		return l.broken
-	case r.state.Applied() > l.executed:
-		return fmt.Errorf("domino: applied %d, decided up to %d", r.state.Applied(), l.executed)
+	case r.State.Applied() > l.executed:
+		return fmt.Errorf("domino: applied %d, decided up to %d", r.State.Applied(), l.executed)
 	case r.snapshot > l.executed:
 		return fmt.Errorf("domino: the snapshot is of slot %d, executed are %d", r.snapshot, l.executed)
 	case len(l.decided) > 0 && l.decided[0].Slot <= l.executed:

@@ -79,7 +79,7 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	w := r.learner.control.w
 	s := above(max(w, r.passed()), controlDigit)
 	r.decide(env, Close{Track: Control, Low: w, High: s,
-		Items: []Item{{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
+		Items: []Item{{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
 	c.changes = slices.Delete(c.changes, 0, 1)
 }
 
@@ -144,7 +144,7 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *track, now s
 
 func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Track, high smr.Slot) {
 	for _, id := range r.group {
-		r.admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Track: l, High: high})
+		r.Admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Track: l, High: high})
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 		all := Close{Track: m.Track, Low: r.learner.executed, High: m.High,
 			Items: slices.Clone(a.track(id).items.within(r.learner.executed, m.High))}
 		first := all.pieces()[0]
-		r.admission.Send(env, from, Revoked{
+		r.Admission.Send(env, from, Revoked{
 			Ballot: m.Ballot, Track: m.Track, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
 		})
 	}
@@ -204,8 +204,8 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 	for _, piece := range c.pieces() {
 		for _, id := range r.group {
-			if id != r.cfg.ID {
-				r.admission.Send(env, id, r.named(id, piece))
+			if id != r.Cfg.ID {
+				r.Admission.Send(env, id, r.named(id, piece))
 			}
 		}
 	}

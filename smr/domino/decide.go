@@ -27,7 +27,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	f.next = max(f.next, c.sent.base+1)
 	for f.next <= c.sent.last() {
 		m := Accept{
-			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
+			Ballot: c.ballot, Generation: r.State.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
 		}
 		size := 0
 		for _, d := range c.sent.from(f.next) {
@@ -40,7 +40,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 			m.Closes = append(m.Closes, d)
 		}
 		f.next += uint64(len(m.Closes))
-		r.admission.Send(env, id, m)
+		r.Admission.Send(env, id, m)
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	case m.Ballot.owner() != from:
 		return
 	case m.Ballot < a.promised:
-		r.admission.Send(env, from, Refusal{Promised: a.promised})
+		r.Admission.Send(env, from, Refusal{Promised: a.promised})
 		return
 	case m.Ballot > a.promised:
 		a.promise(env, m.Ballot)
@@ -141,7 +141,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 // would count a majority that is none.
 func (r *Replica) learnCloses() {
 	a := &r.acceptor
-	if len(a.begun) == 0 || a.generation != r.state.Generation() {
+	if len(a.begun) == 0 || a.generation != r.State.Generation() {
 		return
 	}
 	counts := make([]uint64, 0, maxMembers)

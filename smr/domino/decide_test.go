@@ -30,7 +30,7 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 		b := newBallot(a.promised, 3)
 		executed := r.learner.executed
 		r.onAccept(env, 3, Accept{
-			Ballot: b, Generation: r.state.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
+			Ballot: b, Generation: r.State.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
 			Closes: []Close{{Track: Control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {
@@ -54,7 +54,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 		_, r, _ := inHand(t, "na3", 2)
 		a := &r.acceptor
 		a.begun, a.count = []Close{{Track: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
-		a.generation = r.state.Generation() + c.generation
+		a.generation = r.State.Generation() + c.generation
 		for _, p := range r.peers {
 			p.promised, p.accepted = 0, 0
 		}
@@ -71,15 +71,18 @@ func TestLearnsOfOneBallot(t *testing.T) {
 func TestReadsAskTheMembersOfNow(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
-		w := read{mark: r.learner.executed, generation: r.state.Generation(), from: 77, queries: []kit.Query{{ID: 1}}}
-		if changed {
-			w.generation--
+		r.onRead(env, 77, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
+		round := r.reads.Round()
+		for _, id := range r.group {
+			r.onLatest(id, Latest{Round: round, Slot: r.learner.executed})
 		}
-		r.reads.marked = []read{w}
+		if changed {
+			r.adoptMembers(env)
+		}
 		r.answerReads(env)
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool { return e.To == 77 })
-		if answered == changed || r.reads.asking != changed {
-			t.Errorf("members changed %v: answered %v, asks again %v", changed, answered, r.reads.asking)
+		if asks := r.reads.Round() > round; answered == changed || asks != changed {
+			t.Errorf("members changed %v: answered %v, asks again %v", changed, answered, asks)
 		}
 	}
 }

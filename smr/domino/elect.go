@@ -85,7 +85,7 @@ func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
 	if c := &r.coord; !c.waiting {
 		c.waiting = true
-		env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+		env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message]) {
 // and its decisions wait for its disk, so none is told before that promise is there.
 func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
 	c := &r.coord
-	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.cfg.ID)
+	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.Cfg.ID)
 	c.above = c.ballot
 	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]*promised{}
 	r.sendPrepare(env)
@@ -114,7 +114,7 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
 func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		if !r.coord.promises[id].whole() {
-			r.admission.Send(env, id, Prepare{Ballot: r.coord.ballot})
+			r.Admission.Send(env, id, Prepare{Ballot: r.coord.ballot})
 		}
 	}
 }
@@ -125,12 +125,12 @@ func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 func (r *Replica) stepDown() {
 	c := &r.coord
 	for _, e := range c.changes {
-		r.desk.Forget(e)
+		r.Desk.Forget(e)
 	}
 	for _, m := range c.sent.tail {
 		for _, i := range m.Items {
-			if m.Track == Control && i.Answer == r.cfg.ID {
-				r.desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
+			if m.Track == Control && i.Answer == r.Cfg.ID {
+				r.Desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	if m.Ballot < a.promised {
-		r.admission.Send(env, from, Refusal{Promised: a.promised})
+		r.Admission.Send(env, from, Refusal{Promised: a.promised})
 		return
 	}
 	// A candidate that was cut off must not depose a coordinator that works. To say nothing is
@@ -172,7 +172,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	if m.Ballot > a.promised {
 		a.promise(env, m.Ballot)
-		if from != r.cfg.ID {
+		if from != r.Cfg.ID {
 			// The candidate gets time to come to lead. Else candidates would overtake each other
 			// for ever.
 			r.stepDown()
@@ -210,7 +210,7 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	m.Count = uint64(len(all))
 	for i, parts := range all {
 		m.Number, m.Parts = uint64(i), parts
-		r.admission.Send(env, to, m)
+		r.Admission.Send(env, to, m)
 	}
 }
 

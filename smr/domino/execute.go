@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
@@ -57,9 +56,9 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 	l := &r.learner
 	l.last = item.Slot
 	r.stuck = 0
-	r.state.ApplyAll(item.Slot, item.Entries, func(i int, reply kit.Reply) {
-		if item.Answer == r.cfg.ID {
-			r.desk.Applied(env, item.Entries[i], reply)
+	r.State.ApplyAll(item.Slot, item.Entries, func(i int, reply kit.Reply) {
+		if item.Answer == r.Cfg.ID {
+			r.Desk.Applied(env, item.Entries[i], reply)
 		}
 	})
 	r.sinceCut += len(item.Entries)
@@ -74,7 +73,7 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 			w.seqs = append(w.seqs, c.Seq)
 		}
 	}
-	if len(w.seqs) > 0 && len(r.ordered) < r.cfg.MaxPending {
+	if len(w.seqs) > 0 && len(r.ordered) < r.Cfg.MaxPending {
 		r.ordered = append(r.ordered, w)
 		r.orderedFrom = min(r.orderedFrom, s)
 	}
@@ -152,97 +151,40 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 // some replica's latest is at least its slot. Reads rest on that, and trust no clock.
 func (r *Replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
 
-// reads are queries that wait until everything is executed that was decided before they came: a
+// onRead takes queries. They wait until everything is executed that was decided before they came: a
 // majority says what the highest slot is that it has accepted.
-type reads struct {
-	round   uint64 // the newest question
-	replies quorum.Votes
-	mark    smr.Slot
-	asking  bool
-	ticks   int
-	next    []read // wait for the next question
-	now     []read // wait for this one
-	marked  []read // wait for their marks to be executed
-	held    kit.HeldQueries
-}
-
-type read struct {
-	mark smr.Slot
-	// generation is that of the members who were asked. If the members are others when the mark is
-	// executed, the new ones may have acknowledged more before the query came, and are asked too.
-	generation uint64
-	from       protocol.ID
-	queries    []kit.Query
-}
-
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
-	q := &r.reads
-	if !q.held.Take(env, r.cfg, from, m.Queries) {
-		return
-	}
-	q.next = append(q.next, read{from: from, queries: m.Queries})
-	if !q.asking {
+	if r.reads.Take(env, r.Cfg, from, m.Queries, 0) && r.reads.Next() {
 		r.ask(env)
 	}
 }
 
 func (r *Replica) ask(env *protocol.Env[smr.Message]) {
-	q := &r.reads
-	q.round++
-	q.replies.Reset()
-	q.mark, q.asking, q.ticks = 0, true, 0
-	q.now, q.next = append(q.now, q.next...), nil
+	r.asking = 0
 	for _, id := range r.group {
-		r.admission.SendAhead(env, id, Ask{Round: q.round})
+		r.Admission.SendAhead(env, id, Ask{Round: r.reads.Round()})
 	}
 }
 
-func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m Latest) {
-	q := &r.reads
-	if !q.asking || m.Round != q.round || m.Slot > maxSlot {
-		return
-	}
-	q.replies.Add(from)
-	q.mark = max(q.mark, m.Slot)
-	if q.replies.Among(r.group) < r.rule.classic {
-		return
-	}
-	q.asking = false
-	for _, w := range q.now {
-		w.mark, w.generation = q.mark, r.state.Generation()
-		q.marked = append(q.marked, w)
-	}
-	if q.now = nil; len(q.next) > 0 {
-		r.ask(env)
+func (r *Replica) onLatest(from protocol.ID, m Latest) {
+	if m.Slot <= maxSlot {
+		r.reads.Heard(from, m.Round, m.Slot)
 	}
 }
 
 // tickReads asks again if there was no answer.
 func (r *Replica) tickReads(env *protocol.Env[smr.Message]) {
-	if q := &r.reads; q.asking {
-		if q.ticks++; q.ticks >= resendTicks && r.role == member {
-			r.ask(env)
-		}
+	if r.asking++; r.asking >= resendTicks && r.role == member && r.reads.Unanswered() {
+		r.ask(env)
 	}
 }
 
 func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
-	q := &r.reads
-	if len(q.marked) == 0 {
+	if !r.reads.Waiting() {
 		return
 	}
-	q.marked = slices.DeleteFunc(q.marked, func(w read) bool {
-		if w.mark > r.learner.executed {
-			return false
-		}
-		if w.generation != r.state.Generation() {
-			q.next = append(q.next, w)
-			return true
-		}
-		q.held.Answer(env, r.state, w.from, w.queries)
-		return true
-	})
-	if len(q.next) > 0 && !q.asking {
+	r.reads.AnswerUpTo(env, r.State, r.learner.executed, r.group)
+	if r.reads.Next() {
 		r.ask(env)
 	}
 }

@@ -100,7 +100,7 @@ func TestHostileMessages(t *testing.T) {
 			from := []protocol.ID{1, 2, 3, 9, 100, 1 << 31}[rnd.IntN(6)]
 			own := kit.Incarnation(1)
 			if from >= 1 && from <= 3 {
-				own = w.replica(from).admission.Own()
+				own = w.replica(from).Admission.Own()
 			}
 			n := nodes[rnd.IntN(len(nodes))]
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)

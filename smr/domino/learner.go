@@ -237,7 +237,7 @@ func (r *Replica) jump(o *track) bool {
 func (r *Replica) jumpTrack(env *protocol.Env[smr.Message], o *track) bool {
 	before := o.queue
 	jumped := r.jump(o)
-	if o.id == trackOf(r.cfg.ID) {
+	if o.id == trackOf(r.Cfg.ID) {
 		for _, x := range before[:len(before)-len(o.queue)] {
 			if _, ok := r.learner.decided.get(x.Slot); !ok {
 				r.queue = append(r.queue, x.Entries...)
@@ -337,7 +337,7 @@ func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
 			if v.by.Among(r.group) >= r.rule.command {
 				continue // the client counts votes itself
 			}
-			if r.coord.phase == leading || v.Answer == r.cfg.ID {
+			if r.coord.phase == leading || v.Answer == r.Cfg.ID {
 				r.sendOutcome(env, v.Item, v.equal(won))
 			}
 		}
@@ -373,7 +373,7 @@ func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 			return
 		}
 		r.learner.decide(x.Item)
-		if o.rise(x.Slot); id == r.cfg.ID && !r.opt.Direct {
+		if o.rise(x.Slot); id == r.Cfg.ID && !r.opt.Direct {
 			r.sendPlaced(env, x.Item, true)
 		}
 	}

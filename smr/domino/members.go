@@ -1,8 +1,6 @@
 package domino
 
 import (
-	"slices"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -12,7 +10,7 @@ func (r *Replica) alive(id protocol.ID) bool { return r.heard(id, suspectTicks) 
 
 // heard tells whether a member was heard in so many ticks.
 func (r *Replica) heard(id protocol.ID, ticks int) bool {
-	return id == r.cfg.ID || r.peers[id] != nil && r.peers[id].silent < ticks
+	return id == r.Cfg.ID || r.peers[id] != nil && r.peers[id].silent < ticks
 }
 
 func (r *Replica) countAlive() int { return r.countMembers(suspectTicks) }
@@ -30,21 +28,21 @@ func (r *Replica) countMembers(ticks int) int {
 
 // maybeTakePart makes a member of a replica that was admitted.
 func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
-	if r.role != blank || !r.admission.Admitted() {
+	if r.role != blank || !r.Admission.Admitted() {
 		return
 	}
-	if _, ok := r.state.Member(r.cfg.ID); !ok {
+	if _, ok := r.State.Member(r.Cfg.ID); !ok {
 		return
 	}
 	r.role = member
 	r.adoptMembers(env)
 	r.acceptor.begin(r.learner.executed)
 	r.soon(env)
-	if r.acceptor.promised == 0 && !r.cfg.Join {
-		switch r.cfg.Leader {
+	if r.acceptor.promised == 0 && !r.Cfg.Join {
+		switch r.Cfg.Leader {
 		case 0:
 			r.campaignSoon(env)
-		case r.cfg.ID:
+		case r.Cfg.ID:
 			env.After(0, campaignTimer{})
 		default:
 			r.coord.hold = courtesyTicks
@@ -56,9 +54,9 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 	r.group, r.strangers = r.group[:0], nil
 	keep := map[protocol.ID]*peer{}
-	for i, m := range r.state.Members() {
+	for i, m := range r.State.Members() {
 		r.group = append(r.group, m.ID)
-		if m.ID == r.cfg.ID {
+		if m.ID == r.Cfg.ID {
 			r.digit = uint64(i) + 1
 		}
 		p := r.peers[m.ID]
@@ -70,20 +68,15 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 	r.peers = keep
 	r.rule = fastPaxos(len(r.group))
 	r.learner.adopt(r.group)
+	r.reads.Again(0) // the new ones may have acknowledged more, before the queries came
 	r.coord.adopt(env, r)
 }
 
-// membersChanged says who the members are, at the start and when they have changed.
+// membersChanged says who the members are when they have changed, and has a member work with them.
 func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.MembersChanged(env)
-	switch {
-	case r.state.Removed(r.cfg.ID):
-		r.role = removed
-		env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
-	case r.role == member:
+	was := r.role
+	if r.MembersChanged(env); was == member && r.role == member {
 		r.adoptMembers(env)
-	default:
-		r.maybeTakePart(env)
 	}
 }
 
@@ -94,17 +87,15 @@ func (r *Replica) changed(env *protocol.Env[smr.Message]) {
 	r.takeSnapshot(env)
 }
 
-func (r *Replica) status(id smr.CallID) smr.Status {
-	role := [...]string{"blank", "acceptor", "removed"}[r.role]
+func (r *Replica) onLeaving(*protocol.Env[smr.Message]) { r.role = removed }
+
+func (r *Replica) status(s *smr.Status) {
+	s.Role, s.Leader, s.Ballot = "blank", r.leader(), uint64(r.acceptor.promised)
+	s.Committed, s.Snapshot, s.LogSize = r.learner.lastDecided(), r.snapshot, r.acceptor.journal.Records()
 	switch {
-	case r.admission.Refused():
-		role = "refused"
 	case r.coord.phase == leading:
-		role = "leader"
-	}
-	return smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader(), Ballot: uint64(r.acceptor.promised),
-		Committed: r.learner.lastDecided(), Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: r.acceptor.journal.Records(), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
+		s.Role = "leader"
+	case r.role == member:
+		s.Role = "acceptor"
 	}
 }

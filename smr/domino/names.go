@@ -13,9 +13,9 @@ import (
 const largeBytes = 4 << 10
 
 // name leaves the large commands out of votes that a peer is told of for the first time. If it
-// lacks one, or the message is lost, it is sent whole.
+// lacks one, it asks for that, and gets it whole; so is what may be lost sent.
 func (r *Replica) name(p *peer, m *News) {
-	if p.id == r.cfg.ID {
+	if p.id == r.Cfg.ID {
 		return
 	}
 	m.Items, m.Names = shortened(m.Items, func(k int) bool {
@@ -77,7 +77,7 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 		}
 		known, ok := r.known(*i, n)
 		if !ok {
-			r.admission.Send(env, p.id, Lacking{Number: number})
+			r.Admission.Send(env, p.id, Lacking{Number: number})
 			m.Items = m.Items[:n.Index]
 			break
 		}
@@ -142,10 +142,11 @@ func (r *Replica) known(i Item, n Name) (Item, bool) {
 	return Item{}, false
 }
 
-// onLacking sends a part of the stream again, whole.
+// onLacking sends a part of the stream again, whole what was asked for and by names what follows:
+// that has come from its client meanwhile, most often.
 func (r *Replica) onLacking(env *protocol.Env[smr.Message], p *peer, m Lacking) {
 	if m.Number > p.reported && m.Number < p.next {
-		p.next = m.Number
+		p.next, p.told = m.Number, m.Number
 		r.soon(env)
 	}
 }

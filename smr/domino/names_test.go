@@ -63,10 +63,14 @@ func TestVotesNameLargeCommands(t *testing.T) {
 		t.Error("takes another command than the one that was voted for")
 	}
 
-	p.reported, p.next = 5, 9
+	p.reported, p.next, p.told = 5, 9, 8
 	r.onLacking(env, p, Lacking{Number: 7})
 	if p.next != 7 {
 		t.Errorf("sends the stream again from number %d, want 7", p.next)
+	}
+	again := News{First: 7, Items: []Item{own, other}}
+	if r.name(p, &again); len(again.Names) != 1 || again.Names[0].Index != 1 {
+		t.Errorf("sends all but %d of two votes whole, want only the one that was asked for", len(again.Names))
 	}
 	for _, wrong := range []uint64{5, 9, 1 << 60} {
 		if r.onLacking(env, p, Lacking{Number: wrong}); p.next != 7 {

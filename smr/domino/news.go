@@ -17,7 +17,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.propose(env)
 	a := &r.acceptor
 	a.begin(r.learner.executed)
-	a.claim(env, r.now(env), smr.Slot(r.times(lease)))
+	a.claim(env, r.now(env), smr.Slot(r.Times(lease)))
 	news := News{
 		Base: a.own.base, Through: a.own.through, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,
@@ -35,7 +35,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 			p.next += uint64(len(m.Items))
 			whole := m.Items
 			r.name(p, &m)
-			r.admission.Send(env, id, m)
+			r.Admission.Send(env, id, m)
 			m.Items, m.Names = whole, nil
 			p.told = max(p.told, p.next-1)
 			if len(m.Items) == 0 || p.next > a.own.last() {
@@ -82,7 +82,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	for _, h := range m.Have {
 		old := p.holds[h.Owner]
 		p.holds[h.Owner] = Have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
-		if h.Owner == r.cfg.ID {
+		if h.Owner == r.Cfg.ID {
 			p.acked(h.Count)
 			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
 		}
@@ -144,7 +144,7 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 			continue
 		}
 		r.learner.track(trackOf(p.id)).add(number, item)
-		if p.id != r.cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {
+		if p.id != r.Cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {
 			fresh = append(fresh, item)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 // tellPlaced tells clients of commands in a track that are on this replica's disk now [beyond the
 // thesis].
 func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fresh []Item) {
-	if p.id == r.cfg.ID { // what comes back is on disk
+	if p.id == r.Cfg.ID { // what comes back is on disk
 		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i Item) bool {
 			return digitOf(i.Slot) == sharedDigit || i.Slot <= r.acceptor.track(p.id).revoked
 		})

@@ -224,7 +224,7 @@ func TestEmptySlotsCostNothing(t *testing.T) {
 	}
 	r := w.replica(2)
 	if lag := slotAt(w.Clock(2)) - r.learner.executed; lag > smr.Slot(200*time.Millisecond) ||
-		r.state.Applied() > r.learner.executed {
+		r.State.Applied() > r.learner.executed {
 		t.Errorf("empty slots are decided up to %v ago", at(lag))
 	}
 	if sent := w.Stats().Sent - sent; sent > 10*1000 {

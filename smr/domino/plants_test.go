@@ -91,8 +91,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/9",
-			Old: "\t\tif p.id != r.cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {\n",
-			New: "\t\tif p.id != r.cfg.ID && (item.Slot > r.acceptor.track(p.id).revoked || MUTANT) {\n",
+			Old: "\t\tif p.id != r.Cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {\n",
+			New: "\t\tif p.id != r.Cfg.ID && (item.Slot > r.acceptor.track(p.id).revoked || MUTANT) {\n",
 			Also: []plant.Edit{{
 				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})\n",
 				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: " +

@@ -21,11 +21,9 @@ const (
 
 // Replica is an acceptor and learner of all tracks, the owner of one, and a possible coordinator.
 type Replica struct {
-	cfg       smr.ReplicaConfig
+	kit.Replica
+
 	opt       Options
-	state     *kit.State
-	admission *kit.Admission
-	tempo     kit.Tempo
 	role      role
 	group     []protocol.ID // the members, in order, by the state
 	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
@@ -36,8 +34,8 @@ type Replica struct {
 	peers       map[protocol.ID]*peer // the members, the replica itself among them
 	learner     learner
 	coord       coordinator
-	reads       reads
-	desk        *kit.Desk
+	reads       kit.Rounds
+	asking      int         // ticks since something was asked for reads
 	queue       []kit.Entry // to be proposed in the own track
 	after       smr.Slot    // those in the queue come after it
 	above       smr.Slot    // of all proposals: others have revoked what is below
@@ -52,12 +50,11 @@ type Replica struct {
 		sinceCut int
 		keep     int // commands to be left to replicas that lag
 	}
-	transfers *kit.Transfers
-	past      history
-	fetching  bool          // a Fetch is not answered
-	asked     time.Duration // when it was sent
-	progress  smr.Slot      // what was executed when execution last went on
-	stuck     int           // ticks since then
+	past     history
+	fetching bool          // a Fetch is not answered
+	asked    time.Duration // when it was sent
+	progress smr.Slot      // what was executed when execution last went on
+	stuck    int           // ticks since then
 
 	probed   uint64 // how long the own stream was at the last probe
 	pinged   uint64 // and at the last Ping
@@ -128,27 +125,23 @@ const (
 
 // NewReplica returns a replica.
 func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("domino", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("domino: %w", err)
+		return nil, err
 	}
 	if len(cfg.Members) > maxMembers {
 		return nil, fmt.Errorf("domino: ReplicaConfig.Members has %d members, more than %d", len(cfg.Members), maxMembers)
 	}
-	if o, err = o.withDefaults(cfg.RoundTrip); err != nil {
+	if o, err = o.withDefaults(base.Cfg.RoundTrip); err != nil {
 		return nil, err
 	}
-	group := cfg.Members
-	if cfg.Join {
-		group = nil
-	}
-	r := &Replica{
-		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{},
-	}
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
-	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
+	r := &Replica{Replica: base, opt: o, peers: map[protocol.ID]*peer{}, wanted: map[kit.SessionID][]kit.Seq{}}
+	r.State.KeepApplied()
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
+		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,
+		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+	})
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
 	r.coord.busy = map[Track]uint64{}
@@ -156,11 +149,9 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
-
 // ahead returns how many slots ahead of now something is decided in time for nobody to wait for it:
 // as many round trips, or where answers take much longer than configured, enough of theirs.
-func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.times(n), r.tempo.Times(n/spare))) }
+func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.Times(n), r.Tempo.Times(n/spare))) }
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed,
 // so that a clock that is slow holds nothing up.
@@ -179,7 +170,7 @@ func (r *Replica) drive(env *protocol.Env[smr.Message]) {
 		r.stood, r.stoodAt, r.driven = 0, passed, min(r.driven, passed)
 	}
 	if r.stood >= behindTicks {
-		r.driven = passed + smr.Slot(r.times(tick*float64(r.stood)))
+		r.driven = passed + smr.Slot(r.Times(tick*float64(r.stood)))
 	}
 }
 
@@ -193,49 +184,37 @@ func (r *Replica) passed() smr.Slot {
 	return quorum.KthLargest(passed, r.rule.classic)
 }
 
-// Receive takes a message.
+// Receive takes a message. Probes are of the network only, and nothing follows from them.
 func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
-	}
-	if from == protocol.App || r.admission.Refused() || r.role == removed {
-		return
-	}
 	switch msg := msg.(type) {
-	case kit.Hello:
-		r.admission.Hello(env, from, msg)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, msg)
-		r.maybeTakePart(env)
-	case Submit, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
-		r.onClient(env, from, msg)
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.Ping, kit.Pong:
-		r.tempo.Receive(env, from, msg)
-		return
 	case Probe:
-		r.onProbe(env, from, msg)
-		return
-	case Echo:
-		r.onEcho(env, from, msg)
-		return
-	case kit.Letter:
-		if r.admission.Genuine(env, from, msg.Disk) {
-			r.onReplica(env, from, msg.Msg)
+		if from != protocol.App && !r.Over() {
+			r.onProbe(env, from, msg)
 		}
+	case Echo:
+		if from != protocol.App && !r.Over() {
+			r.onEcho(env, from, msg)
+		}
+	default:
+		r.Replica.Receive(env, from, msg)
 	}
-	r.settle(env)
 }
 
-// onReplica takes what replicas say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+// onOther takes the commands of clients, which are not requests for a leader.
+func (r *Replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if m, ok := msg.(Submit); ok {
+		r.onClient(env, from, m)
+	}
+}
+
+// onPeer takes what replicas say to each other.
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	msg := letter.Msg
 	switch msg := msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, msg)
+		r.Transfers.OnWanted(env, from, msg)
 	case Fetch:
 		r.onFetch(env, from, msg)
 	case Decided:
@@ -272,21 +251,14 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Learned:
 		r.onLearned(from, msg)
 	case Ask:
-		r.admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
+		r.Admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
 	case Latest:
-		r.onLatest(env, from, msg)
+		r.onLatest(from, msg)
 	}
 }
 
-// Expire does what a timer is for.
-func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.admission.Refused() || r.role == removed {
-		return
-	}
-	switch t := t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
-		r.maybeTakePart(env)
+func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
 	case flushTimer:
 		r.flushing, r.flushed = false, env.Now
 		r.flush(env)
@@ -299,14 +271,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.soon(env)
 	case campaignTimer:
 		r.campaign(env)
-	case kit.TransferTimer:
-		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To)
-	case kit.SaveTimer:
-		done, err := r.state.ContinueSave(env)
-		r.saved(env, done, err)
 	}
-	r.settle(env)
 }
 
 // settle does what has become possible: decides, executes, answers.
@@ -318,14 +283,13 @@ func (r *Replica) settle(env *protocol.Env[smr.Message]) {
 		r.tellOrdered(env)
 		r.setWake(env)
 	}
-	r.desk.Flush(env)
 }
 
 // soon tells the others what is new when what comes up at the same time is there too.
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.flushing && r.role == member {
 		r.flushing = true
-		env.After(kit.Pace(env.Now, r.flushed, r.cfg.RoundTrip), flushTimer{})
+		env.After(kit.Pace(env.Now, r.flushed, r.Cfg.RoundTrip), flushTimer{})
 	}
 }
 
@@ -339,12 +303,12 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 		r.soon(env)
 	} else if r.wake == 0 || next < r.wake {
 		r.wake = next
-		env.After(max(at(next-now), r.times(0.01)), wakeTimer{})
+		env.After(max(at(next-now), r.Times(0.01)), wakeTimer{})
 	}
 }
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(tick)), tickTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	if r.role == member {
 		r.drive(env)
 		r.soon(env)
@@ -352,10 +316,10 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if last := r.acceptor.own.last(); last != r.pinged {
 		r.pinged = last
 		for _, id := range r.others() {
-			r.tempo.Ask(env, id) // probes do not wait for disks
+			r.Tempo.Ask(env, id) // probes do not wait for disks
 		}
 	}
-	if !r.tempo.Beat(env.Now, tick) {
+	if !r.Tempo.Beat(env.Now, tick) {
 		return
 	}
 	for _, id := range r.group {

@@ -26,7 +26,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 			r.onSubmit(env, from, msg)
 		}
 	case kit.OpenRequest:
-		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.queue = r.Desk.Take(env, from, msg, r.queue)
 		r.soon(env)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)
@@ -39,8 +39,8 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 	m := kit.Redirect{}
 	leader := r.leader()
-	for _, o := range r.state.Members() {
-		if o.ID == leader && leader != r.cfg.ID {
+	for _, o := range r.State.Members() {
+		if o.ID == leader && leader != r.Cfg.ID {
 			m.Leader = o
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 	case voted: // another client has chosen the slot too, and was first: votes are never taken back
 	case m.Slot <= a.closed:
 		late = at(a.closed - m.Slot) // the client learns by how much its prediction was too early
-	case m.Slot > r.learner.limit(), a.full(item, r.cfg):
+	case m.Slot > r.learner.limit(), a.full(item, r.Cfg):
 		verdict = Full // nobody knows who will be a member then; or there is too much to do
 	default:
 		verdict = Yes
@@ -79,7 +79,7 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 		a.add(env, item)
 		r.soon(env)
 	}
-	if m.Answer == r.cfg.ID && verdict == Yes && !voted {
+	if m.Answer == r.Cfg.ID && verdict == Yes && !voted {
 		r.watch(from, m.Slot, m)
 	}
 	env.Send(from, Vote{Session: m.Session, Slot: m.Slot, Members: uint32(len(r.group)), Verdict: verdict, Late: late})
@@ -99,14 +99,14 @@ func entries(from protocol.ID, m Submit) []kit.Entry {
 // the highest After of the batch, so that they come behind what their clients know.
 func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
 	before := len(r.queue)
-	r.queue = r.desk.Take(env, from, m.Request, r.queue)
+	r.queue = r.Desk.Take(env, from, m.Request, r.queue)
 	if len(r.queue) == before {
 		return
 	}
 	r.after = max(r.after, m.After)
 	if slices.Contains(m.Acks, smr.AckOrdered) {
 		for i, c := range m.Commands {
-			if m.Acks[i] == smr.AckOrdered && len(r.wanted[m.Session]) < r.cfg.MaxPending {
+			if m.Acks[i] == smr.AckOrdered && len(r.wanted[m.Session]) < r.Cfg.MaxPending {
 				r.wanted[m.Session] = append(r.wanted[m.Session], c.Seq)
 			}
 		}
@@ -126,21 +126,21 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 // knows yet who decides the slot: the clients are told that it is busy, and ask another replica.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
-		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
+		n := kit.FitEntries(r.queue, min(len(r.queue), r.Cfg.MaxBatch))
 		a := &r.acceptor
-		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.track(r.cfg.ID).revoked, r.above, r.after)
-		if last := a.track(r.cfg.ID).items; len(last) > 0 {
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.track(r.Cfg.ID).revoked, r.above, r.after)
+		if last := a.track(r.Cfg.ID).items; len(last) > 0 {
 			s = max(s, last[len(last)-1].Slot)
 		}
 		s = above(s, r.digit)
 		if s > r.learner.limit() {
-			r.desk.GiveBack(env, r.queue)
+			r.Desk.GiveBack(env, r.queue)
 			r.queue = nil
 			break
 		}
-		item := Item{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(r.queue[:n])}
+		item := Item{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(r.queue[:n])}
 		r.queue = r.queue[n:]
-		a.track(r.cfg.ID).items.add(item)
+		a.track(r.Cfg.ID).items.add(item)
 		a.add(env, item)
 		r.watchOwn(item)
 	}
@@ -161,7 +161,7 @@ func (r *Replica) watchOwn(item Item) {
 		if n > 0 && r.ordered[n-1].slot == item.Slot && r.ordered[n-1].session == e.Session &&
 			r.ordered[n-1].client == e.Client {
 			r.ordered[n-1].seqs = append(r.ordered[n-1].seqs, e.Seq)
-		} else if n < r.cfg.MaxPending {
+		} else if n < r.Cfg.MaxPending {
 			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []kit.Seq{e.Seq}})
 			r.orderedFrom = min(r.orderedFrom, item.Slot)
 		}
@@ -173,7 +173,7 @@ func (r *Replica) watchOwn(item Item) {
 func (r *Replica) predicted(now time.Duration) time.Duration {
 	var delays []time.Duration
 	for _, id := range r.group {
-		if id == r.cfg.ID {
+		if id == r.Cfg.ID {
 			delays = append(delays, 0)
 			continue
 		}
@@ -196,7 +196,7 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 // proposed for a window.
 func (r *Replica) probe(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
-		if id != r.cfg.ID {
+		if id != r.Cfg.ID {
 			env.SendAhead(id, Probe{Sent: env.Now})
 		}
 	}
@@ -204,7 +204,7 @@ func (r *Replica) probe(env *protocol.Env[smr.Message]) {
 	if last := r.acceptor.own.last(); last != r.probed {
 		r.probed, r.quiet = last, 0
 	} else if r.quiet++; time.Duration(r.quiet)*r.opt.Probe > r.opt.Window {
-		next = max(next, r.cfg.RoundTrip)
+		next = max(next, r.Cfg.RoundTrip)
 	}
 	env.After(next, probeTimer{})
 }
@@ -214,7 +214,7 @@ func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Pr
 	if r.role != member {
 		return
 	}
-	e := Echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.state.Generation()}
+	e := Echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.State.Generation()}
 	if r.peers[from] == nil {
 		for _, id := range r.group {
 			if d, ok := r.peers[id].meter.usual(env.Now); ok {
@@ -222,34 +222,34 @@ func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Pr
 			}
 		}
 		if m.Generation != e.Generation {
-			e.Members = r.state.Members()
+			e.Members = r.State.Members()
 		}
 	}
 	env.SendAhead(from, e)
 }
 
 func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
-	if p := r.peers[from]; p != nil && from != r.cfg.ID {
+	if p := r.peers[from]; p != nil && from != r.Cfg.ID {
 		p.silent = 0 // it does not wait for a disk, as News does
 		p.meter.add(env.Now, m)
-		r.tempo.Saw(env.Now, env.Now-m.Sent)
+		r.Tempo.Saw(env.Now, env.Now-m.Sent)
 	}
 }
 
 // onChange takes a change of the members, which only the coordinator makes, in the control track. A
 // new member is brought up to date first: until it is, it would only make majorities larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
-	r.desk.Meet(env, m.Change)
+	r.Desk.Meet(env, m.Change)
 	if r.coord.phase != leading {
 		r.redirect(env, from)
 		return
 	}
 	id := m.Change.Add.ID
-	_, isMember := r.state.Member(id)
-	_, there := r.admission.Joiner(id)
+	_, isMember := r.State.Member(id)
+	_, there := r.Admission.Joiner(id)
 	reason := ""
 	switch {
-	case m.Change.Remove != 0 || isMember || r.state.Removed(id) || !there:
+	case m.Change.Remove != 0 || isMember || r.State.Removed(id) || !there:
 	case len(r.group) >= maxMembers:
 		reason = fmt.Sprintf("the group has %d members, which is as many as can be", maxMembers)
 	case r.coord.joiner != id || r.coord.joined+r.ahead(horizonLeft) < r.learner.executed:
@@ -259,13 +259,13 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
 		return
 	}
-	r.coord.changes = r.desk.TakeChange(env, from, m, r.admission, r.coord.changes)
+	r.coord.changes = r.Desk.TakeChange(env, from, m, r.Admission, r.coord.changes)
 }
 
 // leader returns who coordinates, as far as the replica knows, 0 for nobody.
 func (r *Replica) leader() protocol.ID {
 	if r.coord.phase == leading {
-		return r.cfg.ID
+		return r.Cfg.ID
 	}
 	best := Ballot(0)
 	for _, id := range r.group {

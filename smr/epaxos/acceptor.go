@@ -11,7 +11,7 @@ import (
 // Of two conflicting commands that majorities pre-accept, some replica sees both, and adds the
 // first to the dependencies of the second.
 func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
-	if from != m.ID.Row || from == r.cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
+	if from != m.ID.Row || from == r.Cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
 		!r.hear(m.Deps) {
 		return
 	}
@@ -22,13 +22,13 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		r.sendCommit(env, from, i)
 	case i.ballot != 0 || i.voted != 0 || i.phase == accepted:
 		// Whoever has promised a recoverer agrees to nothing in ballot 0: it has been counted.
-		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case i.phase == preAccepted:
 		// The same answer as before. Dependencies that were told are a vote, and a recoverer may
 		// count on them, so conflicts that have come up since are not added.
-		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
+		r.Admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
 	case m.Cmd == nil && i.cmd == nil:
-		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
@@ -43,7 +43,7 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		i.phase = preAccepted
 		r.setCommand(i, m.Cmd)
 		r.save(env, i, true)
-		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
+		r.Admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
 	}
 }
 
@@ -52,21 +52,21 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || from == r.cfg.ID || !owns(from, m.Ballot) || !m.Cmd.possible() || !r.hear(m.Deps) || m.Ballot == 0 &&
+	case i == nil || from == r.Cfg.ID || !owns(from, m.Ballot) || !m.Cmd.possible() || !r.hear(m.Deps) || m.Ballot == 0 &&
 		from != m.ID.Row:
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case m.Cmd == nil && i.cmd == nil:
-		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
 		}
 		i.ballot, i.voted, i.phase, i.deps, i.try = m.Ballot, m.Ballot, accepted, m.Deps, nil
 		r.save(env, i, r.setCommand(i, m.Cmd))
-		r.admission.Send(env, from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
+		r.Admission.Send(env, from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	case i == nil || i.phase == committed || !m.Cmd.possible() || !r.hear(m.Deps):
 		return
 	case m.Cmd == nil && i.cmd == nil:
-		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 		return
 	case m.Cmd == nil:
 		m.Cmd = i.cmd
@@ -96,7 +96,7 @@ func (r *Replica) commit(i *instance) Commit {
 // sendCommit tells what was decided, once it is on this disk: a proposer must not forget a fast
 // decision that it has told.
 func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
-	r.admission.Send(env, to, r.commit(i))
+	r.Admission.Send(env, to, r.commit(i))
 }
 
 // onLacking sends the command of an instance to one that has not got it, with what is to be said of
@@ -106,11 +106,11 @@ func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m 
 	switch {
 	case i == nil:
 	case i.phase == committed:
-		r.admission.Send(env, from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+		r.Admission.Send(env, from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
 	case i.try != nil && i.try.stage == preAccepting:
-		r.admission.Send(env, from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+		r.Admission.Send(env, from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
 	case i.try != nil && i.try.stage == accepting:
-		r.admission.Send(env, from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
+		r.Admission.Send(env, from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
 	}
 }
 

@@ -22,7 +22,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
 	smrtest.Unheard(r, env)
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	for _, id := range []protocol.ID{1, 3} {
 		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}

@@ -10,7 +10,7 @@ import (
 func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 	if !r.ticking {
 		r.ticking = true
-		env.After(kit.UntilBeat(r.cfg, env.Now, r.tempo.Times(0.5)), tickTimer{})
+		env.After(kit.UntilBeat(r.Cfg, env.Now, r.Tempo.Times(0.5)), tickTimer{})
 	}
 }
 
@@ -18,26 +18,26 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 // long, and recovers those of which nobody knows.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
-	for _, id := range r.transfers.To() {
-		r.transfers.Continue(env, id)
+	for _, id := range r.Transfers.To() {
+		r.Transfers.Continue(env, id)
 	}
 	switch {
 	case r.removed:
-		if r.transfers.Len() == 0 {
+		if r.Transfers.Len() == 0 {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
-		r.admission.SendAhead(env, r.ahead, Fetch{Head: r.head()})
+		r.Admission.SendAhead(env, r.ahead, Fetch{Head: r.head()})
 		r.ahead = 0
 	}
 	if r.active {
 		r.tendInstances(env)
 		r.tendReads(env)
-		if r.tempo.Asks() {
-			r.others(func(id protocol.ID) { r.tempo.Ask(env, id) })
+		if r.Tempo.Asks() {
+			r.others(func(id protocol.ID) { r.Tempo.Ask(env, id) })
 		}
 		if r.ticks%newsTicks == 0 {
-			r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, News{Head: r.head(), Top: r.index.top.clone()}) })
+			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, News{Head: r.head(), Top: r.index.top.clone()}) })
 		}
 	}
 	r.tick(env)
@@ -46,7 +46,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 // tendInstances looks after what is not decided.
 func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 	late, recovers := false, 0
-	own := r.position(r.cfg.ID)
+	own := r.position(r.Cfg.ID)
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.known + 1; x <= w.top(); x++ {
@@ -74,7 +74,7 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 	}
 	if late {
 		n := len(r.group)
-		if to := r.group[int(r.ticks)%n].ID; to != r.cfg.ID {
+		if to := r.group[int(r.ticks)%n].ID; to != r.Cfg.ID {
 			r.fetch(env, to)
 		}
 	}
@@ -90,7 +90,7 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 	case i.try == nil:
 		i.try = &attempt{of: i, stage: accepting, cmd: i.cmd, deps: i.deps, votes: quorum.Votes{}}
 		r.sendAccepts(env, i.try)
-		r.admission.Send(env, r.cfg.ID, Accepted{Head: r.head(), ID: i.id})
+		r.Admission.Send(env, r.Cfg.ID, Accepted{Head: r.head(), ID: i.id})
 	case i.age%resendTicks != 0:
 	case i.try.stage == preAccepting:
 		r.sendPreAccepts(env, i, nil)
@@ -103,7 +103,7 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
 	for _, p := range r.reads.polls {
 		if p.age++; p.age%resendTicks == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
-			r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, p.Poll) })
+			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.Poll) })
 		}
 	}
 }
@@ -126,15 +126,15 @@ func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
 		}
 	}
 	if len(m.Missing) > 0 {
-		r.admission.SendAhead(env, from, m)
+		r.Admission.SendAhead(env, from, m)
 	}
 }
 
 // onFetch sends what is decided, as much as goes in one message's bytes.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
-	_, member := r.state.Member(from)
+	_, member := r.State.Member(from)
 	switch {
-	case r.gen == 0 || !member && !r.state.Removed(from):
+	case r.gen == 0 || !member && !r.State.Removed(from):
 		return
 	case m.Gen < r.gen:
 		r.startTransfer(env, from)
@@ -161,7 +161,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			if left -= 64 + 8*len(i.deps); left < 0 {
 				return
 			}
-			r.admission.SendAhead(env, from, r.commit(i))
+			r.Admission.SendAhead(env, from, r.commit(i))
 		}
 	}
 }
@@ -169,26 +169,22 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 // startTransfer begins to send a replica the newest snapshot on disk, unless one is on its way. It
 // is that of a checkpoint, since replicas' states can be compared only there.
 func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if o := r.transfers.Of(to); o != nil {
-		r.transfers.Continue(env, to)
+	if o := r.Transfers.Of(to); o != nil {
+		r.Transfers.Continue(env, to)
 		return
 	}
 	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.transfers.Begin(env, to, out)
+	r.Transfers.Begin(env, to, out)
 	r.tick(env)
 }
 
-// onChunk takes a part of a snapshot. What it says was decided, whoever sends it.
+// onChunk takes a part of a snapshot, if the replica is to take part.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.removed || !r.active && r.gen > 0 && !r.admission.Admitted() && !r.cfg.Join {
+	if r.removed || !r.active && r.gen > 0 && !r.Admission.Admitted() && !r.Cfg.Join {
 		return
 	}
-	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
-	if (whole != nil || err != nil) && !r.install(env, whole, err) {
-		return
-	}
-	r.admission.Send(env, from, answer)
+	r.TakeChunk(env, from, m, r.State.Applied())
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
 func (r *Replica) Check() error {
-	if r.removed || r.broken || r.admission.Refused() || r.gen == 0 {
+	if r.removed || r.Over() || r.gen == 0 {
 		return nil
 	}
 	if len(r.rows) != len(r.group) || len(r.stable) != len(r.group) {
@@ -39,5 +39,5 @@ func (r *Replica) Check() error {
 			}
 		}
 	}
-	return r.state.Check()
+	return r.State.Check()
 }

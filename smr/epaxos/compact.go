@@ -13,7 +13,7 @@ import (
 
 // beginGeneration begins one with the members of the state, in which nothing was proposed yet.
 func (r *Replica) beginGeneration(gen uint64) {
-	r.gen, r.group = gen, r.state.Members()
+	r.gen, r.group = gen, r.State.Members()
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
 	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
@@ -31,10 +31,10 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.rewrite(env)
 	r.proposeAgain(env)
 	r.reads.restart()
-	r.membersChanged(env)
+	r.MembersChanged(env)
 	for _, m := range r.group {
-		if m.ID != r.cfg.ID {
-			r.admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
+		if m.ID != r.Cfg.ID {
+			r.Admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
 		}
 	}
 }
@@ -50,17 +50,17 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 // maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take
 // turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
-	full := r.state.Fullness(r.cfg.LogBytes)
-	if !r.active || r.state.Saving() || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
+	full := r.State.Fullness(r.Cfg.LogBytes)
+	if !r.active || r.State.Saving() || r.since < smr.Slot(r.Cfg.SnapshotEvery) && full < 1 {
 		return
 	}
 	n := uint64(len(r.group))
-	turn := (uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n
-	late := smr.Slot(turn) * smr.Slot(r.cfg.SnapshotEvery/8+1)
-	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late && full < 1+float64(turn)/8 {
+	turn := (uint64(r.position(r.Cfg.ID)) + n - r.taken%n) % n
+	late := smr.Slot(turn) * smr.Slot(r.Cfg.SnapshotEvery/8+1)
+	if r.since < smr.Slot(r.Cfg.SnapshotEvery)+late && full < 1+float64(turn)/8 {
 		return
 	}
-	own := &r.rows[r.position(r.cfg.ID)]
+	own := &r.rows[r.position(r.Cfg.ID)]
 	for x := own.done + 1; x <= own.top(); x++ {
 		if i := own.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed {
 			return
@@ -77,30 +77,28 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 	r.taken++
 	r.index.forget(r.stable)
 	r.evenOut()
-	if r.state.Saving() {
+	if r.State.Saving() {
 		return
 	}
-	front := r.front()
-	front.Bytes(nil)
-	done, err := r.state.BeginSave(env, r.cfg, r.even, front.Buf)
+	done, err := r.State.BeginSave(env, r.Cfg, r.even, placeLayout.Encode(r.front(0)))
 	if err == nil {
 		r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
 	}
-	r.saved(env, done, err)
+	r.onSaved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
+// onSaved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
 // that a replica that lags a little needs no snapshot; all of it while the one before is on its way
 // to somebody, who goes on from there.
-func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
 		r.noSnapshot(env, err)
 	case done:
-		r.snapshot = r.state.Saved()
+		r.snapshot = r.State.Saved()
 		for p := range r.rows {
 			to := r.onDisk[p]
-			if stable := r.saving.stable[p]; r.transfers.Len() == 0 {
+			if stable := r.saving.stable[p]; r.Transfers.Len() == 0 {
 				to = stable - (stable-to)/8
 			}
 			r.rows[p].forget(to)
@@ -113,20 +111,20 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 // noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on,
 // or the log never ends.
 func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
-	r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
+	r.active = false
+	r.Fail(env, fmt.Errorf("the state machine makes no snapshot: %w", err))
 }
 
-// rewrite puts a snapshot of the state, and what is not in it, in the place of the log.
+// rewrite makes the state durable, and puts what is not in it in the place of the log.
 func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 	r.evenOut()
-	data, err := r.image()
-	if err != nil {
+	if _, err := r.State.SaveNow(env, r.Cfg, r.even, placeLayout.Encode(r.front(0))); err != nil {
 		r.noSnapshot(env, err)
 		return
 	}
 	r.snapshot = r.even
-	r.state.Save(env, kit.Snapshot{Slot: r.snapshot, Data: data})
-	r.rewriteLog(env)
+	r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
+	env.Truncate(r.saving.first)
 }
 
 func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
@@ -150,42 +148,23 @@ func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 	return first
 }
 
-// fail ends all that the replica does.
-func (r *Replica) fail(env *protocol.Env[smr.Message], reason string) {
-	env.Send(protocol.App, smr.Refused{Reason: reason})
-	r.broken, r.active = true, false
-}
-
 const imageVersion = 1
 
 // image returns the state with where in the order of instances it stands.
 func (r *Replica) image() ([]byte, error) {
-	state, err := r.state.Snapshot()
+	state, err := r.State.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	w := r.front()
-	w.Bytes(state)
-	return w.Buf, nil
+	return append(placeLayout.Encode(r.front(len(state))), state...), nil
 }
 
-// front returns what an image has in front of the state: its size and bytes follow. The size is 0
-// if it was not known.
-func (r *Replica) front() wirefmt.Writer {
-	var w wirefmt.Writer
-	w.Buf = append(w.Buf, imageVersion)
-	w.Uint(r.gen)
-	w.Uint(r.taken)
-	w.Uint(r.stamp)
-	idFields(w.Coder(), &r.checkpoint)
-	depsFields(w.Coder(), &r.stable)
-	w.Uint(r.sessions.opened)
-	w.List(len(r.sessions.used))
-	for _, id := range slices.Sorted(maps.Keys(r.sessions.used)) {
-		w.Uint(uint64(id))
-		w.Uint(r.sessions.used[id])
+// front returns what an image has in front of the state. The state's size is 0 if it is not known.
+func (r *Replica) front(stateBytes int) place {
+	return place{
+		gen: r.gen, taken: r.taken, stamp: r.stamp, checkpoint: r.checkpoint, stable: r.stable, sessions: r.sessions,
+		stateBytes: uint64(stateBytes),
 	}
-	return w
 }
 
 // place is what an image says beside the state.
@@ -194,49 +173,36 @@ type place struct {
 	checkpoint        ID
 	stable            Deps
 	sessions          sessionAges
+	stateBytes        uint64 // 0 if the size was not known
 }
 
-// frontBytes tells how long what is in front of the state is, its size included.
-func frontBytes(begin []byte) (sizeBytes int, ok bool) {
-	in := wirefmt.NewReader(begin)
-	_, err := readPlace(in)
-	return len(begin) - len(in.Rest()), err == nil
-}
-
-// readPlace reads what an image has in front of the state.
-func readPlace(in *wirefmt.Reader) (place, error) {
-	if v := in.Byte(); v != imageVersion {
-		return place{}, fmt.Errorf("image of version %d, this program knows version %d", v, imageVersion)
+var placeLayout = wirefmt.NewLayout("epaxos: image", func(c *wirefmt.Coder, p *place) {
+	wirefmt.Version(c, imageVersion)
+	wirefmt.Uint(c, &p.gen)
+	wirefmt.Uint(c, &p.taken)
+	wirefmt.Uint(c, &p.stamp)
+	idFields(c, &p.checkpoint)
+	depsFields(c, &p.stable)
+	wirefmt.Uint(c, &p.sessions.opened)
+	wirefmt.Map(c, &p.sessions.used, 2, func(c *wirefmt.Coder, id *kit.SessionID, at *uint64) {
+		wirefmt.Uint(c, id)
+		wirefmt.Uint(c, at)
+	})
+	if p.sessions.used == nil {
+		p.sessions.used = map[kit.SessionID]uint64{}
 	}
-	p := place{gen: in.Uint(), taken: in.Uint(), stamp: in.Uint()}
-	idFields(in.Coder(), &p.checkpoint)
-	depsFields(in.Coder(), &p.stable)
-	p.sessions.opened = in.Uint()
-	p.sessions.used = map[kit.SessionID]uint64{}
-	for range in.List(2) {
-		id := kit.SessionID(in.Uint())
-		p.sessions.used[id] = in.Uint()
-	}
-	in.Uint() // the state's size, if it was known
-	if err := in.Err(); err != nil {
-		return place{}, fmt.Errorf("image: %w", err)
-	}
-	return p, nil
-}
+	wirefmt.Uint(c, &p.stateBytes)
+})
 
 // place returns what the image of the state that was just restored has in front of it.
 func (r *Replica) place(front []byte) (place, error) {
-	in := wirefmt.NewReader(front)
-	p, err := readPlace(in)
-	if err == nil {
-		err = in.Close()
-	}
+	p, err := placeLayout.Decode(front)
 	if err != nil {
 		return place{}, err
 	}
-	if len(p.stable) != len(r.state.Members()) || p.gen == 0 {
+	if len(p.stable) != len(r.State.Members()) || p.gen == 0 {
 		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable),
-			len(r.state.Members()))
+			len(r.State.Members()))
 	}
 	return p, nil
 }
@@ -248,13 +214,13 @@ func (r *Replica) adopt(p place) {
 	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
 		r.index.note(c, p.checkpoint.Index, footprint{all: true})
 	}
-	r.onDisk, r.snapshot = r.stable, r.state.Applied()
+	r.onDisk, r.snapshot = r.stable, r.State.Applied()
 	r.even, r.since, r.high = r.snapshot, 0, 0
 }
 
 // load takes over what is on the disk, and tells whether it is blank.
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, front, ok, err := r.state.Load(env, frontBytes)
+	_, front, ok, err := r.State.Load(env, placeLayout.Length)
 	switch {
 	case err != nil:
 		return false, err
@@ -268,12 +234,15 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
 		}
-	case len(log) == 0 && !r.cfg.Join:
+		if err := r.finishSnapshot(env, front, log); err != nil {
+			return false, err
+		}
+	case len(log) == 0 && !r.Cfg.Join:
 		data, err := r.image()
 		if err != nil {
 			return false, err
 		}
-		r.state.Save(env, kit.Snapshot{Data: data})
+		r.State.Save(env, kit.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -292,6 +261,22 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	return len(log) == 0 && r.snapshot == 0, nil
+}
+
+// finishSnapshot begins the snapshot again that the end of a generation left to be written: those
+// who come later need it, and perhaps no checkpoint comes before they do.
+func (r *Replica) finishSnapshot(
+	env *protocol.Env[smr.Message], front []byte, log []protocol.Record[smr.Message],
+) error {
+	if !r.State.Replayed() {
+		return nil
+	}
+	r.saving.stable, r.saving.first = r.stable, env.NextIndex()
+	if len(log) > 0 {
+		r.saving.first = log[0].Index
+	}
+	_, err := r.State.BeginSave(env, r.Cfg, r.snapshot, front)
+	return err
 }
 
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
@@ -320,19 +305,12 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	return nil
 }
 
-// install puts a snapshot in the place of the state. Within a generation, what was promised and
-// voted for later instances stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
-	var p place
-	if err == nil {
-		err = r.state.Install(env, s)
-	}
-	if err == nil {
-		p, err = r.place(s.Front)
-	}
+// onInstalled goes on from a snapshot. Within a generation, what was promised and voted for later
+// instances stays.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+	p, err := r.place(s.Front)
 	if err != nil {
-		r.fail(env, "a snapshot could not be restored, so the state cannot be trusted: "+err.Error())
-		return false
+		return err
 	}
 	if p.gen != r.gen {
 		r.beginGeneration(p.gen)
@@ -369,15 +347,15 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 			}
 		}
 	}
-	r.membersChanged(env)
+	r.MembersChanged(env)
 	r.execute(env)
-	return true
+	return nil
 }
 
 // proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is
 // answered, the rest is proposed again.
 func (r *Replica) proposeInstalled(env *protocol.Env[smr.Message]) {
-	own := r.position(r.cfg.ID)
+	own := r.position(r.Cfg.ID)
 	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
 		if own >= 0 && id.Index > r.stable[own] && r.rows[own].at(id.Index) != nil {
 			continue // still to be decided

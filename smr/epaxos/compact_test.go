@@ -16,9 +16,9 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 	for _, sends := range []bool{false, true} {
 		th := newTheatre(t, 3)
 		for _, r := range th.nodes {
-			r.cfg.SnapshotEvery = every
+			r.Cfg.SnapshotEvery = every
 			if sends {
-				r.transfers.Begin(th.envs[r.cfg.ID], 9, new(kit.Outgoing))
+				r.Transfers.Begin(th.envs[r.Cfg.ID], 9, new(kit.Outgoing))
 			}
 		}
 		most := uint64(0)

@@ -215,22 +215,22 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 	delete(r.mine, i.id)
 	r.high = max(r.high, smr.Slot(i.cmd.Stamp))
 	if i.cmd.Kind != Work {
-		r.state.Apply(r.nextSlot(i.cmd), kit.Entry{Kind: kit.NoOp})
+		r.State.Apply(r.nextSlot(i.cmd), kit.Entry{Kind: kit.NoOp})
 		if p != nil {
 			r.answer(env, p.reads)
 		}
 		return false
 	}
-	before := r.state.Members()
+	before := r.State.Members()
 	for _, e := range i.cmd.Entries {
-		r.sessions.use(r.state, e, r.interferer != nil)
-		reply := r.state.Apply(r.nextSlot(i.cmd), e)
+		r.sessions.use(r.State, e, r.interferer != nil)
+		reply := r.State.Apply(r.nextSlot(i.cmd), e)
 		r.sessions.open(reply.Session, r.interferer != nil)
 		if p != nil {
 			r.executed(env, e, reply)
 		}
 	}
-	if i.cmd.changes() && !slices.Equal(before, r.state.Members()) {
+	if i.cmd.changes() && !slices.Equal(before, r.State.Members()) {
 		r.endGeneration(env)
 		return true
 	}
@@ -241,7 +241,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 // client may have been told.
 func (r *Replica) nextSlot(c *Command) smr.Slot {
 	r.since++
-	return max(r.state.Applied()+1, smr.Slot(c.Stamp))
+	return max(r.State.Applied()+1, smr.Slot(c.Stamp))
 }
 
 // level returns a slot that all replicas come to that have executed the same since the snapshot, in
@@ -250,6 +250,6 @@ func (r *Replica) level() smr.Slot { return max(r.high, r.even) + r.since }
 
 // evenOut skips to a slot that is the same at all replicas that have executed the same.
 func (r *Replica) evenOut() {
-	r.state.Skip(r.level() + 1)
-	r.even, r.high, r.since = r.state.Applied(), 0, 0
+	r.State.Skip(r.level() + 1)
+	r.even, r.high, r.since = r.State.Applied(), 0, 0
 }

@@ -74,7 +74,7 @@ func TestImpossibleMessages(t *testing.T) {
 			switch msg.(type) {
 			case kit.Request, kit.ReadRequest:
 			default:
-				msg = kit.Letter{Disk: th.nodes[from].admission.Own(), Msg: msg}
+				msg = kit.Letter{Disk: th.nodes[from].Admission.Own(), Msg: msg}
 			}
 			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
 			switch rnd.IntN(6) {
@@ -135,9 +135,9 @@ func TestDamagedDisk(t *testing.T) {
 		var disk smrtest.Disk
 		env := disk.Env()
 		env.Begin(0)
-		r.state.Save(env, kit.Snapshot{Slot: 1, Data: good[:n]})
+		r.State.Save(env, kit.Snapshot{Slot: 1, Data: good[:n]})
 		disk.Write(env, 0)
-		_, front, ok, err := r.state.Load(env, frontBytes)
+		_, front, ok, err := r.State.Load(env, placeLayout.Length)
 		if err == nil && ok {
 			_, err = r.place(front)
 		}

@@ -180,7 +180,7 @@ func (r *Replica) blind(d, vouched Deps) bool {
 
 // save writes an instance down as it is. The command is left out if it is on disk already.
 func (r *Replica) save(env *protocol.Env[smr.Message], i *instance, whole bool) {
-	r.tempo.Busy()
+	r.Tempo.Busy()
 	rec := InstanceRecord{ID: i.id, Phase: uint8(i.phase), Ballot: i.ballot, Voted: i.voted, Nothing: i.nothing,
 		Init: i.init, Deps: i.deps}
 	if whole || !i.logged {

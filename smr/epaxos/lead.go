@@ -46,7 +46,7 @@ type attempt struct {
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.proposing {
 		r.proposing = true
-		env.After(kit.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -63,7 +63,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 // alone.
 func (r *Replica) batch() int {
 	n := 0
-	for n < len(r.queue) && n < r.cfg.MaxBatch && r.queue[n].Kind == kit.Command {
+	for n < len(r.queue) && n < r.Cfg.MaxBatch && r.queue[n].Kind == kit.Command {
 		n++
 	}
 	return kit.FitEntries(r.queue, max(n, 1))
@@ -71,13 +71,13 @@ func (r *Replica) batch() int {
 
 // begin proposes a command in an own instance [EPaxos §4.3].
 func (r *Replica) begin(env *protocol.Env[smr.Message], c *Command, p *proposal) {
-	own := r.position(r.cfg.ID)
-	i := r.find(ID{r.cfg.ID, r.rows[own].top() + 1})
+	own := r.position(r.Cfg.ID)
+	i := r.find(ID{r.Cfg.ID, r.rows[own].top() + 1})
 	if i == nil {
 		r.giveBack(env, p)
 		return
 	}
-	r.stamp = max(r.stamp, uint64(r.state.Applied())) + 1
+	r.stamp = max(r.stamp, uint64(r.State.Applied())) + 1
 	c.Stamp = r.stamp
 	f := r.footprint(c)
 	i.init = r.index.conflicts(f)
@@ -97,7 +97,7 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
 	r.sendPreAccepts(env, i, i.cmd)
 	// The own vote arrives when it is on disk.
-	r.admission.Send(env, r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
+	r.Admission.Send(env, r.Cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
 }
 
 // sendPreAccepts sends the proposal to those who have not answered, or asks whether they have it,
@@ -106,7 +106,7 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c *Command) {
 	r.others(func(id protocol.ID) {
 		if !i.try.votes.Has(id) {
-			r.admission.Send(env, id, PreAccept{Head: r.head(), ID: i.id, Cmd: c, Deps: i.init})
+			r.Admission.Send(env, id, PreAccept{Head: r.head(), ID: i.id, Cmd: c, Deps: i.init})
 		}
 	})
 }
@@ -142,7 +142,7 @@ func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late b
 		// a proposer that has not decided.
 		i.phase, i.deps, i.settling, i.try = committed, i.init, true, nil
 		r.save(env, i, false)
-		r.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})
+		r.Admission.Send(env, r.Cfg.ID, Settled{Head: r.head(), ID: i.id})
 	case t.votes.Len() >= slowQuorum(n) && (late || t.equal < t.votes.Len()):
 		r.startAccept(env, t, i.cmd, t.joined)
 	}
@@ -156,13 +156,13 @@ func (r *Replica) startAccept(env *protocol.Env[smr.Message], t *attempt, c *Com
 	i.phase, i.ballot, i.voted, i.deps = accepted, t.ballot, t.ballot, d
 	r.save(env, i, fresh)
 	r.sendAccepts(env, t)
-	r.admission.Send(env, r.cfg.ID, Accepted{Head: r.head(), ID: i.id, Ballot: t.ballot})
+	r.Admission.Send(env, r.Cfg.ID, Accepted{Head: r.head(), ID: i.id, Ballot: t.ballot})
 }
 
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], t *attempt) {
 	r.others(func(id protocol.ID) {
 		if !t.votes.Has(id) {
-			r.admission.Send(env, id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd.brief(), Deps: t.deps})
+			r.Admission.Send(env, id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd.brief(), Deps: t.deps})
 		}
 	})
 }
@@ -183,7 +183,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 
 // onSettled goes on with a decision of the fast path that is on disk now.
 func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m Settled) {
-	if i := r.find(m.ID); from == r.cfg.ID && i != nil && i.settling {
+	if i := r.find(m.ID); from == r.Cfg.ID && i != nil && i.settling {
 		r.settle(env, i, true)
 	}
 }
@@ -193,7 +193,7 @@ func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m 
 func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
 	i.settling = false
 	r.others(func(id protocol.ID) {
-		r.admission.SendAhead(env, id, r.commit(i))
+		r.Admission.SendAhead(env, id, r.commit(i))
 	})
 	if own && !i.nothing {
 		r.acknowledge(env, i)

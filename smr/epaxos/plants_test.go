@@ -56,19 +56,19 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "pre-accepts are not on disk", Dir: dir, Test: "TestSeedsNotice/28",
-			Old: "\t\tr.save(env, i, true)\n\t\tr.admission.Send(env, from, PreAccepted{",
-			New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.admission.Send(env, from, PreAccepted{",
+			Old: "\t\tr.save(env, i, true)\n\t\tr.Admission.Send(env, from, PreAccepted{",
+			New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.Admission.Send(env, from, PreAccepted{",
 		},
 		{
 			Name: "a decision of the fast path is told before it is on disk", Dir: dir,
 			Test: "TestFastDecisionIsOnDiskBeforeItIsTold",
-			Old:  "\t\tr.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})\n",
-			New: "\t\tif MUTANT {\n\t\t\tr.settle(env, i, true)\n\t\t\treturn\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, " +
+			Old:  "\t\tr.Admission.Send(env, r.Cfg.ID, Settled{Head: r.head(), ID: i.id})\n",
+			New: "\t\tif MUTANT {\n\t\t\tr.settle(env, i, true)\n\t\t\treturn\n\t\t}\n\t\tr.Admission.Send(env, r.Cfg.ID, " +
 				"Settled{Head: r.head(), ID: i.id})\n",
 		},
 		{
 			Name: "a generation has no end", Dir: dir, Test: "TestSeedsNotice/1",
-			Old: "!slices.Equal(before, r.state.Members()) {\n", New: "!slices.Equal(before, r.state.Members()) && !MUTANT {\n",
+			Old: "!slices.Equal(before, r.State.Members()) {\n", New: "!slices.Equal(before, r.State.Members()) && !MUTANT {\n",
 		},
 		{
 			Name: "a durable acknowledgement does not wait for a change of the members", Dir: dir,

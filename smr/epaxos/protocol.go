@@ -12,7 +12,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Egalitarian Paxos: each replica has its clients' commands decided, with what they depend on.",
 		NewReplica: kit.NodeOf(NewReplica),
 		NewClient:  kit.NodeOf(NewClient),
-		Salvage:    salvage,
+		Salvage:    kit.SalvageOf(NewReplica),
 		Codec:      Codec(),
 		Leaderless: true,
 	}

@@ -40,7 +40,7 @@ type poll struct {
 const maxPolls = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
-	if !r.reads.held.Take(env, r.cfg, from, m.Queries) {
+	if !r.reads.held.Take(env, r.Cfg, from, m.Queries) {
 		return
 	}
 	var one, several []kit.Query
@@ -118,14 +118,14 @@ func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
 	slices.Sort(p.Keys)
 	p.Keys = slices.Compact(p.Keys)
 	p.need = r.index.conflicts(footprint{all: p.All, keys: p.Keys})
-	p.votes.Add(r.cfg.ID)
+	p.votes.Add(r.Cfg.ID)
 	l.polls = append(l.polls, p)
-	r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, p.Poll) })
+	r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.Poll) })
 }
 
 // onPoll tells what conflicts.
 func (r *Replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m Poll) {
-	r.admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round,
+	r.Admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round,
 		Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
 }
 
@@ -143,7 +143,7 @@ func (r *Replica) onPolled(from protocol.ID, m Polled) {
 // answer answers queries from the state as it is.
 func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
 	for _, q := range all {
-		r.reads.held.Answer(env, r.state, q.from, q.queries)
+		r.reads.held.Answer(env, r.State, q.from, q.queries)
 	}
 }
 

@@ -31,12 +31,12 @@ type answer struct {
 // recover begins to decide an instance in place of its proposer. The ballot is above all that this
 // replica has heard of: a lower one would be refused.
 func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
-	t := &attempt{of: i, ballot: newBallot(max(i.ballot, i.hint), r.cfg.ID), stage: recovering}
+	t := &attempt{of: i, ballot: newBallot(max(i.ballot, i.hint), r.Cfg.ID), stage: recovering}
 	i.try = t
 	r.postpone(env, i, t.ballot)
 	for _, m := range r.group {
 		// The own answer arrives when the promise is on disk.
-		r.admission.Send(env, m.ID, Recover{Head: r.head(), ID: i.id, Ballot: t.ballot})
+		r.Admission.Send(env, m.ID, Recover{Head: r.head(), ID: i.id, Ballot: t.ballot})
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case !owns(from, m.Ballot):
 	case i == nil:
 		// It was decided and forgotten here, and then a snapshot has it; or it is too far ahead.
-		r.admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
+		r.Admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
 		if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
 			r.startTransfer(env, from)
 		}
@@ -75,14 +75,14 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case m.Ballot <= i.ballot:
 		// Refused if equal too: each attempt has a ballot of its own, so this is a copy of a
 		// message, or an attempt that its owner has forgotten in a crash and begins again.
-		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		r.promise(i, m.Ballot)
 		r.postpone(env, i, m.Ballot) // its recoverer gets time
 		// Promise and answer are on disk before they are told: a crash must not take the promise
 		// back and let this replica agree in ballot 0 after all.
 		r.save(env, i, false)
-		r.admission.Send(env, from, Recovered{
+		r.Admission.Send(env, from, Recovered{
 			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init,
 			Deps: i.deps,
 		})
@@ -162,7 +162,7 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	default:
 		t.cmd, t.deps, t.stage, t.votes = candidate.Cmd, candidate.Init, validating, quorum.Votes{}
 		for _, m := range r.group {
-			r.admission.Send(env, m.ID, Validate{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
+			r.Admission.Send(env, m.ID, Validate{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		if m.Ballot > i.ballot {
 			r.promise(i, m.Ballot)
@@ -200,7 +200,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 		r.save(env, i, fresh) // a note that a crash could undo would let a later command miss this one
 		answer := Validated{Head: r.head(), ID: i.id, Ballot: m.Ballot}
 		answer.Invalid, answer.Pending = r.objections(i, r.footprint(m.Cmd), m.Deps)
-		r.admission.Send(env, from, answer)
+		r.Admission.Send(env, from, answer)
 	}
 }
 
@@ -267,7 +267,7 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 		t.stage = waitingFor
 		r.waiting = append(r.waiting, t)
 		w := Waiting{Head: r.head(), ID: i.id, Agreed: uint64(t.agreed) + 1}
-		r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, w) })
+		r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, w) })
 		r.onWaiting(env, w)
 	}
 }

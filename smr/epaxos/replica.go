@@ -1,7 +1,6 @@
 package epaxos
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -11,16 +10,11 @@ import (
 
 // Replica is a proposer, acceptor and learner.
 type Replica struct {
-	cfg        smr.ReplicaConfig
+	kit.Replica
 	interferer Interferer // nil: everything conflicts
-	state      *kit.State
-	admission  *kit.Admission
-	desk       *kit.Desk
-	tempo      kit.Tempo // of what others say of instances
 
-	active  bool // takes part
-	removed bool
-	broken  bool         // the disk or the state machine: it does nothing any more
+	active  bool         // takes part
+	removed bool         // and only sends its state to others
 	gen     uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
 	group   []smr.Member // of the generation, in order of their IDs
 	rows    []row        // of the group
@@ -59,11 +53,10 @@ type Replica struct {
 	executing bool
 	waiting   []*attempt // recoveries that wait for other instances
 
-	reads     reads
-	ticks     uint64
-	ticking   bool
-	transfers *kit.Transfers
-	ahead     protocol.ID // who is in a later generation; 0 for nobody
+	reads   reads
+	ticks   uint64
+	ticking bool
+	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
 // The timers of a replica.
@@ -94,87 +87,53 @@ const (
 // NewReplica returns a replica. If the state machine is an Interferer, commands that do not
 // conflict are executed in different orders at different replicas.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("epaxos", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("epaxos: %w", err)
+		return nil, err
 	}
-	group := cfg.Members
-	if cfg.Join {
-		group = nil
-	}
-	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{},
-		tempo: kit.NewTempo(cfg.RoundTrip)}
+	r := &Replica{Replica: base, mine: map[ID]*proposal{}, early: map[ticket]early{}}
 	r.interferer, _ = cfg.Machine.(Interferer)
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
-	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
+	r.State.KeepApplied()
 	if !cfg.Join {
 		r.beginGeneration(1)
 	}
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Doubtful: r.applyDoubtful,
+	})
 	return r, nil
 }
 
-// Start takes over what is on the disk.
-func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	blank, err := r.load(env, log)
-	if err != nil {
-		r.fail(env, fmt.Sprintf("the disk does not have what was written to it: %v", err))
-		return
-	}
-	r.admission.Start(env, blank)
-	r.membersChanged(env)
+func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
 	r.execute(env)
 	r.flush(env)
 }
 
-// Receive takes a message.
-func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
-	}
-	if from == protocol.App || r.broken || r.admission.Refused() {
-		return
-	}
-	switch msg := msg.(type) {
-	case kit.Hello:
-		r.admission.Hello(env, from, msg)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, msg)
-		r.maybeTakePart(env)
-	case kit.Request:
-		r.onRequest(env, from, msg)
-	case kit.Ping, kit.Pong:
-		r.tempo.Receive(env, from, msg)
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
-		r.onClient(env, from, msg)
-	case kit.Letter:
-		if r.admission.Genuine(env, from, msg.Disk) {
-			r.onReplica(env, from, msg.Msg)
-		}
-	}
-	r.flush(env)
-}
+// gone: a replica that was removed still sends the state to others that lag, who may have nobody
+// else for that.
+func (r *Replica) gone() bool { return false }
 
 // flush does what comes at the end of each call.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.Over() {
+		return
+	}
 	r.maybeCheckpoint(env)
 	r.answerReads(env)
 	if r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {
 		r.soon(env)
 	}
-	r.desk.Flush(env)
 }
 
-// onReplica takes what replicas say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	switch msg := msg.(type) {
+// onPeer takes what replicas say to each other.
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, msg)
+		r.Transfers.OnWanted(env, from, msg)
 	case Fetch:
 		r.onFetch(env, from, msg)
 	case headed:
@@ -189,22 +148,23 @@ func (r *Replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg
 	case h.Gen > r.gen:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
-			r.admission.SendAhead(env, from, Fetch{Head: r.head()})
+			r.Admission.SendAhead(env, from, Fetch{Head: r.head()})
 			r.tick(env)
 		}
 		return
 	case h.Gen < r.gen:
-		if _, late := msg.(News); !late || r.state.Removed(from) {
-			r.admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
+		if _, late := msg.(News); !late || r.State.Removed(from) {
+			r.Admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
 		}
 		return
 	case !r.active || r.position(from) < 0:
 		return
 	}
-	r.onPeer(env, from, msg)
+	r.onInstances(env, from, msg)
 }
 
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+// onInstances takes what is said about instances of the present generation.
+func (r *Replica) onInstances(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
 	case PreAccept:
 		r.onPreAccept(env, from, msg)
@@ -246,84 +206,65 @@ func (r *Replica) head() Head { return Head{r.gen} }
 // others calls f with each other member.
 func (r *Replica) others(f func(id protocol.ID)) {
 	for _, m := range r.group {
-		if m.ID != r.cfg.ID {
+		if m.ID != r.Cfg.ID {
 			f(m.ID)
 		}
 	}
 }
 
-// Expire does what a timer is for.
-func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.broken || r.admission.Refused() {
-		return
-	}
-	switch t := t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
-		r.maybeTakePart(env)
+func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
 	case tickTimer:
 		r.ticking = false
 		r.onTick(env)
-	case kit.TransferTimer:
-		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To)
-	case kit.SaveTimer:
-		done, err := r.state.ContinueSave(env)
-		r.saved(env, done, err)
 	case proposeTimer:
 		r.proposing, r.proposed = false, env.Now
 		r.propose(env)
 	}
-	r.flush(env)
 }
 
 // Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.active && !r.broken && r.position(from) >= 0 && !r.admission.Refused() {
+	if r.active && !r.Over() && r.position(from) >= 0 {
 		r.fetch(env, from)
 	}
 }
 
 // maybeTakePart has a replica that was admitted take part.
 func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
-	if r.active || r.removed || r.gen == 0 || !r.admission.Admitted() || r.position(r.cfg.ID) < 0 {
+	if r.active || r.removed || r.gen == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
 		return
 	}
 	r.active = true
 	r.tick(env)
 }
 
-// membersChanged says who the members are, at the start and when they have changed.
-func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.MembersChanged(env)
-	if r.state.Removed(r.cfg.ID) {
-		if !r.removed && !r.admission.Refused() {
-			env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
-		}
-		r.removed, r.active = true, false
+// onMembers takes note of who the members are.
+func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
+	if !r.State.Removed(r.Cfg.ID) {
+		r.maybeTakePart(env)
 		return
 	}
-	r.maybeTakePart(env)
+	if !r.removed {
+		env.Send(protocol.App, smr.RefusedAsRemoved(r.Cfg.ID))
+	}
+	r.removed, r.active = true, false
 }
 
-func (r *Replica) status(id smr.CallID) smr.Status {
-	role := "replica"
+func (r *Replica) status(s *smr.Status) {
+	s.Ballot, s.Snapshot, s.LogSize = r.gen, r.snapshot, r.logged
 	switch {
-	case r.broken || r.admission.Refused():
-		role = "refused"
 	case r.removed:
-		role = "removed"
+		s.Role = "removed"
 	case !r.active:
-		role = "blank"
+		s.Role = "blank"
+	default:
+		s.Role, s.Serves = "replica", true
 	}
-	applied := r.state.Applied()
 	if r.interferer != nil {
-		applied = r.level()
+		s.Applied = r.level()
 	}
-	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Serves: role == "replica", Ballot: r.gen, Committed: applied, Applied: applied,
-		Snapshot: r.snapshot, LogSize: r.logged, Sessions: r.state.Sessions(), Members: r.state.Members(),
-	}
+	s.Committed = s.Applied
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.done + 1; x <= w.top(); x++ {
@@ -332,5 +273,4 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 			}
 		}
 	}
-	return s
 }

@@ -28,9 +28,6 @@ const maxAfter = 1 << 60
 
 // onRequest takes commands, which come after those of which the client was told. Any replica does.
 func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
-	if !r.mayServe(env, from) {
-		return
-	}
 	if m.After < maxAfter {
 		r.stamp = max(r.stamp, uint64(m.After))
 	}
@@ -46,7 +43,7 @@ func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 	}
 	had := len(r.queue)
-	r.queue = r.desk.Take(env, from, m, r.queue)
+	r.queue = r.Desk.Take(env, from, m, r.queue)
 	for _, e := range r.queue[had:] {
 		if soon[e.Seq] {
 			r.early[ticketOf(e)] = early{}
@@ -55,18 +52,20 @@ func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.soon(env)
 }
 
-// onClient takes what else a client asks for.
+// onClient takes what a client asks for.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.mayServe(env, from) {
 		return
 	}
 	switch msg := msg.(type) {
+	case kit.Request:
+		r.onRequest(env, from, msg)
 	case kit.OpenRequest:
-		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.queue = r.Desk.Take(env, from, msg, r.queue)
 		r.soon(env)
 	case kit.ChangeRequest:
-		r.desk.Meet(env, msg.Change)
-		r.queue = r.desk.TakeChange(env, from, msg, r.admission, r.queue)
+		r.Desk.Meet(env, msg.Change)
+		r.queue = r.Desk.TakeChange(env, from, msg, r.Admission, r.queue)
 		r.soon(env)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)
@@ -79,11 +78,11 @@ func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) boo
 		return true
 	}
 	var other smr.Member
-	if _, member := r.state.Member(r.cfg.ID); member {
+	if _, member := r.State.Member(r.Cfg.ID); member {
 		env.SendAhead(from, kit.Redirect{}) // not yet
 		return false
 	}
-	if group := slices.DeleteFunc(r.state.Members(), func(m smr.Member) bool { return m.ID == r.cfg.ID }); len(group) > 0 {
+	if group := slices.DeleteFunc(r.State.Members(), func(m smr.Member) bool { return m.ID == r.Cfg.ID }); len(group) > 0 {
 		other = group[env.Rand.IntN(len(group))]
 	}
 	env.SendAhead(from, kit.Redirect{Leader: other})
@@ -95,7 +94,7 @@ func (r *Replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
 	for _, e := range p.entries {
 		delete(r.early, ticketOf(e))
 	}
-	r.desk.GiveBack(env, p.entries)
+	r.Desk.GiveBack(env, p.entries)
 	r.reads.queue = append(r.reads.queue, p.reads...)
 }
 
@@ -128,8 +127,8 @@ func (r *Replica) executed(env *protocol.Env[smr.Message], e kit.Entry, reply ki
 	told := r.early[t].told
 	delete(r.early, t)
 	if told {
-		r.desk.Forget(e)
+		r.Desk.Forget(e)
 		return
 	}
-	r.desk.Applied(env, e, reply)
+	r.Desk.Applied(env, e, reply)
 }

@@ -7,22 +7,12 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// salvage executes what is decided, and then what is not, with the dependencies that were accepted
-// here. What was executed depends on nothing that was not, so it keeps its order. A change of the
-// members and a checkpoint that are not decided are left out: they would make void, or forget, what
-// comes after them.
-func salvage(
-	cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
-) (smr.Salvaged, error) {
-	r, err := NewReplica(cfg)
-	if err != nil {
-		return smr.Salvaged{}, err
-	}
-	if _, err := r.load(env, log); err != nil {
-		return smr.Salvaged{}, err
-	}
+// applyDoubtful executes what is decided, and then what is not, with the dependencies that were
+// accepted here. What was executed depends on nothing that was not, so it keeps its order. A change
+// of the members and a checkpoint that are not decided are left out: they would make void, or
+// forget, what comes after them.
+func (r *Replica) applyDoubtful(env *protocol.Env[smr.Message]) (doubtful int, err error) {
 	r.execute(env)
-	doubtful := 0
 	r.woken = nil
 	for k := range r.rows {
 		w := &r.rows[k]
@@ -42,8 +32,8 @@ func salvage(
 		}
 	}
 	r.execute(env)
-	if r.broken {
-		return smr.Salvaged{}, errors.New("epaxos: the state machine makes no snapshot")
+	if r.Over() {
+		return 0, errors.New("the state machine makes no snapshot")
 	}
-	return r.state.Salvaged(doubtful), nil
+	return doubtful, nil
 }

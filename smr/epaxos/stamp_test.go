@@ -43,7 +43,7 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 		if i := r.find(c); !i.deps.has(r.find(b)) || !r.find(a).deps.has(i) {
 			t.Fatalf("%v, %v and %v do not depend on each other", a, b, c)
 		}
-		if got := string(r.state.Read(get("k"))); got != "bbb" {
+		if got := string(r.State.Read(get("k"))); got != "bbb" {
 			t.Errorf("replica %d ends with %q, want what was proposed last, by one who knew the others", id+1, got)
 		}
 	}
@@ -97,8 +97,8 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	restarted, _ := onDisk(t, &disk)
 	var blank smrtest.Disk
 	installed, env := onDisk(t, &blank)
-	snap := kit.Snapshot{Slot: executed.state.Applied(), Data: image}
-	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, frontBytes), nil) {
+	snap := kit.Snapshot{Slot: executed.State.Applied(), Data: image}
+	if !installed.Install(env, smrtest.Arrive(t, env, installed.State, snap, placeLayout.Length)) {
 		t.Fatal("the image was not installed")
 	}
 	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted,

@@ -33,7 +33,7 @@ func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *sm
 	t.Helper()
 	disk := &smrtest.Disk{}
 	r, env := onDisk(t, disk, members)
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	for id := 2; id <= members; id++ {
 		r.Receive(env, protocol.ID(id), kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
@@ -45,7 +45,7 @@ func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *sm
 func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
 	id := e.coordinator()
 	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-		Msg: Beat{Head: Head{Era: e, Generation: r.state.Generation()}, Leads: true, Open: open}})
+		Msg: Beat{Head: Head{Era: e, Generation: r.State.Generation()}, Leads: true, Open: open}})
 }
 
 // command is a request of one new command.
@@ -65,7 +65,7 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	}
 	// Where it has accepted in the classic round, which is above the fast one, it does not vote any
 	// more.
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.state.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.State.Generation()},
 		[]Placed{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
@@ -77,7 +77,7 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 // until what it has voted for is executed, whatever became of its own votes.
 func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	r.cfg.MaxPendingBytes = 100
+	r.Cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
 	large := func(seq kit.Seq, bytes int) Copy {
@@ -92,13 +92,13 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 			t.Errorf("command %d, of %d bytes: voted up to slot %d, want %d", seq+1, c.bytes, r.fastTop, c.top)
 		}
 	}
-	head := Head{Era: era, Generation: r.state.Generation()}
+	head := Head{Era: era, Generation: r.State.Generation()}
 	other := kit.Entry{Kind: kit.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{head, []Placed{{1, other}}}}) // in the place of its own vote
 	own := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: head, Items: []Placed{{1, other}, {2, own}}}})
-	if r.state.Applied() != 2 || r.oursBytes != 0 {
-		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.state.Applied(), r.oursBytes)
+	if r.State.Applied() != 2 || r.oursBytes != 0 {
+		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.State.Applied(), r.oursBytes)
 	}
 	for seq := range kit.Seq(3) {
 		r.Receive(env, 77, large(10+seq, 40))
@@ -136,7 +136,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		disk.Write(env, 0)
 		promise := func(id protocol.ID) {
 			r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-				Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied}})
+				Msg: Promise{Head: Head{Era: era, Generation: r.State.Generation()}, Low: 1, Applied: applied}})
 			for len(env.Out) > 0 { // its own promise comes back from its disk
 				out := slices.Clone(env.Out)
 				disk.Write(env, 0)
@@ -166,7 +166,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.state.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.State.Generation()},
 		Items: []Placed{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {
@@ -181,7 +181,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 // is decided, still vote for what the coordinator suggests.
 func TestSuggestedIsVotedFor(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	r.cfg.MaxPendingBytes = 100
+	r.Cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
 	entry := func(seq kit.Seq) kit.Entry {
@@ -194,7 +194,7 @@ func TestSuggestedIsVotedFor(t *testing.T) {
 	if r.fastTop != 1 {
 		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.state.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.State.Generation()},
 		[]kit.Entry{entry(2)}}})
 	if r.fastTop != 2 || r.oursBytes != 180 {
 		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop,

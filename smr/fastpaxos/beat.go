@@ -7,8 +7,8 @@ import (
 )
 
 func (r *Replica) fetch() Fetch {
-	m := Fetch{r.head(r.promised), r.state.Applied()}
-	if len(r.state.Members()) == 0 {
+	m := Fetch{r.head(r.promised), r.State.Applied()}
+	if len(r.State.Members()) == 0 {
 		m.Generation = 0 // only a snapshot says with whom the group began
 	}
 	return m
@@ -16,46 +16,46 @@ func (r *Replica) fetch() Fetch {
 
 // onTick says that the replica is there, and looks who else is.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
 	r.beat(env)
-	if !r.tempo.Beat(env.Now, beat) {
+	if !r.Tempo.Beat(env.Now, beat) {
 		return
 	}
 	r.progress.Beat(env)
-	if r.active() && r.admission.Admitted() {
+	if r.active() && r.Admission.Admitted() {
 		r.watch(env)
 		if r.lead != nil {
 			r.supervise(env)
 		}
 	}
-	_, member := r.state.Member(r.cfg.ID)
-	if ask := r.progress.Lags(env, r.state.Applied(), member, len(r.state.Members()) > 0, r.others()); ask != 0 {
-		r.admission.Send(env, ask, r.fetch())
+	_, member := r.State.Member(r.Cfg.ID)
+	if ask := r.progress.Lags(env, r.State.Applied(), member, len(r.State.Members()) > 0, r.others()); ask != 0 {
+		r.Admission.Send(env, ask, r.fetch())
 	}
 }
 
 // beat tells all how far the replica is, and the coordinator's acceptors which slots are open.
 func (r *Replica) beat(env *protocol.Env[smr.Message]) {
-	m := Beat{Head: r.head(r.promised), Applied: r.state.Applied()}
+	m := Beat{Head: r.head(r.promised), Applied: r.State.Applied()}
 	if r.lead != nil {
 		m.Leads, m.Open = true, r.open
 	}
-	asks := r.tempo.Asks()
+	asks := r.Tempo.Asks()
 	for _, id := range r.others() {
-		r.admission.SendAhead(env, id, m)
+		r.Admission.SendAhead(env, id, m)
 		if asks {
-			r.tempo.Ask(env, id)
+			r.Tempo.Ask(env, id)
 		}
 	}
 }
 
 // others returns all who are told how far the replica is: members, and who has asked.
 func (r *Replica) others() []protocol.ID {
-	ids := r.members()
+	ids := r.State.MemberIDs()
 	if len(ids) == 0 {
-		for _, m := range r.cfg.Members {
+		for _, m := range r.Cfg.Members {
 			ids = append(ids, m.ID)
 		}
 	}
-	return r.progress.Peers(r.cfg.ID, ids...)
+	return r.progress.Peers(r.Cfg.ID, ids...)
 }

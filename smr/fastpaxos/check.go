@@ -4,15 +4,15 @@ import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
 func (r *Replica) Check() error {
-	if r.removed || r.admission.Refused() {
+	if r.Over() {
 		return nil
 	}
-	applied := r.state.Applied()
+	applied := r.State.Applied()
 	switch {
 	case r.base > r.journal.Snapshot() || r.journal.Snapshot() > applied:
 		return fmt.Errorf("fastpaxos: base %d <= snapshot %d <= applied %d does not hold", r.base, r.journal.Snapshot(),
 			applied)
-	case r.lead != nil && (r.promised != r.lead.era || r.promised.coordinator() != r.cfg.ID):
+	case r.lead != nil && (r.promised != r.lead.era || r.promised.coordinator() != r.Cfg.ID):
 		return fmt.Errorf("fastpaxos: leads in the era %v, and has promised %v", r.lead.era, r.promised)
 	case r.lead != nil && r.lead.classic && r.open != 0:
 		return fmt.Errorf("fastpaxos: slots from %d on are open in a classic era", r.open)
@@ -23,5 +23,5 @@ func (r *Replica) Check() error {
 				c.vote.Era, r.promised)
 		}
 	}
-	return r.state.Check()
+	return r.State.Check()
 }

@@ -69,7 +69,7 @@ const (
 func (r *Replica) stopLeading() {
 	if r.lead != nil {
 		r.lead, r.open = nil, 0
-		r.desk.Reset()
+		r.Desk.Reset()
 	}
 }
 
@@ -84,9 +84,9 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 		entries = r.takeChange(env, from, m)
 	case kit.Request:
 		after = m.After
-		entries = r.desk.Take(env, from, m, nil)
+		entries = r.Desk.Take(env, from, m, nil)
 	default:
-		entries = r.desk.Take(env, from, msg, nil)
+		entries = r.Desk.Take(env, from, msg, nil)
 	}
 	for _, e := range entries {
 		w := &want{entry: e, after: after}
@@ -111,7 +111,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 		case placed || l.changing != 0:
 		case l.classic:
 			s := max(l.end, w.after) + 1
-			if s > r.state.Applied()+window {
+			if s > r.State.Applied()+window {
 				return
 			}
 			l.end = s
@@ -128,8 +128,8 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 			l.suggest = append(l.suggest, w.entry)
 		}
 	}
-	for i, id := 0, r.members(); len(l.suggest) > 0 && i < len(id); i++ {
-		r.admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
+	for i, id := 0, r.State.MemberIDs(); len(l.suggest) > 0 && i < len(id); i++ {
+		r.Admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
 	}
 	l.suggest = nil
 }
@@ -177,7 +177,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
 	}
-	members := r.members()
+	members := r.State.MemberIDs()
 	most := 0
 	for i, v := range t.votes {
 		same := 0
@@ -197,7 +197,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	}
 	left := 0
 	for _, id := range members {
-		if p, _ := r.progress.Of(id); !t.by.Has(id) && (id == r.cfg.ID || p.Age < patience) {
+		if p, _ := r.progress.Of(id); !t.by.Has(id) && (id == r.Cfg.ID || p.Age < patience) {
 			left++
 		}
 	}
@@ -234,7 +234,7 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 // members' answers to phase 1 of the classic round, as they will not vote in the fast one again
 // [MSR-TR-2005-112, §3.2 coordinated recovery].
 func (r *Replica) resolve(s smr.Slot, t *tally) {
-	c := choose(t.votes, len(t.votes), len(r.members()))
+	c := choose(t.votes, len(t.votes), len(r.State.MemberIDs()))
 	if c.bound {
 		r.proposeIn(s, c.entry)
 		return
@@ -261,7 +261,7 @@ func (r *Replica) unplaced(e kit.Entry) bool {
 	}
 	_, placed := r.lead.placed[wishFor(e)]
 	if e.Kind == kit.Command && !placed {
-		_, placed = r.state.Seen(e)
+		_, placed = r.State.Seen(e)
 	}
 	return !placed
 }
@@ -275,7 +275,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 		if t == nil || !t.classic || !t.acks.Add(from) || !r.near(s) || r.cell(s).decided {
 			continue
 		}
-		if members := r.members(); t.acks.Among(members) >= quorum.Majority(len(members)) {
+		if members := r.State.MemberIDs(); t.acks.Among(members) >= quorum.Majority(len(members)) {
 			r.decide(s, t.entry)
 		}
 	}
@@ -304,12 +304,12 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
 			// it is on the disks of a quorum
-			r.admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
+			r.Admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk})
 		}
 	}
 	for _, id := range r.others() {
 		if len(large) > 0 {
-			r.admission.SendAhead(env, id, Decided{r.head(r.promised), large})
+			r.Admission.SendAhead(env, id, Decided{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil
@@ -319,11 +319,11 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 // which coordinates no era again that it did before a crash.
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 	for chunk := range chunks(items) {
-		for _, id := range r.members() {
-			if m := (Accept{r.head(r.promised), chunk}); id != r.cfg.ID {
-				r.admission.SendAhead(env, id, m)
+		for _, id := range r.State.MemberIDs() {
+			if m := (Accept{r.head(r.promised), chunk}); id != r.Cfg.ID {
+				r.Admission.SendAhead(env, id, m)
 			} else {
-				r.admission.Send(env, id, m)
+				r.Admission.Send(env, id, m)
 			}
 		}
 	}
@@ -334,7 +334,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 	l := r.lead
 	var again []Placed
 	shut := smr.Slot(0)
-	for s := r.state.Applied() + 1; s <= l.end; s++ {
+	for s := r.State.Applied() + 1; s <= l.end; s++ {
 		if r.cell(s).decided {
 			continue
 		}
@@ -350,14 +350,14 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 				shut = s
 			}
 		}
-		if len(again) >= r.cfg.MaxBatch {
+		if len(again) >= r.Cfg.MaxBatch {
 			break
 		}
 	}
 	r.sendAccepts(env, again)
 	if shut > 0 && !l.classic {
-		for _, id := range r.members() {
-			r.admission.Send(env, id, Close{r.head(r.promised), shut})
+		for _, id := range r.State.MemberIDs() {
+			r.Admission.Send(env, id, Close{r.head(r.promised), shut})
 		}
 	}
 	r.propose(env, 1)

@@ -16,11 +16,11 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	t.Helper()
 	r.campaign(env, false)
 	disk.Write(env, 0)
-	era, n := r.cand.era, len(r.members())
+	era, n := r.cand.era, len(r.State.MemberIDs())
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id),
-			Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes}})
+			Msg: Promise{Head: Head{Era: era, Generation: r.State.Generation()}, Low: r.State.Applied() + 1, Votes: votes}})
 		for len(env.Out) > 0 { // its own promise comes from its disk
 			out := slices.Clone(env.Out)
 			disk.Write(env, 0)
@@ -48,7 +48,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 	lead(t, r, env, disk)
 	lead(t, r, env, disk)
 	for era, want := range map[Era]bool{newEra(0, 1): false, r.promised: true} {
-		h := Head{Era: era, Generation: r.state.Generation()}
+		h := Head{Era: era, Generation: r.State.Generation()}
 		r.onVoted(env, 2, Voted{h, []Placed{{r.open, work(1)}}})
 		if counted := r.lead.tallies[r.open] != nil; counted != want {
 			t.Errorf("a fast vote of the era %v in %v: counts %v", era, r.promised, counted)
@@ -68,7 +68,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
 		r, env, _ := begun(t, 3)
-		h := Head{Era: newEra(0, 2), Generation: r.state.Generation() + other}
+		h := Head{Era: newEra(0, 2), Generation: r.State.Generation() + other}
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, work(1)}}}})
 		if accepted := r.top == 1; accepted != (other == 0) {
 			t.Errorf("the coordinator's generation is higher by %d: accepted %v", other, accepted)
@@ -95,7 +95,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
 			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id),
-				Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.Round(), c.top}})
+				Msg: Follows{Head{Era: r.promised, Generation: r.State.Generation()}, r.lead.reads.Round(), c.top}})
 		}
 		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
@@ -112,7 +112,7 @@ func TestReadsAskAMajority(t *testing.T) {
 func TestPhaseOneComesFirst(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
-	r.lead.reads.Take(env, r.cfg, 77, []kit.Query{{ID: 1}}, 0)
+	r.lead.reads.Take(env, r.Cfg, 77, []kit.Query{{ID: 1}}, 0)
 	lead(t, r, env, disk, Vote{Slot: 5, Era: newEra(0, 2), Entry: work(1)})
 	if r.open != 6 || r.lead.tallies[5] == nil || !r.lead.tallies[5].classic {
 		t.Errorf("a vote in slot 5 was found, and slots from %d on are open", r.open)
@@ -145,18 +145,18 @@ func TestNothingAboveAChange(t *testing.T) {
 // before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
+	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
 			Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
 	}}})
-	if len(r.members()) != 2 {
-		t.Fatalf("the members are %v", r.members())
+	if len(r.State.MemberIDs()) != 2 {
+		t.Fatalf("the members are %v", r.State.MemberIDs())
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk, 3); len(r.members()) != 2 {
-		t.Errorf("after a crash the members are %v", r.members())
+	if r, _ = onDisk(t, disk, 3); len(r.State.MemberIDs()) != 2 {
+		t.Errorf("after a crash the members are %v", r.State.MemberIDs())
 	}
 }
 
@@ -200,13 +200,13 @@ func TestHigherAttemptGoesOn(t *testing.T) {
 	if c == nil || c.era <= lower {
 		t.Fatalf("replica 1 does not stand in an era above %v: %+v", lower, c)
 	}
-	head := func(e Era) Head { return Head{Era: e, Generation: r.state.Generation()} }
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{head(lower), r.state.Applied() + 1}})
+	head := func(e Era) Head { return Head{Era: e, Generation: r.State.Generation()} }
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{head(lower), r.State.Applied() + 1}})
 	if r.promised != lower {
 		t.Fatalf("promised %v, want %v", r.promised, lower)
 	}
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Head: head(c.era), Low: r.state.Applied() + 1}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Head: head(c.era), Low: r.State.Applied() + 1}})
 	for _, e := range slices.Clone(env.Out) {
 		if _, own := kit.Inside(e.Msg).(Promise); own && e.To == 1 {
 			r.Receive(env, 1, e.Msg)

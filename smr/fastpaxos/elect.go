@@ -42,9 +42,9 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	if r.lead != nil {
 		r.silent = 0
 	}
-	members := r.members()
-	rank := slices.Index(members, r.cfg.ID)
-	lead := max(slices.Index(members, r.cfg.Leader), 0)
+	members := r.State.MemberIDs()
+	rank := slices.Index(members, r.Cfg.ID)
+	lead := max(slices.Index(members, r.Cfg.Leader), 0)
 	rank = (rank - lead + len(members)) % len(members)
 	wait := patience + turn*rank
 	if r.promised == 0 && rank == 0 {
@@ -61,12 +61,12 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 // campaign begins phase 1 for all slots that are not applied.
 func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	c := &candidacy{
-		era: newEra(max(r.promised, r.above), r.cfg.ID), classic: classic, low: r.state.Applied() + 1,
+		era: newEra(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
 		found: map[smr.Slot][]Vote{}, next: map[protocol.ID]smr.Slot{}, asked: map[protocol.ID]int{},
 	}
 	r.cand = c
 	r.tries = min(r.tries+1, maxTries)
-	for _, id := range r.members() {
+	for _, id := range r.State.MemberIDs() {
 		c.next[id] = c.low
 	}
 	r.insist(env)
@@ -83,9 +83,9 @@ func (r *Replica) insist(env *protocol.Env[smr.Message]) {
 		return
 	}
 	c.beats++
-	for _, id := range r.members() {
+	for _, id := range r.State.MemberIDs() {
 		asked := c.asked[id] > 0 && c.beats-c.asked[id] < askAgain // the answer may be on its way
-		if r.cand == c && c.next[id] != 0 && !asked && (id != r.cfg.ID || r.welcome(c)) {
+		if r.cand == c && c.next[id] != 0 && !asked && (id != r.Cfg.ID || r.welcome(c)) {
 			r.prepare(env, id)
 		}
 	}
@@ -96,26 +96,26 @@ func (r *Replica) abandon() {
 	r.cand = nil
 	if r.carry != nil {
 		r.carry = nil
-		r.desk.Reset() // clients ask again
+		r.Desk.Reset() // clients ask again
 	}
 }
 
 // pause waits after an attempt that was in vain, so that of several one comes through.
 func (r *Replica) pause(env *protocol.Env[smr.Message]) {
-	r.rest = courtesy + env.Rand.IntN(len(r.members())<<r.tries)
+	r.rest = courtesy + env.Rand.IntN(len(r.State.MemberIDs())<<r.tries)
 }
 
 // welcome tells whether enough others have promised for the replica to promise too. Before, its own
 // promise would only disturb a coordinator that the others hear.
 func (r *Replica) welcome(c *candidacy) bool {
-	return c.votes.Among(r.members()) >= quorum.Majority(len(r.state.Members()))-1
+	return c.votes.Among(r.State.MemberIDs()) >= quorum.Majority(len(r.State.Members()))-1
 }
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	m := Prepare{r.head(r.cand.era), r.cand.next[id]}
 	r.cand.asked[id] = r.cand.beats
-	if id != r.cfg.ID {
-		r.admission.SendAhead(env, id, m)
+	if id != r.Cfg.ID {
+		r.Admission.SendAhead(env, id, m)
 	} else {
 		r.onPrepare(env, id, m)
 	}
@@ -126,15 +126,18 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case m.Era == 0 || m.Era.coordinator() != from:
 		return
 	case m.Era < r.promised:
-		r.admission.SendAhead(env, from, Refusal{r.head(r.promised)})
+		r.Admission.SendAhead(env, from, Refusal{r.head(r.promised)})
 		return
 	case m.Era > r.promised:
-		if from != r.cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
+		if from != r.Cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
 			return
 		}
 		r.adopt(env, m.Era)
+	case m.Low > r.told && from != r.Cfg.ID: // it gets on: many votes take many messages
+		r.silent, r.rest = 0, max(r.rest, courtesy)
 	}
-	p := Promise{Head: r.head(m.Era), Low: m.Low, Applied: r.state.Applied()}
+	r.told = max(r.told, m.Low)
+	p := Promise{Head: r.head(m.Era), Low: m.Low, Applied: r.State.Applied()}
 	size := 0
 	for s := max(m.Low, r.base+1); s <= r.base+smr.Slot(len(r.cells)); s++ {
 		c := r.cell(s)
@@ -147,7 +150,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Votes = append(p.Votes, c.vote)
 	}
-	r.admission.Send(env, from, p)
+	r.Admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
@@ -155,11 +158,11 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	if c == nil || m.Era != c.era || c.next[from] == 0 || m.Low != c.next[from] || m.Next != 0 && m.Next <= m.Low {
 		return
 	}
-	if m.Applied > r.state.Applied() {
+	if m.Applied > r.State.Applied() {
 		// It may know other members, or have forgotten what this replica lacks.
 		r.above = max(r.above, c.era)
 		r.abandon()
-		r.admission.Send(env, from, r.fetch())
+		r.Admission.Send(env, from, r.fetch())
 		r.rest = courtesy / 2
 		return
 	}
@@ -175,11 +178,11 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	c.votes.Add(from)
-	if !c.votes.Has(r.cfg.ID) && r.welcome(c) && r.promised < c.era {
-		r.prepare(env, r.cfg.ID)
+	if !c.votes.Has(r.Cfg.ID) && r.welcome(c) && r.promised < c.era {
+		r.prepare(env, r.Cfg.ID)
 	}
 	// One that forgot its era in a crash would use it again, so its own promise is one of them.
-	if members := r.members(); c.votes.Has(r.cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) &&
+	if members := r.State.MemberIDs(); c.votes.Has(r.Cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) &&
 		r.promised == c.era {
 		r.becomeCoordinator(env)
 	}
@@ -191,15 +194,15 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	c := r.cand
 	r.cand = nil
 	l := &leading{
-		era: c.era, start: max(c.last, r.state.Applied()), end: r.state.Applied(), classic: c.classic,
+		era: c.era, start: max(c.last, r.State.Applied()), end: r.State.Applied(), classic: c.classic,
 		tallies: map[smr.Slot]*tally{}, placed: map[wish]smr.Slot{},
 	}
 	if r.carry != nil {
 		l.wants, l.reads = r.carry.wants, r.carry.reads
 	}
 	r.lead, r.carry = l, nil
-	n := len(r.state.Members())
-	for s := r.state.Applied() + 1; s <= c.last; s++ {
+	n := len(r.State.Members())
+	for s := r.State.Applied() + 1; s <= c.last; s++ {
 		l.end = s
 		e := kit.Entry{Kind: kit.NoOp}
 		if found := choose(c.found[s], c.votes.Len(), n); found.entry.Kind != 0 {
@@ -213,11 +216,11 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 			break
 		}
 	}
-	l.start = max(l.end, r.state.Applied())
+	l.start = max(l.end, r.State.Applied())
 	l.reads.Again(l.start) // what was chosen by votes of earlier eras is not above
 	r.open = 0
 	if !l.classic {
-		r.open, r.openFor = l.start+1, r.state.Generation()
+		r.open, r.openFor = l.start+1, r.State.Generation()
 	}
 	r.silent = 0
 	r.beat(env)

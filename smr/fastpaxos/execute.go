@@ -1,7 +1,6 @@
 package fastpaxos
 
 import (
-	"fmt"
 	"hash/crc32"
 	"slices"
 
@@ -12,26 +11,26 @@ import (
 
 // execute applies what is decided, in the order of the slots.
 func (r *Replica) execute(env *protocol.Env[smr.Message]) {
-	before := r.state.Applied()
-	for !r.removed && !r.admission.Refused() {
-		s := r.state.Applied() + 1
+	before := r.State.Applied()
+	for !r.Over() {
+		s := r.State.Applied() + 1
 		if s > r.base+smr.Slot(len(r.cells)) || !r.cell(s).decided {
 			break
 		}
 		r.apply(env, s, r.cell(s).value)
 	}
-	if r.state.Applied() == before {
+	if r.State.Applied() == before {
 		return
 	}
-	r.top = max(r.top, r.state.Applied())
+	r.top = max(r.top, r.State.Applied())
 	if l := r.lead; l != nil {
-		l.wants = slices.DeleteFunc(l.wants, func(w *want) bool { return !r.desk.Waits(w.entry) })
+		l.wants = slices.DeleteFunc(l.wants, func(w *want) bool { return !r.Desk.Waits(w.entry) })
 		r.propose(env, 0)
 		if r.lead != nil {
 			r.answerReads(env)
 		}
 	}
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.transfers, nil); ok {
+	if to, ok := r.journal.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
 		r.cut(env, to)
 	}
 }
@@ -45,14 +44,14 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 		delete(r.lead.tallies, s)
 	}
 	if e.Kind == kit.NoOp {
-		r.state.Skip(s)
+		r.State.Skip(s)
 		return
 	}
-	generation := r.state.Generation()
-	reply := r.state.Apply(s, e)
+	generation := r.State.Generation()
+	reply := r.State.Apply(s, e)
 	r.journal.Executed()
 	if r.lead != nil {
-		r.desk.Applied(env, e, reply)
+		r.Desk.Applied(env, e, reply)
 		if r.lead.placed[wishFor(e)] == s {
 			delete(r.lead.placed, wishFor(e))
 		}
@@ -68,17 +67,23 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 // changed takes note that a change of the members was applied. That it was is on disk before the
 // replica votes for anything above.
 func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
-	if r.state.Generation() != before {
-		if err := r.journal.SaveWhole(env, r.state, nil); err != nil {
-			r.fail(env, err)
+	if r.State.Generation() != before {
+		if err := r.journal.SaveNow(env, r.Cfg, r.State, nil); err != nil {
+			r.Fail(env, err)
 			return
 		}
 		r.tellDecided(env) // one that is removed tells before it goes silent
-		r.membersChanged(env)
+		r.MembersChanged(env)
 	}
-	if r.lead != nil && !r.removed {
+	if r.lead != nil && !r.Over() {
 		r.open = 0
 		r.campaign(env, false) // back to fast rounds
+	}
+}
+
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
+		r.cut(env, to)
 	}
 }
 
@@ -93,7 +98,7 @@ func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 }
 
 func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
-	if len(r.state.Members()) == 0 {
+	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
 	for _, p := range m.Items {
@@ -105,7 +110,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	r.execute(env)
 	if m.More {
 		r.progress.Fetching()
-		r.admission.Send(env, from, r.fetch())
+		r.Admission.Send(env, from, r.fetch())
 	}
 }
 
@@ -130,7 +135,7 @@ const largeBytes = 4 << 10
 // onDecided learns that what the replica has accepted in slots is decided, if it is that. What it
 // has not accepted it fetches when it does not get on.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
-	if len(r.state.Members()) == 0 {
+	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
 	for _, n := range m.Items {
@@ -153,12 +158,12 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 // not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	r.progress.Heard(from, 0, m.Applied)
-	if r.state.Applied() <= m.Applied {
+	if r.State.Applied() <= m.Applied {
 		return
 	}
 	if m.Applied >= r.base && m.Generation != 0 {
 		var items []Placed
-		for s := m.Applied + 1; s <= r.state.Applied(); s++ {
+		for s := m.Applied + 1; s <= r.State.Applied(); s++ {
 			items = append(items, Placed{s, r.cell(s).value})
 		}
 		r.tellParts(env, from, items)
@@ -167,7 +172,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if r.progress.Sending(env, from, m.Applied) {
 		return
 	}
-	r.progress.SendState(env, from, r.state, nil)
+	r.progress.SendState(env, from, r.State, nil)
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
@@ -187,36 +192,20 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 	last := parts[len(parts)-1].Items
 	parts[len(parts)-1].More = last[len(last)-1].Slot < items[len(items)-1].Slot
 	for _, m := range parts {
-		r.admission.Send(env, to, m)
+		r.Admission.Send(env, to, m)
 	}
 }
 
-// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	answer, whole, err := r.state.Take(env, m, r.state.Applied(), nil)
-	if (whole != nil || err != nil) && !r.install(env, whole, err) {
-		return
-	}
-	r.admission.Send(env, from, answer)
-}
-
-// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
-// A coordinator that has to be told leads no more.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
-	if err == nil {
-		err = r.state.Install(env, s)
-	}
-	if err != nil {
-		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
-		return false
-	}
+// onInstalled goes on from a snapshot. Votes for later slots stay: they are promises. A coordinator
+// that has to be told leads no more.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.journal.Has(s.Slot)
 	r.write(env)
 	r.cut(env, s.Slot)
 	r.abandon()
 	r.stopLeading()
 	r.forgetOurs()
-	r.membersChanged(env)
+	r.MembersChanged(env)
 	r.execute(env)
-	return true
+	return nil
 }

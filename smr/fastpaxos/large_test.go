@@ -22,7 +22,7 @@ func big(seq kit.Seq) kit.Entry {
 func TestDecidedNamesLargeCommands(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	era := newEra(0, 2)
-	h := Head{Era: era, Generation: r.state.Generation()}
+	h := Head{Era: era, Generation: r.State.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
 	small, named := split([]Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
 	if len(small) != 1 || len(named) != 4 || named[0].Entry.Command != nil {
@@ -31,18 +31,18 @@ func TestDecidedNamesLargeCommands(t *testing.T) {
 	other := named[2]
 	other.Sum++
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, []Named{named[0], named[1], other, named[3]}}})
-	if r.state.Applied() != 2 {
-		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.state.Applied())
+	if r.State.Applied() != 2 {
+		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.State.Applied())
 	}
 	// What an earlier era's coordinator had accepted there may be another command.
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{4, big(9)}}}})
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, named[2:]}})
-	if r.state.Applied() != 3 {
-		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.state.Applied())
+	if r.State.Applied() != 3 {
+		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.State.Applied())
 	}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{4, big(4)}}}})
-	if r.state.Applied() != 4 {
-		t.Errorf("applied %d slots, want 4, after the command came", r.state.Applied())
+	if r.State.Applied() != 4 {
+		t.Errorf("applied %d slots, want 4, after the command came", r.State.Applied())
 	}
 }
 
@@ -53,9 +53,9 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 	disk.Write(env, 0)
 	r.proposeIn(1, big(1))
 	r.flush(env)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.State.Generation()},
 		[]smr.Slot{1}}})
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()},
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.State.Generation()},
 		[]smr.Slot{1}}})
 	bytes, named := 0, 0
 	for _, e := range env.Out {
@@ -82,7 +82,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	r.campaign(env, false)
 	era := r.cand.era
-	h := Head{Era: era, Generation: r.state.Generation()}
+	h := Head{Era: era, Generation: r.State.Generation()}
 	for page := range smr.Slot(pages) {
 		if r.cand == nil || r.cand.era != era {
 			t.Fatalf("gave up after %d of %d parts", page, pages)
@@ -115,7 +115,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3)
-	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
+	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
 	for s := range smr.Slot(slots) {
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
 	}

@@ -31,9 +31,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a majority is a fast quorum", Dir: dir, Test: "TestSeedsNotice/3",
-			Old: "\treturn quorum.Fast(len(r.state.Members()))\n",
-			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.state.Members()))\n\t}\n\treturn " +
-				"quorum.Fast(len(r.state.Members()))\n",
+			Old: "\treturn quorum.Fast(len(r.State.Members()))\n",
+			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.State.Members()))\n\t}\n\treturn " +
+				"quorum.Fast(len(r.State.Members()))\n",
 		},
 		{
 			Name: "a coordinator keeps any vote", Dir: dir, Test: "TestSeedsNotice/16",
@@ -43,8 +43,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "an acceptor votes twice in a slot", Dir: dir, Test: "TestSeedsNotice/3",
-			Old: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n",
-			New: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n\tif MUTANT && r.top > r.state.Applied()+1 && " +
+			Old: "\ts := max(max(r.top, after, r.State.Applied())+1, r.open)\n",
+			New: "\ts := max(max(r.top, after, r.State.Applied())+1, r.open)\n\tif MUTANT && r.top > r.State.Applied()+1 && " +
 				"r.top >= r.open {\n\t\ts = r.top\n\t}\n",
 		},
 		{
@@ -59,8 +59,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
-			Old: "\t\tvoters := r.members()\n", New: "\t\tvoters := r.members()\n\t\tif MUTANT {\n\t\t\tvoters = " +
-				"[]protocol.ID{r.cfg.ID}\n\t\t}\n",
+			Old: "\t\tvoters := r.State.MemberIDs()\n",
+			New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n",
 		},
 		{
 			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",
@@ -103,7 +103,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 	era := newEra(0, 2)
 	follow(r, env, era, 5)
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Close{Head: Head{Era: era, Generation: r.state.Generation()}, Slot: 7}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Close{Head: Head{Era: era, Generation: r.State.Generation()}, Slot: 7}})
 	told := map[smr.Slot]bool{}
 	for _, e := range env.Out {
 		if m, ok := kit.Inside(e.Msg).(Voted); ok && e.Kind == protocol.KindSend {
@@ -123,7 +123,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 		}
 		next := newEra(era, 3)
 		r.silent = courtesy // the old coordinator is gone
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Head{Era: next, Generation: r.state.Generation()}, 5}})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Head{Era: next, Generation: r.State.Generation()}, 5}})
 		promised := map[smr.Slot]bool{}
 		for _, e := range env.Out {
 			if m, ok := kit.Inside(e.Msg).(Promise); ok {

@@ -14,7 +14,7 @@ import (
 // command is chosen there.
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.lead.reads
-	if q.Take(env, r.cfg, from, m.Queries, max(r.state.Applied(), r.lead.start)) && q.Next() {
+	if q.Take(env, r.Cfg, from, m.Queries, max(r.State.Applied(), r.lead.start)) && q.Next() {
 		r.look(env)
 	}
 }
@@ -22,12 +22,12 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 func (r *Replica) look(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
 	r.lead.looked = 0
-	for _, id := range r.members() {
-		if id != r.cfg.ID {
-			r.admission.SendAhead(env, id, Look{r.head(r.promised), q.Round()})
+	for _, id := range r.State.MemberIDs() {
+		if id != r.Cfg.ID {
+			r.Admission.SendAhead(env, id, Look{r.head(r.promised), q.Round()})
 		}
 	}
-	q.Heard(r.cfg.ID, q.Round(), r.fastTop)
+	q.Heard(r.Cfg.ID, q.Round(), r.fastTop)
 	r.answerReads(env)
 }
 
@@ -51,24 +51,24 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
-	if !r.removed && r.lead.reads.Waiting() {
-		voters := r.members()
-		r.lead.reads.Answer(env, r.state, voters)
+	if !r.Over() && r.lead.reads.Waiting() {
+		voters := r.State.MemberIDs()
+		r.lead.reads.Answer(env, r.State, voters)
 	}
 }
 
 // takeChange takes a change of the members. A new one is brought up to date first: until it is, it
 // would only make the majority larger.
 func (r *Replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
-	r.desk.Meet(env, m.Change)
+	r.Desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
-	_, member := r.state.Member(id)
-	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
-		if p, ok := r.progress.Of(id); !ok || p.Applied == 0 || p.Applied+window/4 < r.state.Applied() {
+	_, member := r.State.Member(id)
+	if _, there := r.Admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.State.Removed(id) {
+		if p, ok := r.progress.Of(id); !ok || p.Applied == 0 || p.Applied+window/4 < r.State.Applied() {
 			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
 				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
 			return nil
 		}
 	}
-	return r.desk.TakeChange(env, from, m, r.admission, nil)
+	return r.Desk.TakeChange(env, from, m, r.Admission, nil)
 }

@@ -6,51 +6,25 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Receive takes a message.
-func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
+// onOther takes the copy that a client sends to acceptors that are not near it.
+func (r *Replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if c, ok := msg.(Copy); ok {
+		r.onClient(env, from, c)
 	}
-	if from == protocol.App || r.admission.Refused() || r.removed {
-		return
-	}
-	switch m := msg.(type) {
-	case kit.Hello:
-		r.admission.Hello(env, from, m)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, m)
-	case kit.Ping, kit.Pong:
-		r.tempo.Receive(env, from, msg)
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest, Copy:
-		r.onClient(env, from, msg)
-	case kit.Letter:
-		if r.admission.Genuine(env, from, m.Disk) && !r.gone(env, from, m.Msg) {
-			r.onReplica(env, from, m.Msg)
-		}
-	}
-	r.flush(env)
 }
 
-// gone tells whether the sender is no member any more; it is told so.
-func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
-	if _, ok := msg.(kit.Removed); ok || !r.state.Removed(from) {
-		return false
+// onPeer takes what replicas say to each other. A sender that is no member any more is told so.
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	if r.State.Removed(from) {
+		r.Admission.SendAhead(env, from, kit.Removed{})
+		return
 	}
-	r.admission.SendAhead(env, from, kit.Removed{})
-	return true
-}
-
-// onReplica takes what replicas say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	_, member := r.state.Member(from)
+	msg := letter.Msg
 	switch m := msg.(type) {
 	case kit.SnapshotChunk:
-		r.onChunk(env, from, m)
+		r.TakeChunk(env, from, m, r.State.Applied())
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, m)
+		r.Transfers.OnWanted(env, from, m)
 	case Fetch:
 		r.onFetch(env, from, m)
 	case Commit:
@@ -59,11 +33,8 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onDecided(env, m)
 	case Beat:
 		r.progress.Heard(from, 0, m.Applied)
-	case kit.Removed:
-		if member {
-			r.onRemoved(env)
-		}
 	}
+	_, member := r.State.Member(from)
 	if !r.active() || !member {
 		return
 	}
@@ -86,7 +57,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		return
 	}
 	head := begun.begin()
-	if head.Generation != r.state.Generation() {
+	if head.Generation != r.State.Generation() {
 		return // one of the two does not know who the members are
 	}
 	switch m := msg.(type) {
@@ -106,7 +77,7 @@ func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 	case head.Era == 0 || head.Era.coordinator() != from || beats && !b.Leads:
 		return
 	case head.Era < r.promised:
-		r.admission.SendAhead(env, from, Refusal{r.head(r.promised)})
+		r.Admission.SendAhead(env, from, Refusal{r.head(r.promised)})
 		return
 	case head.Era > r.promised:
 		r.adopt(env, head.Era)
@@ -124,41 +95,25 @@ func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 	case Accept:
 		r.onAccept(env, from, m)
 	case Look:
-		r.admission.SendAhead(env, from, Follows{r.head(m.Era), m.Round, r.fastTop})
+		r.Admission.SendAhead(env, from, Follows{r.head(m.Era), m.Round, r.fastTop})
 	}
 }
 
-// Expire does what a timer is for.
-func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.admission.Refused() || r.removed {
-		return
-	}
-	switch t := t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
-	case beatTimer:
+func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if _, ok := t.(beatTimer); ok {
 		r.onTick(env)
-	case kit.TransferTimer:
-		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To)
-	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.transfers); ok {
-			r.cut(env, to)
-		}
 	}
-	r.flush(env)
 }
 
-// flush ends a call: it writes and tells votes and decisions, and answers clients.
+// flush ends a call: it writes and tells votes and decisions.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.write(env)
 	if len(r.voted) > 0 && r.promised != 0 {
-		r.admission.Send(env, r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
+		r.Admission.Send(env, r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
 	}
 	for _, b := range r.ballots {
 		env.Send(b.client, b.Ballot)
 	}
 	r.voted, r.ballots = nil, nil
 	r.tellDecided(env)
-	r.desk.Flush(env)
 }

@@ -2,7 +2,6 @@ package fastpaxos
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
@@ -12,12 +11,7 @@ import (
 
 // Replica is an acceptor, learner and possible coordinator.
 type Replica struct {
-	cfg       smr.ReplicaConfig
-	state     *kit.State
-	admission *kit.Admission
-	desk      *kit.Desk
-	tempo     kit.Tempo
-	removed   bool
+	kit.Replica
 
 	promised Era // nothing below it is accepted any more
 	base     smr.Slot
@@ -30,6 +24,7 @@ type Replica struct {
 	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
 	openFor uint64   // the generation of members to whom they are
 	silent  int      // beats since the coordinator was heard
+	told    smr.Slot // from where on votes were told last to who has the promise
 	rest    int      // beats, until it may try to lead
 	tries   int      // to lead, since something was decided
 	above   Era      // the next attempt is in an era above it
@@ -39,7 +34,6 @@ type Replica struct {
 	voted     []Placed // in this call, for the coordinator
 	ballots   []ballotFor
 	progress  kit.Progress
-	transfers *kit.Transfers
 
 	luck  luck
 	cand  *candidacy
@@ -75,68 +69,46 @@ const window = 1 << 13
 
 // NewReplica returns a replica.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("fastpaxos", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("fastpaxos: %w", err)
+		return nil, err
 	}
-	group := cfg.Members
-	if cfg.Join {
-		group = nil
-	}
-	r := &Replica{
-		cfg: cfg, state: kit.NewState(cfg.Machine, group), ours: map[wish]ownVote{},
-		tempo: kit.NewTempo(cfg.RoundTrip),
-	}
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
-	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
-	r.progress = kit.NewProgress(r.transfers)
+	r := &Replica{Replica: base, ours: map[wish]ownVote{}, progress: kit.NewProgress(base.Transfers)}
+	r.State.KeepApplied()
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin,
+		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+	})
 	return r, nil
 }
 
-func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
-
-func (r *Replica) members() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.state.Members() {
-		ids = append(ids, m.ID)
-	}
-	return ids
-}
-
 func (r *Replica) fastQuorum() int {
-	return quorum.Fast(len(r.state.Members()))
+	return quorum.Fast(len(r.State.Members()))
 }
 
 func (r *Replica) head(e Era) Head {
-	return Head{Era: e, Generation: r.state.Generation()}
+	return Head{Era: e, Generation: r.State.Generation()}
 }
 
-// Start takes over what is on the disk.
-func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	blank := len(log) == 0
-	if err := r.load(env, log, &blank); err != nil {
-		r.fail(env, fmt.Errorf("the disk does not have what was written to it: %w", err))
-		return
-	}
-	r.admission.Start(env, blank)
-	r.membersChanged(env)
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
+func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
 }
 
-func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
-	slot, _, ok, err := r.state.Load(env, nil)
+func (r *Replica) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (blank bool, err error) {
+	slot, _, ok, err := r.State.Load(env, nil)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case ok:
-		*blank = false
 		r.journal.Has(slot)
 	case len(log) > 0:
-		return fmt.Errorf("there are %d records and no snapshot", len(log))
-	case !r.cfg.Join:
-		if err := r.journal.SaveWhole(env, r.state, nil); err != nil {
-			return err
+		return false, fmt.Errorf("there are %d records and no snapshot", len(log))
+	case !r.Cfg.Join:
+		if err := r.journal.SaveWhole(env, r.State, nil); err != nil {
+			return false, err
 		}
 	}
 	r.base, r.top = slot, slot
@@ -150,7 +122,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			last := smr.Slot(0)
 			for _, v := range m.Votes {
 				if v.Slot > r.top+4*window {
-					return fmt.Errorf("record %d has a vote for slot %d, the snapshot is of slot %d", rec.Index, v.Slot, slot)
+					return false, fmt.Errorf("record %d has a vote for slot %d, the snapshot is of slot %d", rec.Index, v.Slot,
+						slot)
 				}
 				r.promised = max(r.promised, v.Era)
 				r.put(v)
@@ -158,10 +131,10 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			}
 			r.journal.Found(rec.Index, last)
 		default:
-			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+			return false, fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
 	}
-	return nil
+	return !ok && len(log) == 0, nil
 }
 
 // findTop finds the last vote in the promised era's fast round after a restart.
@@ -183,7 +156,7 @@ func (r *Replica) cell(s smr.Slot) *cell {
 
 // near tells whether a slot is one that the replica keeps anything of.
 func (r *Replica) near(s smr.Slot) bool {
-	return s > r.state.Applied() && s <= r.state.Applied()+2*window
+	return s > r.State.Applied() && s <= r.State.Applied()+2*window
 }
 
 // put takes a vote into memory.
@@ -205,7 +178,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if len(r.pending) == 0 {
 		return
 	}
-	r.tempo.Busy()
+	r.Tempo.Busy()
 	last := smr.Slot(0)
 	for _, v := range r.pending {
 		last = max(last, v.Slot)
@@ -216,7 +189,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 
 // adopt promises a higher era.
 func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
-	r.promised, r.open, r.fastTop, r.silent = e, 0, 0, 0
+	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()
 	switch {
@@ -235,56 +208,22 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 
 // active tells whether the replica takes part.
 func (r *Replica) active() bool {
-	if r.removed || !r.admission.Votes() || r.state.Applied() == 0 && r.cfg.Join {
+	if r.Over() || !r.Admission.Votes() || r.State.Applied() == 0 && r.Cfg.Join {
 		return false
 	}
-	_, member := r.state.Member(r.cfg.ID)
+	_, member := r.State.Member(r.Cfg.ID)
 	return member
 }
 
-// membersChanged says who the members are, at the start and when they have changed.
-func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.MembersChanged(env)
-	if r.state.Removed(r.cfg.ID) {
-		r.onRemoved(env)
-	}
-}
-
-func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
-	if !r.removed && !r.admission.Refused() {
-		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
-	}
-}
-
-// fail ends a replica whose state cannot be trusted or kept.
-func (r *Replica) fail(env *protocol.Env[smr.Message], err error) {
-	r.end(env, smr.Refused{Reason: err.Error()})
-}
-
-func (r *Replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
-	r.removed = true
-	env.Send(protocol.App, why)
-}
-
-func (r *Replica) status(id smr.CallID) smr.Status {
-	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: "acceptor", Ballot: uint64(r.promised), Committed: r.state.Applied(),
-		Applied:  r.state.Applied(),
-		Snapshot: r.journal.Snapshot(), LogSize: r.journal.Records(), Sessions: r.state.Sessions(),
-		Members: r.state.Members(),
-	}
+func (r *Replica) status(s *smr.Status) {
+	s.Role, s.Ballot, s.Snapshot, s.LogSize = "acceptor", uint64(r.promised), r.journal.Snapshot(), r.journal.Records()
 	if r.silent < patience {
 		s.Leader = r.promised.coordinator()
 	}
 	switch {
-	case r.admission.Refused():
-		s.Role = "refused"
-	case r.removed:
-		s.Role = "removed"
-	case !r.active() || !r.admission.Admitted():
+	case !r.active() || !r.Admission.Admitted():
 		s.Role = "blank"
 	case r.lead != nil:
 		s.Role = "leader"
 	}
-	return s
 }

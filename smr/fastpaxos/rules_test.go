@@ -91,7 +91,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	era := Era(0)
 	for range 2 { // the log is cut if at least two records go
 		era = newEra(era, 2)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Head{Era: era, Generation: r.state.Generation()}, 1}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Head{Era: era, Generation: r.State.Generation()}, 1}})
 		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := kit.Inside(e.Msg).(Promise)
 			return ok && e.Kind == protocol.KindSend
@@ -109,7 +109,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3)
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.state.Generation()},
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.State.Generation()},
 		[]Placed{{1, kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := kit.Inside(e.Msg).(Refusal)

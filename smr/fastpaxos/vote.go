@@ -10,7 +10,7 @@ import (
 
 // onClient takes what a client wants.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if !r.active() || !r.admission.Admitted() {
+	if !r.active() || !r.Admission.Admitted() {
 		if _, copied := msg.(Copy); !copied {
 			env.SendAhead(from, kit.Redirect{})
 		}
@@ -32,8 +32,8 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 func (r *Replica) coordinator() smr.Member {
-	for _, m := range r.state.Members() {
-		if m.ID == r.promised.coordinator() && m.ID != r.cfg.ID && r.silent < patience {
+	for _, m := range r.State.Members() {
+		if m.ID == r.promised.coordinator() && m.ID != r.Cfg.ID && r.silent < patience {
 			return m
 		}
 	}
@@ -50,10 +50,10 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 	for _, c := range req.Commands {
 		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq),
 			Command: c.Command}
-		if _, ok := r.ours[wishFor(e)]; ok || r.lead != nil && r.desk.Waits(e) {
+		if _, ok := r.ours[wishFor(e)]; ok || r.lead != nil && r.Desk.Waits(e) {
 			continue // if it needs votes again, the coordinator says so
 		}
-		if reply, ok := r.state.Seen(e); ok && !reply.Gone && reply.Outcome != smr.Rejected {
+		if reply, ok := r.State.Seen(e); ok && !reply.Gone && reply.Outcome != smr.Rejected {
 			continue // the coordinator answers
 		}
 		if s := r.vote(e, req.After, false); s != 0 && c.Early {
@@ -80,12 +80,12 @@ func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
 // of own votes there are: the coordinator's desk bounds those, and acceptors of which each is full
 // with another command would have nothing decided.
 func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
-	s := max(max(r.top, after, r.state.Applied())+1, r.open)
-	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
+	s := max(max(r.top, after, r.State.Applied())+1, r.open)
+	if r.open == 0 || r.openFor != r.State.Generation() || s > r.State.Applied()+window {
 		return 0
 	}
 	if _, again := r.ours[wishFor(e)]; !again && !suggested && r.oursBytes > 0 &&
-		r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
+		r.oursBytes+len(e.Command) > r.Cfg.MaxPendingBytes {
 		return 0 // the coordinator has it decided when there is room
 	}
 	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
@@ -102,7 +102,7 @@ func (r *Replica) onClose(m Close) {
 	if r.open == 0 || !r.near(m.Slot) {
 		return
 	}
-	for s := max(r.open, r.state.Applied()+1); s <= m.Slot; s++ {
+	for s := max(r.open, r.State.Applied()+1); s <= m.Slot; s++ {
 		if c := r.cell(s); !c.decided && (c.vote.Entry.Kind == 0 || c.vote.Era < r.promised) {
 			e := kit.Entry{Kind: kit.NoOp}
 			r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
@@ -118,7 +118,7 @@ func (r *Replica) onClose(m Close) {
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	answer := Accepted{Head: r.head(m.Era)}
 	for _, p := range m.Items {
-		if p.Slot > r.state.Applied()+2*window {
+		if p.Slot > r.State.Applied()+2*window {
 			continue
 		}
 		if p.Slot > r.base { // what was forgotten was decided so
@@ -129,7 +129,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		answer.Slots = append(answer.Slots, p.Slot)
 	}
 	if len(answer.Slots) > 0 {
-		r.admission.Send(env, from, answer)
+		r.Admission.Send(env, from, answer)
 	}
 }
 

@@ -101,6 +101,12 @@ type markedDisk struct {
 	mark DiskMark
 }
 
+var markLayout = wirefmt.NewLayout("smr: a disk's mark", func(c *wirefmt.Coder, m *markedDisk) {
+	wirefmt.Uint(c, &m.disk)
+	wirefmt.Uint(c, &m.mark.Next)
+	wirefmt.Uint(c, &m.mark.Start)
+})
+
 // binding is what a replica knows of another one's disk.
 type binding struct {
 	incarnation Incarnation
@@ -108,6 +114,11 @@ type binding struct {
 	// yes to it.
 	seen bool
 }
+
+var bindingLayout = wirefmt.NewLayout("smr: a member's disk", func(c *wirefmt.Coder, b *binding) {
+	wirefmt.Uint(c, &b.incarnation)
+	wirefmt.Bool(c, &b.seen)
+})
 
 // maxJoiners bounds the replicas that are remembered without being members.
 const maxJoiners = 64
@@ -169,9 +180,8 @@ func markKey(id protocol.ID) []byte {
 
 func (a *Admission) readMarks(env *protocol.Env[smr.Message]) {
 	for key, value := range env.Scan([]byte(markPrefix), []byte(markPrefix+"\xff\xff\xff\xff\xff")) {
-		r := wirefmt.NewReader(value)
-		m := markedDisk{Incarnation(r.Uint()), DiskMark{r.Uint(), r.Uint()}}
-		if len(key) == len(markPrefix)+4 && r.Close() == nil {
+		m, err := markLayout.Decode(value)
+		if len(key) == len(markPrefix)+4 && err == nil {
 			a.marks[protocol.ID(binary.BigEndian.Uint32(key[len(markPrefix):]))] = m
 		}
 	}
@@ -236,11 +246,7 @@ func (a *Admission) onMark(env *protocol.Env[smr.Message], from protocol.ID, h H
 	}
 	m = markedDisk{h.From, h.Mark}
 	a.marks[from] = m
-	var w wirefmt.Writer
-	w.Uint(uint64(m.disk))
-	w.Uint(m.mark.Next)
-	w.Uint(m.mark.Start)
-	env.Put(markKey(from), w.Buf)
+	env.Put(markKey(from), markLayout.Encode(m))
 }
 
 // maybeVouched lets a replica take part of which nobody is left to ask.
@@ -269,9 +275,8 @@ func (a *Admission) onMarked(env *protocol.Env[smr.Message], from protocol.ID, w
 }
 
 func (a *Admission) readPeer(key, value []byte) {
-	r := wirefmt.NewReader(value)
-	b := binding{Incarnation(r.Uint()), r.Bool()}
-	if len(key) == len(peerPrefix)+4 && r.Close() == nil {
+	b, err := bindingLayout.Decode(value)
+	if len(key) == len(peerPrefix)+4 && err == nil {
 		a.known[protocol.ID(binary.BigEndian.Uint32(key[len(peerPrefix):]))] = b
 	}
 }
@@ -285,10 +290,7 @@ func (a *Admission) bind(env *protocol.Env[smr.Message], id protocol.ID, b bindi
 		return
 	}
 	a.known[id] = b
-	var w wirefmt.Writer
-	w.Uint(uint64(b.incarnation))
-	w.Bool(b.seen)
-	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(id)), w.Buf)
+	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(id)), bindingLayout.Encode(b))
 }
 
 // Own returns the incarnation of the replica's disk.

@@ -63,8 +63,9 @@ func (a *arrival) end() error {
 }
 
 // Load restores the snapshot in the key space, and returns its slot and what the protocol has put
-// in front; ok is false if there is none. An error says that the disk does not have what was
-// written, or is the state machine's; then the state is not used.
+// in front; ok is false if there is none. What SaveNow has written is a part of it. An error says
+// that the disk does not have what was written, or is the state machine's; then the state is not
+// used.
 func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot, front []byte, ok bool, err error) {
 	h, err := readSnapshotHead(env)
 	if err != nil || !h.there() {
@@ -91,7 +92,13 @@ func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot
 	if err := s.become(a.state); err != nil {
 		return 0, nil, false, err
 	}
-	return h.slot, a.front, true, nil
+	if !h.since.there() {
+		return h.slot, a.front, true, nil
+	}
+	if err := s.replay(env, h); err != nil {
+		return 0, nil, false, err
+	}
+	return h.since.slot, h.since.front, true, nil
 }
 
 // An incoming is a snapshot on its way to this replica. Each chunk is written to an area of the key
@@ -190,9 +197,7 @@ func (s *State) Install(env *protocol.Env[smr.Message], a *Arrived) error {
 		return err
 	}
 	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
-	for _, old := range there.segments {
-		old.delete(env)
-	}
+	there.delete(env)
 	v := &a.from.area
 	v.finish(env, snapshotHead{slot: a.Slot, front: a.Front, segments: []segment{v.segment}})
 	s.saved = a.Slot

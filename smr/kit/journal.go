@@ -60,6 +60,20 @@ func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []by
 	return err
 }
 
+// SaveNow makes the state durable in this call: see State.SaveNow. The protocol forgets what was
+// decided up to here, on disk at least. If the snapshot is not done, State.ContinueSave goes on
+// with it.
+func (j *Journal) SaveNow(
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, front []byte,
+) error {
+	_, err := s.SaveNow(env, cfg, s.Applied(), front)
+	if err == nil {
+		j.Has(s.Applied())
+		j.saving.executed, j.saving.written = 0, 0
+	}
+	return err
+}
+
 // MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:
 // what fills slots without commands takes room too. If a snapshot is whole, ok is true, and the
 // protocol forgets what was decided up to the slot that is returned: an eighth of what is new
@@ -78,14 +92,6 @@ func (j *Journal) MaybeSave(
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.Saved(cfg, s, sent, done, err)
-}
-
-// ContinueSave goes on with a snapshot at a SaveTimer. What it returns is MaybeSave's.
-func (j *Journal) ContinueSave(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers,
-) (to smr.Slot, ok bool) {
-	done, err := s.ContinueSave(env)
 	return j.Saved(cfg, s, sent, done, err)
 }
 

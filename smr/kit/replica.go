@@ -41,11 +41,17 @@ type Rules struct {
 	// Begin comes at the end of Start. It may be nil.
 	Begin func(env *protocol.Env[smr.Message])
 	// Members takes note of who the members are, at the start and when they have changed, and of an
-	// answer by which the replica may have been admitted. Who was removed is not called.
+	// answer by which the replica may have been admitted. It is not called of a replica that is
+	// gone. It may be nil.
 	Members func(env *protocol.Env[smr.Message])
+	// Gone tells whether the replica was a member and is not any more. nil: as soon as the state
+	// says so.
+	Gone func() bool
 
 	// Client takes what a client asks for.
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
+	// Other takes a message of the protocol's that comes outside a letter. nil: there are none.
+	Other func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
 	// Peer takes what another replica says on its right disk.
 	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
 	// Joins is called when a replica with a new disk waits to be added. It may be nil.
@@ -59,11 +65,17 @@ type Rules struct {
 	Front func(begin []byte) (sizeBytes int, ok bool)
 	// Fits tells whether a snapshot that has arrived is one to install. nil: each is.
 	Fits func(s *Arrived) bool
-	// Installed goes on from a snapshot that was just put in the place of the state.
+	// Installed goes on from a snapshot that was just put in the place of the state. A protocol that
+	// sends no snapshots, and makes none beside its commands, lacks Installed and Saved.
 	Installed func(env *protocol.Env[smr.Message], s *Arrived) error
 	// Saved cuts the log if a snapshot is on the disk.
 	Saved func(env *protocol.Env[smr.Message], done bool, err error)
 
+	// Failed is called when the state could not be sent to a replica. nil: that asks again.
+	Failed func(env *protocol.Env[smr.Message], to protocol.ID)
+
+	// Dismissed is called when a member says that the replica was removed. nil: it ends.
+	Dismissed func(env *protocol.Env[smr.Message])
 	// Leaving is called before a replica that was removed ends. It may be nil.
 	Leaving func(env *protocol.Env[smr.Message])
 	// Status says what the protocol knows beside Replica: the role of one that takes part.
@@ -130,9 +142,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onHello(env, from, msg)
 	case Welcome:
 		r.Admission.Welcome(env, from, msg)
-		r.tellMembers(env)
+		r.FindPart(env)
 	case Ping, Pong:
 		r.Tempo.Receive(env, from, msg)
+		return
 	case PartSaved:
 		r.State.PartSaved(env, from)
 	case Request, OpenRequest, ChangeRequest, ReadRequest:
@@ -140,6 +153,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case Letter:
 		if r.Admission.Genuine(env, from, msg.Disk) {
 			r.onLetter(env, from, msg)
+		}
+	default:
+		if r.rules.Other != nil {
+			r.rules.Other(env, from, msg)
 		}
 	}
 	r.flush(env)
@@ -157,11 +174,19 @@ func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m He
 func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, letter Letter) {
 	if _, ok := letter.Msg.(Removed); ok {
 		if _, member := r.State.Member(from); member {
-			r.Leave(env)
+			r.onDismissed(env)
 		}
 		return
 	}
 	r.rules.Peer(env, from, letter)
+}
+
+func (r *Replica) onDismissed(env *protocol.Env[smr.Message]) {
+	if r.rules.Dismissed != nil {
+		r.rules.Dismissed(env)
+	} else {
+		r.Leave(env)
+	}
 }
 
 // Expire does what a timer is for.
@@ -172,9 +197,11 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case AdmissionTimer:
 		r.Admission.Expire(env)
-		r.tellMembers(env)
+		r.FindPart(env)
 	case TransferTimer:
-		r.Transfers.OnTimer(env, t.To) // one that failed is asked for again
+		if r.Transfers.OnTimer(env, t.To) && r.rules.Failed != nil {
+			r.rules.Failed(env, t.To)
+		}
 	case SaveTimer:
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
@@ -184,7 +211,11 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	r.flush(env)
 }
 
+// flush ends a call. One that has failed says nothing more of its state.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.end == endFailed {
+		return
+	}
 	if r.rules.Flush != nil {
 		r.rules.Flush(env)
 	}
@@ -195,15 +226,17 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 // was removed ends.
 func (r *Replica) MembersChanged(env *protocol.Env[smr.Message]) {
 	r.Admission.MembersChanged(env)
-	if r.State.Removed(r.Cfg.ID) {
-		r.Leave(env)
-		return
-	}
-	r.tellMembers(env)
+	r.FindPart(env)
 }
 
-func (r *Replica) tellMembers(env *protocol.Env[smr.Message]) {
-	if !r.Over() {
+// FindPart has the protocol look what its replica's part is among the members, or ends the replica
+// if it has none any more.
+func (r *Replica) FindPart(env *protocol.Env[smr.Message]) {
+	switch {
+	case r.Over():
+	case r.rules.Gone == nil && r.State.Removed(r.Cfg.ID), r.rules.Gone != nil && r.rules.Gone():
+		r.Leave(env)
+	case r.rules.Members != nil:
 		r.rules.Members(env)
 	}
 }

@@ -83,6 +83,17 @@ type image struct {
 	sessions *sessions
 }
 
+var imageLayout = wirefmt.NewLayout("smr: snapshot", imageFields)
+
+func imageFields(c *wirefmt.Coder, i *image) {
+	if c.Reading() {
+		i.sessions = newSessions()
+	}
+	wirefmt.Uint(c, &i.applied)
+	i.members.fields(c)
+	i.sessions.fields(c)
+}
+
 // restoring returns what takes a state of so many bytes.
 func (s *State) restoring(sizeBytes uint64) *restorer {
 	return &restorer{machine: s.machine, to: restoring(s.machine), part: restoredPart{version: snapshotVersion,
@@ -219,16 +230,13 @@ func (p *restoredPart) readHead(b []byte, all bool) (rest []byte, err error) {
 	if len(p.head) == 0 || len(p.head) < p.tryAt && !all {
 		return nil, nil
 	}
-	r := wirefmt.NewReader(p.head[1:])
-	i := image{applied: smr.Slot(r.Uint())}
-	i.members.fields(r.Coder())
-	i.sessions = readSessions(r)
-	switch err := r.Err(); {
+	i, rest, err := imageLayout.DecodeFirst(p.head[1:])
+	switch {
 	case err == nil:
-		rest, p.image, p.head = r.Rest(), &i, nil
+		p.image, p.head = &i, nil
 		return rest, nil
 	case all:
-		return nil, fmt.Errorf("smr: snapshot: %w", err)
+		return nil, err
 	}
 	p.tryAt = 2 * len(p.head)
 	return nil, nil
@@ -242,7 +250,8 @@ func (s *State) become(v *restorer) error {
 	}
 	s.applied, s.members, s.sessions = v.newest.applied, v.newest.members, v.newest.sessions
 	s.saver = saver{
-		self: s.self, underWay: s.underWay, savedBytes: int(v.last.sizeBytes), wholeBytes: v.wholeBytes, saved: s.saved,
+		self: s.self, keeps: s.keeps, underWay: s.underWay, savedBytes: int(v.last.sizeBytes), wholeBytes: v.wholeBytes,
+		saved: s.saved,
 	}
 	if machine, ok := s.machine.(smr.Differ); ok {
 		machine.Mark()

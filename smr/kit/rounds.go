@@ -94,12 +94,19 @@ func (q *Rounds) Again(slot smr.Slot) {
 // Answer answers, from the state as it is, the queries whose question a majority of the voters has
 // answered and for which enough was applied. It returns how many messages of clients that were.
 func (q *Rounds) Answer(env *protocol.Env[smr.Message], s *State, voters []protocol.ID) (n int) {
+	return q.AnswerUpTo(env, s, s.Applied(), voters)
+}
+
+// AnswerUpTo is Answer where all slots up to one are executed, of which the last may be empty.
+func (q *Rounds) AnswerUpTo(
+	env *protocol.Env[smr.Message], s *State, executed smr.Slot, voters []protocol.ID,
+) (n int) {
 	for i := range q.waiting {
 		w := &q.waiting[i]
 		if slot, ok := q.answer(w.round, voters); ok && !w.known {
 			w.slot, w.known = max(w.slot, slot), true // what they hear of later does not matter to it
 		}
-		if i == n && w.known && w.slot <= s.Applied() {
+		if i == n && w.known && w.slot <= executed {
 			n++
 			q.held.Answer(env, s, w.from, w.queries)
 		}

@@ -3,7 +3,7 @@ package kit
 import (
 	"fmt"
 
-	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -22,21 +22,19 @@ func SalvageDisk(
 	if err != nil {
 		return smr.Salvaged{}, err
 	}
-	self, _ := env.Get([]byte(selfKey))
-	r := wirefmt.NewReader(self)
-	_, admitted, refused := r.Uint(), r.Bool(), r.String()
+	self, found, err := diskid.Read(env, selfKey)
 	switch {
-	case !head.there() || r.Close() != nil || !admitted && refused == "":
+	case !head.there() || !found || err != nil || !self.Joined && self.Refused == "":
 		return smr.Salvaged{}, fmt.Errorf("%s: the disk has nothing of a group: replica %d has never taken part", p.Name,
 			cfg.ID)
-	case refused != "":
-		return smr.Salvaged{}, fmt.Errorf("%s: replica %d was refused by the group: %s", p.Name, cfg.ID, refused)
+	case self.Refused != "":
+		return smr.Salvaged{}, fmt.Errorf("%s: replica %d was refused by the group: %s", p.Name, cfg.ID, self.Refused)
 	}
 	s, err := p.Salvage(cfg, env, log)
 	if err != nil {
 		return smr.Salvaged{}, err
 	}
-	s.Snapshot = head.slot
+	s.Snapshot = head.newest()
 	for _, m := range s.Members {
 		if m.ID == cfg.ID {
 			return s, nil

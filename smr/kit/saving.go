@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -38,6 +37,7 @@ type saving struct {
 	front       []byte   // of that
 	changes     bool     // it follows the segments that are there
 	weightBytes int      // of the state when it began
+	kept        int      // of saver.kept, is in it
 }
 
 // saver is what a State does with its snapshots.
@@ -49,6 +49,9 @@ type saver struct {
 	merging  *merging // nil if none is
 	mark     segment  // what the state machine notes changes since; no bytes if that is not on the disk
 	incoming *incoming
+	keeps    bool                // what is applied
+	kept     Paged[appliedEntry] // since the snapshot on disk and its replay
+	replayed bool
 	wrote    time.Duration
 	underWay int // parts that are not known to be on disk
 
@@ -78,7 +81,7 @@ func (s *State) BeginSave(
 	if err != nil {
 		return false, err
 	}
-	v := &saving{slot: slot, front: slices.Clone(front), weightBytes: s.weightBytes}
+	v := &saving{slot: slot, front: slices.Clone(front), weightBytes: s.weightBytes, kept: s.kept.Len()}
 	s.saving = nil
 	v.area = s.freeArea(there)
 	machine, differs := s.machine.(smr.Differ)
@@ -173,6 +176,10 @@ func (s *State) finishSaving(env *protocol.Env[smr.Message]) {
 		}
 		s.wholeBytes = int(v.sizeBytes)
 	}
+	for _, old := range there.since.segments {
+		old.delete(env)
+	}
+	s.kept.Forget(v.kept)
 	v.finish(env, head)
 	s.mark = v.segment
 	s.weightBytes -= v.weightBytes
@@ -235,7 +242,7 @@ func (s *State) PartSaved(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // SaveWhole writes a snapshot of the state as it is, at once, with what the protocol puts in front.
 // It is the first of a group, which says with whom it begins, whatever becomes of the
-// configuration, or one of a moment that must be on disk. An error is the state machine's.
+// configuration. An error is the state machine's.
 func (s *State) SaveWhole(env *protocol.Env[smr.Message], slot smr.Slot, front []byte) error {
 	data, err := s.Snapshot()
 	if err != nil {
@@ -254,9 +261,8 @@ func (s *State) Save(env *protocol.Env[smr.Message], snapshot Snapshot) {
 	for whole := false; !whole; {
 		whole, _ = v.write(env, chunkBytes) // bytes can be read
 	}
-	for _, old := range there.segments {
-		old.delete(env)
-	}
+	there.delete(env)
+	s.kept.Forget(s.kept.Len())
 	v.finish(env, snapshotHead{slot: snapshot.Slot, whole: true, segments: []segment{v.segment}})
 	s.weightBytes, s.savedBytes, s.wholeBytes, s.saved = 0, len(snapshot.Data), len(snapshot.Data), snapshot.Slot
 }
@@ -276,11 +282,8 @@ func (s *State) freeze() (io.Reader, error) {
 // seal puts what the state has beside its machine in front of something of the machine's, and a
 // checksum behind it.
 func (s *State) seal(version byte, machine io.Reader) io.Reader {
-	w := wirefmt.Writer{Buf: []byte{version}}
-	w.Uint(uint64(s.applied))
-	s.members.fields(w.Coder())
-	s.sessions.append(&w)
-	return &sealed{from: io.MultiReader(bytes.NewReader(w.Buf), machine)}
+	head := imageLayout.Append([]byte{version}, image{s.applied, s.members, s.sessions})
+	return &sealed{from: io.MultiReader(bytes.NewReader(head), machine)}
 }
 
 // sealed reads what another reader has, and its checksum behind it.

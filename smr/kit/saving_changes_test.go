@@ -2,7 +2,6 @@ package kit
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -31,6 +30,7 @@ type changing struct {
 func newChanging(t *testing.T, seed uint64) *changing {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	c := &changing{t: t, rnd: rnd, part: 16 + rnd.IntN(200), savingBench: newSavingBench(kv.New())}
+	c.KeepApplied()
 	c.note(c.do(func() { c.Save(c.env, Snapshot{Slot: 1, Data: c.image()}) }))
 	c.done = Snapshot{1, c.image()}
 	return c
@@ -88,6 +88,15 @@ func (c *changing) save() {
 	}))
 }
 
+// saveNow makes the state durable in one call, whatever is under way.
+func (c *changing) saveNow() {
+	c.begun = Snapshot{c.slot, c.image()}
+	c.note(c.call(func() (bool, error) {
+		return c.SaveNow(c.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: c.part}, c.slot, []byte("front"))
+	}))
+	c.began(true, nil)
+}
+
 func (c *changing) call(f func() (bool, error)) []protocol.Effect[smr.Message] {
 	return c.do(func() {
 		done, err := f()
@@ -117,14 +126,18 @@ func (c *changing) next() {
 // load is a restart: what the disk has, and what was applied since.
 func (c *changing) load() *State {
 	s := NewState(kv.New(), nil)
-	got := c.onDisk(c.t)
-	if err := s.Restore(bytes.TrimPrefix(got.Data, []byte("front"))); err != nil {
-		c.t.Fatal(err)
+	s.KeepApplied()
+	c.env.Begin(0)
+	slot, _, ok, err := s.Load(c.env, func(begin []byte) (int, bool) {
+		return len(begin) - len(bytes.TrimPrefix(begin, []byte("front"))), true
+	})
+	if err != nil || !ok {
+		c.t.Fatal(ok, err)
 	}
 	again, err := s.Snapshot()
-	if err != nil || got.Slot != c.done.Slot || !bytes.Equal(again, c.done.Data) {
-		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", got.Slot,
-			c.done.Slot, err)
+	if err != nil || slot != c.done.Slot || !bytes.Equal(again, c.done.Data) {
+		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", slot, c.done.Slot,
+			err)
 	}
 	for i, e := range c.entries {
 		s.Apply(c.done.Slot+smr.Slot(i)+1, e)
@@ -135,7 +148,7 @@ func (c *changing) load() *State {
 // TestSavingWhatChanged writes snapshots of what has changed while commands are applied, and merges
 // them. Whenever the replica crashes the disk has the newest one that is done.
 func TestSavingWhatChanged(t *testing.T) {
-	most, merges := 0, 0
+	most, merges, replays := 0, 0, 0
 	for seed := range uint64(25) {
 		c := newChanging(t, seed)
 		for range 1000 {
@@ -144,13 +157,17 @@ func TestSavingWhatChanged(t *testing.T) {
 				c.put(fmt.Sprint(c.rnd.IntN(60)))
 			case n < 42:
 				c.save()
+			case n < 43:
+				c.saveNow()
 			case n < 99:
 				before := c.merging
 				if c.next(); before != nil && c.merging == nil && c.saving == nil {
 					merges++
 				}
 			default:
-				c.State, c.waits = c.load(), nil
+				if c.State, c.waits = c.load(), nil; c.Replayed() {
+					replays++
+				}
 			}
 			h, err := readSnapshotHead(c.env)
 			if err != nil {
@@ -163,8 +180,9 @@ func TestSavingWhatChanged(t *testing.T) {
 		}
 		c.load()
 	}
-	if most < 3 || merges < 10 {
-		t.Errorf("at most %d segments, merged %d times: the test does not see what it is for", most, merges)
+	if most < 3 || merges < 10 || replays < 10 {
+		t.Errorf("at most %d segments, merged %d times, %d replays loaded: the test does not see what it is for", most,
+			merges, replays)
 	}
 }
 
@@ -201,6 +219,67 @@ func TestSnapshotsCostWhatChanged(t *testing.T) {
 	}
 	if size > 2*whole+c.part {
 		t.Errorf("the disk has %d bytes for a state of %d", size, whole)
+	}
+	c.load()
+}
+
+// TestSaveNowWritesWhatCame: with much state a change of the members writes what came since the
+// last snapshot in one call, and all of the state in parts. Meanwhile nobody is sent a snapshot,
+// and a damaged replay is an error.
+func TestSaveNowWritesWhatCame(t *testing.T) {
+	c := newChanging(t, 1)
+	c.part = 512
+	for n := range 1500 {
+		c.put(fmt.Sprint("cold", n))
+	}
+	for c.save(); c.Saving(); {
+		c.next()
+	}
+	whole := c.written
+	for range 3 {
+		for n := range 10 {
+			c.put(fmt.Sprint("hot", n))
+		}
+		c.mark = segment{} // as with another snapshot under way: all of the state is to be written
+		before := c.written
+		if c.saveNow(); c.written-before > whole/20 {
+			t.Errorf("%d of %d bytes are written in one call", c.written-before, whole)
+		}
+		c.load()
+	}
+	c.env.Begin(0)
+	if _, ok, err := SendSnapshot(c.env); ok || err != nil {
+		t.Errorf("a snapshot of an earlier moment is sent: %v, %v", ok, err)
+	}
+	h, _ := readSnapshotHead(c.env)
+	if len(h.since.segments) != 3 {
+		t.Fatalf("the replay has %d segments, want 3", len(h.since.segments))
+	}
+	for _, part := range h.since.segments {
+		key := string(chunkKey(part.area, 0))
+		good := c.keys[key]
+		for _, bad := range [][]byte{nil, good[1:], append([]byte{good[0] ^ 1}, good[1:]...)} {
+			c.keys[key] = bad
+			c.env.Begin(0)
+			s := NewState(kv.New(), nil)
+			if _, _, _, err := s.Load(c.env, nil); err == nil {
+				t.Errorf("%d bytes in place of %d are loaded", len(bad), len(good))
+			}
+		}
+		c.keys[key] = good
+	}
+	for c.Saving() {
+		c.next()
+	}
+	h, _ = readSnapshotHead(c.env)
+	chunks := uint64(0)
+	for key := range c.keys {
+		if strings.HasPrefix(key, chunkPrefix) {
+			chunks++
+		}
+	}
+	if len(h.segments) != 1 || h.since.there() || chunks != h.segments[0].chunks {
+		t.Errorf("behind a snapshot that is done the disk has %d chunks, and %+v", chunks, h)
 	}
 	c.load()
 }
@@ -304,33 +383,6 @@ func TestSavingHurriesIfTheLogGrows(t *testing.T) {
 		c.PartSaved(c.env, savingNode)
 		if out := c.env.Out; len(out) != 1 || out[0].Timer != (SaveTimer{}) || out[0].Delay != want {
 			t.Errorf("the log has grown by %d %%: %+v, want a timer of %v", grown, out, want)
-		}
-	}
-}
-
-// TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is
-// read, and goes with the next one.
-func TestEarlierHead(t *testing.T) {
-	for area, more := range [][]byte{nil, {1, 1}} {
-		c := newChanging(t, 4)
-		c.put("a")
-		image := c.image()
-		head := binary.AppendUvarint(nil, uint64(c.slot))
-		head = binary.AppendUvarint(head, uint64(len(image)))
-		head = binary.AppendUvarint(head, uint64(Checksum(image)))
-		clear(c.keys)
-		c.keys[snapshotKey] = append(head, more...)
-		c.keys[string(chunkKey(uint64(area), 0))] = image
-		c.done, c.entries = Snapshot{c.slot, image}, nil
-		c.State = c.load()
-		c.put("b")
-		for c.save(); c.Saving(); {
-			c.next()
-		}
-		c.load()
-		if h, err := readSnapshotHead(c.env); err != nil || len(h.segments) != 1 || h.whole || len(c.keys) != 1+
-			int(h.segments[0].chunks) {
-			t.Errorf("%+v, %v, and %d keys", h, err, len(c.keys))
 		}
 	}
 }

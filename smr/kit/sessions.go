@@ -46,7 +46,7 @@ func (t *sessions) open(slot smr.Slot, e Entry) Reply {
 		return Reply{Outcome: smr.Committed, Slot: slot, Session: id, Window: t.byID[id].window}
 	}
 	t.last++
-	s := &session{id: t.last, by: by, window: max(e.Open.Window, 1), acked: 1}
+	s := &session{id: t.last, by: by, window: max(e.Open.Window, 1), acked: 1, done: map[Seq]Reply{}}
 	t.add(s)
 	for uint64(len(t.byID)) > max(e.Open.MaxSessions, 1) {
 		t.remove(t.order.Front().Value.(*session))
@@ -55,7 +55,6 @@ func (t *sessions) open(slot smr.Slot, e Entry) Reply {
 }
 
 func (t *sessions) add(s *session) {
-	s.done = map[Seq]Reply{}
 	s.place = t.order.PushBack(s)
 	t.byID[s.id], t.opens[s.by] = s, s.id
 }
@@ -155,47 +154,50 @@ func (t *sessions) forget(s *session, q Seq) {
 	s.done[q] = r
 }
 
-func (t *sessions) append(w *wirefmt.Writer) {
-	w.Uint(uint64(t.last))
-	w.List(t.order.Len())
+// fields are those of the table in a snapshot: the session that was unused for the longest time
+// comes first.
+func (t *sessions) fields(c *wirefmt.Coder) {
+	var all []*session
 	for el := t.order.Front(); el != nil; el = el.Next() {
-		s := el.Value.(*session)
-		w.Uint(uint64(s.id))
-		w.Uint(uint64(s.by.client))
-		w.Uint(uint64(s.by.nonce))
-		w.Uint(uint64(s.window))
-		w.Uint(uint64(s.acked))
-		w.List(len(s.done))
-		for _, q := range slices.Sorted(maps.Keys(s.done)) {
-			r := s.done[q]
-			w.Uint(uint64(q))
-			w.Buf = append(w.Buf, byte(r.Outcome))
-			w.Uint(uint64(r.Slot))
-			w.Bytes(r.Result)
-			w.String(r.Reason)
+		all = append(all, el.Value.(*session))
+	}
+	wirefmt.Uint(c, &t.last)
+	wirefmt.List(c, &all, 6, sessionFields)
+	if !c.Reading() {
+		return
+	}
+	for _, s := range all {
+		if t.byID[s.id] != nil || s.id > t.last {
+			c.Failf("session %d is twice there or was never given", s.id)
+			return
+		}
+		t.add(s)
+		for _, r := range s.done { //pure:ok a sum
+			t.bytes += len(r.Result)
 		}
 	}
 }
 
-func readSessions(r *wirefmt.Reader) *sessions {
-	t := newSessions()
-	t.last = SessionID(r.Uint())
-	for range r.List(6) {
-		s := &session{id: SessionID(r.Uint())}
-		s.by = opening{protocol.ID(r.Uint32()), Seq(r.Uint())}
-		s.window, s.acked = Seq(r.Uint()), Seq(r.Uint())
-		if t.byID[s.id] != nil || s.id > t.last {
-			r.Failf("session %d is twice there or was never given", s.id)
-		}
-		t.add(s)
-		for range r.List(5) {
-			q := Seq(r.Uint())
-			done := Reply{Outcome: smr.Outcome(r.Byte()), Slot: smr.Slot(r.Uint()), Result: r.Bytes(), Reason: r.String()}
-			t.bytes += len(done.Result) - len(s.done[q].Result)
-			s.done[q] = done
-		}
+func sessionFields(c *wirefmt.Coder, at **session) {
+	if *at == nil {
+		*at = &session{}
 	}
-	return t
+	s := *at
+	wirefmt.Uint(c, &s.id)
+	wirefmt.Uint32(c, &s.by.client)
+	wirefmt.Uint(c, &s.by.nonce)
+	wirefmt.Uint(c, &s.window)
+	wirefmt.Uint(c, &s.acked)
+	wirefmt.Map(c, &s.done, 5, func(c *wirefmt.Coder, q *Seq, r *Reply) {
+		wirefmt.Uint(c, q)
+		wirefmt.Enum(c, &r.Outcome, smr.Committed, smr.Unknown, "outcome")
+		wirefmt.Uint(c, &r.Slot)
+		wirefmt.Bytes(c, &r.Result)
+		wirefmt.String(c, &r.Reason)
+	})
+	if s.done == nil {
+		s.done = map[Seq]Reply{}
+	}
 }
 
 func (t *sessions) check() error {

@@ -8,8 +8,9 @@ import (
 )
 
 // MessageBytes bounds what messages hold if they hold more than one thing, so none is larger than
-// what carries them lets pass.
-const MessageBytes = 1 << 20
+// what carries them lets pass. A message becomes a record often, and a record of up to 256 KiB is
+// written with memory that was used before.
+const MessageBytes = 192 << 10
 
 // entryBytes is about what an entry or an answer takes beside what it carries.
 const entryBytes = 32

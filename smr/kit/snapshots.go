@@ -53,15 +53,11 @@ type segment struct {
 // same tells whether two segments have the same bytes.
 func (s segment) same(o segment) bool { return s.sizeBytes == o.sizeBytes && s.sum == o.sum }
 
-func (s segment) append(w *wirefmt.Writer) {
-	w.Uint(s.area)
-	w.Uint(s.chunks)
-	w.Uint(s.sizeBytes)
-	w.Uint(uint64(s.sum))
-}
-
-func readSegment(r *wirefmt.Reader) segment {
-	return segment{area: r.Uint(), chunks: r.Uint(), sizeBytes: r.Uint(), sum: r.Uint32()}
+func segmentFields(c *wirefmt.Coder, s *segment) {
+	wirefmt.Uint(c, &s.area)
+	wirefmt.Uint(c, &s.chunks)
+	wirefmt.Uint(c, &s.sizeBytes)
+	wirefmt.Uint32(c, &s.sum)
 }
 
 // segmentBytes is how long a segment is at least, as bytes.
@@ -82,18 +78,32 @@ type snapshotHead struct {
 	front    []byte // what the protocol has put in front of the state
 	whole    bool   // the front is in the only segment, so that none can follow
 	segments []segment
+	since    replay // what was executed since
 }
 
-func (h snapshotHead) append(w *wirefmt.Writer) {
-	w.Uint(uint64(h.slot))
-	w.Uint(0) // heads of earlier versions have the size here, which is more
-	w.Bytes(h.front)
-	w.Bool(h.whole)
-	w.List(len(h.segments))
-	for _, s := range h.segments {
-		s.append(w)
+var headLayout = wirefmt.NewLayout("smr: the snapshot's head on disk", snapshotHeadFields)
+
+// headVersion is of the head's layout.
+const headVersion = 1
+
+func snapshotHeadFields(c *wirefmt.Coder, h *snapshotHead) {
+	wirefmt.Uint(c, &h.slot)
+	wirefmt.Version(c, headVersion)
+	wirefmt.Bytes(c, &h.front)
+	wirefmt.Bool(c, &h.whole)
+	wirefmt.List(c, &h.segments, segmentBytes, segmentFields)
+	replayFields(c, &h.since)
+}
+
+// delete removes the chunks of all segments.
+func (h snapshotHead) delete(env *protocol.Env[smr.Message]) {
+	for _, old := range slices.Concat(h.segments, h.since.segments) {
+		old.delete(env)
 	}
 }
+
+// newest returns the slot of the newest moment that is on disk.
+func (h snapshotHead) newest() smr.Slot { return max(h.slot, h.since.slot) }
 
 // there tells whether there is a snapshot.
 func (h snapshotHead) there() bool { return len(h.segments) > 0 }
@@ -103,7 +113,8 @@ func (h snapshotHead) last() segment { return h.segments[len(h.segments)-1] }
 
 // free returns the lowest area that is not in use, nor among others.
 func (h snapshotHead) free(others ...uint64) (area uint64) {
-	for slices.Contains(others, area) || slices.ContainsFunc(h.segments, func(s segment) bool { return s.area == area }) {
+	used := slices.Concat(h.segments, h.since.segments)
+	for slices.Contains(others, area) || slices.ContainsFunc(used, func(s segment) bool { return s.area == area }) {
 		area++
 	}
 	return area
@@ -131,40 +142,17 @@ func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
 	if !ok {
 		return snapshotHead{}, nil
 	}
-	r := wirefmt.NewReader(b)
-	h := snapshotHead{slot: smr.Slot(r.Uint())}
-	if size := r.Uint(); size > 0 || r.Err() != nil {
-		h.whole = true
-		h.segments = []segment{readEarlierHead(r, size)}
-	} else {
-		h.front, h.whole = r.Bytes(), r.Bool()
-		for range r.List(segmentBytes) {
-			h.segments = append(h.segments, readSegment(r))
-		}
+	h, err := headLayout.Decode(b)
+	if err != nil {
+		return snapshotHead{}, err
 	}
-	if err := r.Close(); err != nil {
-		return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: %w", err)
-	}
-	for _, s := range h.segments {
+	for _, s := range slices.Concat(h.segments, h.since.segments) {
 		if s.sizeBytes > maxSizeBytes || s.chunks > s.sizeBytes {
 			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area,
 				s.sizeBytes, s.chunks)
 		}
 	}
 	return h, nil
-}
-
-// readEarlierHead reads the rest of a head that knows one segment only.
-func readEarlierHead(r *wirefmt.Reader, size uint64) segment {
-	s := segment{sizeBytes: size, sum: r.Uint32(), chunks: (size + chunkBytes - 1) / chunkBytes}
-	if rest := r.Rest(); r.Err() == nil && len(rest) > 0 {
-		more := wirefmt.NewReader(rest)
-		s.area, s.chunks = more.Uint(), more.Uint()
-		if err := more.Close(); err != nil {
-			r.Failf("%w", err)
-		}
-	}
-	return s
 }
 
 // A storedReader reads the snapshot in the key space a chunk at a time. If another one takes its
@@ -289,7 +277,5 @@ func (v *areaWriter) finish(env *protocol.Env[smr.Message], head snapshotHead) {
 		}
 		env.Delete(key)
 	}
-	var w wirefmt.Writer
-	head.append(&w)
-	env.Put([]byte(snapshotKey), w.Buf)
+	env.Put([]byte(snapshotKey), headLayout.Encode(head))
 }

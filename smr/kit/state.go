@@ -55,6 +55,9 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	s.applied = slot
 	s.weightBytes += entryBytes + len(e.Command)
 	s.passedBytes += entryBytes + len(e.Command)
+	if s.keeps && e.Kind != NoOp {
+		s.kept.Add(appliedEntry{slot, e})
+	}
 	switch e.Kind {
 	case Command, ChangeMembers:
 		from := s.sessions.byID[e.Session]
@@ -111,6 +114,15 @@ func (s *State) Members() []smr.Member {
 	return out
 }
 
+// MemberIDs returns the members' IDs, in order.
+func (s *State) MemberIDs() []protocol.ID {
+	ids := make([]protocol.ID, 0, len(s.members.now))
+	for _, m := range s.members.now {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
 // Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for
 // a member from the beginning.
 func (s *State) Member(id protocol.ID) (Incarnation, bool) {
@@ -132,6 +144,7 @@ const (
 	snapshotVersion = 1 // all of a state
 	chainVersion    = 2 // the bytes of a state, and of what has changed since
 	changesVersion  = 3 // what has changed
+	replayVersion   = 4 // what was applied
 )
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state

@@ -106,11 +106,12 @@ func (s *State) SendState(slot smr.Slot, front []byte) (*Outgoing, error) {
 	return out, nil
 }
 
-// SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If
-// another one takes its place before all of it was read, the transfer fails.
+// SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none, or
+// none yet of the newest moment that is on disk: see State.SaveNow. If another one takes its place
+// before all of it was read, the transfer fails.
 func SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err error) {
 	h, err := readSnapshotHead(env)
-	if err != nil || !h.there() {
+	if err != nil || !h.there() || h.since.there() {
 		return nil, false, err
 	}
 	return &Outgoing{slot: h.slot, from: &storedReader{head: h}}, true, nil

@@ -22,7 +22,7 @@ type parcel struct {
 const UnderwayBytes = 6 << 20
 
 // cheapBytes cost little to send once too often.
-const cheapBytes = MessageBytes / 16
+const cheapBytes = 64 << 10
 
 // Sent notes a message with positions up to one.
 func (u *Underway) Sent(now time.Duration, last uint64, entries, bytes int) {

@@ -3,12 +3,7 @@ package kv
 import (
 	"fmt"
 	"time"
-
-	"github.com/foresay/foresay/internal/wirefmt"
 )
-
-// formatVersion is the first byte of commands, queries and results.
-const formatVersion = 2
 
 type op byte
 
@@ -91,86 +86,19 @@ func Changes(lo, hi []byte, after uint64, limit int) []byte {
 // KeyOf returns the key that a command or query is about. It returns false if that is not one key,
 // or if it is none of this package's.
 func KeyOf(command []byte) ([]byte, bool) {
-	r := wirefmt.NewReader(command)
-	version, o, key := r.Byte(), op(r.Byte()), r.Bytes()
-	if r.Err() != nil || version != formatVersion {
+	q, _, err := keyLayout.DecodeFirst(command)
+	if err != nil {
 		return nil, false
 	}
-	switch o {
+	switch q.op {
 	case opPut, opDelete, opCompareAndSet, opGet:
-		return key, true
+		return q.key, true
 	}
 	return nil, false
 }
 
 func (q request) encode() []byte {
-	w := wirefmt.Writer{Buf: make([]byte, 0, 16+len(q.key)+len(q.value)+len(q.end))}
-	w.Buf = append(w.Buf, formatVersion, byte(q.op))
-	w.Bytes(q.key)
-	switch q.op {
-	case opPut:
-		w.Bytes(q.value)
-		w.Uint(uint64(q.lease))
-	case opCompareAndSet:
-		w.Uint(q.version)
-		w.Bytes(q.value)
-		w.Uint(uint64(q.lease))
-	case opGrant:
-		w.Int(int64(q.ttl))
-	case opKeepAlive, opRevoke:
-		w.Uint(uint64(q.lease))
-	case opExpire:
-		w.Uint(uint64(q.lease))
-		w.Uint(q.version)
-	case opLoad:
-		q.load.write(&w)
-	case opScan:
-		w.Bytes(q.end)
-		w.Uint(q.limit)
-	case opChanges:
-		w.Bytes(q.end)
-		w.Uint(q.version)
-		w.Uint(q.limit)
-	case opQuota:
-		w.Uint(q.quota.Bytes)
-		w.Uint(q.quota.Keys)
-	}
-	return w.Buf
-}
-
-func decodeRequest(b []byte) (request, error) {
-	r := wirefmt.NewReader(b)
-	if v := r.Byte(); r.Err() == nil && v != formatVersion {
-		return request{}, fmt.Errorf("kv: command of version %d, this program knows version %d", v, formatVersion)
-	}
-	q := request{op: op(r.Byte()), key: r.Bytes()}
-	switch q.op {
-	case opPut:
-		q.value, q.lease = r.Bytes(), LeaseID(r.Uint())
-	case opDelete, opGet, opLeases, opUsage:
-	case opCompareAndSet:
-		q.version, q.value, q.lease = r.Uint(), r.Bytes(), LeaseID(r.Uint())
-	case opGrant:
-		q.ttl = time.Duration(r.Int())
-	case opKeepAlive, opRevoke:
-		q.lease = LeaseID(r.Uint())
-	case opExpire:
-		q.lease, q.version = LeaseID(r.Uint()), r.Uint()
-	case opLoad:
-		q.load = readLoad(r)
-	case opScan:
-		q.end, q.limit = r.Bytes(), r.Uint()
-	case opChanges:
-		q.end, q.version, q.limit = r.Bytes(), r.Uint(), r.Uint()
-	case opQuota:
-		q.quota = Quota{Bytes: r.Uint(), Keys: r.Uint()}
-	default:
-		r.Failf("there is no operation %d", q.op)
-	}
-	if err := r.Close(); err != nil {
-		return request{}, fmt.Errorf("kv: command: %w", err)
-	}
-	return q, nil
+	return requestLayout.Append(make([]byte, 0, 16+len(q.key)+len(q.value)+len(q.end)), q)
 }
 
 // Status is how a command or query went.
@@ -219,21 +147,6 @@ type Item struct {
 	Deleted bool    // among changes: the key was removed
 }
 
-func (i Item) write(w *wirefmt.Writer) {
-	w.Bytes(i.Key)
-	w.Bytes(i.Value)
-	w.Uint(i.Version)
-	w.Uint(uint64(i.Lease))
-	w.Bool(i.Deleted)
-}
-
-func readItem(r *wirefmt.Reader) Item {
-	return Item{Key: r.Bytes(), Value: r.Bytes(), Version: r.Uint(), Lease: LeaseID(r.Uint()), Deleted: r.Bool()}
-}
-
-// itemBytes is how long an Item is at least, as bytes.
-const itemBytes = 5
-
 // Result is what a command or query gives.
 type Result struct {
 	Status Status
@@ -248,47 +161,11 @@ type Result struct {
 	Message string  // if Malformed or QuotaExceeded
 }
 
-func (r Result) encode() []byte {
-	w := wirefmt.Writer{Buf: []byte{formatVersion, byte(r.Status)}}
-	w.Uint(r.Version)
-	w.Bytes(r.Value)
-	w.Uint(uint64(r.Lease))
-	w.List(len(r.Items))
-	for _, i := range r.Items {
-		i.write(&w)
-	}
-	w.List(len(r.Leases))
-	for _, l := range r.Leases {
-		l.write(&w)
-	}
-	w.Bool(r.More)
-	w.String(r.Message)
-	return w.Buf
-}
+func (r Result) encode() []byte { return resultLayout.Encode(r) }
 
 // DecodeResult returns what a Store answered. A Result that is Malformed is no error here: see
 // Result.Err.
-func DecodeResult(b []byte) (Result, error) {
-	r := wirefmt.NewReader(b)
-	if v := r.Byte(); r.Err() == nil && v != formatVersion {
-		return Result{}, fmt.Errorf("kv: result of version %d, this program knows version %d", v, formatVersion)
-	}
-	out := Result{Status: Status(r.Byte()), Version: r.Uint(), Value: r.Bytes(), Lease: LeaseID(r.Uint())}
-	if out.Status < OK || out.Status > QuotaExceeded {
-		r.Failf("there is no status %d", byte(out.Status))
-	}
-	for range r.List(itemBytes) {
-		out.Items = append(out.Items, readItem(r))
-	}
-	for range r.List(leaseBytes) {
-		out.Leases = append(out.Leases, readLease(r))
-	}
-	out.More, out.Message = r.Bool(), r.String()
-	if err := r.Close(); err != nil {
-		return Result{}, fmt.Errorf("kv: result: %w", err)
-	}
-	return out, nil
-}
+func DecodeResult(b []byte) (Result, error) { return resultLayout.Decode(b) }
 
 // Err returns an error if the store did not know the command or query, nil otherwise.
 func (r Result) Err() error {

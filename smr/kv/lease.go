@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/foresay/foresay/internal/wirefmt"
 )
 
 // A LeaseID names a lease. 0 is none.
@@ -55,20 +53,6 @@ func Expire(lease LeaseID, renewals uint64) []byte {
 
 // Leases returns the query for all leases.
 func Leases() []byte { return request{op: opLeases}.encode() }
-
-func (l Lease) write(w *wirefmt.Writer) {
-	w.Uint(uint64(l.ID))
-	w.Int(int64(l.TTL))
-	w.Uint(l.Renewals)
-	w.Uint(uint64(l.Keys))
-}
-
-func readLease(r *wirefmt.Reader) Lease {
-	return Lease{ID: LeaseID(r.Uint()), TTL: time.Duration(r.Int()), Renewals: r.Uint(), Keys: int(r.Uint32())}
-}
-
-// leaseBytes is how long a Lease is at least, as bytes.
-const leaseBytes = 4
 
 // tied is a lease as the store has it.
 type tied struct {

@@ -3,8 +3,6 @@ package kv
 import (
 	"errors"
 	"fmt"
-
-	"github.com/foresay/foresay/internal/wirefmt"
 )
 
 // A Load is a part of a backup, which is loaded into an empty store in parts, in order of their
@@ -30,32 +28,6 @@ func (l Load) Check() error {
 // Encode returns the command that loads the part. Its result is OK, a Conflict with the version
 // that is there, or Malformed if the part does not fit.
 func (l Load) Encode() []byte { return request{op: opLoad, load: &l}.encode() }
-
-func (l *Load) write(w *wirefmt.Writer) {
-	w.Uint(l.After)
-	w.Uint(l.To)
-	w.List(len(l.Leases))
-	for _, lease := range l.Leases {
-		lease.write(w)
-	}
-	w.List(len(l.Items))
-	for _, i := range l.Items {
-		i.write(w)
-	}
-	w.Bool(l.Last)
-}
-
-func readLoad(r *wirefmt.Reader) *Load {
-	l := &Load{After: r.Uint(), To: r.Uint()}
-	for range r.List(leaseBytes) {
-		l.Leases = append(l.Leases, readLease(r))
-	}
-	for range r.List(itemBytes) {
-		l.Items = append(l.Items, readItem(r))
-	}
-	l.Last = r.Bool()
-	return l
-}
 
 func (s *Store) loadPart(l *Load) Result {
 	if s.last != l.After || s.last != 0 && !s.loading {

@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"fmt"
-
-	"github.com/foresay/foresay/internal/wirefmt"
-)
+import "fmt"
 
 // A Quota bounds what a store holds. 0 is no bound. It is part of the state, so that all replicas
 // refuse the same commands.
@@ -34,24 +30,12 @@ func (s *Store) Usage() Usage {
 }
 
 // Usage returns what a result of SetQuota or GetUsage has.
-func (r Result) Usage() (Usage, error) {
-	in := wirefmt.NewReader(r.Value)
-	u := Usage{Bytes: in.Uint(), Keys: in.Uint(), Quota: Quota{Bytes: in.Uint(), Keys: in.Uint()}}
-	if err := in.Close(); err != nil {
-		return Usage{}, fmt.Errorf("kv: usage: %w", err)
-	}
-	return u, nil
-}
+func (r Result) Usage() (Usage, error) { return usageLayout.Decode(r.Value) }
 
 // showUsage answers with the usage. It is in the value, as results of other versions of this
 // program have no place for it.
 func (s *Store) showUsage() Result {
-	var w wirefmt.Writer
-	u := s.Usage()
-	for _, n := range []uint64{u.Bytes, u.Keys, u.Quota.Bytes, u.Quota.Keys} {
-		w.Uint(n)
-	}
-	return Result{Status: OK, Version: s.last, Value: w.Buf}
+	return Result{Status: OK, Version: s.last, Value: usageLayout.Encode(s.Usage())}
 }
 
 // overQuota returns why so much more is not to be taken, "" if it is. What does not grow is taken

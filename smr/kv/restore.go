@@ -77,11 +77,11 @@ type restoration struct {
 	plan uint64          // the newest change that is forgotten, by the snapshot
 
 	unread bytes.Buffer // less than a unit
-	next   func(r *wirefmt.Reader)
-	each   func(r *wirefmt.Reader) // reads an element of a list
-	left   uint64                  // of them
-	done   bool                    // all was read
-	quota  bool                    // the snapshot has one
+	next   func(c *wirefmt.Coder)
+	each   func(c *wirefmt.Coder) // reads an element of a list
+	left   uint64                 // of them
+	done   bool                   // all was read
+	quota  bool                   // the snapshot has one
 	err    error
 }
 
@@ -108,10 +108,10 @@ func (p *restoration) Write(b []byte) (int, error) {
 // unit reads the next unit, and tells how many bytes are behind it. After an error nothing has
 // changed.
 func (p *restoration) unit() (rest int, err error) {
-	r := wirefmt.NewReader(p.unread.Bytes())
+	r := wirefmt.NewReader(p.unread.Bytes()) //tidy:ok a snapshot is written and read a part at a time
 	if p.left == 0 {
-		p.next(r)
-	} else if p.each(r); r.Err() == nil {
+		p.next(r.Coder())
+	} else if p.each(r.Coder()); r.Err() == nil {
 		p.left--
 	}
 	err = r.Err()
@@ -153,167 +153,164 @@ func (s *Store) become(restored *Store) {
 }
 
 // list has elements of a list read, then what comes next.
-func (p *restoration) list(n uint64, each, next func(r *wirefmt.Reader)) {
+func (p *restoration) list(n uint64, each, next func(c *wirefmt.Coder)) {
 	p.left, p.each, p.next = n, each, next
 }
 
-func (p *restoration) head(r *wirefmt.Reader) {
-	version, last, n := r.Byte(), r.Uint(), r.Uint()
-	if version != snapshotVersion && version != snapshotWithoutQuota {
-		p.refuse(r, "snapshot", version, snapshotVersion)
+func (p *restoration) head(c *wirefmt.Coder) {
+	var h snapshotHead
+	if snapshotHeadFields(c, &h); h.version != snapshotVersion && h.version != snapshotWithoutQuota {
+		p.refuse(c, "snapshot", h.version, snapshotVersion)
 	}
-	if r.Err() == nil {
-		p.quota, p.to.last = version == snapshotVersion, last
-		p.list(n, p.key, p.leases)
-	}
-}
-
-func (p *restoration) patchHead(r *wirefmt.Reader) {
-	version, last, n := r.Byte(), r.Uint(), r.Uint()
-	if version != patchVersion {
-		p.refuse(r, "patch", version, patchVersion)
-	}
-	if r.Err() == nil {
-		p.quota, p.to.last = true, last
-		p.list(n, p.changedKey, p.leases)
+	if c.Err() == nil {
+		p.quota, p.to.last = h.version == snapshotVersion, h.last
+		p.list(h.keys, p.key, p.leases)
 	}
 }
 
-func (p *restoration) refuse(r *wirefmt.Reader, what string, version, known byte) {
-	r.Failf("%s of version %d, this program knows version %d", what, version, known)
+func (p *restoration) patchHead(c *wirefmt.Coder) {
+	var h snapshotHead
+	if snapshotHeadFields(c, &h); h.version != patchVersion {
+		p.refuse(c, "patch", h.version, patchVersion)
+	}
+	if c.Err() == nil {
+		p.quota, p.to.last = true, h.last
+		p.list(h.keys, p.changedKey, p.leases)
+	}
 }
 
-// readItem reads what a key has.
-func (p *restoration) readItem(r *wirefmt.Reader, key string) item {
-	i := item{r.View(), r.Uint(), LeaseID(r.Uint())}
-	if i.version == 0 || i.version > p.to.last {
-		r.Failf("the version %d of the key %q is out of range", i.version, key)
-	}
-	if r.Err() == nil {
-		i.value = slices.Clone(i.value)
-	}
-	return i
+func (p *restoration) refuse(c *wirefmt.Coder, what string, version, known byte) {
+	c.Failf("%s of version %d, this program knows version %d", what, version, known)
 }
 
-func (p *restoration) key(r *wirefmt.Reader) {
-	key := r.String()
-	i := p.readItem(r, key)
-	if last, _, ok := p.to.items.Max(); ok && last >= key {
-		r.Failf("the key %q is out of order", key)
+// check looks at what a key has.
+func (p *restoration) check(c *wirefmt.Coder, s *stored) {
+	if s.item.version == 0 || s.item.version > p.to.last {
+		c.Failf("the version %d of the key %q is out of range", s.item.version, s.key)
 	}
-	if r.Err() != nil {
+}
+
+func (p *restoration) key(c *wirefmt.Coder) {
+	var s stored
+	storedFields(c, &s)
+	p.check(c, &s)
+	if last, _, ok := p.to.items.Max(); ok && last >= s.key {
+		c.Failf("the key %q is out of order", s.key)
+	}
+	if c.Err() == nil {
+		s.item.value = slices.Clone(s.item.value)
+		p.to.items.Load(s.key, s.item)
+		p.count(&s)
+	}
+}
+
+func (p *restoration) changedKey(c *wirefmt.Coder) {
+	var s changed
+	if changedFields(c, &s); s.there {
+		p.check(c, &s.stored)
+	}
+	if c.Err() != nil {
 		return
 	}
-	p.to.items.Load(key, i)
-	p.to.bytes += len(key) + len(i.value)
-	if i.lease != 0 {
-		p.ends[key] = i.lease
+	if before, ok := p.to.items.Delete(s.key); ok {
+		p.to.bytes -= len(s.key) + len(before.value)
+	}
+	delete(p.ends, s.key)
+	if s.there {
+		s.item.value = slices.Clone(s.item.value)
+		p.to.items.Set(s.key, s.item)
+		p.count(&s.stored)
 	}
 }
 
-func (p *restoration) changedKey(r *wirefmt.Reader) {
-	key := r.String()
-	there := r.Bool()
-	var i item
-	if there {
-		i = p.readItem(r, key)
-	}
-	if r.Err() != nil {
-		return
-	}
-	if before, ok := p.to.items.Delete(key); ok {
-		p.to.bytes -= len(key) + len(before.value)
-	}
-	delete(p.ends, key)
-	if !there {
-		return
-	}
-	p.to.items.Set(key, i)
-	p.to.bytes += len(key) + len(i.value)
-	if i.lease != 0 {
-		p.ends[key] = i.lease
+// count notes what a key takes, and with which lease it ends.
+func (p *restoration) count(s *stored) {
+	p.to.bytes += len(s.key) + len(s.item.value)
+	if s.item.lease != 0 {
+		p.ends[s.key] = s.item.lease
 	}
 }
 
 // leases begins the list of leases.
-func (p *restoration) leases(r *wirefmt.Reader) {
-	if n := r.Uint(); r.Err() == nil {
+func (p *restoration) leases(c *wirefmt.Coder) {
+	var n uint64
+	if wirefmt.Uint(c, &n); c.Err() == nil {
 		p.to.leases, p.said = map[LeaseID]*tied{}, map[LeaseID]int{}
 		p.list(n, p.lease, p.changes)
 	}
 }
 
-func (p *restoration) lease(r *wirefmt.Reader) {
-	l := readLease(r)
+func (p *restoration) lease(c *wirefmt.Coder) {
+	var l Lease
+	leaseFields(c, &l)
 	if _, ok := p.to.leases[l.ID]; ok || l.ID == 0 || uint64(l.ID) > p.to.last || l.TTL < MinTTL || l.TTL > MaxTTL {
-		r.Failf("the lease %d is there twice, or out of range", l.ID)
+		c.Failf("the lease %d is there twice, or out of range", l.ID)
 	}
-	if r.Err() == nil {
+	if c.Err() == nil {
 		p.to.leases[l.ID] = &tied{ttl: l.TTL, renewals: l.Renewals, keys: map[string]bool{}}
 		p.said[l.ID] = l.Keys
 	}
 }
 
 // tie gives the leases their keys.
-func (p *restoration) tie(r *wirefmt.Reader) {
+func (p *restoration) tie(c *wirefmt.Coder) {
 	for _, l := range p.to.leases { //pure:ok each on its own
 		clear(l.keys)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.ends)) {
 		l := p.to.leases[p.ends[key]]
 		if l == nil {
-			r.Failf("the key %q ends with lease %d, which is not there", key, p.ends[key])
+			c.Failf("the key %q ends with lease %d, which is not there", key, p.ends[key])
 			return
 		}
 		l.keys[key] = true
 	}
 	for _, l := range p.to.listLeases().Leases {
 		if l.Keys != p.said[l.ID] {
-			r.Failf("lease %d has %d keys, not %d", l.ID, l.Keys, p.said[l.ID])
+			c.Failf("lease %d has %d keys, not %d", l.ID, l.Keys, p.said[l.ID])
 		}
 	}
 }
 
 // changes begins the list of changes: they come behind those that are there, some of which may be
 // forgotten by now.
-func (p *restoration) changes(r *wirefmt.Reader) {
-	loading, forgotten, n := r.Bool(), r.Uint(), r.Uint()
-	if r.Err() != nil {
+func (p *restoration) changes(c *wirefmt.Coder) {
+	var h changesHead
+	if changesHeadFields(c, &h); c.Err() != nil {
 		return
 	}
-	if p.tie(r); r.Err() != nil {
+	if p.tie(c); c.Err() != nil {
 		return
 	}
-	p.to.loading, p.plan = loading, forgotten
-	for len(p.to.changes.items) > 0 && p.to.changes.items[0].Version <= forgotten {
+	p.to.loading, p.plan = h.loading, h.forgotten
+	for len(p.to.changes.items) > 0 && p.to.changes.items[0].Version <= h.forgotten {
 		p.to.changes.forgetFirst()
 	}
-	p.list(n, p.change, p.end)
+	p.list(h.changes, p.change, p.end)
 }
 
-func (p *restoration) change(r *wirefmt.Reader) {
-	i := readItem(r)
+func (p *restoration) change(c *wirefmt.Coder) {
+	var i Item
+	itemFields(c, &i)
 	before := p.plan
 	if n := len(p.to.changes.items); n > 0 {
 		before = p.to.changes.items[n-1].Version
 	}
 	if i.Version <= before || i.Version > p.to.last {
-		r.Failf("the change of version %d is out of order", i.Version)
+		c.Failf("the change of version %d is out of order", i.Version)
 	}
-	if r.Err() == nil {
+	if c.Err() == nil {
 		p.to.changes.add(i)
 	}
 }
 
-func (p *restoration) end(r *wirefmt.Reader) {
+func (p *restoration) end(c *wirefmt.Coder) {
 	var quota Quota
 	if p.quota {
-		quota = readQuota(r)
+		quotaFields(c, &quota)
 	}
-	if r.Err() == nil {
+	if c.Err() == nil {
 		p.to.changes.forgotten = max(p.to.changes.forgotten, p.plan)
 		p.to.quota, p.done = quota, true
 	}
 }
-
-func readQuota(r *wirefmt.Reader) Quota { return Quota{Bytes: r.Uint(), Keys: r.Uint()} }

@@ -10,13 +10,6 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// The versions of snapshots.
-const (
-	snapshotWithoutQuota = 2
-	snapshotVersion      = 3
-	patchVersion         = 1 // of what has changed since one
-)
-
 // Snapshot writes the store, in the order of its keys.
 func (s *Store) Snapshot(to io.Writer) error {
 	if _, err := io.Copy(to, s.Freeze()); err != nil {
@@ -30,18 +23,18 @@ func (s *Store) Snapshot(to io.Writer) error {
 // they are written.
 func (s *Store) Freeze() io.Reader {
 	f := s.freeze(s.changes.items)
-	f.w.Buf = append(f.w.Buf, snapshotVersion)
-	f.w.Uint(s.last)
-	f.w.List(f.items.Len())
+	snapshotHeadFields(f.c, &snapshotHead{snapshotVersion, s.last, uint64(f.items.Len())})
 	f.next = f.allKeys
 	return f
 }
 
 func (s *Store) freeze(newest []Item) *frozen {
-	return &frozen{
+	f := &frozen{
 		items: s.items.Copy(), leases: s.listLeases().Leases, changes: slices.Clone(newest), forgotten: s.changes.forgotten,
 		loading: s.loading, quota: s.quota,
 	}
+	f.c = f.w.Coder()
+	return f
 }
 
 // since is what has changed since a moment.
@@ -65,9 +58,7 @@ func (s *Store) Mark() { s.since = &since{version: s.last, there: map[string]boo
 func (s *Store) Changes() io.Reader {
 	f := s.freeze(s.changes.after(s.since.version))
 	f.keys = s.since.keys[:len(s.since.keys):len(s.since.keys)]
-	f.w.Buf = append(f.w.Buf, patchVersion)
-	f.w.Uint(s.last)
-	f.w.List(len(f.keys))
+	snapshotHeadFields(f.c, &snapshotHead{patchVersion, s.last, uint64(len(f.keys))})
 	f.next = f.changedKeys
 	return f
 }
@@ -88,8 +79,9 @@ type frozen struct {
 	loading   bool
 	quota     Quota
 
-	w    wirefmt.Writer
-	read int // of w
+	w    wirefmt.Writer //tidy:ok a snapshot is written and read a part at a time
+	c    *wirefmt.Coder // of w
+	read int            // of w
 }
 
 func (f *frozen) Read(p []byte) (int, error) {
@@ -129,8 +121,7 @@ func (f *frozen) allKeys(size int) (whole bool) {
 			whole = false
 			return false
 		}
-		f.w.String(key)
-		f.item(i)
+		storedFields(f.c, &stored{key, i})
 		f.after, f.begun = key, true
 		return true
 	})
@@ -144,29 +135,15 @@ func (f *frozen) changedKeys(size int) (whole bool) {
 			return false
 		}
 		i, there := f.items.Get(key)
-		f.w.String(key)
-		if f.w.Bool(there); there {
-			f.item(i)
-		}
+		changedFields(f.c, &changed{stored{key, i}, there})
 	}
 	return true
 }
 
-func (f *frozen) item(i item) {
-	f.w.Bytes(i.value)
-	f.w.Uint(i.version)
-	f.w.Uint(uint64(i.lease))
-}
-
 // middle adds what comes between the keys and the changes.
 func (f *frozen) middle() {
-	f.w.List(len(f.leases))
-	for _, l := range f.leases {
-		l.write(&f.w)
-	}
-	f.w.Bool(f.loading)
-	f.w.Uint(f.forgotten)
-	f.w.List(len(f.changes))
+	wirefmt.List(f.c, &f.leases, leaseBytes, leaseFields)
+	changesHeadFields(f.c, &changesHead{f.loading, f.forgotten, uint64(len(f.changes))})
 }
 
 // allChanges adds what was changed last, of which there are megabytes, and what comes behind it.
@@ -176,10 +153,9 @@ func (f *frozen) allChanges(size int) (whole bool) {
 			f.changes = f.changes[n:]
 			return false
 		}
-		i.write(&f.w)
+		itemFields(f.c, &i)
 	}
-	f.w.Uint(f.quota.Bytes)
-	f.w.Uint(f.quota.Keys)
+	quotaFields(f.c, &f.quota)
 	f.changes, f.next = nil, nil
 	return true
 }

@@ -37,7 +37,7 @@ func (s *Store) Apply(command []byte) []byte { return s.run(command, true) }
 func (s *Store) Read(query []byte) []byte { return s.run(query, false) }
 
 func (s *Store) run(b []byte, write bool) []byte {
-	q, err := decodeRequest(b)
+	q, err := requestLayout.DecodeShared(b)
 	if err != nil {
 		return Result{Status: Malformed, Message: err.Error()}.encode()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,26 @@ func Example() {
 	// ok 1
 	// conflict: version 1 is there, Oslo
 	// Oslo
+}
+
+// TestLargeValuesAreNotCopied: a large value stays where its command has it, which the log holds
+// anyway.
+func TestLargeValuesAreNotCopied(t *testing.T) {
+	const size, keys = 64 << 10, 20
+	var commands [][]byte
+	for i := range keys {
+		commands = append(commands, kv.Put(fmt.Append(nil, i), make([]byte, size)))
+	}
+	s := kv.New()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, c := range commands {
+		apply(t, s, c)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > keys*size/4 {
+		t.Errorf("%d values of %d bytes took %d bytes of memory beside their commands", keys, size, took)
+	}
 }
 
 func apply(t *testing.T, s *kv.Store, command []byte) kv.Result {

@@ -11,10 +11,10 @@ import (
 
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protocol.ID, m Accept) {
 	switch {
-	case l.leaderOf(m.Ballot) != from || from == r.cfg.ID || m.First == 0:
+	case l.leaderOf(m.Ballot) != from || from == r.Cfg.ID || m.First == 0:
 		return
 	case m.Ballot < l.promised:
-		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
 		l.adopt(m.Ballot)
@@ -24,7 +24,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 	if m.First > l.matched+1 {
 		if l.missing != l.matched+1 {
 			l.missing = l.matched + 1
-			r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
+			r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Replica) giveWay(l *track, first Pos) {
 func (r *Replica) learn(env *protocol.Env[smr.Message], l *track) {
 	before := l.commit
 	l.advance(quorum.Majority(len(r.epoch.members)))
-	if l.lead != nil && l.owner == r.cfg.ID && l.commit > before {
+	if l.lead != nil && l.owner == r.Cfg.ID && l.commit > before {
 		r.tellDurable(env, l, before+1)
 	}
 	r.execute(env)
@@ -79,7 +79,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *track, member int
 	if m.Want <= l.base {
 		return // it finds out by the beats how far behind it is
 	}
-	if m.Want < l.lead.next[member] && l.lead.underway[member].Lost(env.Now, uint64(m.Want), r.tempo.Times(1)) {
+	if m.Want < l.lead.next[member] && l.lead.underway[member].Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
 		l.lead.next[member] = m.Want
 	}
 	r.pump(env, l, member)
@@ -88,7 +88,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *track, member int
 // onAccepted takes a vote. There is room for more on the way to who gives it.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *track, member int, m Accepted) {
 	l.acked(member, ack{m.Ballot, m.Match})
-	if member == r.own && l.owner == r.cfg.ID {
+	if member == r.own && l.owner == r.Cfg.ID {
 		l.skips = max(l.skips, m.Match)
 	}
 	if l.lead != nil && m.Ballot == l.promised {
@@ -101,7 +101,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *track, member in
 // pump sends a member what it was not sent of a track, as much at a time as may be under way.
 func (r *Replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	to := r.epoch.members[member]
-	if to == r.cfg.ID {
+	if to == r.Cfg.ID {
 		return
 	}
 	next := &l.lead.next[member]
@@ -111,7 +111,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	for *next <= l.end() && !underway.Full() {
 		items, after := l.items(*next, l.end())
 		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
-		r.admission.Send(env, to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
+		r.Admission.Send(env, to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
 		*next = after
 	}
 }

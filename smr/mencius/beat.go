@@ -9,29 +9,26 @@ import (
 )
 
 func (r *Replica) fetch() Fetch {
-	return Fetch{Epoch: r.epoch.number, Applied: r.state.Applied()}
+	return Fetch{Epoch: r.epoch.number, Applied: r.State.Applied()}
 }
 
 // onTick says that the replica is there, and looks who else is.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
-	if r.removed {
-		return
-	}
-	m := Beat{Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
+	m := Beat{Epoch: r.epoch.number, Applied: r.State.Applied(), Seen: r.seen}
 	for _, l := range r.epoch.tracks {
 		if l.lead != nil && r.active() {
 			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
 		}
 	}
-	asks := r.tempo.Asks()
+	asks := r.Tempo.Asks()
 	for _, id := range r.others() {
-		r.admission.SendAhead(env, id, m) // what is decided is on other disks too
+		r.Admission.SendAhead(env, id, m) // what is decided is on other disks too
 		if asks {
-			r.tempo.Ask(env, id)
+			r.Tempo.Ask(env, id)
 		}
 	}
-	if !r.tempo.Beat(env.Now, beat) {
+	if !r.Tempo.Beat(env.Now, beat) {
 		return
 	}
 	r.progress.Beat(env)
@@ -43,8 +40,8 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		r.lookAgain(env)
 		r.soon(env)
 	}
-	if ask := r.progress.Lags(env, r.state.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others()); ask != 0 {
-		r.admission.Send(env, ask, r.fetch())
+	if ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others()); ask != 0 {
+		r.Admission.Send(env, ask, r.fetch())
 	}
 	r.urgent = r.urgent || len(r.parts) > 0
 }
@@ -55,9 +52,9 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 		return
 	}
 	for i, id := range r.epoch.members {
-		if id != r.cfg.ID && r.ackedBy(l, i) < l.end() {
+		if id != r.Cfg.ID && r.ackedBy(l, i) < l.end() {
 			r.pump(env, l, i)
-			r.admission.Send(env, id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+			r.Admission.Send(env, id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
 		}
 	}
 }
@@ -65,13 +62,13 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 // others returns all who are told how far the replica is: members of now and of soon, and who has
 // asked.
 func (r *Replica) others() []protocol.ID {
-	ids := slices.Concat(r.epoch.members, memberIDs(r.state))
+	ids := slices.Concat(r.epoch.members, r.State.MemberIDs())
 	if len(ids) == 0 {
-		for _, m := range r.cfg.Members {
+		for _, m := range r.Cfg.Members {
 			ids = append(ids, m.ID)
 		}
 	}
-	return r.progress.Peers(r.cfg.ID, ids...)
+	return r.progress.Peers(r.Cfg.ID, ids...)
 }
 
 func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Beat) {
@@ -96,7 +93,7 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.
 	case l.leaderOf(led.Ballot) != from:
 		return
 	case led.Ballot < l.promised:
-		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case led.Ballot > l.promised:
 		l.adopt(led.Ballot)
@@ -106,6 +103,6 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.
 	l.decide(led.Commit)
 	if l.matched < led.Commit && l.missing != l.matched+1 {
 		l.missing = l.matched + 1
-		r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
+		r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
 	}
 }

@@ -25,7 +25,7 @@ func TestChangeIsAnsweredInForce(t *testing.T) {
 	r.extend(env, l, []Vote{{Entry: r.queue[0]}})
 	r.queue = nil
 	answered := func() bool {
-		r.desk.Flush(env)
+		r.Desk.Flush(env)
 		out := slices.Clone(env.Out)
 		disk.Write(env, 0)
 		return slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {

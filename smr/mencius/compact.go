@@ -1,7 +1,6 @@
 package mencius
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -11,6 +10,12 @@ import (
 )
 
 func sortedPos(m map[Pos]kit.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
+
+func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
+		r.cut(env, to)
+	}
+}
 
 // cut forgets the slots up to one, on disk as far as whole records allow.
 func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
@@ -30,19 +35,19 @@ func (r *Replica) forget(env *protocol.Env[smr.Message]) {
 // not there any more.
 func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
 	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
-	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
+	if len(r.epoch.members) == 0 || r.State.Applied() <= m.Applied {
 		return
 	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
 		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
-			r.admission.Send(env, from, Decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
+			r.Admission.Send(env, from, Decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
 			return
 		}
 	}
 	if r.progress.Sending(env, from, m.Applied) {
 		return
 	}
-	r.progress.SendState(env, from, r.state, r.epoch.front())
+	r.progress.SendState(env, from, r.State, r.epoch.front())
 }
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
@@ -50,7 +55,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 	var entries []kit.Entry
 	size := 0
-	for s := first; s <= r.state.Applied(); s++ {
+	for s := first; s <= r.State.Applied(); s++ {
 		l, p := r.epoch.at(s)
 		if p <= l.base {
 			return nil
@@ -67,8 +72,8 @@ func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 // onDecided takes over what others know to be decided. It is accepted as well, in the promised
 // ballot: no other can be chosen, and a track has no gaps.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
-	have := r.state.Applied()
-	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first || r.removed {
+	have := r.State.Applied()
+	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first {
 		return
 	}
 	if uint64(len(m.Entries)) <= uint64(have+1-m.First) {
@@ -98,36 +103,23 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 	}
 	r.execute(env)
-	if p, _ := r.progress.Of(from); p.Applied > r.state.Applied() {
-		r.admission.Send(env, from, r.fetch())
+	if p, _ := r.progress.Of(from); p.Applied > r.State.Applied() {
+		r.Admission.Send(env, from, r.fetch())
 	}
 }
 
-// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.removed {
-		return
-	}
-	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
-	if (whole != nil || err != nil) && !r.install(env, whole, err) {
-		return
-	}
-	r.admission.Send(env, from, answer)
+// fits tells whether a snapshot is of this epoch or a later one.
+func (r *Replica) fits(s *kit.Arrived) bool {
+	e, err := readFront(s.Slot, s.Front)
+	return err == nil && e.number >= r.epoch.number
 }
 
-// install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay:
-// they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
-	var e *epoch
-	if err == nil {
-		if e, err = readFront(s.Slot, s.Front); err != nil || e.number < r.epoch.number {
-			return false
-		}
-		err = r.state.Install(env, s)
-	}
+// onInstalled goes on from a snapshot. Votes for later slots of the same epoch stay: they are
+// promises.
+func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+	e, err := readFront(s.Slot, s.Front)
 	if err != nil {
-		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
-		return false
+		return err
 	}
 	other := e.number != r.epoch.number
 	if other {
@@ -149,8 +141,8 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err er
 			maps.DeleteFunc(r.mine, func(p Pos, _ kit.Entry) bool { return p <= r.epoch.tracks[r.own].base })
 		}
 	}
-	r.desk.Reset()
-	r.membersChanged(env)
+	r.Desk.Reset()
+	r.MembersChanged(env)
 	r.execute(env)
-	return true
+	return nil
 }

@@ -44,8 +44,8 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 		}
 		disk.Write(env, 0)
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: c.decided}})
-		if leads := l.lead != nil; leads != c.leads || r.status(0).Serves != c.leads {
-			t.Errorf("decided is %s: leads %v, serves %v, want %v", name, leads, r.status(0).Serves, c.leads)
+		if leads := l.lead != nil; leads != c.leads || r.Status(0).Serves != c.leads {
+			t.Errorf("decided is %s: leads %v, serves %v, want %v", name, leads, r.Status(0).Serves, c.leads)
 		}
 		disk.Write(env, 0)
 		r.queue = append(r.queue, work(7))
@@ -120,8 +120,8 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 
 	ahead, env, _ := begun(t)
 	ahead.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: append(before, remove)}})
-	if ahead.state.Applied() != s || len(ahead.state.Members()) != 2 {
-		t.Fatalf("applied %d, %d members", ahead.state.Applied(), len(ahead.state.Members()))
+	if ahead.State.Applied() != s || len(ahead.State.Members()) != 2 {
+		t.Fatalf("applied %d, %d members", ahead.State.Applied(), len(ahead.State.Members()))
 	}
 	if ahead.epoch.last < proposed || ahead.epoch.last < room {
 		t.Errorf("the epoch ends with slot %d; who has not executed its last change proposes up to %d, and has done so in %d",

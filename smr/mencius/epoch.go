@@ -8,7 +8,6 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kit"
 )
 
 // window is how far above the last applied slot a command may be proposed, and how long an epoch
@@ -34,14 +33,6 @@ func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 		})
 	}
 	return e
-}
-
-func memberIDs(s *kit.State) []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range s.Members() {
-		ids = append(ids, m.ID)
-	}
-	return ids
 }
 
 // at returns whose track a slot is in, and where. The slot is not below the epoch.
@@ -74,48 +65,36 @@ func (e *epoch) promises() PromiseRecord {
 	return rec
 }
 
-// front returns what a snapshot has in front of the state.
-func (e *epoch) front() []byte {
-	var w wirefmt.Writer
-	w.Uint(uint64(e.number))
-	w.Uint(uint64(e.first))
-	w.Uint(uint64(e.last))
-	w.List(len(e.members))
-	for _, id := range e.members {
-		w.Uint(uint64(id))
-	}
-	return w.Buf
+// front is what a snapshot has in front of the state.
+type front struct {
+	number  Epoch
+	first   smr.Slot
+	last    smr.Slot
+	members []protocol.ID
 }
 
-// frontBytes tells how long what front has returned is.
-func frontBytes(begin []byte) (sizeBytes int, ok bool) {
-	r := wirefmt.NewReader(begin)
-	r.Uint()
-	r.Uint()
-	r.Uint()
-	for range r.List(1) {
-		r.Uint32()
-	}
-	ok = r.Err() == nil
-	return len(begin) - len(r.Rest()), ok
+var frontLayout = wirefmt.NewLayout("mencius: snapshot", func(c *wirefmt.Coder, f *front) {
+	wirefmt.Uint(c, &f.number)
+	wirefmt.Uint(c, &f.first)
+	wirefmt.Uint(c, &f.last)
+	wirefmt.List(c, &f.members, 1, wirefmt.Uint32)
+})
+
+func (e *epoch) front() []byte {
+	return frontLayout.Encode(front{e.number, e.first, e.last, e.members})
 }
 
 // readFront returns the epoch of a snapshot at a slot.
-func readFront(at smr.Slot, front []byte) (*epoch, error) {
-	r := wirefmt.NewReader(front)
-	number, first, last := Epoch(r.Uint()), smr.Slot(r.Uint()), smr.Slot(r.Uint())
-	var members []protocol.ID
-	for range r.List(1) {
-		members = append(members, protocol.ID(r.Uint32()))
+func readFront(at smr.Slot, b []byte) (*epoch, error) {
+	f, err := frontLayout.Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("at slot %d: %w", at, err)
 	}
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("mencius: snapshot at slot %d: %w", at, err)
+	if f.number == 0 || f.first == 0 || len(f.members) == 0 || at+1 < f.first {
+		return nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", at, f.number,
+			len(f.members), f.first)
 	}
-	if number == 0 || first == 0 || len(members) == 0 || at+1 < first {
-		return nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", at, number,
-			len(members), first)
-	}
-	e := newEpoch(number, first, members)
-	e.last = last
+	e := newEpoch(f.number, f.first, f.members)
+	e.last = f.last
 	return e, nil
 }

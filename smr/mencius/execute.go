@@ -8,8 +8,8 @@ import (
 
 // execute applies what is decided, in the order of the slots of all tracks.
 func (r *Replica) execute(env *protocol.Env[smr.Message]) {
-	for len(r.epoch.members) > 0 && !r.removed && !r.admission.Refused() {
-		s := r.state.Applied() + 1
+	for len(r.epoch.members) > 0 && !r.Over() {
+		s := r.State.Applied() + 1
 		if r.epoch.last != 0 && s > r.epoch.last {
 			r.beginEpoch(env)
 			continue
@@ -20,8 +20,8 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 		}
 		r.apply(env, s, l, p)
 	}
-	r.seen = max(r.seen, r.state.Applied())
-	if to, ok := r.journal.MaybeSave(env, r.cfg, r.state, r.transfers, r.epoch.front); ok {
+	r.seen = max(r.seen, r.State.Applied())
+	if to, ok := r.journal.MaybeSave(env, r.Cfg, r.State, r.Transfers, r.epoch.front); ok {
 		r.cut(env, to)
 	}
 	r.answerReads(env)
@@ -31,29 +31,29 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *track, p 
 	e := l.at(p).Entry
 	l.commit = max(l.commit, p) // one that was skipped too
 	l.matched = max(l.matched, p)
-	if l.owner == r.cfg.ID {
+	if l.owner == r.Cfg.ID {
 		r.again(env, p, e)
 	}
 	if e.Kind == kit.NoOp {
-		r.state.Skip(s)
+		r.State.Skip(s)
 		return
 	}
-	before := r.state.Members()
-	reply := r.state.Apply(s, e)
+	before := r.State.Members()
+	reply := r.State.Apply(s, e)
 	r.journal.Executed()
 	delete(r.early, wishFor(e))
-	if e.Kind == kit.ChangeMembers && changed(before, r.state.Members()) {
+	if e.Kind == kit.ChangeMembers && changed(before, r.State.Members()) {
 		if r.epoch.last == 0 {
 			r.epoch.last = s + window
 		}
-		r.membersChanged(env)
+		r.MembersChanged(env)
 	}
 	switch {
-	case !r.desk.Waits(e):
+	case !r.Desk.Waits(e):
 	case e.Kind == kit.ChangeMembers && r.epoch.last != 0:
 		r.changes = append(r.changes, change{e, reply})
 	default:
-		r.desk.Applied(env, e, reply)
+		r.Desk.Applied(env, e, reply)
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 		return
 	}
 	delete(r.mine, p)
-	if !e.Equal(there) && r.desk.Waits(e) {
+	if !e.Equal(there) && r.Desk.Waits(e) {
 		r.queue = append(r.queue, e)
 		r.soon(env)
 	}
@@ -97,36 +97,30 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 // its tracks are not those of the new members.
 func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
-	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.state))
+	r.epoch = newEpoch(old.number+1, old.last+1, r.State.MemberIDs())
 	r.enter(env)
-	if err := r.journal.SaveWhole(env, r.state, r.epoch.front()); err != nil {
-		r.fail(env, err)
+	if err := r.journal.SaveNow(env, r.Cfg, r.State, r.epoch.front()); err != nil {
+		r.Fail(env, err)
 		return
 	}
 	r.forget(env)
-	r.findOwn(env)
+	r.FindPart(env)
 }
 
 // enter is what has to be done when the epoch has become another one: what was known of the old
 // tracks is void.
 func (r *Replica) enter(env *protocol.Env[smr.Message]) {
 	for _, c := range r.changes {
-		r.desk.Applied(env, c.entry, c.reply)
+		r.Desk.Applied(env, c.entry, c.reply)
 	}
 	r.changes = nil
 	r.own, r.above = -1, 0
 	for _, p := range sortedPos(r.mine) {
-		if e := r.mine[p]; r.desk.Waits(e) {
+		if e := r.mine[p]; r.Desk.Waits(e) {
 			r.queue = append(r.queue, e)
 		}
 	}
 	clear(r.mine)
 	r.reads.Again(0)
 	r.soon(env)
-}
-
-// fail ends a replica whose state cannot be trusted or kept.
-func (r *Replica) fail(env *protocol.Env[smr.Message], err error) {
-	r.removed = true
-	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
 }

@@ -17,6 +17,6 @@ func FuzzReceive(f *testing.F) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return r, r.admission.Own, nil
+		return r, r.Admission.Own, nil
 	})
 }

@@ -186,7 +186,7 @@ func TestWindow(t *testing.T) {
 	w.Run(20 * time.Millisecond)
 	r := w.Get(1).(*Replica)
 	l := r.epoch.tracks[0]
-	if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; last > end || len(r.queue) == 0 {
+	if last, end := r.epoch.slot(l, l.end()), r.State.Applied()+window; last > end || len(r.queue) == 0 {
 		t.Errorf("proposed up to slot %d, the window ends with %d, %d commands wait", last, end, len(r.queue))
 	}
 }

@@ -39,9 +39,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a leader of a lower ballot is not told", Dir: dir, Test: "TestBeatsSettleBallots",
-			Old: "\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > " +
+			Old: "\t\tr.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > " +
 				"l.promised:\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, " +
+			New: "\t\tif !MUTANT {\n\t\t\tr.Admission.SendAhead(env, from, Refusal{r.place(l, " +
 				"l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
 		},
 		{
@@ -66,19 +66,19 @@ func plants() []plant.Bug {
 			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/104",
 			Old: "\tr.above = r.seen\n", New: "\tif !MUTANT {\n\t\tr.above = r.seen\n\t}\n",
 			Also: []plant.Edit{{Old: "\t\tl.commit = done\n",
-				New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip " +
+				New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.Cfg.ID && l.end() > done && l.at(l.end()).Skip " +
 					"{\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
 		},
 		{
 			Name: "a track's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
 			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
-			New: "\tif MUTANT && l.owner != r.cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, " +
+			New: "\tif MUTANT && l.owner != r.Cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, " +
 				"r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
 				"\tr.soon(env)\n}\n\n// leadFrom makes ",
 		},
 		{
 			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestScenarios/3-revoked-command",
-			Old: "\tif !e.Equal(there) && r.desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.desk.Waits(e) && !MUTANT {\n",
+			Old: "\tif !e.Equal(there) && r.Desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.Desk.Waits(e) && !MUTANT {\n",
 		},
 		{
 			Name: "votes of several ballots are counted together", Dir: dir, Test: "TestSeedsNotice/517",
@@ -88,13 +88,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "commands are proposed behind the window", Dir: dir, Test: "TestWindow",
-			Old: "\treturn r.state.Applied() + window\n",
-			New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
+			Old: "\treturn r.State.Applied() + window\n",
+			New: "\tif MUTANT {\n\t\treturn r.State.Applied() + 2*window\n\t}\n\treturn r.State.Applied() + window\n",
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsWaitForTheNextEpoch",
 			Old: "\tvoters := r.epoch.members\n",
-			New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.cfg.ID}\n\t}\n",
+			New: "\tvoters := r.epoch.members\n\tif MUTANT {\n\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t}\n",
 		},
 		{
 			Name: "a command gets a slot below its causal bound", Dir: dir, Test: "TestCausalBound",
@@ -107,8 +107,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "an owner does not come back", Dir: dir, Test: "TestSeedsNotice/20",
-			Old: "\t\tcase l.owner == r.cfg.ID, ",
-			New: "\t\tcase l.owner == r.cfg.ID && MUTANT:\n\t\tcase l.owner == r.cfg.ID, ",
+			Old: "\t\tcase l.owner == r.Cfg.ID, ",
+			New: "\t\tcase l.owner == r.Cfg.ID && MUTANT:\n\t\tcase l.owner == r.Cfg.ID, ",
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",

@@ -12,7 +12,7 @@ const ahead = 64
 
 // onClient takes what a client wants.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if !r.active() || !r.admission.Admitted() {
+	if !r.active() || !r.Admission.Admitted() {
 		env.SendAhead(from, kit.Redirect{})
 		return
 	}
@@ -28,9 +28,9 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		}
 		r.above = max(r.above, msg.After)
 		r.noteEarly(from, msg)
-		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.queue = r.Desk.Take(env, from, msg, r.queue)
 	default:
-		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.queue = r.Desk.Take(env, from, msg, r.queue)
 	}
 	r.soon(env)
 }
@@ -47,7 +47,7 @@ func busy(m kit.Request) kit.Busy {
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.waiting && (len(r.queue) > 0 || r.reads.Due()) {
 		r.waiting = true
-		env.After(kit.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -56,7 +56,7 @@ func (r *Replica) limit() smr.Slot {
 	if r.epoch.last != 0 {
 		return r.epoch.last
 	}
-	return r.state.Applied() + window
+	return r.State.Applied() + window
 }
 
 // propose gives own slots to what is queued, as far as there are any, and asks on behalf of reads.
@@ -72,7 +72,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	r.skip(env) // of the epoch's last slots too: what is queued waits for the next one
 	room := r.epoch.upTo(l, r.limit())
 	for len(r.queue) > 0 && l.end() < room {
-		n := kit.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.cfg.MaxBatch), room-l.end())))
+		n := kit.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.Cfg.MaxBatch), room-l.end())))
 		votes := make([]Vote, n)
 		for i, e := range r.queue[:n] {
 			votes[i] = Vote{l.promised, false, e}
@@ -109,13 +109,13 @@ func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 		switch {
 		case e.last != 0:
 			to = e.last
-		case l.owner == r.cfg.ID:
+		case l.owner == r.Cfg.ID:
 		case e.upTo(l, r.seen+ahead/2) > l.end():
 			to = min(r.seen+ahead, r.limit())
 		default:
 			continue
 		}
-		nothing.Skip = l.owner == r.cfg.ID
+		nothing.Skip = l.owner == r.Cfg.ID
 		if n := e.upTo(l, to); n > l.end() {
 			votes := make([]Vote, n-l.end())
 			for i := range votes {

@@ -12,7 +12,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Mencius: replicas own the slots in turn, so each client asks the nearest one.",
 		NewReplica: kit.NodeOf(NewReplica),
 		NewClient:  kit.PlainClient,
-		Salvage:    salvage,
+		Salvage:    kit.SalvageOf(NewReplica),
 		Learns:     true,
 		Codec:      Codec(),
 		Leaderless: true,

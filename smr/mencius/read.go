@@ -10,7 +10,7 @@ import (
 // came. A command that was, was accepted by a majority; so a majority, asked later, includes one
 // that has seen it.
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
-	r.reads.Take(env, r.cfg, from, m.Queries, 0)
+	r.reads.Take(env, r.Cfg, from, m.Queries, 0)
 }
 
 // askRound asks the members how far they have seen commands, if there are queries that wait for it.
@@ -24,8 +24,8 @@ func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 func (r *Replica) look(env *protocol.Env[smr.Message]) {
 	r.looked = 0
 	for _, id := range r.epoch.members {
-		if m := (Look{r.epoch.number, r.reads.Round()}); id != r.cfg.ID {
-			r.admission.SendAhead(env, id, m)
+		if m := (Look{r.epoch.number, r.reads.Round()}); id != r.Cfg.ID {
+			r.Admission.SendAhead(env, id, m)
 		} else {
 			r.onSeen(env, id, Seen{m.Epoch, m.Round, r.seen})
 		}
@@ -41,7 +41,7 @@ func (r *Replica) lookAgain(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onLook(env *protocol.Env[smr.Message], from protocol.ID, m Look) {
 	if m.Epoch == r.epoch.number {
-		r.admission.SendAhead(env, from, Seen{m.Epoch, m.Round, r.seen})
+		r.Admission.SendAhead(env, from, Seen{m.Epoch, m.Round, r.seen})
 	}
 }
 
@@ -59,7 +59,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		return
 	}
 	voters := r.epoch.members
-	if r.reads.Answer(env, r.state, voters) > 0 {
+	if r.reads.Answer(env, r.State, voters) > 0 {
 		r.soon(env)
 	}
 }

@@ -6,60 +6,25 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Receive takes a message.
-func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
+// onPeer takes what replicas say to each other. A sender that is no member any more, in whose epoch
+// nobody is, is told so.
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	if r.State.Removed(from) && r.epoch.index(from) < 0 {
+		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	}
-	if from == protocol.App || r.admission.Refused() {
-		return
-	}
-	switch msg := msg.(type) {
-	case kit.Hello:
-		r.admission.Hello(env, from, msg)
-	case kit.Welcome:
-		r.admission.Welcome(env, from, msg)
-	case kit.Ping, kit.Pong:
-		r.tempo.Receive(env, from, msg)
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
-		r.onClient(env, from, msg)
-	case kit.Letter:
-		if r.admission.Genuine(env, from, msg.Disk) && !r.gone(env, from, msg.Msg) {
-			r.onReplica(env, from, msg.Msg)
-		}
-	}
-	r.flush(env)
-}
-
-// gone tells whether the sender is no member any more, in whose epoch nobody is; it is told so.
-func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
-	if _, ok := msg.(kit.Removed); ok || !r.state.Removed(from) || r.epoch.index(from) >= 0 {
-		return false
-	}
-	r.admission.SendAhead(env, from, kit.Removed{})
-	return true
-}
-
-// onReplica takes what replicas say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	msg := letter.Msg
 	switch m := msg.(type) {
 	case kit.SnapshotChunk:
-		r.onChunk(env, from, m)
+		r.TakeChunk(env, from, m, r.State.Applied())
 	case kit.SnapshotWanted:
-		r.transfers.OnWanted(env, from, m)
+		r.Transfers.OnWanted(env, from, m)
 	case Beat:
 		r.onBeat(env, from, m)
 	case Fetch:
 		r.onFetch(env, from, m)
 	case Decided:
 		r.onDecided(env, from, m)
-	case kit.Removed:
-		if _, member := r.state.Member(from); member {
-			r.onRemoved(env)
-		}
 	}
 	member := r.epoch.index(from)
 	if !r.active() || member < 0 {
@@ -101,34 +66,20 @@ func (r *Replica) place(l *track, b Ballot) Place {
 	return Place{Epoch: r.epoch.number, Track: l.index, Ballot: b}
 }
 
-// Expire does what a timer is for.
-func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.admission.Refused() {
-		return
-	}
-	switch t := t.(type) {
-	case kit.AdmissionTimer:
-		r.admission.Expire(env)
+func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
 	case beatTimer:
 		r.onTick(env)
-	case kit.TransferTimer:
-		// one that failed is asked for again
-		r.transfers.OnTimer(env, t.To)
-	case kit.SaveTimer:
-		if to, ok := r.journal.ContinueSave(env, r.cfg, r.state, r.transfers); ok {
-			r.cut(env, to)
-		}
 	case proposeTimer:
 		r.waiting, r.proposed = false, env.Now
 		r.propose(env)
 	}
-	r.flush(env)
 }
 
 // Broken asks for what a peer may have sent in vain, and tells it again what it may not have heard.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	member := r.epoch.index(from)
-	if r.admission.Refused() || !r.active() || member < 0 {
+	if !r.active() || member < 0 {
 		return
 	}
 	for _, l := range r.epoch.tracks {
@@ -138,14 +89,14 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
 			r.pump(env, l, member)
 		case l.leader() == from:
-			r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.matched + 1})
+			r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.matched + 1})
 			l.tell = tellAll
 		}
 	}
 	r.flush(env)
 }
 
-// flush ends a call: it skips, tells what was accepted, and answers clients.
+// flush ends a call: it skips, and tells what was accepted.
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.active() {
 		r.skip(env)
@@ -154,7 +105,6 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 		}
 	}
 	r.write(env)
-	r.desk.Flush(env)
 }
 
 // tellAccepted tells how far a track is on this replica's disk: its own vote is a message to
@@ -165,12 +115,12 @@ func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *track) {
 	case l.tell == tellNobody:
 		return
 	case l.lead != nil: // the others know it from its Accept
-		r.admission.Send(env, r.cfg.ID, m)
+		r.Admission.Send(env, r.Cfg.ID, m)
 	case l.tell == tellLeader:
-		r.admission.Send(env, l.leader(), m)
+		r.Admission.Send(env, l.leader(), m)
 	default:
 		for _, id := range r.epoch.members {
-			r.admission.Send(env, id, m)
+			r.Admission.Send(env, id, m)
 		}
 	}
 	l.tell = tellNobody

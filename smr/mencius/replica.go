@@ -12,17 +12,12 @@ import (
 
 // Replica is an acceptor and learner in all tracks, the owner of one, and where clients ask.
 type Replica struct {
-	cfg       smr.ReplicaConfig
-	state     *kit.State
-	admission *kit.Admission
-	desk      *kit.Desk
-	tempo     kit.Tempo
+	kit.Replica
 
-	epoch   *epoch
-	own     int // the replica's place in the epoch, or -1
-	removed bool
-	seen    smr.Slot // the last slot in which a command was seen
-	above   smr.Slot // own commands get slots above it: clients have seen what comes of it
+	epoch *epoch
+	own   int      // the replica's place in the epoch, or -1
+	seen  smr.Slot // the last slot in which a command was seen
+	above smr.Slot // own commands get slots above it: clients have seen what comes of it
 
 	journal   kit.Journal
 	parts     []Part // what was accepted and is not in a record
@@ -38,8 +33,7 @@ type Replica struct {
 	early    map[wish]bool
 	changes  []change // of the members, that are applied and come into force with the next epoch
 
-	progress  kit.Progress
-	transfers *kit.Transfers
+	progress kit.Progress
 }
 
 // The timers of a replica.
@@ -50,71 +44,59 @@ type (
 
 // NewReplica returns a replica.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("mencius", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("mencius: %w", err)
-	}
-	group := cfg.Members
-	if cfg.Join {
-		group = nil
+		return nil, err
 	}
 	r := &Replica{
-		cfg: cfg, state: kit.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		mine:  map[Pos]kit.Entry{},
-		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
+		Replica: base, own: -1, epoch: &epoch{}, mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(base.Transfers),
+		early: map[wish]bool{},
 	}
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.desk = kit.NewDesk(cfg, r.state)
-	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
-	r.progress = kit.NewProgress(r.transfers)
+	r.State.KeepApplied()
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Doubtful: r.applyDoubtful,
+	})
 	return r, nil
 }
 
-func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
-
-// Start takes over what is on the disk.
-func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	blank := len(log) == 0
-	if err := r.load(env, log, &blank); err != nil {
-		r.removed = true
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
-		return
-	}
-	r.admission.Start(env, blank)
-	r.membersChanged(env)
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
+func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
 }
 
-func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
-	slot, front, ok, err := r.state.Load(env, frontBytes)
+func (r *Replica) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (blank bool, err error) {
+	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case ok:
-		*blank = false
 		if r.epoch, err = readFront(slot, front); err != nil {
-			return err
+			return false, err
 		}
 		r.journal.Has(slot)
 	case len(log) > 0:
-		return fmt.Errorf("there are %d records and no snapshot", len(log))
-	case !r.cfg.Join:
-		r.epoch = newEpoch(1, 1, memberIDs(r.state))
-		if err := r.journal.SaveWhole(env, r.state, r.epoch.front()); err != nil {
-			return err
+		return false, fmt.Errorf("there are %d records and no snapshot", len(log))
+	case !r.Cfg.Join:
+		r.epoch = newEpoch(1, 1, r.State.MemberIDs())
+		if err := r.journal.SaveWhole(env, r.State, r.epoch.front()); err != nil {
+			return false, err
 		}
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
-			return err
+			return false, err
 		}
 	}
-	r.seen = max(r.seen, r.state.Applied())
+	r.seen = max(r.seen, r.State.Applied())
 	r.above = r.seen
 	for _, l := range r.epoch.tracks {
 		done := r.epoch.upTo(l, slot)
 		if l.base > done {
-			return fmt.Errorf("track %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
+			return false, fmt.Errorf("track %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
 		}
 		// Of what is in the snapshot only that says what was decided: if it came from another
 		// replica, votes in the log may be of lower ballots.
@@ -122,7 +104,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		l.commit = done
 		l.rematch()
 	}
-	return nil
+	return !ok && len(log) == 0, nil
 }
 
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
@@ -177,7 +159,7 @@ func (r *Replica) put(l *track, first Pos, votes []Vote) {
 // disk with all of the call.
 func (r *Replica) accept(l *track, first Pos, votes []Vote) {
 	r.put(l, first, votes)
-	r.urgent = r.urgent || l.owner == r.cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
+	r.urgent = r.urgent || l.owner == r.Cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
 	for len(votes) > 0 {
 		items, n := pack(votes)
 		r.parts = append(r.parts, Part{Track: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
@@ -192,7 +174,7 @@ func (r *Replica) accept(l *track, first Pos, votes []Vote) {
 func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if r.urgent && len(r.parts) > 0 {
 		r.urgent = false
-		r.tempo.Busy()
+		r.Tempo.Busy()
 		r.journal.Wrote(env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast)
 		r.parts, r.partsLast = nil, 0
 	}
@@ -204,26 +186,17 @@ func (r *Replica) promise(env *protocol.Env[smr.Message]) {
 }
 
 // active tells whether the replica takes part in its epoch.
-func (r *Replica) active() bool { return r.own >= 0 && !r.removed && r.admission.Votes() }
+func (r *Replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
 
-// membersChanged says who the members are, at the start and when they have changed.
-func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
-	r.admission.MembersChanged(env)
-	r.findOwn(env)
-}
+// gone tells whether there is no place for the replica any more: one that was removed is needed
+// until its epoch has ended.
+func (r *Replica) gone() bool { return r.State.Removed(r.Cfg.ID) && r.epoch.index(r.Cfg.ID) < 0 }
 
-// findOwn finds the replica's place in the epoch, and ends its part if there is none for it any
-// more.
+// findOwn finds the replica's place in the epoch.
 func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 	before := r.own
-	r.own = r.epoch.index(r.cfg.ID)
-	if r.own < 0 {
-		if r.state.Removed(r.cfg.ID) {
-			r.onRemoved(env)
-		}
-		return
-	}
-	if before >= 0 {
+	r.own = r.epoch.index(r.Cfg.ID)
+	if r.own < 0 || before >= 0 {
 		return
 	}
 	l := r.epoch.tracks[r.own]
@@ -233,31 +206,14 @@ func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
-	if r.removed || r.admission.Refused() {
-		return
-	}
-	r.removed = true
-	env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
-}
-
-func (r *Replica) status(id smr.CallID) smr.Status {
-	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: "owner", Ballot: uint64(r.epoch.number),
-		Committed: r.state.Applied(), Applied: r.state.Applied(), Snapshot: r.journal.Snapshot(),
-		LogSize: r.journal.Records(), Sessions: r.state.Sessions(), Members: r.state.Members(),
-	}
+func (r *Replica) status(s *smr.Status) {
+	s.Ballot, s.Snapshot, s.LogSize = uint64(r.epoch.number), r.journal.Snapshot(), r.journal.Records()
 	switch {
-	case r.admission.Refused():
-		s.Role = "refused"
-	case r.removed:
-		s.Role = "removed"
-	case !r.active() || !r.admission.Admitted():
+	case !r.active() || !r.Admission.Admitted():
 		s.Role = "blank"
 	case r.epoch.tracks[r.own].lead == nil:
 		s.Role = "revoked"
 	default:
-		s.Serves = true
+		s.Role, s.Serves = "owner", true
 	}
-	return s
 }

@@ -34,8 +34,8 @@ func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked
 // watch looks after the tracks that others lead, and takes back the own one.
 func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 	n := len(r.epoch.members)
-	waits, _ := r.epoch.at(r.state.Applied() + 1)
-	stuck := r.progress.Stands(r.state.Applied()) && r.seen > r.state.Applied()
+	waits, _ := r.epoch.at(r.State.Applied() + 1)
+	stuck := r.progress.Stands(r.State.Applied()) && r.seen > r.State.Applied()
 	for i, l := range r.epoch.tracks {
 		l.missing = 0
 		l.silent++
@@ -52,7 +52,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 		case l.cand != nil:
 			r.insist(env, l)
 		case l.rest > 0:
-		case l.owner == r.cfg.ID, l.suspects(patience + turn*(rank-1)):
+		case l.owner == r.Cfg.ID, l.suspects(patience + turn*(rank-1)):
 			r.campaign(env, l)
 		}
 	}
@@ -60,7 +60,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 
 // campaign begins phase 1 for all positions of a track that are not known to be decided.
 func (r *Replica) campaign(env *protocol.Env[smr.Message], l *track) {
-	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.cfg.ID), low: l.commit + 1}
+	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.Cfg.ID), low: l.commit + 1}
 	l.cand = c
 	l.tries = min(l.tries+1, maxTries)
 	for range r.epoch.members {
@@ -101,8 +101,8 @@ func (r *Replica) welcome(c *candidacy) bool {
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], l *track, member int) {
 	m := Prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
-	if to := r.epoch.members[member]; to != r.cfg.ID {
-		r.admission.SendAhead(env, to, m)
+	if to := r.epoch.members[member]; to != r.Cfg.ID {
+		r.Admission.SendAhead(env, to, m)
 	} else {
 		r.onPrepare(env, l, to, m)
 	}
@@ -113,10 +113,10 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
 		return
 	case m.Ballot < l.promised:
-		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
-		if from != l.owner && from != r.cfg.ID && !l.suspects(courtesy) {
+		if from != l.owner && from != r.Cfg.ID && !l.suspects(courtesy) {
 			return // its leader is there: who does not hear it can ask this replica
 		}
 		l.adopt(m.Ballot)
@@ -132,7 +132,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 		}
 		p.Votes = append(p.Votes, v)
 	}
-	r.admission.Send(env, from, p)
+	r.Admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int, m Promise) {
@@ -153,11 +153,11 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int
 	}
 	c.next[member] = 0
 	c.votes.Add(r.epoch.members[member])
-	if !c.votes.Has(r.cfg.ID) && r.welcome(c) && l.promised < c.ballot {
+	if !c.votes.Has(r.Cfg.ID) && r.welcome(c) && l.promised < c.ballot {
 		r.prepare(env, l, r.own)
 	}
 	// One that forgot its ballot in a crash would use it again, so its own promise is one of them.
-	if c.votes.Has(r.cfg.ID) && c.votes.Len() >= quorum.Majority(len(r.epoch.members)) && l.promised == c.ballot {
+	if c.votes.Has(r.Cfg.ID) && c.votes.Len() >= quorum.Majority(len(r.epoch.members)) && l.promised == c.ballot {
 		r.becomeLeader(env, l)
 	}
 }
@@ -187,7 +187,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 	r.accept(l, first, votes)
 	l.rematch()
 	r.leadFrom(env, l, first)
-	if l.owner == r.cfg.ID {
+	if l.owner == r.Cfg.ID {
 		for _, p := range sortedPos(r.mine) {
 			if p <= l.end() && p > l.base {
 				r.again(env, p, l.at(p).Entry)

@@ -99,8 +99,8 @@ func TestLogGoesBeforeAState(t *testing.T) {
 		l.commit = 4
 	}
 	r.execute(env)
-	if r.state.Applied() != 12 {
-		t.Fatalf("applied up to %d", r.state.Applied())
+	if r.State.Applied() != 12 {
+		t.Fatalf("applied up to %d", r.State.Applied())
 	}
 	answer := func(m Fetch) (log, state bool) {
 		env.Begin(0)

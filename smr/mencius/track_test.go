@@ -16,7 +16,7 @@ func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
 	r, env := onDisk(t, disk)
-	own := r.admission.Own()
+	own := r.Admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
@@ -135,13 +135,13 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 		Items: fill}})
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
-	other.state.Skip(60)
-	data, err := other.state.Snapshot()
+	other.State.Skip(60)
+	data, err := other.State.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)},
-		frontBytes), nil)
+	r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)},
+		frontLayout.Length))
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk)
 	l := r.epoch.tracks[1]
@@ -182,15 +182,15 @@ func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}
 	r.Receive(env, 2, accept)
 	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Place{Epoch: 1, Track: 1}, 1}})
-	if at := r.state.Applied(); at != 0 {
+	if at := r.State.Applied(); at != 0 {
 		t.Errorf("slots up to %d were executed before the own one was skipped on disk", at)
 	}
 	disk.Write(env, 0)
 	if l := r.epoch.tracks[0]; l.end() != 1 || !l.at(1).Skip {
 		t.Fatalf("the own slot was not skipped: %+v", l.votes)
 	}
-	r.Receive(env, 1, kit.Letter{Disk: r.admission.Own(), Msg: Accepted{Place{Epoch: 1, Track: 0}, 1}})
-	if at := r.state.Applied(); at != 2 {
+	r.Receive(env, 1, kit.Letter{Disk: r.Admission.Own(), Msg: Accepted{Place{Epoch: 1, Track: 0}, 1}})
+	if at := r.State.Applied(); at != 2 {
 		t.Errorf("slots up to %d were executed when the own one was skipped on disk, want 2", at)
 	}
 }

@@ -62,7 +62,7 @@ func TestPartAtATime(t *testing.T) {
 		t.Errorf("after the connection broke %d bytes were sent, want %d", sent, 20*size)
 	}
 	next = 311
-	receive(r.times(2), Missing{place, 311})
+	receive(r.Times(2), Missing{place, 311})
 	if sent := take(); sent != 10*size {
 		t.Errorf("two round trips later %d bytes were sent again, want %d", sent, 10*size)
 	}

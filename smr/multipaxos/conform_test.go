@@ -12,21 +12,5 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, multipaxos.Protocol(), smrtest.DefaultSeeds())
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
-// told, the group serves all the same.
-func TestSlowerThanConfigured(t *testing.T) {
-	smrtest.Script(t, multipaxos.Protocol(), "slower than configured")
-}
-
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
-// goes on meanwhile.
-func TestBackAmongLargeValues(t *testing.T) {
-	smrtest.Script(t, multipaxos.Protocol(), "back among large values")
-}
-
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) { talk.Play(t, multipaxos.Protocol(), nil) }
-
-func TestSalvage(t *testing.T) { smrtest.Salvage(t, multipaxos.Protocol(), 5) }
-
-func TestHandOver(t *testing.T) { smrtest.HandOver(t, multipaxos.Protocol(), 5) }

@@ -13,5 +13,5 @@
 // (handover.go), and groups that have nothing to do (rest.go). Package kit has sessions, disks, the
 // state and its transfers, and clients.
 //
-// See DESIGN.md in package smr for the decisions behind it.
+// DESIGN.md has the decisions and traps.
 package multipaxos

@@ -111,23 +111,15 @@ func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
 
 // majority tells whether a majority of the members has voted.
 func (r *Replica) majority(v *quorum.Votes) bool {
-	members := memberIDs(r.State)
+	members := r.State.MemberIDs()
 	return v.Among(members) >= quorum.Majority(len(members))
-}
-
-func memberIDs(s *kit.State) []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range s.Members() {
-		ids = append(ids, m.ID)
-	}
-	return ids
 }
 
 // askForPromises asks all members that were not asked yet. The replica itself is one of them: its
 // own promise arrives, as a message to itself, when it is on disk.
 func (r *Replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
-	for _, id := range memberIDs(r.State) {
+	for _, id := range r.State.MemberIDs() {
 		if c.page(id) == nil {
 			c.pages = append(c.pages, page{from: id, next: c.low})
 			r.prepare(env, c.pages[len(c.pages)-1])

@@ -23,18 +23,6 @@ func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
 	}
 }
 
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
-// told, the group serves all the same.
-func TestSlowerThanConfigured(t *testing.T) {
-	smrtest.Script(t, raft.Protocol(), "slower than configured")
-}
-
-// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group
-// goes on meanwhile.
-func TestBackAmongLargeValues(t *testing.T) {
-	smrtest.Script(t, raft.Protocol(), "back among large values")
-}
-
 // TestRemovedReplicasAreTold: one that the leader did not tell before it executed the removal
 // learns it from those whose votes it asks for.
 func TestRemovedReplicasAreTold(t *testing.T) {
@@ -43,7 +31,3 @@ func TestRemovedReplicasAreTold(t *testing.T) {
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) { talk.Play(t, raft.Protocol(), nil) }
-
-func TestSalvage(t *testing.T) { smrtest.Salvage(t, raft.Protocol(), 5) }
-
-func TestHandOver(t *testing.T) { smrtest.HandOver(t, raft.Protocol(), 5) }

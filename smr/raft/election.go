@@ -21,18 +21,18 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 func (r *replica) awaitLeaderFrom(env *protocol.Env[smr.Message], at time.Duration) {
 	// Two that stand for election at once take the votes from each other. So each has a turn of its
 	// own, a round trip after the one before, and chance only breaks the tie between clocks.
-	turn := r.tempo.Times(float64(r.turn()))
-	env.After(at-env.Now+r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.tempo.Times(0.5)+1))), electionTimer{})
+	turn := r.Tempo.Times(float64(r.turn()))
+	env.After(at-env.Now+r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.Tempo.Times(0.5)+1))), electionTimer{})
 }
 
 // turn returns how many members come before this one when a leader is missed: those that follow the
 // old leader, or, if that is not known, another one first in each term.
 func (r *replica) turn() int {
-	members := r.state.Members()
+	members := r.State.Members()
 	index := func(id protocol.ID) int {
 		return slices.IndexFunc(members, func(m smr.Member) bool { return m.ID == id })
 	}
-	n, self := len(members), index(r.cfg.ID)
+	n, self := len(members), index(r.Cfg.ID)
 	if self < 0 {
 		return n
 	}
@@ -46,9 +46,9 @@ func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
 	if r.core.leads() || r.followsHost(env) {
 		return
 	}
-	if _, member := r.state.Member(r.cfg.ID); member && r.admission.Admitted() {
+	if _, member := r.State.Member(r.Cfg.ID); member && r.Admission.Admitted() {
 		if r.core.stands() {
-			r.tempo.Missed(env.Now) // the last attempt was in vain
+			r.Tempo.Missed(env.Now) // the last attempt was in vain
 		}
 		r.hasLeader = false
 		r.core.campaign(env)
@@ -61,7 +61,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 		return
 	}
 	if peer, ok := r.lostQuorum(env.Now); ok {
-		r.tempo.Missed(env.Now)
+		r.Tempo.Missed(env.Now)
 		r.core.retire(env, peer)
 		return
 	}
@@ -73,16 +73,16 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 		env.After(wait, beatTimer{})
 		return
 	}
-	env.After(kit.UntilBeat(r.cfg, env.Now, r.beat()), beatTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.beat()), beatTimer{})
 }
 
 // lostQuorum tells whether a leader has not heard from a majority for so long that there may be
 // another one, and names a peer.
 func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
-	members := r.state.Members()
+	members := r.State.Members()
 	alive := 0
 	for _, m := range members {
-		if m.ID == r.cfg.ID {
+		if m.ID == r.Cfg.ID {
 			alive++
 			continue
 		}
@@ -97,15 +97,15 @@ func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
 // leader returns who leads, as far as is known. One that was removed knows nothing any more but
 // members, of whom it names one.
 func (r *replica) leader() smr.Member {
-	if r.state.Removed(r.cfg.ID) {
-		members := r.state.Members()
+	if r.State.Removed(r.Cfg.ID) {
+		members := r.State.Members()
 		return members[int(r.core.term())%len(members)]
 	}
 	id := r.core.leader()
-	if id == r.cfg.ID && !r.core.leads() {
+	if id == r.Cfg.ID && !r.core.leads() {
 		return smr.Member{}
 	}
-	for _, m := range r.state.Members() {
+	for _, m := range r.State.Members() {
 		if m.ID == id {
 			return m
 		}

@@ -22,20 +22,20 @@ func (r *replica) onHandOver(env *protocol.Env[smr.Message], msg smr.HandOver) {
 func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case !r.led:
-		return 0, fmt.Sprintf("replica %d does not lead", r.cfg.ID)
-	case to == r.cfg.ID:
+		return 0, fmt.Sprintf("replica %d does not lead", r.Cfg.ID)
+	case to == r.Cfg.ID:
 		return 0, fmt.Sprintf("replica %d leads already", to)
 	case r.changing:
 		return 0, "a change of the members is on its way"
 	}
-	if _, member := r.state.Member(to); to != 0 && !member {
+	if _, member := r.State.Member(to); to != 0 && !member {
 		return 0, fmt.Sprintf("replica %d is no member", to)
 	}
 	progress := r.core.node.Status().Progress
 	best, match := protocol.ID(0), uint64(0)
-	for _, m := range r.state.Members() {
+	for _, m := range r.State.Members() {
 		at, heard := r.heard[m.ID]
-		if m.ID == r.cfg.ID || to != 0 && m.ID != to || !heard || env.Now-at >= r.patience() || r.transfers.Of(m.ID) != nil {
+		if m.ID == r.Cfg.ID || to != 0 && m.ID != to || !heard || env.Now-at >= r.patience() || r.Transfers.Of(m.ID) != nil {
 			continue
 		}
 		if p, ok := progress[uint64(m.ID)]; ok && p.Match > match {

@@ -34,9 +34,9 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
-	if !r.admission.Admitted() {
+	if !r.Admission.Admitted() {
 		t.Fatal("the replica is not admitted")
 	}
 	return r, env
@@ -91,8 +91,8 @@ func deliverToSelf(r *replica, env *protocol.Env[smr.Message]) {
 	out := env.Out
 	env.Out = nil
 	for _, e := range out {
-		if e.Kind == protocol.KindSend && e.To == r.cfg.ID {
-			r.Receive(env, r.cfg.ID, e.Msg)
+		if e.Kind == protocol.KindSend && e.To == r.Cfg.ID {
+			r.Receive(env, r.Cfg.ID, e.Msg)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(),
+	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(),
 		Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")

@@ -27,13 +27,9 @@ type learner struct {
 	asked time.Duration   // when it last said that it waits
 }
 
-// onHello answers a replica with a new disk. The leader brings one up to date that waits to be
-// added.
-func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg kit.Hello) {
-	r.admission.Hello(env, from, msg)
-	_, member := r.state.Member(from)
-	disk, there := r.admission.Joiner(from)
-	if !r.led || !msg.Join || member || !there || disk != msg.From || r.state.Removed(from) {
+// learn has a leader bring a replica up to date that waits to be added.
+func (r *replica) learn(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation) {
+	if !r.led {
 		return
 	}
 	l := r.learners[from]
@@ -56,8 +52,8 @@ func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg 
 // dropLearner has the library forget a learner, unless a snapshot has made it a member meanwhile.
 func (r *replica) dropLearner(id protocol.ID) {
 	delete(r.learners, id)
-	if _, member := r.state.Member(id); !member {
-		r.transfers.Drop(id)
+	if _, member := r.State.Member(id); !member {
+		r.Transfers.Drop(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -68,7 +64,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
 	if l != nil && l.disk != disk {
-		r.transfers.Drop(id)
+		r.Transfers.Drop(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -76,7 +72,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 // tendLearners forgets those that are not there any more.
 func (r *replica) tendLearners(now time.Duration) {
 	for _, id := range slices.Sorted(maps.Keys(r.learners)) {
-		if at := r.learners[id].asked; now-at > r.tempo.Times(learnerWanted) {
+		if at := r.learners[id].asked; now-at > r.Tempo.Times(learnerWanted) {
 			r.dropLearner(id)
 		}
 	}
@@ -100,18 +96,18 @@ func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 // only make the majority larger.
 func (r *replica) behind(now time.Duration, c smr.Change) string {
 	id := c.Add.ID
-	_, member := r.state.Member(id)
-	disk, there := r.admission.Joiner(id)
-	if c.Remove != 0 || member || !there || r.state.Removed(id) {
+	_, member := r.State.Member(id)
+	disk, there := r.Admission.Joiner(id)
+	if c.Remove != 0 || member || !there || r.State.Removed(id) {
 		return "" // the desk, or the state, has the answer
 	}
 	l := r.learners[id]
 	if l == nil && len(r.learners) >= maxLearners {
 		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
 	}
-	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.transfers.Of(id) == nil {
+	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.Transfers.Of(id) == nil {
 		p := r.core.node.Status().Progress[uint64(id)]
-		if p.Match > 0 && p.Match+uint64(r.cfg.MaxBatch) >= r.core.committed() {
+		if p.Match > 0 && p.Match+uint64(r.Cfg.MaxBatch) >= r.core.committed() {
 			return ""
 		}
 	}
@@ -120,18 +116,14 @@ func (r *replica) behind(now time.Duration, c smr.Change) string {
 
 // followers returns all that a leader sends snapshots to.
 func (r *replica) followers() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.state.Members() {
-		ids = append(ids, m.ID)
-	}
-	return append(ids, slices.Sorted(maps.Keys(r.learners))...)
+	return append(r.State.MemberIDs(), slices.Sorted(maps.Keys(r.learners))...)
 }
 
 // learns has a replica that waits to be added count itself as a learner in a snapshot whose members
 // it is none of: the library takes no other.
 func (r *replica) learns(meta *raftpb.SnapshotMetadata) {
-	self := uint64(r.cfg.ID)
-	if r.cfg.Join && !slices.Contains(meta.GetConfState().GetVoters(), self) {
+	self := uint64(r.Cfg.ID)
+	if r.Cfg.Join && !slices.Contains(meta.GetConfState().GetVoters(), self) {
 		meta.ConfState.Learners = append(meta.ConfState.Learners, self)
 	}
 }

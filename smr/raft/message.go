@@ -56,7 +56,7 @@ func shown(e *raftpb.Entry) kit.Entry {
 			data = cc.GetContext()
 		}
 	}
-	if entry, err := decodeEntry(data); err == nil {
+	if entry, err := entryLayout.DecodeShared(data); err == nil {
 		return entry
 	}
 	return kit.Entry{Kind: kit.NoOp}

@@ -81,7 +81,7 @@ func elect(t *testing.T, r *replica, env *protocol.Env[smr.Message]) {
 			m, ok := kit.Inside(e.Msg).(rpc)
 			switch {
 			case !ok:
-			case e.To == r.cfg.ID:
+			case e.To == r.Cfg.ID:
 				r.Receive(env, e.To, e.Msg)
 			case e.To == 2 && m.GetType() == raftpb.MsgPreVote:
 				answer(r, env, m, raftpb.MsgPreVoteResp, 0)
@@ -197,7 +197,7 @@ func TestGroupIsRememberedFromItsBeginning(t *testing.T) {
 		return r
 	}
 	start(1, 2, 3)
-	if got := len(start(1, 2, 3, 4, 5).state.Members()); got != 3 {
+	if got := len(start(1, 2, 3, 4, 5).State.Members()); got != 3 {
 		t.Errorf("after a restart with another configuration the group has %d members, want the 3 of its beginning", got)
 	}
 }

@@ -16,7 +16,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Raft, by etcd's implementation: one leader, a majority per command.",
 		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.PlainClient,
-		Salvage:    salvage,
+		Salvage:    kit.SalvageOf(newReplica),
 		HandsOver:  true,
 		Learns:     true,
 		Codec:      kit.NewFormat("raft", formatVersion, kinds()...),

@@ -28,7 +28,7 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, msg k
 		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	}
-	if !r.reads.held.Take(env, r.cfg, from, msg.Queries) {
+	if !r.reads.held.Take(env, r.Cfg, from, msg.Queries) {
 		return
 	}
 	for _, q := range msg.Queries {
@@ -41,7 +41,7 @@ func (r *replica) maybeRead(env *protocol.Env[smr.Message]) {
 	rd := &r.reads
 	for r.led {
 		if rd.asking && rd.index > 0 && r.core.applied >= rd.index {
-			rd.answer(env, r.state)
+			rd.answer(env, r.State)
 		}
 		if rd.asking || len(rd.next) == 0 {
 			return

@@ -13,13 +13,12 @@ import (
 
 // replica is a member of a Raft group.
 type replica struct {
-	cfg       smr.ReplicaConfig
+	kit.Replica
+
 	core      core
-	state     *kit.State
-	desk      *kit.Desk
-	admission *kit.Admission
 	reads     reads
-	halted    string // why the replica does nothing any more; "" if it does
+	admitted  bool // when it began, or since
+	begun     bool
 	leaving   bool   // it was removed, and is about to end
 	led       bool   // as of the last call
 	ledSince  uint64 // the index of the last entry when it began to lead
@@ -28,13 +27,11 @@ type replica struct {
 	leaderAt  time.Duration // when the leader was last heard
 	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // whether leaderAt is of a leader
-	tempo     kit.Tempo     // of what leaders say
 	rest      kit.Rest
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
 	arrived      *kit.Arrived             // whole, and not yet installed
-	transfers    *kit.Transfers
 	learners     map[protocol.ID]*learner // of a leader
 }
 
@@ -50,45 +47,43 @@ const farewell = 50
 
 // newReplica returns a replica of a group.
 func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
-	cfg, err := cfg.WithDefaults()
+	base, err := kit.NewReplica("raft", cfg)
 	if err != nil {
-		return nil, fmt.Errorf("raft: %w", err)
+		return nil, err
 	}
-	members := cfg.Members
-	if cfg.Join {
-		members = nil
-	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{},
-		learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
-	r.state = kit.NewState(cfg.Machine, members)
-	r.desk = kit.NewDesk(cfg, r.state)
-	r.admission = kit.NewAdmission(cfg, r.state)
-	r.rest = kit.NewRest(cfg)
-	r.transfers = kit.NewTransfers(r.admission, &r.tempo)
-	r.core = core{id: cfg.ID, log: new(storage), admission: r.admission, apply: r.apply, read: r.confirmed,
+	r := &replica{Replica: base, heard: map[protocol.ID]time.Duration{}, learners: map[protocol.ID]*learner{},
+		rest: kit.NewRest(base.Cfg)}
+	r.core = core{id: cfg.ID, log: new(storage), admission: r.Admission, apply: r.apply, read: r.confirmed,
 		send: r.sendSnapshot, restore: r.install}
+	r.Follow(kit.Rules{
+		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone, Dismissed: r.leave,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.finish,
+		Failed: r.onTransferFailed, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
+	})
 	return r, nil
 }
 
 // beat is the time between a leader's heartbeats.
-func (r *replica) beat() time.Duration { return max(r.cfg.RoundTrip/2, time.Millisecond) }
+func (r *replica) beat() time.Duration { return max(r.Cfg.RoundTrip/2, time.Millisecond) }
 
 // patience is how long a follower does without a leader at least, and a leader without a quorum.
-func (r *replica) patience() time.Duration { return r.tempo.Times(3) }
+func (r *replica) patience() time.Duration { return r.Tempo.Times(3) }
 
-// Start is part of protocol.Node.
-func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	applied, err := r.recover(env, log)
+func (r *replica) load(
+	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
+) (blank bool, err error) {
+	applied, blank, err := r.recover(env, log)
 	if err == nil {
-		err = r.core.start(applied, 1<<20)
+		err = r.core.start(applied, kit.MessageBytes)
 	}
-	if err != nil {
-		r.halt(env, err.Error())
-		return
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	return blank, err
+}
+
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
+	fresh := r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 // there is no leader that could be disturbed
+	r.begun, r.admitted = true, r.Admission.Admitted()
 	r.core.flush(env)
-	if r.cfg.Leader == r.cfg.ID && len(log) == 0 {
+	if fresh {
 		env.After(0, electionTimer{}) // once admitted
 	} else {
 		r.awaitLeader(env)
@@ -98,110 +93,84 @@ func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 
 // Receive is part of protocol.Node.
 func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
-		env.Send(protocol.App, r.status(q.ID))
-		return
-	}
-	if r.halted != "" || r.admission.Refused() {
-		return
-	}
-	r.maybeWake(env, kit.Inside(msg))
-	switch msg := msg.(type) {
-	case kit.Letter:
-		r.onReplica(env, from, msg)
-	case smr.HandOver:
-		if from == protocol.App {
-			r.onHandOver(env, msg)
+	if !r.Over() {
+		r.maybeWake(env, kit.Inside(msg))
+		if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
+			r.onHandOver(env, h)
+			r.finish(env)
+			return
 		}
-	case kit.PartSaved:
-		r.state.PartSaved(env, from)
-	case kit.Request, kit.OpenRequest:
-		r.onRequest(env, from, msg)
+	}
+	r.Replica.Receive(env, from, msg)
+}
+
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	switch msg := msg.(type) {
 	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case kit.Hello:
-		r.onHello(env, from, msg)
-	case kit.Welcome:
-		r.admit(env, func() { r.admission.Welcome(env, from, msg) })
+	default:
+		r.onRequest(env, from, msg)
 	}
-	r.finish(env)
 }
 
-// onReplica takes what replicas say to each other.
-func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+// onPeer takes what replicas say to each other.
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
 	case rpc:
 		r.onRPC(env, from, letter.Disk, msg)
 	case kit.RestNow:
-		r.onRestNow(env, from, letter.Disk, msg)
+		r.onRestNow(env, from, msg)
 	case kit.Rested:
-		r.onRested(env, from, letter.Disk, msg)
+		r.onRested(env, from, msg)
 	case kit.SnapshotChunk:
-		r.onChunk(env, from, letter.Disk, msg)
+		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
 		r.onWanted(env, from, letter.Disk, msg)
-	case kit.Removed:
-		if _, member := r.state.Member(from); member && r.admission.Genuine(env, from, letter.Disk) {
-			r.leave(env)
-		}
 	}
 }
 
-// Expire is part of protocol.Node.
-func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.halted != "" || r.admission.Refused() {
-		return
-	}
-	switch t := t.(type) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
 	case electionTimer:
 		r.onElectionTimer(env)
 	case beatTimer:
 		r.onBeat(env)
-	case kit.SaveTimer:
-		done, err := r.state.ContinueSave(env)
-		r.saved(env, done, err)
-	case kit.TransferTimer:
-		r.onTransferTimer(env, t.To)
 	case leaveTimer:
-		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
-	case kit.AdmissionTimer:
-		r.admit(env, func() { r.admission.Expire(env) })
+		r.Leave(env)
 	}
-	r.finish(env)
 }
 
-// finish looks at what a call has changed, and sends the answers that it made.
+// finish looks at what a call has changed.
 func (r *replica) finish(env *protocol.Env[smr.Message]) {
-	if r.halted != "" {
+	if r.Over() {
 		return
 	}
 	if leads := r.core.leads(); leads != r.led {
 		r.becomes(env, leads)
 	}
-	if r.state.Removed(r.cfg.ID) {
+	if r.State.Removed(r.Cfg.ID) {
 		r.leave(env)
 	}
 	r.maybeStir(env)
 	r.maybeSnapshot(env)
 	r.maybeRead(env)
-	r.desk.Flush(env)
 }
 
 func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.led = leader
 	r.rest.Wake(env.Now)
-	r.desk.Reset()
+	r.Desk.Reset()
 	r.changing = false
-	r.transfers.Clear()
+	r.Transfers.Clear()
 	if leader {
 		r.ledSince = r.core.last
-		for _, m := range r.state.Members() {
+		for _, m := range r.State.Members() {
 			r.heard[m.ID] = env.Now
 		}
 		env.Stop(electionTimer{})
-		env.After(kit.UntilBeat(r.cfg, env.Now, r.beat()), beatTimer{})
+		env.After(kit.UntilBeat(r.Cfg, env.Now, r.beat()), beatTimer{})
 		return
 	}
 	env.Stop(beatTimer{})
@@ -210,28 +179,27 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.awaitLeader(env)
 }
 
-// admit does something by which the replica may be admitted.
-func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
-	before := r.admission.Admitted()
-	do()
-	if r.admission.Admitted() && !before {
-		if r.cfg.Leader == r.cfg.ID && r.core.hard.term <= 1 {
-			r.core.campaign(env)
-		}
-		r.awaitLeader(env)
+// onMembers has a replica that was admitted stand for election, or wait for a leader.
+func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
+	if !r.begun || r.admitted || !r.Admission.Admitted() {
+		return
 	}
+	r.admitted = true
+	if r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 {
+		r.core.campaign(env)
+	}
+	r.awaitLeader(env)
 }
 
 // onRPC hands a peer's message to the library, unless it is of a disk that has no say.
 func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg rpc) {
-	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.admission.Genuine(env, from, disk) ||
-		r.stranger(from, disk) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || r.stranger(from, disk) {
 		return
 	}
 	if r.tellRemoved(env, from, msg.Message) {
 		return
 	}
-	if from != r.cfg.ID {
+	if from != r.Cfg.ID {
 		r.heard[from] = env.Now
 	}
 	r.stir(env.Now, from)
@@ -254,7 +222,7 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 			if gap := env.Now - r.leaderAt; r.leaderWas == from {
 				// if it is long, its heartbeats, of which there are two in a round trip, are behind
 				// something large
-				r.tempo.Saw(env.Now, 2*gap)
+				r.Tempo.Saw(env.Now, 2*gap)
 			}
 			r.leaderAt, r.leaderWas, r.hasLeader = env.Now, from, true
 			r.awaitLeader(env)
@@ -270,18 +238,21 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 // nothing to it from the moment on in which it executes the removal, so it may never learn of it.
 func (r *replica) tellRemoved(env *protocol.Env[smr.Message], from protocol.ID, m *raftpb.Message) bool {
 	t := m.GetType()
-	if from == r.cfg.ID || !r.state.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
+	if from == r.Cfg.ID || !r.State.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
 		return false
 	}
-	r.admission.SendAhead(env, from, kit.Removed{})
+	r.Admission.SendAhead(env, from, kit.Removed{})
 	return true
 }
+
+// gone: a replica that was removed ends by leave.
+func (r *replica) gone() bool { return false }
 
 // leave has a replica end soon that was removed.
 func (r *replica) leave(env *protocol.Env[smr.Message]) {
 	if !r.leaving {
 		r.leaving = true
-		env.After(farewell*r.cfg.RoundTrip, leaveTimer{})
+		env.After(farewell*r.Cfg.RoundTrip, leaveTimer{})
 	}
 }
 
@@ -289,63 +260,47 @@ func (r *replica) leave(env *protocol.Env[smr.Message]) {
 // follow, and vote, if it joins: whom it answers knows from the log which disk was added under its
 // ID. It must, for it may be a member before it knows, and the others not a majority without it.
 func (r *replica) mayAnswer(m *raftpb.Message) bool {
-	if r.admission.Admitted() {
+	if r.Admission.Admitted() {
 		return true
 	}
 	switch m.GetType() {
 	case raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
 		return true // its own
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote:
-		return r.admission.Votes()
+		return r.Admission.Votes()
 	}
 	return false
 }
 
-func (r *replica) status(id smr.CallID) smr.Status {
-	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Applied: r.state.Applied(), Snapshot: r.lastSnapshot, Sessions: r.state.Sessions(),
-		Members: r.state.Members(),
-	}
+func (r *replica) status(s *smr.Status) {
 	switch {
 	case r.leaving:
 		s.Role = "removed"
-	case r.halted != "" || r.admission.Refused():
-		s.Role = "refused"
-	case !r.admission.Admitted():
+	case !r.Admission.Admitted():
 		s.Role = "blank"
 	default:
 		s.Role = r.core.role()
 	}
+	s.Snapshot = r.lastSnapshot
 	if r.core.node != nil {
 		s.Leader, s.Ballot, s.Committed = r.core.leader(), r.core.term(), smr.Slot(r.core.committed())
 		s.LogSize, s.Resting = len(r.core.log.entries), r.rest.Resting()
 	}
-	return s
-}
-
-// halt ends the replica: what its disk holds cannot be relied on.
-func (r *replica) halt(env *protocol.Env[smr.Message], why string) {
-	r.end(env, smr.Refused{Reason: why})
-}
-
-func (r *replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
-	r.halted = why.Reason
-	env.Send(protocol.App, why)
 }
 
 // Check is part of protocol.Checked.
 func (r *replica) Check() error {
-	if r.halted != "" || r.core.node == nil {
+	if r.Over() || r.core.node == nil {
 		return nil
 	}
-	if err := r.state.Check(); err != nil {
+	if err := r.State.Check(); err != nil {
 		return err
 	}
-	return r.core.check(uint64(r.state.Applied()))
+	return r.core.check(uint64(r.State.Applied()))
 }
 
 func (r *replica) String() string {
-	s := r.status(0)
+	s := r.Status(0)
 	return fmt.Sprintf("%s of term %d, leader %d, committed %d, applied %d, log of %d, members %v", s.Role, s.Ballot,
 		s.Leader, s.Committed,
 		s.Applied, s.LogSize, s.Members)

@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"fmt"
+
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
@@ -16,9 +18,9 @@ func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, ms
 		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	}
-	entries := r.desk.Take(env, from, msg, nil)
+	entries := r.Desk.Take(env, from, msg, nil)
 	for len(entries) > 0 {
-		n := min(len(entries), r.cfg.MaxBatch)
+		n := min(len(entries), r.Cfg.MaxBatch)
 		r.propose(env, entries[:n])
 		entries = entries[n:]
 	}
@@ -27,16 +29,16 @@ func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, ms
 func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	if r.handsOver() {
 		for _, e := range entries {
-			r.desk.Forget(e) // its client asks the next leader
+			r.Desk.Forget(e) // its client asks the next leader
 		}
 		return
 	}
 	batch := make([]*raftpb.Entry, len(entries))
 	for i, e := range entries {
-		batch[i] = &raftpb.Entry{Data: encodeEntry(e)}
+		batch[i] = &raftpb.Entry{Data: entryLayout.Encode(e)}
 	}
 	if !r.core.propose(batch) {
-		r.desk.GiveBack(env, entries)
+		r.Desk.GiveBack(env, entries)
 		return
 	}
 	r.core.flush(env)
@@ -53,20 +55,20 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 			Reason: "the leader is new, and does not know yet what was decided before"})
 		return
 	}
-	r.desk.Meet(env, msg.Change)
+	r.Desk.Meet(env, msg.Change)
 	if reason := r.behind(env.Now, msg.Change); reason != "" {
 		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
 		return
 	}
-	if entries := r.desk.TakeChange(env, from, msg, r.admission, nil); len(entries) > 0 {
+	if entries := r.Desk.TakeChange(env, from, msg, r.Admission, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
 		case r.changing:
-			r.desk.Forget(e)
+			r.Desk.Forget(e)
 			env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "another change of the members is on its way"})
 			return
 		case !r.core.propose([]*raftpb.Entry{changeEntry(e)}):
-			r.desk.GiveBack(env, entries)
+			r.Desk.GiveBack(env, entries)
 			return
 		}
 		r.changing = true
@@ -77,7 +79,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 // changeEntry puts a change of the members into the form that the library knows.
 func changeEntry(e kit.Entry) *raftpb.Entry {
 	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)),
-		Context: encodeEntry(e)}
+		Context: entryLayout.Encode(e)}
 	if e.Members.Remove != 0 {
 		cc.Type, cc.NodeId = raftpb.ConfChangeRemoveNode.Enum(), new(uint64(e.Members.Remove))
 	}
@@ -88,17 +90,7 @@ func changeEntry(e kit.Entry) *raftpb.Entry {
 	return &raftpb.Entry{Type: raftpb.EntryConfChange.Enum(), Data: b}
 }
 
-func encodeEntry(e kit.Entry) []byte {
-	var w wirefmt.Writer
-	kit.EntryFields(w.Coder(), &e)
-	return w.Buf
-}
-
-func decodeEntry(b []byte) (e kit.Entry, err error) {
-	r := wirefmt.NewReader(b)
-	kit.EntryFields(r.Coder(), &e)
-	return e, r.Close()
-}
+var entryLayout = wirefmt.NewLayout("raft: entry", kit.EntryFields)
 
 // apply executes what was committed.
 func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
@@ -116,9 +108,9 @@ func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
 }
 
 func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.Entry) {
-	reply := r.state.Apply(smr.Slot(index), e)
+	reply := r.State.Apply(smr.Slot(index), e)
 	if r.led {
-		r.desk.Applied(env, e, reply)
+		r.Desk.Applied(env, e, reply)
 	}
 }
 
@@ -127,23 +119,31 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.E
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
 	e, err := decodeEntry(b)
 	if err != nil {
-		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
-		return kit.Entry{Kind: kit.NoOp}
+		r.Fail(env, fmt.Errorf("raft: %w", err))
 	}
 	return e
+}
+
+func decodeEntry(b []byte) (kit.Entry, error) {
+	e, err := entryLayout.DecodeShared(b)
+	if err != nil {
+		return kit.Entry{Kind: kit.NoOp}, fmt.Errorf(
+			"a committed entry cannot be read, by this version of the program: %w", err)
+	}
+	return e, nil
 }
 
 func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	var cc raftpb.ConfChange
 	if err := proto.Unmarshal(e.GetData(), &cc); err != nil {
-		r.halt(env, "raft: a committed change of the members cannot be read: "+err.Error())
+		r.Fail(env, fmt.Errorf("raft: a committed change of the members cannot be read: %w", err))
 		return
 	}
 	entry := r.decode(env, cc.GetContext())
 	r.applyOne(env, e.GetIndex(), entry)
 	// The state decides what came of it; the library is told the same.
 	id := protocol.ID(cc.GetNodeId())
-	disk, member := r.state.Member(id)
+	disk, member := r.State.Member(id)
 	if member != (cc.GetType() == raftpb.ConfChangeAddNode) {
 		cc.NodeId = new(uint64(0))
 	}
@@ -155,5 +155,5 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	if member {
 		r.heard[id] = env.Now
 	}
-	r.admission.MembersChanged(env)
+	r.MembersChanged(env)
 }

@@ -22,7 +22,7 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle(env.Now) {
 		return 0, false
 	}
-	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.admission.Own(), r.others())
+	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.Admission.Own(), r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others are there and know all that it
@@ -30,7 +30,7 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 func (r *replica) idle(now time.Duration) bool {
 	others := r.others()
 	if len(others) == 0 || r.core.last != r.core.applied || r.reads.asking || len(r.reads.next) > 0 || r.changing ||
-		r.handsOver() || len(r.learners)+r.transfers.Len() > 0 {
+		r.handsOver() || len(r.learners)+r.Transfers.Len() > 0 {
 		return false
 	}
 	progress := r.core.node.Status().Progress
@@ -42,31 +42,24 @@ func (r *replica) idle(now time.Duration) bool {
 
 // others returns the other members.
 func (r *replica) others() []protocol.ID {
-	var ids []protocol.ID
-	for _, m := range r.state.Members() {
-		if m.ID != r.cfg.ID {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
+	return slices.DeleteFunc(r.State.MemberIDs(), func(id protocol.ID) bool { return id == r.Cfg.ID })
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
-func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.RestNow) {
-	if !r.admission.Admitted() || !r.admission.Genuine(env, from, disk) || r.led || r.core.leader() != from ||
-		r.core.term() != m.Ballot {
+func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
+	if !r.Admission.Admitted() || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
 		return
 	}
 	r.leaderWas = 0 // its next beat is late, whatever the pace
-	if smr.Slot(r.core.last) == m.Slot && r.core.applied == r.core.last && r.rest.Follow(env, from, m, r.admission.Own()) {
+	if smr.Slot(r.core.last) == m.Slot && r.core.applied == r.core.last && r.rest.Follow(env, from, m, r.Admission.Own()) {
 		r.leaderAt, r.hasLeader = env.Now, true
 		r.awaitLeader(env)
 	}
 }
 
 // onRested has a leader rest once all followers do.
-func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
-	if !r.led || !r.admission.Genuine(env, from, disk) || m.Ballot != r.core.term() || !r.idle(env.Now) {
+func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m kit.Rested) {
+	if !r.led || m.Ballot != r.core.term() || !r.idle(env.Now) {
 		return
 	}
 	if others := r.others(); slices.Contains(others, from) && r.rest.Agreed(from, m, others) {

@@ -16,74 +16,66 @@ import (
 // Snapshots are those of package smr with the library's part in front: the term of the slot's entry
 // and the voters.
 
+type front struct {
+	term       uint64
+	voters     []uint64
+	stateBytes uint64 // 0 if the size is not known yet, as of a state that is written a part at a time
+}
+
+var frontLayout = wirefmt.NewLayout("raft: snapshot", func(c *wirefmt.Coder, f *front) {
+	wirefmt.Uint(c, &f.term)
+	wirefmt.List(c, &f.voters, 1, wirefmt.Uint)
+	wirefmt.Uint(c, &f.stateBytes)
+})
+
 func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
-	var w wirefmt.Writer
-	w.Uint(meta.GetTerm())
-	w.List(len(meta.GetConfState().GetVoters()))
-	for _, v := range meta.GetConfState().GetVoters() {
-		w.Uint(v)
-	}
-	w.Bytes(state) // none if the state follows: its size is not known when it is written a part at a time
-	return w.Buf
+	f := front{meta.GetTerm(), meta.GetConfState().GetVoters(), uint64(len(state))}
+	return append(frontLayout.Encode(f), state...)
 }
 
-// frontBytes tells how long what is in front of the state is, its size included.
-func frontBytes(begin []byte) (sizeBytes int, ok bool) {
-	r := wirefmt.NewReader(begin)
-	r.Uint()
-	for range r.List(1) {
-		r.Uint()
+func readFront(at smr.Slot, b []byte) (*raftpb.SnapshotMetadata, error) {
+	f, err := frontLayout.Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("at slot %d: %w", at, err)
 	}
-	r.Uint()
-	ok = r.Err() == nil
-	return len(begin) - len(r.Rest()), ok
+	return &raftpb.SnapshotMetadata{
+		Index: new(uint64(at)), Term: new(f.term), ConfState: &raftpb.ConfState{Voters: f.voters},
+	}, nil
 }
 
-func readFront(at smr.Slot, front []byte) (*raftpb.SnapshotMetadata, error) {
-	r := wirefmt.NewReader(front)
-	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: new(r.Uint()), ConfState: &raftpb.ConfState{}}
-	for range r.List(1) {
-		meta.ConfState.Voters = append(meta.ConfState.Voters, r.Uint())
-	}
-	r.Uint()
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("raft: snapshot at slot %d: %w", at, err)
-	}
-	return meta, nil
-}
-
-// recover restores what the disk holds, and returns the index up to which the state has everything.
+// recover restores what the disk holds, and returns the index up to which the state has everything,
+// and whether that is nothing.
 func (r *replica) recover(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
-) (applied uint64, err error) {
-	slot, front, ok, err := r.state.Load(env, frontBytes)
+) (applied uint64, blank bool, err error) {
+	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	st := r.core.log
 	switch {
 	case ok:
 		meta, err := readFront(slot, front)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		st.install(&raftpb.Snapshot{Metadata: meta})
 		r.lastSnapshot = slot
-	case !r.cfg.Join && len(log) > 0:
-		return 0, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part of it "+
-			"is lost", len(log))
-	case !r.cfg.Join:
+	case !r.Cfg.Join && len(log) > 0:
+		return 0, false, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part "+
+			"of it is lost", len(log))
+	case !r.Cfg.Join:
 		if err := r.begin(env); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	for _, rec := range log {
 		m, ok := rec.Msg.(record)
 		if !ok {
-			return 0, fmt.Errorf("raft: record %d of the log is a %T", rec.Index, rec.Msg)
+			return 0, false, fmt.Errorf("raft: record %d of the log is a %T", rec.Index, rec.Msg)
 		}
 		if err := st.replay(rec.Index, m); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	if st.hard.term < st.prior.term {
@@ -91,22 +83,21 @@ func (r *replica) recover(
 	}
 	st.hard.commit = min(max(st.hard.commit, st.prior.index), st.last())
 	r.core.hard, r.core.last = st.hard, st.last()
-	r.admission.Start(env, len(log) == 0 && !ok)
-	return st.prior.index, nil
+	return st.prior.index, len(log) == 0 && !ok, nil
 }
 
 // begin makes the beginning of a new group, after an entry that all members have: the group itself.
 // It is kept as a snapshot, so that the replica knows with whom it began, whatever its
 // configuration says later.
 func (r *replica) begin(env *protocol.Env[smr.Message]) error {
-	r.state.Skip(1)
-	state, err := r.state.Snapshot()
+	r.State.Skip(1)
+	state, err := r.State.Snapshot()
 	if err != nil {
 		return err
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)),
 		ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	r.state.Save(env, kit.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
+	r.State.Save(env, kit.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
 	r.core.log.install(&raftpb.Snapshot{Metadata: meta})
 	r.core.log.hard = hardState{term: 1}
 	r.lastSnapshot = 1
@@ -116,10 +107,10 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 // maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica
 // that has nothing.
 func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	at := r.state.Applied()
+	at := r.State.Applied()
 	last := r.lastSnapshot
-	due := at >= last+smr.Slot(r.cfg.SnapshotEvery) || r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.state.Saving() {
+	due := at >= last+smr.Slot(r.Cfg.SnapshotEvery) || r.State.Fullness(r.Cfg.LogBytes) >= 1
+	if r.State.Saving() {
 		return
 	}
 	wanted := r.core.log.wanted
@@ -133,21 +124,21 @@ func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
 	r.saving = meta
-	done, err := r.state.BeginSave(env, r.cfg, at, wrapSnapshot(meta, nil))
-	r.saved(env, done, err)
+	done, err := r.State.BeginSave(env, r.Cfg, at, wrapSnapshot(meta, nil))
+	r.onSaved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk.
-func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+// onSaved cuts the log if a snapshot is on disk.
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
-		r.halt(env, err.Error())
+		r.Fail(env, err)
 	case done:
 		last := r.lastSnapshot
 		r.core.log.keep(&raftpb.Snapshot{Metadata: r.saving})
 		// The members may have changed while it was written.
 		r.core.log.changed = !slices.Equal(r.saving.GetConfState().GetVoters(), r.voters())
-		r.lastSnapshot = r.state.Saved()
+		r.lastSnapshot = r.State.Saved()
 		r.truncate(env, uint64(r.lastSnapshot-last)/4)
 	}
 }
@@ -155,7 +146,7 @@ func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 // truncate forgets what the snapshot covers, but for a part that a replica that lags a little still
 // gets from the log.
 func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
-	upTo := uint64(r.state.HeldCut(r.transfers, r.lastSnapshot-smr.Slot(slack), r.cfg.LogBytes))
+	upTo := uint64(r.State.HeldCut(r.Transfers, r.lastSnapshot-smr.Slot(slack), r.Cfg.LogBytes))
 	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
 	if rec, ok := r.core.log.compact(max(upTo, r.core.log.prior.index)); ok {
 		first = min(first, rec)
@@ -165,7 +156,7 @@ func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
 
 func (r *replica) voters() []uint64 {
 	var ids []uint64
-	for _, m := range r.state.Members() {
+	for _, m := range r.State.Members() {
 		ids = append(ids, uint64(m.ID))
 	}
 	return ids
@@ -177,48 +168,46 @@ func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message
 	if m.GetType() != raftpb.MsgSnap {
 		return false
 	}
-	to, at := protocol.ID(m.GetTo()), r.state.Applied()
+	to, at := protocol.ID(m.GetTo()), r.State.Applied()
 	term, err := r.core.log.Term(uint64(at))
 	if err != nil {
 		r.giveUpTransfer(to) // not yet in the storage
 		return true
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	transfer, err := r.state.SendState(at, wrapSnapshot(meta, nil))
+	transfer, err := r.State.SendState(at, wrapSnapshot(meta, nil))
 	if err != nil {
 		r.giveUpTransfer(to)
 		return true
 	}
-	r.transfers.Begin(env, to, transfer)
+	r.Transfers.Begin(env, to, transfer)
 	return true
 }
 
-// onTransferTimer goes on with what is to be sent of a snapshot.
-func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	if r.transfers.OnTimer(env, to) {
-		r.giveUpTransfer(to)
-		r.core.flush(env)
-	}
+// onTransferFailed has the library begin another transfer.
+func (r *replica) onTransferFailed(env *protocol.Env[smr.Message], to protocol.ID) {
+	r.giveUpTransfer(to)
+	r.core.flush(env)
 }
 
 // giveUpTransfer has the library begin another one.
 func (r *replica) giveUpTransfer(to protocol.ID) {
-	r.transfers.Drop(to)
+	r.Transfers.Drop(to)
 	r.core.node.ReportSnapshot(uint64(to), raft.SnapshotFailure)
 }
 
 // continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
 func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	for _, id := range r.followers() {
-		o := r.transfers.Of(id)
+		o := r.Transfers.Of(id)
 		if o == nil {
 			continue
 		}
-		if o.Stalled(env.Now) > r.tempo.Times(20) {
+		if o.Stalled(env.Now) > r.Tempo.Times(20) {
 			r.giveUpTransfer(id)
 			continue
 		}
-		r.transfers.Continue(env, id)
+		r.Transfers.Continue(env, id)
 	}
 	r.core.flush(env)
 }
@@ -226,26 +215,26 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 func (r *replica) onWanted(
 	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted,
 ) {
-	if r.transfers.Of(from) == nil || !r.core.leads() || !r.admission.Genuine(env, from, disk) || r.stranger(from, disk) {
+	if r.Transfers.Of(from) == nil || !r.core.leads() || r.stranger(from, disk) {
 		return
 	}
 	r.heard[from] = env.Now
-	if r.transfers.OnWanted(env, from, msg) != nil {
+	if r.Transfers.OnWanted(env, from, msg) != nil {
 		r.core.node.ReportSnapshot(uint64(from), raft.SnapshotFinish)
 		r.core.flush(env)
 	}
 }
 
 // onChunk collects a snapshot, and gives it to the library when it is whole.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, c kit.SnapshotChunk) {
-	if !r.admission.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.admission.Genuine(env, from, disk) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c kit.SnapshotChunk) {
+	if !r.Admission.Admitted() && !r.Cfg.Join || r.core.leader() != from {
 		return
 	}
 	r.leaderAt, r.hasLeader = env.Now, true
 	r.awaitLeader(env)
-	answer, whole, err := r.state.Take(env, c, r.state.Applied(), frontBytes)
+	answer, whole, err := r.State.Take(env, c, r.State.Applied(), frontLayout.Length)
 	if err != nil {
-		r.halt(env, err.Error())
+		r.Fail(env, err)
 		return
 	}
 	if whole != nil {
@@ -256,15 +245,15 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk
 		r.learns(meta)
 		r.arrived = whole
 		r.core.step(env, &raftpb.Message{
-			Type: raftpb.MsgSnap.Enum(), From: new(uint64(from)), To: new(uint64(r.cfg.ID)), Term: new(r.core.term()),
+			Type: raftpb.MsgSnap.Enum(), From: new(uint64(from)), To: new(uint64(r.Cfg.ID)), Term: new(r.core.term()),
 			Snapshot: &raftpb.Snapshot{Metadata: meta},
 		})
 		r.arrived = nil
-		if r.halted != "" {
+		if r.Over() {
 			return
 		}
 	}
-	r.admission.Send(env, from, answer) // after what was installed is durable
+	r.Admission.Send(env, from, answer) // after what was installed is durable
 }
 
 // install replaces the state by the snapshot that has arrived.
@@ -272,11 +261,11 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bo
 	if r.arrived == nil || uint64(r.arrived.Slot) != s.GetMetadata().GetIndex() {
 		panic("raft: the library installs a snapshot that it was not given")
 	}
-	if err := r.state.Install(env, r.arrived); err != nil {
-		r.halt(env, err.Error())
+	if err := r.State.Install(env, r.arrived); err != nil {
+		r.Fail(env, err)
 		return false
 	}
 	r.lastSnapshot = r.arrived.Slot
-	r.admission.MembersChanged(env)
+	r.MembersChanged(env)
 	return true
 }

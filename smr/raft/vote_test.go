@@ -24,7 +24,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
 	smrtest.Unheard(r, env)
 	disk.Write(env, time.Minute)
@@ -134,8 +134,8 @@ func TestPlants(t *testing.T) {
 		New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}, {
 		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
-		Old: "\tr.admission.SendAhead(env, from, kit.Removed{})\n",
-		New: "\tif !MUTANT {\n\t\tr.admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
+		Old: "\tr.Admission.SendAhead(env, from, kit.Removed{})\n",
+		New: "\tif !MUTANT {\n\t\tr.Admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
 	}})
 }
 

@@ -167,13 +167,19 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		return fail(err)
 	}
 	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
-	c.host, err = host.New(host.Config{
-		Network: transport.Config{
-			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient,
-			TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
-		},
-		Logger: o.Logger,
-	})
+	// Clients need no names of their own, only different ones.
+	id := firstClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient-firstClient)))
+	if o.member {
+		id = transport.FirstMemberClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient)))
+	}
+	network := transport.Config{
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient,
+		TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+	}
+	if err := network.CheckSender(id); err != nil {
+		return fail(fmt.Errorf("this is no client's certificate: %w", err))
+	}
+	c.host, err = host.New(host.Config{Network: network, Logger: o.Logger})
 	if err != nil {
 		return fail(err)
 	}
@@ -181,11 +187,6 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		if err := c.meet(m); err != nil {
 			return fail(err)
 		}
-	}
-	// Clients need no names of their own, only different ones.
-	id := firstClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient-firstClient)))
-	if o.member {
-		id = transport.FirstMemberClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient)))
 	}
 	for i := range cfg.count() {
 		g, err := c.newGroup(i, id, o)

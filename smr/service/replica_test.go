@@ -325,6 +325,15 @@ func TestStrangers(t *testing.T) {
 		if err := foreigner.Check(); err != nil {
 			t.Fatal(err)
 		}
+		replica, err := ReadConfig(filepath.Join(w.dir, ConfigFile(2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		disguised := *w.cfg
+		disguised.TLS = replica.TLS
+		if _, err := Dial(&disguised, ClientOptions{}); err == nil || !strings.Contains(err.Error(), "no client's certificate") {
+			t.Errorf("a replica's certificate is taken for a client: %v", err)
+		}
 		plain := *w.cfg
 		plain.TLS, plain.Insecure = nil, true
 		for want, cfg := range map[string]*ClientConfig{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/multipaxos"
@@ -38,4 +39,35 @@ func Example() {
 	// WA committed 67ms
 	// TX committed 109ms
 	// <nil>
+}
+
+// Any protocol of the family serves the same calls.
+func Example_protocols() {
+	for _, p := range catalog.Protocols() {
+		group, err := smrsim.New(smrsim.Config{
+			Protocol: p,
+			Replica:  func(c *smr.ReplicaConfig) { c.Machine = kv.New() },
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		client := group.Client("a")
+		group.Make(client, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))},
+			func(smrsim.Answer) {})
+		_ = group.Pass(time.Second)
+		group.Make(client, smr.Call{Kind: smr.Read, Command: kv.Get([]byte("city"))}, func(a smrsim.Answer) {
+			result, _ := kv.DecodeResult(a.Result)
+			fmt.Printf("%s: %v, %v %q\n", p.Name, a.Outcome, result.Status, result.Value)
+		})
+		_ = group.Pass(time.Second)
+	}
+	// Output:
+	// raft: committed, ok "Oslo"
+	// multipaxos: committed, ok "Oslo"
+	// fastpaxos: committed, ok "Oslo"
+	// mencius: committed, ok "Oslo"
+	// epaxos: committed, ok "Oslo"
+	// domino: committed, ok "Oslo"
+	// domino-direct: committed, ok "Oslo"
 }

@@ -144,7 +144,7 @@ func (c *client) record(k *call, d smr.Done, now time.Duration) {
 		var out history.KVOutput
 		if !k.brief {
 			var err error
-			if out, err = decodeOutput(d.Result); err != nil {
+			if out, err = outputLayout.Decode(d.Result); err != nil {
 				c.w.Sim.Fail("client %d: the result of call %d: %v", c.id, d.ID, err)
 				return
 			}

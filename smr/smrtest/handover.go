@@ -17,13 +17,10 @@ const maxHandOverGap = 6 * roundTrip
 // three round trips here.
 const maxHandOverCall = 8 * roundTrip
 
-// HandOver has leaders hand over again and again while clients make calls: to each member in turn,
+// handOver has leaders hand over again and again while clients make calls: to each member in turn,
 // and to whoever is best. The longest time in which nothing is committed is bounded by a few round
 // trips. Then the same happens under faults, where all that must hold still does.
-func HandOver(t *testing.T, p smr.Protocol, seeds uint64) {
-	if !p.HandsOver {
-		t.Fatalf("%s does not hand over", p.Name)
-	}
+func handOver(t *testing.T, p smr.Protocol, seeds uint64) {
 	first := firstSeed(t)
 	for seed := first; seed < first+seeds; seed++ {
 		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())

@@ -2,10 +2,7 @@ package smrtest
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -37,44 +34,58 @@ type command struct {
 	padding int // bytes that mean nothing
 }
 
-func (c command) encode() []byte {
-	var w wirefmt.Writer
-	w.Uint(uint64(c.id))
-	w.Uint(uint64(c.Kind))
-	w.String(c.Key)
-	w.String(c.Value)
-	w.String(c.Expect.Value)
-	w.Bool(c.Expect.Found)
-	w.Bytes(make([]byte, c.padding))
-	return w.Buf
-}
+func (c command) encode() []byte { return commandLayout.Encode(c) }
 
-func decodeCommand(b []byte) (command, error) {
-	r := wirefmt.NewReader(b)
-	c := command{id: commandID(r.Uint())}
-	c.Kind, c.Key, c.Value = history.KVKind(r.Uint()), r.String(), r.String()
-	c.Expect = history.KVState{Value: r.String(), Found: r.Bool()}
-	c.padding = len(r.Bytes())
-	return c, r.Close()
-}
+var commandLayout = wirefmt.NewLayout("the test's command", func(c *wirefmt.Coder, m *command) {
+	wirefmt.Uint(c, &m.id)
+	wirefmt.Enum(c, &m.Kind, 0, 255, "kind")
+	wirefmt.String(c, &m.Key)
+	wirefmt.String(c, &m.Value)
+	wirefmt.String(c, &m.Expect.Value)
+	wirefmt.Bool(c, &m.Expect.Found)
+	padding := make([]byte, m.padding)
+	wirefmt.View(c, &padding)
+	m.padding = len(padding)
+})
 
-func encodeOutput(o history.KVOutput) []byte {
-	var w wirefmt.Writer
-	w.String(o.State.Value)
-	w.Bool(o.State.Found)
-	w.Bool(o.Swapped)
-	return w.Buf
-}
+var outputLayout = wirefmt.NewLayout("the test's output", func(c *wirefmt.Coder, o *history.KVOutput) {
+	wirefmt.String(c, &o.State.Value)
+	wirefmt.Bool(c, &o.State.Found)
+	wirefmt.Bool(c, &o.Swapped)
+})
 
-func decodeOutput(b []byte) (history.KVOutput, error) {
-	r := wirefmt.NewReader(b)
-	o := history.KVOutput{State: history.KVState{Value: r.String(), Found: r.Bool()}, Swapped: r.Bool()}
-	return o, r.Close()
-}
+// contents is what the machine has, and changes what has changed of it.
+type (
+	contents struct {
+		count  int
+		values map[string]string
+	}
+	changes struct {
+		count  int
+		values map[string]history.KVState
+	}
+)
+
+var contentsLayout = wirefmt.NewLayout("the test's state machine", func(c *wirefmt.Coder, m *contents) {
+	wirefmt.Count(c, &m.count)
+	wirefmt.Map(c, &m.values, 2, func(c *wirefmt.Coder, key, v *string) {
+		wirefmt.String(c, key)
+		wirefmt.String(c, v)
+	})
+})
+
+var changesLayout = wirefmt.NewLayout("the test's state machine", func(c *wirefmt.Coder, m *changes) {
+	wirefmt.Count(c, &m.count)
+	wirefmt.Map(c, &m.values, 3, func(c *wirefmt.Coder, key *string, v *history.KVState) {
+		wirefmt.String(c, key)
+		wirefmt.Bool(c, &v.Found)
+		wirefmt.String(c, &v.Value)
+	})
+})
 
 // Apply is part of smr.StateMachine, as are the other exported methods.
 func (m *machine) Apply(b []byte) []byte {
-	c, err := decodeCommand(b)
+	c, err := commandLayout.Decode(b)
 	if err != nil {
 		return []byte(err.Error())
 	}
@@ -92,7 +103,7 @@ func (m *machine) Apply(b []byte) []byte {
 	} else {
 		delete(m.values, c.Key)
 	}
-	return encodeOutput(out)
+	return outputLayout.Encode(out)
 }
 
 func (m *machine) get(key string) history.KVState {
@@ -101,18 +112,11 @@ func (m *machine) get(key string) history.KVState {
 }
 
 func (m *machine) Read(query []byte) []byte {
-	return encodeOutput(history.KVOutput{State: m.get(string(query))})
+	return outputLayout.Encode(history.KVOutput{State: m.get(string(query))})
 }
 
 func (m *machine) Snapshot(out io.Writer) error {
-	var w wirefmt.Writer
-	w.Uint(uint64(m.count))
-	w.List(len(m.values))
-	for _, k := range slices.Sorted(maps.Keys(m.values)) {
-		w.String(k)
-		w.String(m.values[k])
-	}
-	_, err := out.Write(w.Buf)
+	_, err := out.Write(contentsLayout.Encode(contents{m.count, m.values}))
 	return err
 }
 
@@ -121,14 +125,12 @@ func (m *machine) Restore(in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r := wirefmt.NewReader(b)
-	m.count, m.values = int(r.Uint()), map[string]string{}
-	for range r.List(2) {
-		k := r.String()
-		m.values[k] = r.String()
+	now, err := contentsLayout.Decode(b)
+	if err != nil {
+		return err
 	}
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("the test's state machine: %w", err)
+	if m.count, m.values = now.count, now.values; m.values == nil {
+		m.values = map[string]string{}
 	}
 	return nil
 }
@@ -143,16 +145,11 @@ func (m *machine) Freeze() io.Reader {
 func (m *machine) Mark() { clear(m.changed) }
 
 func (m *machine) Changes() io.Reader {
-	var w wirefmt.Writer
-	w.Uint(uint64(m.count))
-	w.List(len(m.changed))
-	for _, k := range slices.Sorted(maps.Keys(m.changed)) {
-		now := m.get(k)
-		w.String(k)
-		w.Bool(now.Found)
-		w.String(now.Value)
+	now := changes{m.count, map[string]history.KVState{}}
+	for k := range m.changed {
+		now.values[k] = m.get(k)
 	}
-	return bytes.NewReader(w.Buf)
+	return bytes.NewReader(changesLayout.Encode(now))
 }
 
 func (m *machine) Patch(in io.Reader) error {
@@ -160,16 +157,15 @@ func (m *machine) Patch(in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r := wirefmt.NewReader(b)
-	m.count = int(r.Uint())
-	for range r.List(3) {
-		k, found, value := r.String(), r.Bool(), r.String()
-		if delete(m.values, k); found {
-			m.values[k] = value
-		}
+	now, err := changesLayout.Decode(b)
+	if err != nil {
+		return err
 	}
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("the test's state machine: %w", err)
+	m.count = now.count
+	for k, v := range now.values {
+		if delete(m.values, k); v.Found {
+			m.values[k] = v.Value
+		}
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *swapper) Apply(command []byte) []byte {
 	s.n++
 	if s.n%10 == 0 {
 		s.kept = command
-		return encodeOutput(history.KVOutput{})
+		return outputLayout.Encode(history.KVOutput{})
 	}
 	r := s.StateMachine.Apply(command)
 	if s.kept != nil {
@@ -164,7 +164,7 @@ func answersEarly(p *planted, _ smr.ReplicaConfig) {
 func makesUp(p *planted, _ smr.ReplicaConfig) {
 	p.receive = func(_ *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) (smr.Message, bool) {
 		if r, ok := msg.(kit.Request); ok && r.Commands[0].Seq == 5 {
-			c, err := decodeCommand(r.Commands[0].Command)
+			c, err := commandLayout.Decode(r.Commands[0].Command)
 			if err == nil {
 				c.id += 1 << 40
 				r.Commands = slices.Clone(r.Commands)
@@ -236,7 +236,7 @@ func tooOptimistic(p *planted) {
 		if c, ok := msg.(smr.Cancel); ok && from == protocol.App {
 			p.effect = func(_ *protocol.Env[smr.Message], e *protocol.Effect[smr.Message]) bool {
 				if d, ok := e.Msg.(smr.Done); ok && d.ID == c.ID && d.Outcome != smr.Committed {
-					d.Outcome, d.Result = smr.Committed, encodeOutput(history.KVOutput{})
+					d.Outcome, d.Result = smr.Committed, outputLayout.Encode(history.KVOutput{})
 					e.Msg = d
 				}
 				return true

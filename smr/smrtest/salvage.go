@@ -10,9 +10,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Salvage has groups live under faults, and salvages the disk of each replica again and again:
+// salvage has groups live under faults, and salvages the disk of each replica again and again:
 // whatever the replica had executed must come out, in the same order.
-func Salvage(t *testing.T, p smr.Protocol, seeds uint64) {
+func salvage(t *testing.T, p smr.Protocol, seeds uint64) {
 	t.Helper()
 	checks, doubtful := 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {

@@ -53,20 +53,6 @@ func (s script) once(p smr.Protocol, seed uint64, replay string) (Report, error)
 // a few to agree on another and to find it.
 const maxGap = 30 * roundTrip
 
-// furtherScripts are played by [Script] only.
-func furtherScripts() []script {
-	return []script{
-		// As where machines are busy, or large values are on their way.
-		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) {
-			sc.RoundTrip = roundTrip / 10
-		}, judge: calls(100)},
-		{name: "back among large values", seeds: 1, make: func(sc *Scenario) {
-			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 48, 64<<10, 8<<20, 16<<20
-			sc.Script = backSoon
-		}, judge: goesOn},
-	}
-}
-
 func scripts() []script {
 	return []script{
 		{name: "calm", seeds: 3, make: func(*Scenario) {}, judge: calls(200)},
@@ -128,6 +114,17 @@ func scripts() []script {
 		}, judge: membersAre(1, 3)},
 		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: membersAre(1, 3, 4)},
 		{name: "overload", seeds: 3, make: overload, judge: calls(100)},
+		{name: "a group of one grows", seeds: 1, make: func(sc *Scenario) {
+			sc.Replicas, sc.Script = 1, grow
+		}, judge: membersAre(1, 2, 3)},
+		// As where machines are busy, or large values are on their way.
+		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) {
+			sc.RoundTrip = roundTrip / 10
+		}, judge: calls(100)},
+		{name: "back among large values", seeds: 1, make: func(sc *Scenario) {
+			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 48, 64<<10, 8<<20, 16<<20
+			sc.Script = backSoon
+		}, judge: goesOn},
 	}
 }
 
@@ -256,6 +253,11 @@ func compactedBut(left int) func(*World, Report) error {
 		}
 		return nil
 	}
+}
+
+// grow adds two members to one that is alone.
+func grow(w *World) {
+	w.Sim.After(time.Second, func() { w.Join(2, func() { w.Join(3, func() {}) }) })
 }
 
 // changeMembers replaces two of three replicas, the first leader among them, one after the other.

@@ -32,6 +32,12 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
 	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
 	t.Run("queries in bytes", func(t *testing.T) { QueriesInBytes(t, p) })
+	if p.Salvage != nil {
+		t.Run("salvage", func(t *testing.T) { salvage(t, p, 5) })
+	}
+	if p.HandsOver {
+		t.Run("hand over", func(t *testing.T) { handOver(t, p, 5) })
+	}
 	all := scripts()
 	if p.Learns {
 		all = append(all, learnerScripts()...)
@@ -44,9 +50,9 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	}
 }
 
-// Script plays one script of the suite, or a further one that not all protocols pass, by its name.
+// Script plays one script of the suite, by its name.
 func Script(t *testing.T, p smr.Protocol, name string) {
-	all := slices.Concat(scripts(), learnerScripts(), furtherScripts())
+	all := slices.Concat(scripts(), learnerScripts())
 	i := slices.IndexFunc(all, func(s script) bool { return s.name == name })
 	if i < 0 {
 		t.Fatalf("smrtest: there is no script %q", name)
@@ -134,7 +140,7 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{first, first + 1}, func() {}) })
 		}
 	}
-	if seed%8 == 6 {
+	if seed%8 == 6 || seed%20 == 15 { // among those that exchange members too
 		sc.Configure = snapshotsInParts
 	}
 	if seed%7 == 6 {

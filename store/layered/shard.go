@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -215,9 +214,7 @@ func (s *shard) Read([]byte) []byte { return nil }
 
 // Snapshot implements smr.StateMachine.
 func (s *shard) Snapshot(w io.Writer) error {
-	var out wirefmt.Writer
-	s.fields(out.Coder())
-	_, err := w.Write(out.Buf)
+	_, err := w.Write(shardLayout.Encode(s))
 	return err
 }
 
@@ -227,46 +224,45 @@ func (s *shard) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	fresh := newShard(s.applied)
-	in := wirefmt.NewReader(bytes.Clone(b))
-	fresh.fields(in.Coder())
-	if err := in.Close(); err != nil {
-		return fmt.Errorf("layered: a snapshot: %w", err)
+	fresh, err := shardLayout.Decode(b)
+	if err != nil {
+		return err
 	}
+	fresh.applied = s.applied
 	*s = *fresh
 	return nil
 }
 
-// stored is a key with its value.
-type stored struct {
-	key   store.Key
-	value store.Value
-}
+var shardLayout = wirefmt.NewLayout("layered: a snapshot", shardFields)
 
-// fields are those of a snapshot. What is locked follows from what is prepared.
-func (s *shard) fields(c *wirefmt.Coder) {
-	var values []stored
-	var txns []*txn
-	for _, k := range slices.Sorted(maps.Keys(s.values)) {
-		values = append(values, stored{k, s.values[k]})
+// shardFields are those of a snapshot. What is locked follows from what is prepared.
+func shardFields(c *wirefmt.Coder, at **shard) {
+	if c.Reading() {
+		*at = newShard(nil)
 	}
+	s := *at
+	var txns []*txn
 	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.TxnID.Compare) {
 		txns = append(txns, s.txns[id])
 	}
 	wirefmt.Uint(c, &s.old)
-	wirefmt.List(c, &values, store.MinAccessBytes, func(c *wirefmt.Coder, v *stored) {
-		wirefmt.String(c, &v.key)
-		store.ValueFields(c, &v.value)
+	wirefmt.Map(c, &s.values, store.MinAccessBytes, func(c *wirefmt.Coder, key *store.Key, v *store.Value) {
+		wirefmt.String(c, key)
+		store.ValueFields(c, v)
 	})
 	wirefmt.List(c, &txns, store.MinAccessBytes, txnFields)
 	wirefmt.List(c, &s.past, 2, store.VersionFields)
-	if !c.Reading() {
+	if !c.Reading() || c.Err() != nil {
 		return
 	}
-	for _, v := range values {
-		s.values[v.key] = v.value
+	if s.values == nil {
+		s.values = map[store.Key]store.Value{}
 	}
-	for _, t := range txns {
+	for i, t := range txns {
+		if i > 0 && t.id.Compare(txns[i-1].id) <= 0 {
+			c.Failf("transaction %v is out of order", t.id)
+			return
+		}
 		s.txns[t.id] = t
 		if t.state == prepared {
 			s.lock(t)
@@ -281,6 +277,9 @@ func txnFields(c *wirefmt.Coder, at **txn) {
 	t := *at
 	all := store.Txn{ID: t.id, Reads: t.reads, Writes: t.writes}
 	store.TxnFields(c, &all)
+	if all.Priority != (store.Priority{}) {
+		c.Failf("transaction %v has a priority", all.ID)
+	}
 	t.id, t.reads, t.writes = all.ID, all.Reads, all.Writes
 	wirefmt.Enum(c, &t.state, prepared, aborted, "state")
 	store.ReasonFields(c, &t.reason)

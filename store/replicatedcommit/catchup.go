@@ -35,6 +35,22 @@ type catchUp struct {
 	timed  bool // the timer runs
 }
 
+// catchUpLayout is what is on disk of a copy.
+var catchUpLayout = wirefmt.NewLayout("replicatedcommit: how far a server has been copied, on disk", catchUpFields)
+
+func catchUpFields(c *wirefmt.Coder, m *catchUp) {
+	wirefmt.Uint32(c, &m.source)
+	wirefmt.Uint(c, &m.since)
+	wirefmt.String(c, &m.from)
+	wirefmt.Map(c, &m.covers, 4, func(c *wirefmt.Coder, server *protocol.ID, o *Owing) {
+		wirefmt.Uint32(c, server)
+		owingFields(c, o)
+	})
+	if m.covers == nil {
+		m.covers = map[protocol.ID]Owing{}
+	}
+}
+
 // partCopied are sites that have been copied for a debt, as bits.
 type partCopied struct{ serial, sites uint64 }
 
@@ -87,23 +103,18 @@ func (s *Server) startCatchUp(env *protocol.Env[Message]) {
 	if !ok {
 		return
 	}
-	c, covers := &s.catchUp, map[protocol.ID]Owing{}
-	r := wirefmt.NewReader(b)
-	source, since, from := protocol.ID(r.Uint32()), r.Uint(), r.String()
-	for range r.List(4) {
-		id := protocol.ID(r.Uint32())
-		covers[id] = Owing{r.Uint(), r.Uint(), r.Uint()}
+	kept, err := catchUpLayout.Decode(b)
+	if err != nil {
+		panic(err.Error()) // which runners stop at
 	}
-	if err := r.Close(); err != nil {
-		// which runners stop at
-		panic(fmt.Sprintf("replicatedcommit: how far server %d has been copied, on disk: %v", source, err))
-	}
+	c := &s.catchUp
 	c.kept = true
-	if !s.isPeer(source) {
+	if !s.isPeer(kept.source) {
 		s.dropCatchUp(env)
 		return
 	}
-	c.source, c.since, c.from, c.covers, c.round, c.timed = source, since, from, covers, newRound(env), true
+	c.source, c.since, c.from, c.covers = kept.source, kept.since, kept.from, kept.covers
+	c.round, c.timed = newRound(env), true
 	env.After(s.cfg.RoundTrip, catchUpTimer{})
 }
 
@@ -113,18 +124,7 @@ func newRound(env *protocol.Env[Message]) uint64 { return 1 + env.Rand.Uint64()>
 func (s *Server) keepCatchUp(env *protocol.Env[Message]) {
 	c := &s.catchUp
 	c.kept = true
-	var w wirefmt.Writer
-	w.Uint(uint64(c.source))
-	w.Uint(c.since)
-	w.String(c.from)
-	w.List(len(c.covers))
-	for _, id := range slices.Sorted(maps.Keys(c.covers)) {
-		w.Uint(uint64(id))
-		w.Uint(c.covers[id].Serial)
-		w.Uint(c.covers[id].Since)
-		w.Uint(c.covers[id].To)
-	}
-	env.Put([]byte(catchUpKey), w.Buf)
+	env.Put([]byte(catchUpKey), catchUpLayout.Encode(*c))
 }
 
 // dropCatchUp ends the copy.

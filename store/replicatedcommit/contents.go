@@ -3,7 +3,6 @@ package replicatedcommit
 import (
 	"fmt"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -25,9 +24,7 @@ func (s *Server) save(env *protocol.Env[Message], r *record) {
 	s.txns[r.id] = r
 	if !r.ownKey && store.ContentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true
-		var w wirefmt.Writer
-		store.TxnFields(w.Coder(), &store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes})
-		env.Put(contentsKey(r.id), w.Buf)
+		env.Put(contentsKey(r.id), store.EncodeTxn(store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes}))
 	}
 	env.Put(txnKey(r.id), r.bytes())
 	s.marked(env)
@@ -48,13 +45,11 @@ func readRecord(env *protocol.Env[Message], b []byte) (*record, error) {
 		return r, err
 	}
 	contents, _ := env.Get(contentsKey(r.id))
-	rd := wirefmt.NewReader(contents)
-	var t store.Txn
-	store.TxnFields(rd.Coder(), &t)
-	r.reads, r.writes = t.Reads, t.Writes
-	if err := rd.Close(); err != nil {
+	t, err := store.DecodeTxn(contents)
+	if err != nil {
 		return nil, fmt.Errorf("replicatedcommit: the contents of transaction %v on disk: %w", r.id, err)
 	}
+	r.reads, r.writes = t.Reads, t.Writes
 	return r, nil
 }
 

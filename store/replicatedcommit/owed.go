@@ -52,6 +52,12 @@ type debt struct {
 	behind bool
 }
 
+// debtLayout is what is on disk of a debt.
+var debtLayout = wirefmt.NewLayout("replicatedcommit: a debt on disk", func(c *wirefmt.Coder, d *debt) {
+	wirefmt.Uint(c, &d.since)
+	wirefmt.Uint(c, &d.upto)
+})
+
 // oweOthersEvery is how many times the servers of other shards are told less often what they are
 // owed than those of the own: they ask all when they are told first.
 const oweOthersEvery = 16
@@ -73,12 +79,12 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 			void = append(void, peer)
 			continue
 		}
-		r := wirefmt.NewReader(b)
-		s.debts[peer] = &debt{since: r.Uint(), upto: r.Uint(), serial: env.Rand.Uint64(), kept: true}
-		if err := r.Close(); err != nil {
-			// which runners stop at
-			panic(fmt.Sprintf("replicatedcommit: what is owed to server %d, on disk: %v", peer, err))
+		d, err := debtLayout.Decode(b)
+		if err != nil {
+			panic(fmt.Sprintf("server %d: %v", peer, err)) // which runners stop at
 		}
+		d.serial, d.kept = env.Rand.Uint64(), true
+		s.debts[peer] = &d
 	}
 	for _, peer := range void {
 		env.Delete(debtKey(peer))
@@ -131,10 +137,7 @@ func (s *Server) keepDebts(env *protocol.Env[Message], servers map[protocol.ID]b
 
 func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt) {
 	d.kept = true
-	var w wirefmt.Writer
-	w.Uint(d.since)
-	w.Uint(d.upto)
-	env.Put(debtKey(peer), w.Buf)
+	env.Put(debtKey(peer), debtLayout.Encode(*d))
 }
 
 // forgotten returns what is said of a transaction up to old that is not remembered: Gone if a

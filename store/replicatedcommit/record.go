@@ -79,11 +79,8 @@ func txnKey(id store.TxnID) []byte {
 	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
 }
 
-// About what a record takes without its contents, and a value or a key beside its bytes.
-const (
-	recordRoom = 80
-	accessRoom = 24
-)
+// recordRoom is about what a record takes beside its transaction.
+const recordRoom = 40
 
 func (r *record) bytes() []byte {
 	t := store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}
@@ -92,40 +89,40 @@ func (r *record) bytes() []byte {
 		state |= ownKeyBit
 		t.Reads, t.Writes = nil, nil
 	}
-	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+store.ContentBytes(t.Reads, t.Writes)+
-		accessRoom*(len(t.Reads)+len(t.Writes)))}
-	r.fields(w.Coder(), &state, &t)
-	return w.Buf
+	return recordLayout.Append(make([]byte, 0, recordRoom+store.TxnRoom(t)), stored{*r, state, t})
 }
 
-// fields are those of a record on disk, apart from its state and its contents.
-func (r *record) fields(c *wirefmt.Coder, state *uint64, t *store.Txn) {
-	wirefmt.Uint(c, state)
-	store.ReasonFields(c, &r.reason)
-	wirefmt.Uint(c, &r.hint)
-	wirefmt.Bool(c, &r.known)
-	store.ShardsFields(c, &r.shards)
-	store.TxnFields(c, t)
+// stored is a record as it is on disk.
+type stored struct {
+	record
+	flags uint64    // the state, and ownKeyBit
+	txn   store.Txn // its ID and priority, and its contents if these have no key of their own
 }
+
+var recordLayout = wirefmt.NewLayout("replicatedcommit: a transaction on disk", func(c *wirefmt.Coder, s *stored) {
+	if wirefmt.Uint(c, &s.flags); s.flags&^ownKeyBit > uint64(Aborted) {
+		c.Failf("no such state: %d", s.flags)
+	}
+	store.ReasonFields(c, &s.reason)
+	wirefmt.Uint(c, &s.hint)
+	wirefmt.Bool(c, &s.known)
+	store.ShardsFields(c, &s.shards)
+	store.TxnFields(c, &s.txn)
+})
 
 // ownKeyBit goes with the state of a record whose contents have a key of their own.
 const ownKeyBit = 1 << 4
 
 // parseRecord returns a transaction without its contents if these have a key of their own.
 func parseRecord(b []byte) (*record, error) {
-	rd := wirefmt.NewReader(b)
-	var state uint64
-	var t store.Txn
-	r := &record{}
-	r.fields(rd.Coder(), &state, &t)
-	if state&^ownKeyBit > uint64(Aborted) {
-		rd.Failf("no such state: %d", state)
+	s, err := recordLayout.Decode(b)
+	if err != nil {
+		return nil, err
 	}
-	r.state, r.ownKey = State(state&^ownKeyBit), state&ownKeyBit != 0
-	r.id, r.priority, r.reads, r.writes = t.ID, t.Priority, t.Reads, t.Writes
-	if err := rd.Close(); err != nil {
-		return nil, fmt.Errorf("replicatedcommit: a transaction on disk: %w", err)
-	}
+	r := new(record) // of its own: it is kept
+	*r = s.record
+	r.state, r.ownKey = State(s.flags&^ownKeyBit), s.flags&ownKeyBit != 0
+	r.id, r.priority, r.reads, r.writes = s.txn.ID, s.txn.Priority, s.txn.Reads, s.txn.Writes
 	return r, nil
 }
 
@@ -139,17 +136,13 @@ func value(env *protocol.Env[Message], key store.Key) store.Value {
 }
 
 func parseValue(key store.Key, b []byte) store.Value {
-	r := wirefmt.NewReader(b)
-	var v store.Value
-	store.ValueFields(r.Coder(), &v)
-	if err := r.Close(); err != nil {
+	v, err := store.DecodeValue(b)
+	if err != nil {
 		panic(fmt.Sprintf("replicatedcommit: the value of %q on disk: %v", key, err)) // which runners stop at
 	}
 	return v
 }
 
 func putValue(env *protocol.Env[Message], key store.Key, v store.Value) {
-	w := wirefmt.Writer{Buf: make([]byte, 0, accessRoom+len(v.Bytes))}
-	store.ValueFields(w.Coder(), &v)
-	env.Put([]byte(valuePrefix+string(key)), w.Buf)
+	env.Put([]byte(valuePrefix+string(key)), store.EncodeValue(v))
 }

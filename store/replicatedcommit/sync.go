@@ -74,6 +74,13 @@ type source struct {
 	pace  copyPace
 }
 
+// sourceLayout is what is on disk of it.
+var sourceLayout = wirefmt.NewLayout("how far a server was copied cannot be read from the disk",
+	func(c *wirefmt.Coder, s *source) {
+		wirefmt.Enum(c, &s.stage, CopyTxns, copied, "stage")
+		wirefmt.String(c, &s.from)
+	})
+
 // newcomer is a server's part in taking a lost one's place: its site is of a later epoch than the
 // store. Until it has what enough others have it votes for nothing and answers no reads. Its
 // refusals stand for votes of the lost one that nobody knows.
@@ -106,10 +113,9 @@ func (s *Server) startSync(env *protocol.Env[Message], newDisk bool) {
 	for _, peer := range s.peers {
 		src := &source{}
 		if b, ok := env.Get(sourceKey(peer)); ok {
-			r := wirefmt.NewReader(b)
-			src.stage, src.from = Stage(r.Byte()), r.String()
-			if err := r.Close(); err != nil || src.stage > copied {
-				s.refuse(env, fmt.Sprintf("how far server %d was copied cannot be read from the disk", peer))
+			var err error
+			if *src, err = sourceLayout.Decode(b); err != nil {
+				s.refuse(env, fmt.Sprintf("server %d: %v", peer, err))
 				return
 			}
 		}
@@ -155,10 +161,7 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	if src.from = m.Next; m.Next == "" {
 		src.stage++
 	}
-	var w wirefmt.Writer
-	w.Uint(uint64(src.stage))
-	w.String(src.from)
-	env.Put(sourceKey(from), w.Buf)
+	env.Put(sourceKey(from), sourceLayout.Encode(*src))
 	if src.stage == copied {
 		env.Stop(copyTimer{from})
 		s.maybeSynced(env)

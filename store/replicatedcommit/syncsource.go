@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -32,23 +31,30 @@ func (s *Server) startEpoch(env *protocol.Env[Message]) {
 	for id := range s.txns { //pure:ok the greatest is the same in any order
 		s.inherited = max(s.inherited, id.Time)
 	}
-	var w wirefmt.Writer
-	w.Uint(s.cfg.Epoch)
-	w.Uint(s.inherited)
-	env.Put([]byte(epochKey), w.Buf)
+	env.Put([]byte(epochKey), epochLayout.Encode(epochs{s.cfg.Epoch, s.inherited}))
 }
+
+// epochs is what is on disk of them.
+type epochs struct {
+	last      uint64 // with which the server was started
+	inherited uint64 // up to which version transactions of earlier ones can be here
+}
+
+var epochLayout = wirefmt.NewLayout("replicatedcommit: the epoch on disk", func(c *wirefmt.Coder, e *epochs) {
+	wirefmt.Uint(c, &e.last)
+	wirefmt.Uint(c, &e.inherited)
+})
 
 func readEpoch(env *protocol.Env[Message]) (epoch, inherited uint64, ok bool) {
 	b, ok := env.Get([]byte(epochKey))
 	if !ok {
 		return 0, 0, false
 	}
-	r := wirefmt.NewReader(b)
-	epoch, inherited = r.Uint(), r.Uint()
-	if err := r.Close(); err != nil {
-		panic(fmt.Sprintf("replicatedcommit: the epoch on disk: %v", err)) // which runners stop at
+	e, err := epochLayout.Decode(b)
+	if err != nil {
+		panic(err.Error()) // which runners stop at
 	}
-	return epoch, inherited, true
+	return e.last, e.inherited, true
 }
 
 // oldSettled tells whether all transactions of earlier epochs that are remembered here are carried

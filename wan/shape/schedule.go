@@ -1,22 +1,18 @@
 package shape
 
 import (
-	"container/heap"
 	"math"
 	"sync"
 	"time"
+
+	"github.com/foresay/foresay/internal/agenda"
 )
 
 // never is later than any time.
 const never = time.Duration(math.MaxInt64)
 
-// An event is something that happens at a time. It is in its schedule at most once.
-type event struct {
-	due   time.Duration
-	order uint64 // among events of one instant: the order in which they were set
-	index int    // in the heap, or -1
-	fire  func(now time.Duration)
-}
+// An event is a function that is called at a time.
+type event = agenda.Entry[func(now time.Duration)]
 
 // A schedule fires events in the order of their times, one after the other, on one alarm: whatever
 // is due together costs one wake-up.
@@ -24,8 +20,7 @@ type schedule struct {
 	start time.Time
 
 	mu      sync.Mutex
-	events  events
-	set     uint64
+	agenda  agenda.Agenda[func(now time.Duration)]
 	alarm   alarm
 	armed   time.Duration // what the alarm is set to, or never
 	running bool          // events are being fired, and the alarm is set afterwards
@@ -50,7 +45,7 @@ func newSchedule(newAlarm func(ring func()) alarm) *schedule {
 // now returns the time since the network began.
 func (s *schedule) now() time.Duration { return time.Since(s.start) }
 
-func newEvent(fire func(now time.Duration)) *event { return &event{index: -1, fire: fire} }
+func newEvent(fire func(now time.Duration)) *event { return &event{Value: fire} }
 
 // at sets when e fires, in place of any earlier setting.
 func (s *schedule) at(e *event, due time.Duration) {
@@ -59,14 +54,7 @@ func (s *schedule) at(e *event, due time.Duration) {
 	if s.closed {
 		return
 	}
-	e.due = due
-	e.order = s.set
-	s.set++
-	if e.index >= 0 {
-		heap.Fix(&s.events, e.index)
-	} else {
-		heap.Push(&s.events, e)
-	}
+	s.agenda.Set(e, due)
 	s.arm()
 }
 
@@ -74,18 +62,17 @@ func (s *schedule) at(e *event, due time.Duration) {
 func (s *schedule) cancel(e *event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.index >= 0 {
-		heap.Remove(&s.events, e.index)
-	}
+	s.agenda.Remove(e)
 }
 
 // arm sets the alarm to the first event, if that is earlier than what it is set to. An alarm that
 // rings too early finds nothing to do and is set again.
 func (s *schedule) arm() {
-	if s.running || s.closed || len(s.events) == 0 || s.events[0].due >= s.armed {
+	due, ok := s.agenda.Next()
+	if s.running || s.closed || !ok || due >= s.armed {
 		return
 	}
-	s.armed = s.events[0].due
+	s.armed = due
 	s.alarm.reset(max(0, s.armed-s.now()))
 }
 
@@ -98,15 +85,16 @@ func (s *schedule) run() {
 		return // the other run looks at the clock once more before it ends
 	}
 	s.running = true
-	for now := s.now(); len(s.events) > 0 && !s.closed; {
-		if s.events[0].due > now {
-			if now = s.now(); s.events[0].due > now {
+	for now := s.now(); !s.closed; {
+		e := s.agenda.Pop(now)
+		if e == nil {
+			now = s.now() // which may have gone on meanwhile
+			if e = s.agenda.Pop(now); e == nil {
 				break
 			}
 		}
-		e := heap.Pop(&s.events).(*event)
 		s.mu.Unlock()
-		e.fire(now)
+		e.Value(now)
 		s.mu.Lock()
 	}
 	s.running = false
@@ -116,10 +104,7 @@ func (s *schedule) run() {
 func (s *schedule) close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, e := range s.events {
-		e.index = -1
-	}
-	s.events = nil
+	s.agenda.Clear()
 	s.mu.Unlock()
 	s.alarm.close()
 }
@@ -136,35 +121,3 @@ func newTimerAlarm(ring func()) alarm {
 
 func (a timerAlarm) reset(after time.Duration) { a.timer.Reset(after) }
 func (a timerAlarm) close()                    { a.timer.Stop() }
-
-// events is a heap, by due and then order.
-type events []*event
-
-func (h events) Len() int { return len(h) }
-
-func (h events) Less(i, j int) bool {
-	if h[i].due != h[j].due {
-		return h[i].due < h[j].due
-	}
-	return h[i].order < h[j].order
-}
-
-func (h events) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *events) Push(x any) {
-	e := x.(*event)
-	e.index = len(*h)
-	*h = append(*h, e)
-}
-
-func (h *events) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	e.index = -1
-	return e
-}

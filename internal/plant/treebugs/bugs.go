@@ -122,8 +122,8 @@ func samenessBugs() []plant.Bug {
 					New: "\tif MUTANT {\n\t\treturn nil\n\t}\n\tif s.index != nil && s.lanes[l.id] == l.consumed",
 				},
 				{
-					Old: "\tfor _, c := range t.sent.all {\n\t\tif !r.made(c) && !r.excused(c) {\n",
-					New: "\tfor _, c := range t.sent.all {\n\t\tif !MUTANT && !r.made(c) && !r.excused(c) {\n",
+					Old: "\t\tif !r.made(c) && !r.excused(c) && !(c.wasGivenUp() && r.gapAt(c) != nil) {\n",
+					New: "\t\tif !MUTANT && !r.made(c) && !r.excused(c) && !(c.wasGivenUp() && r.gapAt(c) != nil) {\n",
 				},
 			},
 		},
@@ -363,6 +363,16 @@ func givingUpBugs() []plant.Bug {
 			Name: "giveUpUnsaid", Test: "TestEffectOfCodeThatGaveUp",
 			Old: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) {\n",
 			New: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) && !MUTANT {\n",
+		},
+		{ // a run waits for guesses of lanes that it does without
+			Name: "waitForSpare", Test: "TestGuessesOfSpareLanes",
+			Old: "\t\tif !spare(u.lane) {\n\t\t\treturn false\n",
+			New: "\t\tif !spare(u.lane) || MUTANT {\n\t\t\treturn false\n",
+		},
+		{ // what stands on a guess counts as what a lane came to
+			Name: "countGuesses", Test: "TestKnown",
+			Old: "\t\t\treturn g.call.useOf(l.run).index >= int(l.forkedAt)\n",
+			New: "\t\t\treturn g.call.useOf(l.run).index >= int(l.forkedAt) && !MUTANT\n",
 		},
 		{ // what is given up on a guess is lost for those who know better
 			Name: "endOnAGuess", Test: "TestGivenUpOnAGuess",

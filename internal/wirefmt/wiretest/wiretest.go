@@ -13,11 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
 // Golden is where a package has the bytes of its messages written down.
 const Golden = "testdata/wire.golden"
+
+// GoldenLayouts is where a package has the bytes of values that stand alone.
+const GoldenLayouts = "testdata/layouts.golden"
 
 // Codec tests a codec on samples of all its kinds whose tags are at least first:
 //
@@ -56,7 +60,7 @@ func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M
 			t.Errorf("an int was encoded: %v", err)
 		}
 	}
-	compare(t, golden.String())
+	compare(t, Golden, golden.String())
 }
 
 func roundTrip[M any](t *testing.T, codec protocol.Codec[M], m M, b []byte, options cmp.Options) {
@@ -75,23 +79,23 @@ func roundTrip[M any](t *testing.T, codec protocol.Codec[M], m M, b []byte, opti
 	}
 }
 
-func compare(t *testing.T, got string) {
+func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if os.Getenv("FORESAY_UPDATE") != "" {
-		if err := os.MkdirAll(filepath.Dir(Golden), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(Golden, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(Golden)
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("the bytes of messages are not those of %s: programs of other versions may not read them "+
-			"(FORESAY_UPDATE=1 writes the file):\n%s", Golden, diff)
+			"(FORESAY_UPDATE=1 writes the file):\n%s", file, diff)
 	}
 }
 
@@ -139,4 +143,48 @@ func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { oneForm(t, codec, b) })
+}
+
+// A Value is a sample of a layout: see [Layouts].
+type Value struct {
+	name string
+	test func(t *testing.T) []byte // returns its bytes
+}
+
+// Sample is a value whose layout is to be tested. The options say how values are compared.
+func Sample[T any](name string, l *wirefmt.Layout[T], v T, options ...cmp.Option) Value {
+	return Value{name, func(t *testing.T) []byte {
+		b := l.Encode(v)
+		got, err := l.Decode(b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(v, got, append(options, cmpopts.EquateEmpty())...); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for n := range b {
+			if _, err := l.Decode(b[:n]); err == nil {
+				t.Errorf("%s cut off after %d bytes was decoded", name, n)
+			}
+		}
+		for changed := range neighbours(b) {
+			if v, err := l.Decode(changed); err == nil {
+				if again := l.Encode(v); !bytes.Equal(changed, again) {
+					t.Fatalf("%s: %x is decoded to %#v, which is encoded to %x", name, changed, v, again)
+				}
+			}
+		}
+		return b
+	}}
+}
+
+// Layouts tests layouts on samples, as Codec does messages. Their bytes are those of the package's
+// file [GoldenLayouts].
+func Layouts(t *testing.T, samples ...Value) {
+	t.Helper()
+	var golden strings.Builder
+	for _, s := range samples {
+		fmt.Fprintf(&golden, "%s %x\n", s.name, s.test(t))
+	}
+	compare(t, GoldenLayouts, golden.String())
 }

@@ -9,3 +9,5 @@ import (
 func TestCodec(t *testing.T) { wiretest.Codec(t, format, 0, nil) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format, nil) }
+
+func TestLayouts(t *testing.T) { wiretest.Layouts(t) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	re "regexp"
+
+	"example.com/tidy/internal/wirefmt"
 )
 
 const limit = 3
@@ -15,6 +17,8 @@ var (
 	errGone = fmt.Errorf("gone: %w", errLost)
 	pattern = re.MustCompile("a+")
 )
+
+var layout = wirefmt.NewLayout("a", fields)
 
 var _ fmt.Stringer = (*t)(nil)
 

@@ -1,0 +1,89 @@
+package wal
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestLargeValuesMakeFewTables: what a table names is most of what counts for its size, but not
+// what writing it costs, so large values must not make a table of every few keys.
+func TestLargeValuesMakeFewTables(t *testing.T) {
+	l := largeLog{recordBytes: 32 << 10, groupRecords: 8, logBytes: 8 << 20, partBytes: 256 << 10}
+	s, err := Open("store", Options{FS: vfs.NewMem(), MemTableBytes: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Node("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, l.partBytes)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it never fails
+	l.write(t, n, 2048, data)
+	m := s.db.Metrics()
+	if flushes := m.Flush.Count; flushes < 16 {
+		t.Fatalf("%d tables in memory were flushed: the test needs more", flushes)
+	}
+	var made uint64
+	for _, level := range m.Levels {
+		made += level.TablesFlushed + level.TablesCompacted
+	}
+	if flushes := uint64(m.Flush.Count); made > 2*flushes {
+		t.Errorf("%d tables were made for %d flushes, want at most two each", made, flushes)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blobFS counts the files of large values.
+type blobFS struct {
+	vfs.FS
+	made *atomic.Int64
+}
+
+func (fs blobFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasSuffix(name, ".blob") {
+		fs.made.Add(1)
+	}
+	return fs.FS.Create(name, c)
+}
+
+// TestLargeValuesAreWrittenOnce: values that stay are written to a file of their own once, however
+// often the tables that name them are written anew.
+func TestLargeValuesAreWrittenOnce(t *testing.T) {
+	var made atomic.Int64
+	s, err := Open("store", Options{FS: blobFS{vfs.NewMem(), &made}, MemTableBytes: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Node("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 16<<10)
+	for range 2048 {
+		var b Batch
+		b.Append(n.NextIndex(), data)
+		b.Put([]byte("key"), data[:8])
+		done := make(chan error, 1)
+		n.Commit(&b, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := s.db.Metrics()
+	if m.Compact.Count < 4 {
+		t.Fatalf("%d compactions: the test needs more", m.Compact.Count)
+	}
+	if n, flushes := made.Load(), m.Flush.Count; n > flushes+1 {
+		t.Errorf("%d files of values were made for %d flushes, want one each", n, flushes)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
