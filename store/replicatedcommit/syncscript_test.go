@@ -242,8 +242,8 @@ func TestCopyInPages(t *testing.T) {
 	}
 }
 
-// TestNewcomersAskLittle: a newcomer does not ask about transactions that it has copied and that are
-// known to be carried out everywhere, of which there are as many as others remember.
+// TestNewcomersAskLittle: a newcomer does not ask about transactions that it has copied and that
+// are known to be carried out everywhere, of which there are as many as others remember.
 func TestNewcomersAskLittle(t *testing.T) {
 	s := newScript(t, func(c *store.Config) { c.Retain = time.Hour })
 	const txns = 2000
