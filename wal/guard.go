@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -27,6 +28,8 @@ type guardFS struct {
 	report  func(error) error
 	created func(name string) error // is called with each file that was created, before its creator has it
 	removes func(name string) error // is called with each file that is removed, before it is
+
+	yielding yielding
 
 	mu      sync.Mutex
 	stopped bool
@@ -130,7 +133,11 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 const largeSuffix = ".blob"
 
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.open("create", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
+	f, err := g.open("create", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
+	if err == nil && yields(category) {
+		f = &yieldingFile{File: f, yielding: &g.yielding, category: category, since: time.Now()}
+	}
+	return f, err
 }
 
 func (g *guardFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {

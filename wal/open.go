@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -24,6 +25,15 @@ const (
 // databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a
 // damaged middle; from FormatValueSeparation on, large values have files of their own.
 const databaseFormat = pebble.FormatValueSeparation
+
+// filterBits is how many bits of a filter each key has: of a hundred files without a key that is
+// looked up one is read.
+const filterBits = 10
+
+// reservedTables is how many tables in memory Pebble has as a rule, one that takes writes and one
+// that is flushed or kept to be used again. It takes the room for them from its cache: one that was
+// no larger than these had none left for blocks.
+const reservedTables = 2
 
 // separatedShare is how many values of the least size that is written to files of its own, instead
 // of being copied by each compaction, fill the table in memory: with the default, 4 KiB.
@@ -43,7 +53,7 @@ func (s *Store) separation() pebble.ValueSeparationPolicy {
 
 // compactTables is how many tables gather before they are written anew as fewer, and minTableBytes
 // the least size of one. Most of what a table names is truncated before long, so that each further
-// one that is waited for saves work; nothing but an opening reads many.
+// one that is waited for saves work; a look-up passes over most, by their filters.
 const (
 	compactTables = 8
 	minTableBytes = 2 << 20
@@ -118,6 +128,9 @@ func (s *Store) open() (err error) {
 	if err != nil {
 		return errors.Join(err, s.db.Close())
 	}
+	if !s.opts.NoSync { // else nobody waits for the disk
+		s.fs.yielding.begin(s.db)
+	}
 	return nil
 }
 
@@ -126,7 +139,7 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		FS:                 s.fs,
 		FormatMajorVersion: databaseFormat,
 		ErrorIfNotExists:   made,
-		CacheSize:          s.opts.CacheBytes,
+		CacheSize:          s.opts.CacheBytes + reservedTables*int64(s.opts.MemTableBytes),
 		MemTableSize:       s.opts.MemTableBytes,
 		Logger:             databaseLogger{s},
 		// What is appended and truncated again should not leave the table in memory; writers wait
@@ -135,6 +148,9 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		L0CompactionThreshold:       compactTables,
 		L0StopWritesThreshold:       4 * compactTables,
 	}
+	// A look-up goes through each file that may have the key, the newest first: flushed ones may all.
+	o.Levels[0].FilterPolicy = bloom.FilterPolicy(filterBits)
+	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy // what there is, is there in the end
 	// Values count, also those in files of their own: with a smaller size a compaction makes a table
 	// for every few keys.
 	o.TargetFileSizes[0] = max(minTableBytes, 2*int64(s.opts.MemTableBytes))
@@ -242,6 +258,7 @@ func (s *Store) close() error {
 		s.abandon()
 		return err
 	}
+	s.fs.yielding.end()
 	closed := make(chan error, 1)
 	go func() {
 		// An empty record vouches for those before it: see verify.

@@ -59,7 +59,7 @@ const (
 	catchUpTries = 5 // then another source is looked for
 	catchUpPace  = 4 // pages in a round trip at most: nobody waits for them, others have work to do
 	// catchUpValue is the least time for each value, since it is work for source and server that
-	// others wait behind.
+	// others wait behind. A transaction is as much work as two.
 	catchUpValue = 100 * time.Microsecond
 	// catchUpScan is the least time for each key that the source looked at.
 	catchUpScan = 10 * time.Microsecond
@@ -87,7 +87,7 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration 
 		c.least = took
 	}
 	late := min(took-c.least, 2*roundTrip)
-	sent, scanned := len(page.Values)+len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
+	sent, scanned := len(page.Values)+2*len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
 	work := max(time.Duration(sent)*catchUpValue, time.Duration(scanned)*catchUpScan)
 	return max(roundTrip/catchUpPace, work, store.SendTime(bytes)) + catchUpYield*late
 }

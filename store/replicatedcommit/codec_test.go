@@ -50,7 +50,7 @@ func messages() []Message {
 		Owing{Serial: 3, Since: 1 << 41, To: 4}, Paid{Serial: 3}, Paid{Serial: 3, Behind: true},
 		Copy{Stage: CopyValues, From: "k0"}, Copy{Stage: CopyValues, Since: 1 << 41},
 		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Scanned: 9, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}},
-			Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true},
+			Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true, Done: true},
 				{Txn: store.Txn{ID: id}, Shards: shards, Old: true}}},
 		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}},
 			{"k1", store.Value{Version: id}}}},

@@ -80,9 +80,15 @@ func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
 	s.save(env, r)
 }
 
-// fetch asks the other sites what a committed transaction writes. One that voted yes knows it.
+// fetch asks another site what a committed transaction writes, and all when it has been asked about
+// in vain. A site that voted yes knows it: most often all others have.
 func (s *Server) fetch(env *protocol.Env[Message], r *record) {
-	for _, p := range s.peers {
+	peers := s.peers
+	if r.waits == 0 && len(peers) > 0 {
+		i := env.Rand.IntN(len(peers))
+		peers = peers[i : i+1]
+	}
+	for _, p := range peers {
 		env.Send(p, Fetch{r.id})
 	}
 }

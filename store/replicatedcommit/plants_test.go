@@ -245,6 +245,10 @@ func absencePlants() []plant.Bug {
 				New: "\t\tif open++; id.Time <= s.doneUpto && !MUTANT {\n"}},
 		},
 		{
+			Name: "a newcomer asks about what all have carried out", Test: "TestNewcomersAskLittle",
+			Old: "Done: s.doneEverywhere(r.id),\n", New: "Done: s.doneEverywhere(r.id) && !MUTANT,\n",
+		},
+		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",
 			Old: "\tc.owing[from] = m\n",
 			New: "\tc.owing[from] = m\n\tif MUTANT {\n\t\tenv.Send(from, Paid{Serial: m.Serial})\n" +

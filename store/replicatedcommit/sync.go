@@ -44,6 +44,7 @@ type (
 		Shards []uint32
 		Commit bool
 		Old    bool // as in Decide
+		Done   bool // all servers have carried it out: the newcomer need not ask
 	}
 
 	// KeyValue is a key with its value, or the version of its deletion.
@@ -255,7 +256,9 @@ func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 	}
 	if r == nil {
 		r = &record{id: m.Txn.ID, state: No, shards: m.Shards}
-		s.watch(env, r)
+		if !m.Done {
+			s.watch(env, r)
+		}
 	}
 	if m.Old && (r.state == Yes || r.state == No) {
 		r.reason = store.Old
@@ -275,6 +278,9 @@ func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 		if !m.Old && !r.tookForOld() {
 			s.contradict(r, state)
 		}
+	}
+	if m.Done && !r.done && r.state == state {
+		s.finish(env, r)
 	}
 }
 

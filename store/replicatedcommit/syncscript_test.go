@@ -242,6 +242,35 @@ func TestCopyInPages(t *testing.T) {
 	}
 }
 
+// TestNewcomersAskLittle: a newcomer does not ask about transactions that it has copied and that
+// are known to be carried out everywhere, of which there are as many as others remember.
+func TestNewcomersAskLittle(t *testing.T) {
+	s := newScript(t, func(c *store.Config) { c.Retain = time.Hour })
+	const txns = 2000
+	for i := range txns {
+		s.submit(200+protocol.ID(i%2), "v", store.Key(fmt.Sprint("k", i)))
+		s.run(5 * time.Millisecond)
+	}
+	s.run(3 * time.Second)
+	s.newEpoch(false)
+	server := s.Layout.Sites[2].Shards[0]
+	before, began := s.Sim.Steps(), s.Sim.Now()
+	for s.status(server).Syncing {
+		if s.run(roundTrip); s.Sim.Now()-began > time.Minute {
+			t.Fatal("it does not get on")
+		}
+	}
+	s.run(5 * time.Second)
+	// What nodes do when nothing happens is a few steps a round trip.
+	idle := 20 * uint64((s.Sim.Now()-began)/roundTrip)
+	if steps := s.Sim.Steps() - before; steps > idle+txns/2 {
+		t.Errorf("with %d transactions to copy there were %d steps", txns, steps)
+	}
+	if st := s.status(server); st.Txns < txns/len(s.Layout.Sites[2].Shards)/2 {
+		t.Errorf("the newcomer remembers %d transactions", st.Txns)
+	}
+}
+
 // TestLostDiskOfANewcomer: what it refused is forgotten with its disk, so it is refused as others
 // are.
 func TestLostDiskOfANewcomer(t *testing.T) {

@@ -138,9 +138,16 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 	}
 	p.Txns = append(p.Txns, SettledTxn{
 		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
-		Old: r.tookForOld(),
+		Old: r.tookForOld(), Done: s.doneEverywhere(r.id),
 	})
 	return len(b) + store.ContentBytes(nil, r.writes)
+}
+
+// doneEverywhere tells whether a transaction is known to be carried out by all servers, those that
+// were away and have copied it since included.
+func (s *Server) doneEverywhere(id store.TxnID) bool {
+	r := s.txns[id]
+	return r != nil && r.done && len(r.but) == 0 && !r.tookForOld()
 }
 
 // afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.

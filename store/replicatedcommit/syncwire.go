@@ -8,7 +8,7 @@ import (
 // Least sizes of what lists have, as bytes.
 const (
 	minDebtBytes     = 3
-	minSettledBytes  = 9
+	minSettledBytes  = 10
 	minKeyValueBytes = 5
 )
 
@@ -49,6 +49,7 @@ func settledFields(c *wirefmt.Coder, m *SettledTxn) {
 	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Commit)
 	wirefmt.Bool(c, &m.Old)
+	wirefmt.Bool(c, &m.Done)
 }
 
 func keyValueFields(c *wirefmt.Coder, m *KeyValue) {
