@@ -21,7 +21,7 @@ func TestBuffers(t *testing.T) {
 	}
 	small := make([]byte, 10)
 	p.Put(&small)
-	odd := make([]byte, 1000, 1000) // has room for all of 512 bytes only
+	odd := make([]byte, 1000) // has room for all of 512 bytes only
 	p.Put(&odd)
 	for _, length := range []int{1, 256, 512, 513, 1000, 1024} {
 		if b := p.Get(length); len(*b) != length {

@@ -252,7 +252,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 		"doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {
-		if last-first > 5000 && n < s.programs/1000 { // of fewer it is chance
+		if last-first > 5000 && n < s.programs/2000 { // of fewer programs it is chance
 			t.Errorf("only %d %s in %d programs", n, what, s.programs)
 		}
 	}
