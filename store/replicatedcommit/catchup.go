@@ -63,6 +63,12 @@ const (
 	catchUpValue = 100 * time.Microsecond
 	// catchUpScan is the least time for each key that the source looked at.
 	catchUpScan = 10 * time.Microsecond
+	// catchUpTxn is how long no values are copied for each transaction that is decided meanwhile,
+	// here and at the source: it is as much work as six values, which its client waits for.
+	catchUpTxn = 6 * catchUpValue
+	// catchUpLeast is the share of the time for values that the copy has however much is decided: a
+	// site that is back must come up to the others some day.
+	catchUpLeast = 0.1
 	// catchUpYield is how much longer the server waits when the source takes longer than it did at
 	// best, as then it has other work.
 	catchUpYield = 4
@@ -71,10 +77,13 @@ const (
 // copyPace is at which pace a server copies another one, which has other work to do.
 type copyPace struct {
 	asked, least time.Duration // when the page was asked for, and how soon one came at best
+	since        time.Duration // the last page
+	decided      uint64        // how many transactions had been decided by then
+	busy         float64       // the share of the time that transactions take, over the last pages
 }
 
-// pause returns how long to wait after a page.
-func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration {
+// pause returns how long to wait after a page, when so many transactions have been decided.
+func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, page Page) time.Duration {
 	bytes := 0
 	for _, kv := range page.Values {
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
@@ -89,6 +98,12 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration 
 	late := min(took-c.least, 2*roundTrip)
 	sent, scanned := len(page.Values)+2*len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
 	work := max(time.Duration(sent)*catchUpValue, time.Duration(scanned)*catchUpScan)
+	if c.since > 0 && now > c.since {
+		busy := float64(decided-c.decided) * float64(catchUpTxn) / float64(now-c.since)
+		c.busy += (min(busy, 1) - c.busy) / 4
+	}
+	c.since, c.decided = now, decided
+	work = time.Duration(float64(work) / max(1-c.busy, catchUpLeast))
 	return max(roundTrip/catchUpPace, work, store.SendTime(bytes)) + catchUpYield*late
 }
 
@@ -259,7 +274,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, m), catchUpTimer{})
+		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), catchUpTimer{})
 	}
 }
 

@@ -249,6 +249,11 @@ func absencePlants() []plant.Bug {
 			Old: "Done: s.doneEverywhere(r.id),\n", New: "Done: s.doneEverywhere(r.id) && !MUTANT,\n",
 		},
 		{
+			Name: "a copy leaves no time for transactions", Test: "TestCopyLeavesTimeForTransactions",
+			Old: "\tc.since, c.decided = now, decided\n",
+			New: "\tc.since, c.decided = now, decided\n\tif MUTANT {\n\t\tc.busy = 0\n\t}\n",
+		},
+		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",
 			Old: "\tc.owing[from] = m\n",
 			New: "\tc.owing[from] = m\n\tif MUTANT {\n\t\tenv.Send(from, Paid{Serial: m.Serial})\n" +

@@ -60,7 +60,8 @@ type Server struct {
 	fullSaid     time.Duration // when the application was told last that there are as many as may be; 0: never
 	contrary     error         // a decision that contradicts another one
 	counts       store.Counts
-	pace         pace // of decisions on what the server has voted for
+	decided      uint64 // how often the server was told a decision
+	pace         pace   // of decisions on what the server has voted for
 }
 
 // NewServer returns a server. The error names the field of the configuration that is wrong.

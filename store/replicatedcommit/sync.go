@@ -171,7 +171,7 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
+	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), copyTimer{from})
 }
 
 // sharing returns how many sources are copied at the same time: they share one pace, as it is the

@@ -194,6 +194,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 	if !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
 	}
+	s.decided++
 	r := s.txns[m.ID]
 	state := Aborted
 	if m.Commit {
