@@ -43,10 +43,21 @@ func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 // code without speculation the two calls are in flight at the same time, so neither comes before
 // the other. What the code went on from with a prediction does come before.
 func (u *Use) beside(earlier *Call) bool {
-	e := earlier.useOf(u.Run)
-	if e == nil || e.before {
-		return false
+	beside := false
+	for _, e := range earlier.uses { // a run may have made it in several lanes
+		if e.Run == u.Run {
+			if e.before {
+				return false
+			}
+			beside = beside || u.follows(e)
+		}
 	}
+	return beside
+}
+
+// follows reports whether the lane, or one that it comes from, made another use before this one, or
+// before it forked.
+func (u *Use) follows(e *Use) bool {
 	at := u.index
 	for l := u.lane; l != nil; l = l.parent {
 		if l == e.lane {

@@ -260,3 +260,18 @@ func TestForkedBeside(t *testing.T) {
 		s.skip()
 	}
 }
+
+// TestBesideACallOfTwoLanes: a call that a run makes once and its lanes share is in flight beside
+// what its own lane makes next, also where another lane was the first to make it.
+func TestBesideACallOfTwoLanes(t *testing.T) {
+	s := play(t, replayable)
+	root := s.lane(1)
+	once := &CallSpec{Op: "once", Effect: Immediate, Once: true}
+	s.Call(s.Fork(root), once)
+	s.Call(root, once)
+	s.Call(s.Fork(root), &CallSpec{Op: "elsewhere", Ordered: true})
+	if beside := s.Call(root, &CallSpec{Op: "beside", Ordered: true}); beside.Call.send != sentPlain {
+		t.Errorf("it is held: %s", beside.Call.hold)
+	}
+	s.skip()
+}
