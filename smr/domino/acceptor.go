@@ -217,6 +217,10 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close
 
 // accept puts a decision over what was accepted before: only the vote of the highest ballot binds a
 // later coordinator. Of older spans the parts outside stay as they are, with their own ballots.
+//
+// Decisions need not cover the same slots. Of a span 0 to 10 in ballot 1, a decision about 4 to 6
+// in ballot 2 leaves 0 to 4 and 6 to 10 in ballot 1. To raise the ballot of the whole span would
+// let old votes win over what another majority accepted in between.
 func (c *closes) accept(b Ballot, m Close) {
 	var spans []span
 	fresh := span{b, m.Low, m.High}
@@ -373,6 +377,8 @@ func (a *acceptor) load(
 		a.highest = max(a.highest, last)
 		a.journal.Found(rec.Index, last)
 	}
+	// Before the crash it may have claimed to have passed slot 100, and others have taken slot 90 for
+	// a no-op. Going by a clock that shows 80 now, it would vote in 90.
 	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
 	a.begin(executed)
 	a.forget(executed, a.own.last(), 0)

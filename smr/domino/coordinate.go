@@ -9,6 +9,9 @@ import (
 )
 
 // revocation is the coordinator's phase 1 for slots of a failed replica's track.
+//
+// told is where the shortest answer ends. An answer that is too long for one message is cut, and
+// its silence about the slots beyond must not be taken for "nothing was accepted there".
 type revocation struct {
 	high    smr.Slot // that was asked for
 	told    smr.Slot // up to which the answers tell
@@ -30,6 +33,10 @@ func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
 
 // idle tells whether no decision of the coordinator's about a track is under way. What was proposed
 // again when it began to coordinate comes first: decisions that follow are about other slots.
+//
+// One decision at a time: what is under way is not in w yet, so the next one would be about the
+// same slots. More votes may have come since, and choose may say something else for one of them.
+// Acceptors would replace the first decision within one ballot, after others have learned it.
 func (r *Replica) idle(l Track) bool {
 	c := &r.coord
 	upTo := r.acceptor.count - uint64(len(r.acceptor.begun))
@@ -71,6 +78,10 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
 
 // changeMembers decides a change of the members. It takes effect behind all slots for which it was
 // decided that there is none.
+//
+// The slot of the change has to be above all of those, as the present members may have
+// voted on them. A change below would hand slots that the old members are deciding to the new
+// ones, and a majority of each could decide differently.
 func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if len(c.changes) == 0 || r.learner.change != 0 || !r.idle(Control) {
@@ -87,6 +98,10 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 // or not soon: then anyway. The votes are phase 1 of the coordinator's ballot, as it needs no more
 // than to know that they are final: this is Fast Paxos' coordinated recovery. A majority is enough:
 // it never waits for all.
+//
+// Only slots that a majority has passed are closed. To take an acceptor that is silent so far for
+// one without a vote is wrong: it is counted out, the coordinator proposes the no-op, and then its
+// vote arrives at the client as the last one of a supermajority.
 func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	l := &r.learner
 	o := &l.shared
@@ -114,6 +129,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 			m.Items = append(m.Items, c.candidates[k].Item)
 		}
 	}
+	// The rest is decided after that, by votes that are known then.
 	r.decide(env, m.pieces()[0])
 }
 
@@ -150,6 +166,9 @@ func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Track, high smr.S
 
 // onRevoke promises to accept nothing more in slots of a track, in ballot 0, and tells what was
 // accepted there.
+//
+// The answer holds in the ballot that was promised, and in no other. And High has a bound: a
+// coordinator whose time is wrong could otherwise take an owner's track away for good.
 func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m Revoke) {
 	a := &r.acceptor
 	if m.Ballot != a.promised || m.Ballot.owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
@@ -174,6 +193,11 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 // onRevoked decides a revoked part of a track when a majority has told what it accepted there: any
 // proposal of the owner's that one of them has is proposed again, as it may have been decided.
 // Nobody else proposes anything there but no-ops.
+//
+// A majority is needed, though one answer may have the proposal. The owner's clients count a
+// majority of acceptances: if it was complete, this majority has one of them. If nobody here has
+// the proposal it was not, and never will be, as these have promised to accept it no more. Answers
+// to an earlier request, with a lower High, promise less and do not count.
 func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m Revoked) {
 	c := &r.coord
 	id := protocol.ID(m.Track)

@@ -78,6 +78,10 @@ func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 // onAccept accepts decisions of a coordinator. As in Paxos, a higher ballot needs no promise
 // before. The sequence begins anew with each ballot, and has no gaps here: News tells its
 // coordinator one number, and that number counts as a vote for each decision up to it.
+//
+// A decision that is ahead of its turn is dropped, and comes again. An acceptor that took the first
+// and the third and told "three" would vote for the second as well. With one such acceptor more, a
+// majority would seem to have a decision that is on no disk but the coordinator's.
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	a := &r.acceptor
 	switch {
@@ -114,6 +118,10 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 // onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those
 // that a majority has. News waits for the member's disk, so what it says is a vote. The number is
 // of the ballot that the member has promised: a count of a lower ballot is not compared with it.
+//
+// Each ballot has its own sequence, so a fifth decision of ballot 1 has nothing to do with the
+// fifth of ballot 2. To add up counts of both would find majorities for what neither ballot
+// decided.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	if m.Promised > p.promised {
 		p.promised, p.accepted = m.Promised, m.Accepted

@@ -57,6 +57,9 @@ type flow struct {
 }
 
 // tickCoordinator looks whether there is a coordinator, and does what one has to do now and then.
+//
+// A coordinator that hears less than a majority steps down, as nothing it proposes can be decided.
+// If it is the one that was cut off, the others have elected another by the time it is back.
 func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	switch c.phase {
@@ -252,6 +255,10 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 // ballot, and it has executed all that any of that majority has: of that they tell no votes. It
 // first decides again, in its own ballot, what coordinators of lower ballots may have decided. Only
 // then does it close anything else (idle waits for again1).
+//
+// Catching up comes first: an acceptor that has executed all up to 50 tells nothing of these slots.
+// A candidate that has executed up to 40 would find no votes for 41 to 50, and decide no-ops where
+// commands were executed.
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if c.phase != preparing {

@@ -57,6 +57,9 @@ func (r *record16) add(fast bool) {
 
 // failing tells whether the fast path is rarely taken: the estimates are wrong, or there is too
 // much to do.
+//
+// Eight attempts at least, or a client that begins with one bad estimate would leave the fast path
+// at once.
 func (r *record16) failing() bool { return r.count >= 8 && bits.OnesCount16(r.bits)*3 > int(r.count) }
 
 // probe measures the way to all replicas, often only if there are calls.
@@ -103,6 +106,11 @@ func (c *Client) adopt(members []smr.Member) {
 
 // choose compares what DFP and DM usually take by the delays that were measured [Thesis §4.3.6, but
 // for the median].
+//
+// The arrival that counts is the one at the last replica of the nearest supermajority: for it to
+// vote, the slot must not have been passed when the command comes. What is later than that at the
+// others costs nothing, as their votes are not needed. The same replicas answer the client
+// directly, so the fast path takes the round trip to the last of them.
 func (c *Client) choose(now time.Duration) way {
 	owner, slow, known := c.bestOwner(now, protocol.App)
 	arrivals, trips := c.measured(now)
@@ -133,6 +141,8 @@ func (c *Client) slack(now time.Duration) time.Duration {
 
 // needed notes the slack with which a vote would have been in time. What it would take more than an
 // eighth of a round trip for is left to the slow path.
+//
+// Slack is waited for by every command. A straggler costs only its own command a slow path.
 func (c *Client) needed(now, slack time.Duration) {
 	if slack <= c.cfg.RoundTrip/8 {
 		c.slacks.Add(now, slack)

@@ -137,6 +137,9 @@ func (l *learner) nextUsed(after smr.Slot) smr.Slot {
 }
 
 // decide notes what is decided for a slot.
+//
+// A second, different decision for a slot means that a rule was broken, and replicas may have
+// executed either. Check reports it; to take one of them here would only hide it.
 func (l *learner) decide(i Item) {
 	if was, ok := l.decided.get(i.Slot); ok && !was.equal(i) {
 		l.broken = fmt.Errorf("domino: slot %d is decided twice: %v and %v", i.Slot, was.Entries, i.Entries)
@@ -170,6 +173,8 @@ func (l *learner) vote(by protocol.ID, item Item) {
 	}
 	c := l.contests[i]
 	for k := range c.candidates {
+		// An acceptor votes once in a slot. A second vote is a copy, and one for something else is not to
+		// be believed: counted for both, it could make two supermajorities.
 		if c.candidates[k].by.Has(by) {
 			return
 		}
@@ -185,6 +190,8 @@ func (l *learner) vote(by protocol.ID, item Item) {
 }
 
 // add puts a proposal of the track's owner behind the others.
+//
+// Owners propose in rising slots. Whatever is not above the last one is a copy.
 func (o *track) add(number uint64, item Item) {
 	if n := len(o.queue); item.Slot > o.w && (n == 0 || o.queue[n-1].Slot < item.Slot) {
 		o.queue = append(o.queue, numbered{number, item})
@@ -264,6 +271,9 @@ func (o *track) rise(to smr.Slot) bool {
 
 // bound is how far the track's slots may be looked at one by one: who the members are is known, and
 // nothing is known to be decided.
+//
+// Beyond the limit nobody knows yet how many acceptors there are, so no number of votes means
+// anything there.
 func (r *Replica) bound(o *track) smr.Slot {
 	limit := r.learner.limit()
 	if len(o.known) > 0 {
@@ -287,6 +297,10 @@ func (r *Replica) closedByAll(count int) smr.Slot {
 }
 
 // learnShared decides slots of the shared track by votes in ballot 0.
+//
+// A command's votes count as soon as they are here. A no-op has no votes: it takes acceptors that
+// have passed the slot, since one that has not may vote in it yet. That is why a slot near which
+// nobody votes is decided only when the claims come past it.
 func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	o := &l.shared
@@ -380,6 +394,10 @@ func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 }
 
 // holding returns how many members have accepted a proposal.
+//
+// Above Revoked only: Count says how much of the owner's stream has arrived, and what arrived after
+// a revocation was not accepted. The coordinator may have been told that there was nothing, and
+// have decided a no-op with that.
 func (r *Replica) holding(owner protocol.ID, x numbered) int {
 	n := 0
 	for _, id := range r.group {

@@ -14,6 +14,11 @@ type rule struct {
 
 // fastPaxos returns the rule of Fast Paxos, in which any two clients may use the same slot [Fast
 // Paxos §2.2].
+//
+// Two fast quorums and a majority always have an acceptor in common, so a majority's votes leave at
+// most one value that may have been decided. With five acceptors, four have to agree and three are
+// heard. If three were enough to decide, each of two commands with one vote heard could have got
+// its other two from those who were not, and a coordinator would have to propose both.
 func fastPaxos(n int) rule {
 	return rule{n: n, command: quorum.Fast(n), noOp: quorum.Fast(n), classic: quorum.Majority(n)}
 }
@@ -50,6 +55,8 @@ func (r rule) choose(votes []int, passed int) choice {
 	if passed+unheard >= r.noOp || most < r.threshold() {
 		return noOp
 	}
+	// Neither the command nor the no-op can have been decided, so each would be safe. The command
+	// saves its client another attempt.
 	return best
 }
 
@@ -59,9 +66,17 @@ func (r rule) threshold() int { return max(1, r.classic+r.command-r.n) }
 // closers returns how many acceptors have to have passed a slot so that no command that comes later
 // is ever decided in it: with fewer than threshold votes left for it, a coordinator chooses the
 // no-op.
+//
+// A majority is too few. Three of five have passed slot 100, in which A was acknowledged as
+// ordered, and the other two vote for a later command B in slot 90. A coordinator that hears both
+// of them and one of the three has to propose B, as the two it has not heard could make B's votes
+// four. So B, though it was sent after A's acknowledgement, is executed before A.
 func (r rule) closers() int { return r.n - r.threshold() + 1 }
 
 // open tells whether the votes that are still missing can decide the slot in ballot 0.
+//
+// A coordinator that finds a slot open leaves it alone for a while, since votes that are on their
+// way decide it sooner than a round trip of its own would.
 func (r rule) open(votes []int, passed int) bool {
 	heard, most := passed, 0
 	for _, v := range votes {

@@ -10,6 +10,11 @@ import (
 // onPreAccept adds to a proposal's dependencies what this replica knows to conflict [EPaxos §4.3].
 // Of two conflicting commands that majorities pre-accept, some replica sees both, and adds the
 // first to the dependencies of the second.
+//
+// Dependencies are looked up and the command is noted in one step, and both are on disk before the
+// answer leaves. If the note were lost in a crash, a conflicting command that is proposed
+// afterwards would not hear of this one; and if this one had been decided by then, nobody would
+// order the two.
 func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
 	if from != m.ID.Row || from == r.Cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
 		!r.hear(m.Deps) {
@@ -49,6 +54,9 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 
 // onAccept accepts what was chosen in a ballot. As in Paxos, a higher ballot needs no promise
 // before, and a lower one is refused. In ballot 0 only the proposer may choose.
+//
+// To accept counts as knowing the command: commands that conflict and are pre-accepted here later
+// depend on it. In that, members of a majority that accepts are as good as those that pre-accepted.
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
 	i := r.find(m.ID)
 	switch {
@@ -72,6 +80,9 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 
 // onCommit learns what was decided, whoever tells. It is written down, so that this replica answers
 // with it when it is asked to recover the instance.
+//
+// No ballot is compared, as there is only one decision. It ends an attempt of this replica's own,
+// which could come to nothing else.
 func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
 	i := r.find(m.ID)
 	switch {
@@ -120,6 +131,8 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
 	for next := w.at(w.known + 1); next != nil && next.decided(); next = w.at(w.known + 1) {
 		w.known++
 	}
+	// Whoever recovered the instance thought that its proposer had failed. It has not, and its clients
+	// still wait here.
 	if p := r.mine[i.id]; p != nil && i.nothing {
 		delete(r.mine, i.id)
 		r.again(env, p)
@@ -128,6 +141,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
 	r.woken = append(r.woken, i.waiters...)
 	i.waiters = nil
 	r.execute(env)
+	// A copy, as recoveries that need not wait any longer leave the list.
 	for _, t := range slices.Clone(r.waiting) {
 		r.maybeGoOn(env, t)
 	}

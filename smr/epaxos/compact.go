@@ -12,6 +12,10 @@ import (
 )
 
 // beginGeneration begins one with the members of the state, in which nothing was proposed yet.
+//
+// The rows are empty: no vote of the old members may count for an instance of the new ones. The
+// members A, B, C and then A, D, E have majorities without a replica in common, B, C and D, E: one
+// instance of A's could be decided twice.
 func (r *Replica) beginGeneration(gen uint64) {
 	r.gen, r.group = gen, r.State.Members()
 	n := len(r.group)
@@ -25,6 +29,10 @@ func (r *Replica) beginGeneration(gen uint64) {
 // it is not executed, whatever is decided about it, and is proposed again if its clients still wait
 // here. All replicas know of each command whether it came before, as the change conflicts with
 // everything.
+//
+// A command that was not executed by then is void even if it was decided. Otherwise replicas that
+// execute the change at different moments would take different parts of what follows into the next
+// generation.
 func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.beginGeneration(r.gen + 1)
 	r.active, r.ahead = false, 0
@@ -40,6 +48,8 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 }
 
 // proposeAgain queues what was proposed and is not executed.
+//
+// It goes by index: that is the order in which clients sent the commands.
 func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
 		r.again(env, r.mine[id])
@@ -49,6 +59,9 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 
 // maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take
 // turns; if one does not, the next one does a little later.
+//
+// They take turns because a checkpoint conflicts with everything: if all proposed one at the same
+// time, each of these and every command around them would take the slow path.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	full := r.State.Fullness(r.Cfg.LogBytes)
 	if !r.active || r.State.Saving() || r.since < smr.Slot(r.Cfg.SnapshotEvery) && full < 1 {
@@ -72,6 +85,9 @@ func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 // takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing
 // was executed in some order, but all replicas that come to it have executed the same instances:
 // those up to reach. While one is being written another checkpoint begins none.
+//
+// The slot is evened out first. Replicas that executed commuting commands in different orders stand
+// at different slots, and a snapshot has to be the same whoever takes it.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
 	r.stable, r.checkpoint = r.reach.clone(), checkpoint.id
 	r.taken++
@@ -133,6 +149,11 @@ func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
 
 // logAgain writes records of all that is above the checkpoint, and returns the index of the first
 // one. They and what follows is all of the log that a snapshot of the checkpoint needs beside it.
+//
+// Records have to be written again, and not only cut, since instances are not executed in the order
+// in which they were written down. An early record may be of an instance that is still open. A
+// promise without a vote is written again too: an acceptor that forgot it would agree in ballot 0
+// after all.
 func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 	first = env.NextIndex()
 	r.logged = 0
@@ -208,6 +229,10 @@ func (r *Replica) place(front []byte) (place, error) {
 }
 
 // adopt takes over where an image stands.
+//
+// The checkpoint goes into the index, as all that it stands for has left it. Else a command that is
+// proposed right after a restart would depend on nothing, and another replica could execute it
+// before commands that conflict with it and are in this image.
 func (r *Replica) adopt(p place) {
 	r.taken, r.stamp, r.checkpoint, r.sessions = p.taken, max(r.stamp, p.stamp), p.checkpoint, p.sessions
 	r.stable, r.reach = p.stable.clone(), p.stable.clone()
@@ -335,6 +360,8 @@ func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 		w := &r.rows[k]
 		for x := w.base + 1; x <= w.top(); x++ {
 			i := w.at(x)
+			// Those that they waited for may be in the snapshot, and would never wake them. So whatever is
+			// decided and not executed is looked at again.
 			i.waiters = nil
 			if i.decided() && !i.executed {
 				r.woken = append(r.woken, i)

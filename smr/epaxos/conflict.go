@@ -35,6 +35,10 @@ func (f footprint) meets(o footprint) bool {
 // footprint returns what a command conflicts by. The commands of a session conflict, so that its
 // table of answers is the same everywhere, and its commands are executed in order. What changes the
 // sessions or the members conflicts with all.
+//
+// Sessions are part of it even if the keys are disjoint. Calls 6 and 7 of a session, executed in
+// one order here and in the other there, would leave different tables of answers. The
+// tables tell which calls are repetitions, so from then on replicas would not execute the same.
 func (r *Replica) footprint(c *Command) footprint {
 	if c.Kind != Work || r.interferer == nil {
 		return footprint{all: true}
@@ -46,6 +50,7 @@ func (r *Replica) footprint(c *Command) footprint {
 			return footprint{all: true}
 		}
 		for _, k := range keys {
+			// The first letter keeps a key from being taken for a session.
 			f.keys = append(f.keys, "k"+k)
 		}
 		f.keys = append(f.keys, "s"+strconv.FormatUint(uint64(e.Session), 36))
@@ -56,6 +61,11 @@ func (r *Replica) footprint(c *Command) footprint {
 }
 
 // conflictIndex tells by key which instances were heard of last.
+//
+// One index per row is all that it keeps, because a dependency stands for its row up to there. So
+// it need not know which of the instances below conflict, and stays right if the latest one is
+// decided to be nothing. Instances that conflict with everything are kept apart, as they belong to
+// every key, keys that nobody has used yet among them.
 type conflictIndex struct {
 	byKey   map[string]Deps
 	barrier Deps // that conflict with all
@@ -95,6 +105,9 @@ func (x *conflictIndex) conflicts(f footprint) Deps {
 }
 
 // forget drops what is only about instances up to some.
+//
+// A key whose instances are all within the newest checkpoint needs no entry. The checkpoint is in
+// barrier, so every later command depends on it, and it depends on all of them.
 func (x *conflictIndex) forget(stable Deps) {
 	maps.DeleteFunc(x.byKey, func(_ string, d Deps) bool {
 		for i, v := range d {

@@ -20,6 +20,11 @@ type frame struct {
 // all of a row up to an index, the search goes through each row once, in order, whoever depends on
 // it: its time is that of what it visits, and not of all dependencies of that, of which there are
 // as many as pairs where everything conflicts.
+//
+// A search is needed because dependencies have cycles: of two commands that are proposed at the
+// same time, each may be told to depend on the other. No replica can execute one of them "after
+// what it depends on". But decided dependencies are the same everywhere, so the components are too,
+// and it is enough to have one rule for the order within a component.
 type search struct {
 	root   *instance
 	frames []frame
@@ -30,6 +35,11 @@ type search struct {
 }
 
 // execute executes what can be executed now, of what was decided since the last time.
+//
+// It does not nest. A search keeps its marks (number, low, onStack) in the instances, so a second
+// one within the first would overwrite them. What is decided meanwhile joins woken, and the loop
+// gets to it. A pass ends what earlier passes found to be blocked: decisions have been made since
+// then.
 func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	if r.executing {
 		return
@@ -52,6 +62,10 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 }
 
 // executeFrom executes an instance with all that it depends on, if all that is decided.
+//
+// It gives up as soon as one of them is not decided, even if everything else could be executed.
+// That one may be decided to depend on the root in turn. Then it belongs to the root's component,
+// perhaps with a lower stamp, and replicas that heard of it in time execute it before the root.
 func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 	s := &search{root: root, seen: make([]uint64, len(r.rows)), open: make([]uint64, len(r.rows))}
 	s.push(root)
@@ -85,6 +99,10 @@ func (s *search) push(i *instance) {
 
 // nextDependency returns the next instance that is depended on and was not visited, nil if there is
 // none. It notes on the way which of those on the stack are depended on.
+//
+// The search visits a row from its start and notes how far it is. So the next instance to visit is
+// always behind that mark, no matter which instance depends on it. Only the root breaks that order:
+// it is visited first, wherever in its row it stands, and is therefore compared by itself.
 func (r *Replica) nextDependency(s *search, f *frame) *instance {
 	for ; f.row < len(r.rows); f.row++ {
 		w, last := &r.rows[f.row], f.i.deps[f.row]
@@ -107,6 +125,9 @@ func (r *Replica) nextDependency(s *search, f *frame) *instance {
 
 // lowest returns the first of a row that is on the stack, if it is not behind last. All up to last
 // have been visited. It is the one that was visited first, but for the root.
+//
+// The mark "open" only moves on. An instance leaves the stack when it is executed, and does not
+// come back in the same search.
 func (s *search) lowest(w *row, at int, last uint64) *instance {
 	open := &s.open[at]
 	for *open = max(*open, w.done+1); *open <= last; *open++ {
@@ -121,12 +142,15 @@ func (s *search) lowest(w *row, at int, last uint64) *instance {
 // it is.
 func (r *Replica) block(s *search, root, by *instance) {
 	if by.decided() {
+		// It is decided, but an earlier search of this pass found it blocked. Nothing wakes those who
+		// wait for a decided instance, so the root waits for the one that is really missing.
 		by = by.blockedBy
 	}
 	for _, i := range s.stack {
 		i.blocked, i.blockedBy = r.pass, by
 		i.number, i.onStack = 0, false
 	}
+	// The root alone waits. Its next search comes past all others on the stack again.
 	by.waiters = append(by.waiters, root)
 }
 
@@ -154,6 +178,13 @@ func (r *Replica) pop(env *protocol.Env[smr.Message], s *search) bool {
 // order is that in which instances are executed that depend on each other: by their stamps, so that
 // what was proposed after another one was known comes after it. What ends a period comes last: all
 // else that is in the component belongs to the period.
+//
+// Any order would do that follows from what was decided along with the instances; the order of
+// arrival is different at each replica. Stamps are chosen since a caller can rely on them: a
+// command whose token a later call carries has the lower stamp. A checkpoint has to be last, or the
+// snapshot that is taken at it would lack commands of its component that reach says it has. A
+// change of the members comes even behind that: it voids everything that is behind it, and commands
+// of its component may have been acknowledged as durable.
 func order(a, b *instance) int {
 	rank := func(i *instance) int {
 		switch {
@@ -179,6 +210,9 @@ func order(a, b *instance) int {
 // executeComponent executes instances that depend on each other. It tells whether the generation
 // goes on.
 func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
+	// By now everything that these depend on is executed, so their dependencies tell what the state
+	// contains. Nothing is left out of it: two replicas may have executed different nothings when they
+	// come to a checkpoint, and their snapshots are to be the same.
 	slices.SortFunc(component, order)
 	var checkpoint *instance
 	for _, i := range component {
@@ -221,6 +255,8 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 		}
 		return false
 	}
+	// Compared before and after: a change that was asked for twice has no effect the second time, and
+	// ending a generation would void all that is under way.
 	before := r.State.Members()
 	for _, e := range i.cmd.Entries {
 		r.sessions.use(r.State, e, r.interferer != nil)
@@ -239,6 +275,9 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 
 // nextSlot returns the slot of the next entry: above the last one, and not below the stamp, which a
 // client may have been told.
+//
+// So slots depend on the order of execution, even where the commands commute. With stamps 5 and 9,
+// x before y gives the slots 5 and 9; y before x gives 9 and 10.
 func (r *Replica) nextSlot(c *Command) smr.Slot {
 	r.since++
 	return max(r.State.Applied()+1, smr.Slot(c.Stamp))
@@ -246,6 +285,9 @@ func (r *Replica) nextSlot(c *Command) smr.Slot {
 
 // level returns a slot that all replicas come to that have executed the same since the snapshot, in
 // whichever order. No entry has a higher one.
+//
+// The highest stamp and the number of entries do not depend on the order. In the example of
+// nextSlot both replicas come to 9 + 2 = 11.
 func (r *Replica) level() smr.Slot { return max(r.high, r.even) + r.since }
 
 // evenOut skips to a slot that is the same at all replicas that have executed the same.

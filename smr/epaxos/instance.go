@@ -50,6 +50,10 @@ func (i *instance) known() bool { return i.cmd != nil || i.phase == committed }
 func (d Deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
 
 // agrees tells whether the replica agreed with what was proposed, at once.
+//
+// An acceptor that added a dependency did not agree, though it pre-accepted: the fast path decides
+// the proposal as it was made. Once an instance was accepted its dependencies may be a union that
+// happens to equal the proposal, so the phase counts as well.
 func agrees(p phase, init, deps Deps) bool {
 	return p == preAccepted && len(init) > 0 && slices.Equal(init, deps)
 }
@@ -105,6 +109,10 @@ func (r *Replica) find(id ID) *instance {
 }
 
 // hear makes room for all that is depended on, and tells whether it is possible.
+//
+// Each of them gets a place, so that it is recovered if nobody else brings it to an end. Otherwise
+// a proposer that crashed after one of its PreAccepts had arrived would block all that depends on
+// the instance for ever.
 func (r *Replica) hear(d Deps) bool {
 	if len(d) != len(r.rows) {
 		return false
@@ -158,6 +166,8 @@ func (r *Replica) fenced(i *instance, vouched Deps) bool {
 
 // blind tells whether there are instances above some dependencies and within others of which this
 // replica does not know what they are.
+//
+// Such an instance may be a change of the members whose PreAccept was lost on the way here.
 func (r *Replica) blind(d, vouched Deps) bool {
 	for p := range r.rows {
 		w := &r.rows[p]

@@ -35,6 +35,9 @@ type attempt struct {
 	votes  quorum.Votes // of the stage
 	cmd    *Command
 	deps   Deps
+	// joined is what the slow path decides. Two conflicting commands were each seen by a majority, so
+	// one acceptor at least saw both and put one of them into the dependencies of the other. Taking
+	// only some answers of the majority could lose just that one.
 	joined Deps // of pre-accepts
 	equal  int  // pre-accepts that agree with the proposal
 	fenced bool
@@ -77,11 +80,15 @@ func (r *Replica) begin(env *protocol.Env[smr.Message], c *Command, p *proposal)
 		r.giveBack(env, p)
 		return
 	}
+	// Above everything that was heard of, and above the slots of what was executed: a client may hold
+	// one of those as its token, and expects this command to come later.
 	r.stamp = max(r.stamp, uint64(r.State.Applied())) + 1
 	c.Stamp = r.stamp
 	f := r.footprint(c)
 	i.init = r.index.conflicts(f)
 	if f.all {
+		// The index knows only instances whose command is known. What ends a period depends on the whole
+		// of its row, or one number per row could not say what the period contains.
 		i.init[own] = i.id.Index - 1
 	}
 	i.deps, i.phase = i.init, preAccepted
@@ -93,6 +100,9 @@ func (r *Replica) begin(env *protocol.Env[smr.Message], c *Command, p *proposal)
 }
 
 // startPreAccept asks all for their pre-accepts of an own instance, in ballot 0.
+//
+// A vote that counted before it is on disk would be forgotten in a crash, and after it this replica
+// could answer a recoverer that it knows nothing of the instance.
 func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
 	r.sendPreAccepts(env, i, i.cmd)
@@ -112,6 +122,14 @@ func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c 
 }
 
 // onPreAccepted counts a pre-accept.
+//
+// With a higher ballot promised, no answer counts any more. A recoverer has this replica's word
+// that the instance was not decided, and may have put nothing in its place. To reach the fast
+// quorum with an answer that was late would decide the command after all.
+//
+// An answer agrees if it equals the proposal. That acceptors agree with each other is not enough:
+// the proposal is in every copy of the PreAccept, so a recoverer can tell from one answer alone
+// whether its sender agreed. To tell whether answers were alike it would have to see all of them.
 func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID, m PreAccepted) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != preAccepting || i.ballot != 0 || !r.hear(m.Deps) ||
@@ -131,6 +149,11 @@ func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID
 // not all agree, or nobody else answers. It takes one of them only: recovery rests on that. The
 // fast path decides the proposal as it was made, which recovery can find again, and not a union of
 // answers, which it could not.
+//
+// Taking both: the proposer has sent Accepts with the union, and one acceptor has accepted it. A
+// late answer completes the fast quorum, and the proposer decides the proposal. Then it crashes. A
+// recoverer finds the vote and decides the union: two replicas have different dependencies for one
+// command, and execute it in different places.
 func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late bool) {
 	i, n := t.of, len(r.group)
 	if p := r.mine[i.id]; p != nil && t.fenced {
@@ -153,6 +176,8 @@ func (r *Replica) startAccept(env *protocol.Env[smr.Message], t *attempt, c *Com
 	i := t.of
 	t.stage, t.votes, t.cmd, t.deps = accepting, quorum.Votes{}, c, d
 	fresh := r.setCommand(i, c)
+	// The own vote is taken at once, so that no recoverer is told that this replica has none. It
+	// counts for the decision only when it comes back from the disk.
 	i.phase, i.ballot, i.voted, i.deps = accepted, t.ballot, t.ballot, d
 	r.save(env, i, fresh)
 	r.sendAccepts(env, t)
@@ -168,6 +193,9 @@ func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], t *attempt) {
 }
 
 // onAccepted counts a vote of phase 2.
+//
+// Votes of one ballot alone are counted. One vote each in two ballots, for different dependencies,
+// is no majority for either.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != accepting || i.try.ballot != m.Ballot || i.phase == committed {

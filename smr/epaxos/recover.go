@@ -50,6 +50,10 @@ func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot
 
 // promise raises an instance's ballot. It leaves voted alone: a promise is no vote. An attempt of
 // this replica's own in a lower ballot ends, since this replica would not vote in it.
+//
+// If there were one ballot for both, an acceptor that accepted x in ballot 1 and then promised
+// ballot 3 to a recoverer that died would report x as accepted in 3. A later recoverer would prefer
+// it to y, which a majority accepted in ballot 2: y was decided, and x is decided after it.
 func (r *Replica) promise(i *instance, b Ballot) {
 	i.ballot = b
 	if i.try != nil && i.try.ballot < b {
@@ -159,6 +163,8 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 		r.startAccept(env, t, best.Cmd, best.Deps)
 	case proposer, candidate == nil, t.agreed < len(t.asked)-fastSlack(len(r.group)):
 		r.chooseNothing(env, t)
+	// Any of those that agreed will do: all copies of a proposal are the same, since an ID is never
+	// given to a second command.
 	default:
 		t.cmd, t.deps, t.stage, t.votes = candidate.Cmd, candidate.Init, validating, quorum.Votes{}
 		for _, m := range r.group {
@@ -178,6 +184,10 @@ func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 // step. A conflicting command that is decided later was seen by a majority, which has a member in
 // common with the majority that validates. If that member had noted this proposal before, the other
 // command depends on it; if not, the other command was there already, and is among the objections.
+//
+// Were the look and the note two steps, a conflicting PreAccept could arrive between them. The look
+// would have missed it, and its answer would not mention the proposal, which is not noted yet. Both
+// commands could then be decided with neither depending on the other.
 func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
 	i := r.find(m.ID)
 	switch {
@@ -222,6 +232,8 @@ func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pe
 	}
 	for p := range r.rows {
 		w := &r.rows[p]
+		// The proposal depends on everything up to d[p], so it is in order with that whatever becomes of
+		// it.
 		for x := max(d[p], r.stable[p]) + 1; x <= w.top(); x++ {
 			o := w.at(x)
 			if o == i || o.cmd == nil || !o.foot.meets(f) {
@@ -266,6 +278,7 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 	default:
 		t.stage = waitingFor
 		r.waiting = append(r.waiting, t)
+		// One more than were counted: the proposer agreed with itself, and is not in Q.
 		w := Waiting{Head: r.head(), ID: i.id, Agreed: uint64(t.agreed) + 1}
 		r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, w) })
 		r.onWaiting(env, w)
@@ -321,6 +334,8 @@ func (r *Replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
 		t.pending = slices.Delete(t.pending, k, k+1)
 		k--
 	}
+	// All conflicts have turned out to be in order with the proposal, and those yet to be decided will
+	// be, as a majority has noted it.
 	if len(t.pending) == 0 {
 		r.stopWaiting(t)
 		r.startAccept(env, t, t.cmd, t.deps)

@@ -68,6 +68,10 @@ func (s *Server) hasRoom(t store.Txn) bool {
 
 // hold has a request wait. Its keys are reserved meanwhile, as if it had been refused: younger
 // transactions must not take them from one that waits, time and again.
+//
+// The timer is not only for lost messages. Each of two transactions may have a yes, and so the
+// locks, at one site, while its request waits at the other site for the locks of the other. Nothing
+// but the end of the wait breaks that circle.
 func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	m.Hold = false // it waits once, so that each request is voted on within a bounded time
 	h := &held{from, m}

@@ -13,6 +13,10 @@ import (
 // proof of serializability rests on that: of two committed transactions that conflict, some site
 // voted yes on both, and it voted on the second after it had applied the first (DESIGN.md, "Why it
 // is strictly serializable", 3).
+//
+// If a lock could time out, a site that has voted for T1, which adds one to x, would vote for T2,
+// which has read the old x and adds one too. With that site in both majorities both commit, and one
+// of the two updates is lost.
 type lock struct {
 	writer  store.TxnID   // zero: none
 	readers []store.TxnID // Invariant: none other than the writer, if there is one
@@ -29,6 +33,9 @@ func (s *Server) lockOf(key store.Key) *lock {
 
 // lock takes the locks of a transaction that is voted for. Reads are locked too: until it is
 // decided nobody may replace what it read.
+//
+// T1 reads x and writes y, T2 reads y and writes x. If only writes were locked, a site could vote
+// for both, and each would have read what the other replaces: no serial order has that result.
 func (s *Server) lock(r *record) {
 	for _, w := range r.writes {
 		s.lockOf(w.Key).writer = r.id

@@ -130,6 +130,10 @@ func (r *row) allSettled() bool {
 //
 // A fenced site's vote is a no once all shards of all other sites have said themselves that they
 // know of no decision. Before that there may be one that stood on the fenced site's yes.
+//
+// For example A and C of three sites voted yes, B voted no, and the transaction was committed on
+// that at A. Then C is lost and fenced. Whoever counted C's missing vote as a no without having
+// heard A would abort what A has committed.
 func (e *entry) tally(majority int) (State, store.Reason) {
 	yes, no, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason

@@ -11,6 +11,9 @@ import (
 // other transactions have left its keys. A vote is one write, from which its locks follow, and is
 // never changed: decisions are functions of votes, so each coordinator finds the same one. It is on
 // disk before it is told.
+//
+// If a no could become a yes after it was told, one coordinator would count the no and abort, and
+// another would count the yes and commit. A vote that a crash could undo is the same mistake.
 func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	t := m.Txn
 	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
