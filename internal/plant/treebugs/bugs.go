@@ -354,6 +354,12 @@ func givingUpBugs() []plant.Bug {
 			Old: "\tif !t.gaveUp() || s.Local || s.Once {\n",
 			New: "\tif !t.gaveUp() || s.Local || s.Once || MUTANT {\n",
 		},
+		{ // of two ways to one effect that which a later effect followed is not preferred
+			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
+			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
+			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
+				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
+		},
 		{ // a call that the right run gave up goes on since a wrong one waited for it last
 			Name: "keepGivenUp", Test: "TestGivenUpBeforeAWrongRunEnds",
 			Old: "\tif t.dropped == nil || c.irrevocable() || c.settled {\n",
