@@ -232,6 +232,10 @@ func sendingBugs() []plant.Bug {
 			Old: "\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
 			New: "\tif MUTANT && c.send == sentPlain {\n\t\treturn\n\t}\n\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
 		},
+		{ // a read that waits for itself by way of a result that was handed on is not helped
+			Name: "leaveReadBehind", Test: "TestReadBehindItsOwnResult",
+			Old: "(!follows || r.entangled) && slices", New: "(!follows || r.entangled && !MUTANT) && slices",
+		},
 		{ // a call with effects does not wait for guesses of its lane's relatives
 			Name: "trustRelatives", Test: "TestProgramsNotice/deterministic/1696",
 			Old: "\tif r.forked == nil || !r.guesses() {\n",
