@@ -93,6 +93,9 @@ func (t *Tree) wentOnWithout(at key) bool {
 
 // Skip tells that the lane did not make a call, since the context of its code had ended.
 func (t *Tree) Skip(l *Lane, s *CallSpec) {
+	if l.run.discarded {
+		return
+	}
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
 	l.standOnAll()

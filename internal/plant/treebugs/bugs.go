@@ -178,6 +178,21 @@ func namesBugs() []plant.Bug {
 				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
 			},
 		},
+		{ // what a lane does on a guess of which nothing will be known tells the same
+			Name: "nameByOpenGuesses", Test: "TestNamesOnAnOpenGuess",
+			Old: "bool { return u.Call != o.Call || u.answer != o.answer ||",
+			New: "bool { return (u.Call != o.Call || u.answer != o.answer) && (u.Call == o.Call || !MUTANT) ||",
+		},
+		{ // code of a discarded run counts as a goroutine that shares its lane
+			Name: "believeDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded && !MUTANT {",
+		},
+		{ // code of a discarded run counts as one that went on without a call
+			Name: "skipAsDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded && !MUTANT {",
+		},
 		{ // a lane reads anew before it has made what had happened there
 			Name: "readAhead", Test: "TestNewReadBeforeWhatHappened",
 			Old: "\treturn c.hasty && c.send == unsent",
