@@ -16,8 +16,8 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// firstLoad is what callers do at once over a connection on which no speculative stream has been, or
-// what they do in bursts: then the last one is measured.
+// firstLoad is what callers do at once over a connection on which no speculative stream has been,
+// or what they do in bursts: then the last one is measured.
 type firstLoad struct {
 	streams   uint32 // that the peer admits, 0 for any number
 	tasks     int
@@ -178,9 +178,9 @@ func TestFirstLoad(t *testing.T) {
 	}
 }
 
-// TestBurstsAtALimit: where a connection has met a limit, tasks take as long as plain code, whatever
-// is guessed, though they come in bursts so far apart that nobody remembers how many streams
-// confirmed callers wanted.
+// TestBurstsAtALimit: where a connection has met a limit, tasks take as long as plain code,
+// whatever is guessed, though they come in bursts so far apart that nobody remembers how many
+// streams confirmed callers wanted.
 func TestBurstsAtALimit(t *testing.T) {
 	for _, l := range []firstLoad{
 		{streams: 16, tasks: 8}, {streams: 16, tasks: 64}, {streams: 100, tasks: 64}, {streams: 100, tasks: 200},

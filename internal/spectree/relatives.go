@@ -140,9 +140,8 @@ func (u *Use) Overtaken() bool {
 	if follows && (u.answer != Waiting || c.spec.Local) || r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
-	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), func(g choice) bool {
-		return g.call.spec.Local
-	})
+	local := func(g choice) bool { return g.call.spec.Local }
+	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), local)
 }
 
 // Own returns the guesses that the use's call waits for and that its code went on with before it:
