@@ -203,3 +203,17 @@ func TestYieldBeforeTheStreamIsOpened(t *testing.T) {
 		t.Error("it is opened all the same")
 	}
 }
+
+// TestResetsAreBounded: peers that mind resets see few within half a minute.
+func TestResetsAreBounded(t *testing.T) {
+	r := new(room)
+	for i := range 2 * mostResets {
+		if r.mayReset() != (i < mostResets) {
+			t.Errorf("reset %d: may %v", i, i >= mostResets)
+		}
+	}
+	r.resetsSince = r.resetsSince.Add(-2 * resetSpan)
+	if !r.mayReset() {
+		t.Error("nothing is reset half a minute later")
+	}
+}

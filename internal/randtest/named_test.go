@@ -133,6 +133,27 @@ func namedPlants() []named {
 			old: "\tcase !known && l.stood >= suspectAfter &&", new: "\tcase !known && !MUTANT && l.stood >= suspectAfter &&",
 		}, "TestConfirmedCallersGoFirst", onlyWaits},
 		{plant{
+			name: "unanswered streams keep calls of confirmed callers out", dir: "specgrpc",
+			old: "\t\t} else if s := c.half.newest(); s != nil {\n",
+			new: "\t\t} else if s := c.half.newest(); s != nil && !MUTANT {\n",
+		}, "TestBurstsAtALimit", onlyWaits},
+		{plant{
+			name: "any number of streams is reset", dir: "specgrpc",
+			old: "\treturn r.resets <= mostResets\n", new: "\treturn r.resets <= mostResets || MUTANT\n",
+		}, "TestResetsAreBounded", "it takes a peer that minds"},
+		{plant{
+			name: "members of a quorum count by what they came to on guesses", dir: "internal/engine",
+			old: "\tif m := c.members[a.i]; a.waits() {\n", new: "\tif m := c.members[a.i]; !MUTANT && a.waits() {\n",
+		}, "TestCombinationInAContextOfItsOwn", onlyWaits},
+		{plant{
+			name: "what was guessed in a cancelled goroutine is waited for", dir: "internal/engine",
+			old: "\tif len(uses) > 0 {\n\t\tt.tree.Doubt(uses)\n", new: "\tif len(uses) > 0 && !MUTANT {\n\t\tt.tree.Doubt(uses)\n",
+		}, "TestCancelledBesideAGuess", onlyWaits},
+		{plant{
+			name: "a call waits for others' guesses since it was asked for", dir: "internal/engine",
+			old: "|| h.use != nil && h.comesOnlyNow() {", new: "|| h.use != nil && h.comesOnlyNow() && !MUTANT {",
+		}, "TestLanesAreNotHeldUp", onlyWaits},
+		{plant{
 			name: "calls of old tasks stand behind", dir: "specgrpc",
 			old: "\t\tif a.began.After(b.began) {\n", new: "\t\tif a.began.After(b.began) && !MUTANT {\n",
 		}, "TestLineOfOldTasks", onlyWaits},

@@ -37,11 +37,6 @@ func identityPlants() []plant {
 			old: "return x.what == y.what && x.value == y.value }",
 			new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
 		}, {
-			name: "who gave up waiting is on a path of its own", first: []int{1274, 261},
-			sketch: "writes around a read that a timer ends, in order", dir: "internal/spectree",
-			old: "return u.gaps.within(l.gaps, l.ends) &&",
-			new: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
-		}, {
 			name: "a call is shared before it is known what it sends", dir: "internal/engine",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		},

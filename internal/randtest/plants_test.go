@@ -176,6 +176,10 @@ func unseen() map[string]string {
 		"tree believeDiscarded": "one world in some hundred of lanes that do the same shows it, and not each time",
 		"tree firstWay":         "contexts end between a call and its replay in few programs",
 		"tree skipAsDiscarded":  "as before",
+		"tree ownPath":          "contexts end between a call and its replay in few programs",
+		"tree standAlone":       "the watchdog helps, after a while",
+		"tree forkBehind":       "calls wait for each other, which is slower and not wrong",
+		"tree besideTheFirst":   "as before",
 		"tree leaveReadBehind":  "the engine's futures tell which lanes compute them",
 		"tree trustReads": "goroutines that use the context around them, and come to an equal read by another " +
 			"way, are rare",
