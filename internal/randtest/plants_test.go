@@ -177,6 +177,7 @@ func unseen() map[string]string {
 		"tree firstWay":         "contexts end between a call and its replay in few programs",
 		"tree skipAsDiscarded":  "as before",
 		"tree ownPath":          "contexts end between a call and its replay in few programs",
+		"tree sureOffPath":      "contexts end between a call and its replay in few programs",
 		"tree standAlone":       "the watchdog helps, after a while",
 		"tree forkBehind":       "calls wait for each other, which is slower and not wrong",
 		"tree besideTheFirst":   "as before",

@@ -53,6 +53,8 @@ type site struct {
 	nospec    bool
 	wrong     int // of 8 predictions
 	quick     bool
+	hidden    bool // the argument is no part of what identifies the call: see hide
+	opaque    bool // and cannot be compared either
 }
 
 func (s *site) equal(prediction, actual int) bool {
@@ -163,6 +165,20 @@ func (g *generator) lend(b *block, forked bool) {
 		if in.block != nil && in.n == 0 { // what is guessed about a result is right or wrong by what its lane stands on
 			g.lend(in.block, in.op == opFork)
 		}
+	}
+}
+
+// hide has some sites' calls come in variants, as those with a token that an interceptor takes from
+// a context. Goroutines that share a lane may swap such calls: engines that compare find out, or
+// pin, which is more than a shell does.
+func (p *program) hide(r *rand.Rand) {
+	if p.shares || p.lends {
+		return
+	}
+	for i := range p.sites {
+		s := &p.sites[i]
+		s.hidden = s.kind != actOnce && r.IntN(2) == 0
+		s.opaque = s.hidden && r.IntN(2) == 0
 	}
 }
 
@@ -349,6 +365,9 @@ type request struct{ site, key, arg uint8 }
 func (p *program) opOf(q request) string {
 	if p.sites[q.site].kind == actOnce {
 		return keyNames[q.key]
+	}
+	if p.sites[q.site].hidden {
+		return opNames[q.site][q.key][0]
 	}
 	return opNames[q.site][q.key][q.arg]
 }

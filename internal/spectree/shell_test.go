@@ -52,7 +52,7 @@ type shell struct {
 // stats shows that random programs do what they are meant to.
 type stats struct {
 	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, skipped, gaveWay, effects,
-	diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
+	variants, diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
 }
 
 type threadState uint8

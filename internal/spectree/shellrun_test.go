@@ -210,7 +210,13 @@ func (s *shell) call(t *shellThread, q request) {
 		}
 		s.pass(t)
 	}
-	predictions := s.predictions(t.in, q)
+	if site.hidden {
+		s.identify(l, &spec, q)
+	}
+	var predictions []int
+	if !spec.NoPrediction || site.observed {
+		predictions = s.predictions(t.in, q)
+	}
 	spec.Predictions = len(predictions)
 	u := s.t.Call(l, &spec)
 	if u.Call == nil {
@@ -228,7 +234,7 @@ func (s *shell) call(t *shellThread, q request) {
 		u.Call.Data = c
 		s.calls = append(s.calls, c)
 		s.stats.calls++
-	} else if c.q != q && site.kind != actOnce {
+	} else if c.q != q && site.kind != actOnce && !site.hidden { // else the run may be astray, see compare
 		s.fail("call %d is adopted for another request", c.c.ID)
 	}
 	w := &shellUse{t, u, len(t.deps)}
@@ -240,6 +246,45 @@ func (s *shell) call(t *shellThread, q request) {
 	t.use, t.state = u, waiting
 	if u.Answer() != Waiting {
 		s.resume(t, u)
+	}
+}
+
+// identify says in which variant the call is made, as the engine does.
+func (s *shell) identify(l *Lane, spec *CallSpec, q request) {
+	free, same := -1, -1
+	for v := 0; v <= s.t.Variants(); v++ {
+		spec.Variant = v
+		c, how := s.t.Find(l, spec)
+		if c == nil {
+			if free < 0 {
+				free = v
+			}
+			continue
+		}
+		if how == Certain {
+			return
+		}
+		other := c.Data.(*shellCall).q
+		switch opaque := s.p.sites[q.site].opaque; {
+		case !opaque && other != q:
+		case how == Sure:
+			return
+		case opaque: // each run would make it anew, and guess anew
+			spec.NoPrediction = true
+		case same < 0:
+			same = v
+		}
+	}
+	switch {
+	case same >= 0:
+		spec.Variant = same
+	case free >= 0:
+		spec.Variant = free
+	default:
+		spec.Variant = s.t.Variants() + 1
+	}
+	if spec.Variant > 0 {
+		s.stats.variants++
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 	Doubtful Certainty = iota
 	// Sure: unless they can be compared, and differ: the run that turns out right makes
 	// the call here, or a run did in whose lane the code was told nothing else.
+	// It is not sure where one of the two gave up what the other one was told.
 	// Goroutines that share a lane may still have come here in another order. Once that shows
 	// the call is Doubtful, unless an effect that this run has yet to make has happened:
 	// what the run would read anew would come from after that.
@@ -46,7 +47,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c):
+	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c):
 		return c, Doubtful
 	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
 		return c, Doubtful

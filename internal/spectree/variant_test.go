@@ -53,6 +53,17 @@ func TestCertainty(t *testing.T) {
 		s.skip()
 		s.finds("the first call", s.lane(2), "a", a.Call, Doubtful)
 	})
+	t.Run("by another path than one that gave up", func(t *testing.T) {
+		s := play(t, replayable)
+		l := s.lane(1)
+		s.Drop(s.read(l, "left", 0), false)
+		a := s.read(l, "a", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		s.skip()
+		s.Answered(s.read(s.lane(2), "left", 0).Call, Actual)
+		s.finds("the call", s.lane(2), "a", a.Call, Doubtful)
+	})
 	t.Run("before an effect", func(t *testing.T) {
 		s := play(t, replayable)
 		l := s.lane(1)

@@ -393,6 +393,10 @@ func givingUpBugs() []plant.Bug {
 			Old: "\t\t\tbeside = beside || u.follows(e)\n",
 			New: "\t\t\tif beside = beside || u.follows(e); MUTANT {\n\t\t\t\treturn beside\n\t\t\t}\n",
 		},
+		{ // a call is sure to be that of a run that gave up what this one was told
+			Name: "sureOffPath", Test: "TestCertainty",
+			Old: "t.gaveUp() && !t.onPathOf(l, c):\n", New: "t.gaveUp() && !t.onPathOf(l, c) && !MUTANT:\n",
+		},
 		{ // of two ways to one effect that which a later effect followed is not preferred
 			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
 			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
