@@ -214,13 +214,17 @@ func (h *halfOpen) answered() *specStream {
 	return nil
 }
 
-// newest returns the newest stream that is open and does not end yet, or nil.
-func (h *halfOpen) newest() *specStream {
+// unanswered returns the oldest stream that is open and does not end yet, or nil if there is none,
+// or one is on its way out already, see giveWay.
+func (h *halfOpen) unanswered() *specStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.last
+	if h.leaving != nil {
+		return nil
+	}
+	s := h.first
 	for s != nil && (s.makesRoom || !s.opened.Load()) {
-		s = s.older
+		s = s.newer
 	}
 	return s
 }
@@ -316,13 +320,12 @@ func (c *ClientConn) relieve() (done func()) {
 }
 
 // makeRoom ends as many speculative streams as calls of confirmed callers lack: those whose results
-// are in, and then the newest, which have done the least. A plain client's calls would have these
-// streams now.
+// are in, and then the oldest. A plain client's calls would have these streams now.
 func (c *ClientConn) makeRoom() {
 	for range c.half.room.crowd() {
 		if s := c.half.answered(); s != nil {
 			c.half.dismiss(s)
-		} else if s := c.half.newest(); s != nil {
+		} else if s := c.half.unanswered(); s != nil {
 			c.half.dismiss(s)
 			if c.half.room.mayReset() {
 				s.cancel() // else its place is free a round trip later

@@ -134,8 +134,8 @@ func namedPlants() []named {
 		}, "TestConfirmedCallersGoFirst", onlyWaits},
 		{plant{
 			name: "unanswered streams keep calls of confirmed callers out", dir: "specgrpc",
-			old: "\t\t} else if s := c.half.newest(); s != nil {\n",
-			new: "\t\t} else if s := c.half.newest(); s != nil && !MUTANT {\n",
+			old: "\t\t} else if s := c.half.unanswered(); s != nil {\n",
+			new: "\t\t} else if s := c.half.unanswered(); s != nil && !MUTANT {\n",
 		}, "TestBurstsAtALimit", onlyWaits},
 		{plant{
 			name: "any number of streams is reset", dir: "specgrpc",
