@@ -210,6 +210,7 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
 	b.give(10, Prepare{Txn: txn, Shards: []uint32{0}})
 	b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
+	b.server.inherited = id.Time // it is of an earlier epoch
 	b.give(21, Copy{Stage: CopyTxns})
 	var page Page
 	for _, e := range b.env.Out {
