@@ -171,9 +171,8 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	// It leaves transactions no time of its own: until it has copied no other site may be lost.
-	const decided = 0
-	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, decided, m), copyTimer{from})
+	pause := src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, newcomerLeast, m)
+	env.After(time.Duration(s.sharing())*pause, copyTimer{from})
 }
 
 // sharing returns how many sources are copied at the same time: they share one pace, as it is the
