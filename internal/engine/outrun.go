@@ -47,7 +47,8 @@ func (r *run) cutOff(ctx context.Context) bool {
 	return ctx.Err() == context.Canceled && r.ctx.Err() == nil && !givenUp(ctx)
 }
 
-// cutFutures returns the lanes of futures of the run, which has ended, whose contexts were cancelled.
+// cutFutures returns the lanes of futures of the run, which has ended, whose contexts were
+// cancelled.
 func (r *run) cutFutures() (lanes []*lane) {
 	for _, l := range r.forked {
 		if f := l.future; f != nil && f.name == l.tree.ID() && r.cutOff(f.ctx) {

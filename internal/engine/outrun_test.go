@@ -384,9 +384,9 @@ func (f *fetch) do(ctx context.Context, on sites) (int, error) {
 	return perform(ctx, read(on.get, f.id, f.delay, val(1)))
 }
 
-// TestCancelledBesideAGuess: code of one goroutine fails, and what the others do is cancelled, one of
-// which went on with a guess. Plain code would have waited in that goroutine, and seen the end of its
-// context, so nobody waits for the guess, right or wrong.
+// TestCancelledBesideAGuess: code of one goroutine fails, and what the others do is cancelled, one
+// of which went on with a guess. Plain code would have waited in that goroutine, and seen the end
+// of its context, so nobody waits for the guess, right or wrong.
 func TestCancelledBesideAGuess(t *testing.T) {
 	for _, how := range []string{"all", "group", "nested"} {
 		for _, guess := range []int{1, 2} {

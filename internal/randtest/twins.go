@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// This file is about goroutines of a Group that run the same code, each on keys of its own, as those
-// of a fan-out do: what they read of constants is equal, and what they write is not.
+// This file is about goroutines of a Group that run the same code, each on keys of its own, as
+// those of a fan-out do: what they read of constants is equal, and what they write is not.
 
-// twin has the lanes of some Groups do what the first one does. It draws from numbers of its own, so
-// that what else a seed decides stays.
+// twin has the lanes of some Groups do what the first one does. It draws from numbers of its own,
+// so that what else a seed decides stays.
 func (sc *Scenario) twin() {
 	r := rand.New(rand.NewPCG(sc.Seed, 0x7513))
 	for _, t := range sc.tasks {

@@ -77,8 +77,8 @@ func (l *Lane) Guesses() (uses []*Use) {
 	return uses
 }
 
-// WaitedFor reports whether another lane waited for this one to end, or went on with a guess at what
-// it computes.
+// WaitedFor reports whether another lane waited for this one to end, or went on with a guess at
+// what it computes.
 func (l *Lane) WaitedFor() bool {
 	if l.waitedFor {
 		return true
