@@ -3,7 +3,7 @@ package fastpaxos
 import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	if r.Over() {
 		return nil
 	}
