@@ -29,7 +29,7 @@ type acceptor struct {
 	closes  map[trackID]*closes
 	highest smr.Slot // of all items that it ever accepted, in whatever way: reads ask for it
 
-	promised ballot // no lower one is accepted
+	promised kit.Ballot // no lower one is accepted
 	// count is how many decisions of that ballot's coordinator were accepted since the last start.
 	// It is not on disk: after a start the coordinator sees a lower count, and sends them again.
 	count uint64
@@ -54,7 +54,7 @@ type closes struct {
 
 // A span is slots above low, up to high, for which what a ballot's coordinator said was accepted.
 type span struct {
-	ballot    ballot
+	ballot    kit.Ballot
 	low, high smr.Slot
 }
 
@@ -67,7 +67,7 @@ const (
 
 type promises struct {
 	ceiling smr.Slot
-	ballot  ballot
+	ballot  kit.Ballot
 }
 
 // revokedRecord says up to which slot nothing more is accepted of an owner.
@@ -199,7 +199,7 @@ func (a *acceptor) acceptTrack(env *protocol.Env[smr.Message], owner protocol.ID
 
 // acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
 // was accepted.
-func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b ballot, c closeSlots) {
+func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b kit.Ballot, c closeSlots) {
 	a.closesOf(c.Track).accept(b, c)
 	for _, i := range c.Items {
 		a.highest = max(a.highest, i.Slot)
@@ -221,7 +221,7 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b ballot, c close
 // Decisions need not cover the same slots. Of a span 0 to 10 in ballot 1, a decision about 4 to 6
 // in ballot 2 leaves 0 to 4 and 6 to 10 in ballot 1. To raise the ballot of the whole span would
 // let old votes win over what another majority accepted in between.
-func (c *closes) accept(b ballot, m closeSlots) {
+func (c *closes) accept(b kit.Ballot, m closeSlots) {
 	var spans []span
 	fresh := span{b, m.Low, m.High}
 	placed := false
@@ -290,7 +290,7 @@ func (a *acceptor) closedTracks() []trackID {
 
 // promise follows a ballot, which is higher than the one before. Its coordinator numbers its
 // decisions from 1, so what was counted before does not count.
-func (a *acceptor) promise(env *protocol.Env[smr.Message], b ballot) {
+func (a *acceptor) promise(env *protocol.Env[smr.Message], b kit.Ballot) {
 	a.promised, a.generation, a.count, a.begun = b, 0, 0, nil
 	a.savePromises(env)
 }

@@ -93,7 +93,7 @@ func (l *acceptorLife) step() {
 	case 4:
 		a.revoke(l.env, 2, l.now+smr.Slot(l.rnd.Uint64N(3000)))
 	case 5:
-		a.promise(l.env, newBallot(a.promised, 3))
+		a.promise(l.env, kit.NewBallot(a.promised, 3))
 	case 6:
 		if a.promised != 0 {
 			i := l.item(max(l.now, l.executed), sharedDigit)

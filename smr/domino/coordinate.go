@@ -171,7 +171,7 @@ func (r *replica) sendRevoke(env *protocol.Env[smr.Message], l trackID, high smr
 // coordinator whose time is wrong could otherwise take an owner's track away for good.
 func (r *replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m revoke) {
 	a := &r.acceptor
-	if m.Ballot != a.promised || m.Ballot.owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
+	if m.Ballot != a.promised || m.Ballot.Owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
 		return
 	}
 	switch {

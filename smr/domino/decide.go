@@ -85,7 +85,7 @@ func (r *replica) tickFlows(env *protocol.Env[smr.Message]) {
 func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	a := &r.acceptor
 	switch {
-	case m.Ballot.owner() != from:
+	case m.Ballot.Owner() != from:
 		return
 	case m.Ballot < a.promised:
 		r.Admission.Send(env, from, refusal{Promised: a.promised})

@@ -27,7 +27,7 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 	} {
 		_, r, env := inHand(t, "na3", 2)
 		a := &r.acceptor
-		b := newBallot(a.promised, 3)
+		b := kit.NewBallot(a.promised, 3)
 		executed := r.learner.executed
 		r.onAccept(env, 3, accept{
 			Ballot: b, Generation: r.State.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
@@ -43,8 +43,8 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 // ballot, by those who know the members among whom the ballot holds.
 func TestLearnsOfOneBallot(t *testing.T) {
 	for name, c := range map[string]struct {
-		ballot     ballot // that the other one follows, relative to the replica's
-		generation uint64 // relative to the state's
+		ballot     kit.Ballot // that the other one follows, relative to the replica's
+		generation uint64     // relative to the state's
 		learned    bool
 	}{
 		"a majority":                {0, 0, true},

@@ -22,11 +22,11 @@ const (
 // next coordinator has to know, the acceptors have.
 type coordinator struct {
 	phase    phase
-	ballot   ballot
-	above    ballot // the highest ballot heard of; the next one is above it
-	ticks    int    // since it began to prepare
-	waiting  bool   // the campaign timer is set
-	hold     int    // ticks for which this replica leaves others alone to become the coordinator
+	ballot   kit.Ballot
+	above    kit.Ballot // the highest ballot heard of; the next one is above it
+	ticks    int        // since it began to prepare
+	waiting  bool       // the campaign timer is set
+	hold     int        // ticks for which this replica leaves others alone to become the coordinator
 	promises map[protocol.ID]*promised
 	sent     stream[closeSlots]
 	flows    map[protocol.ID]*flow
@@ -108,7 +108,7 @@ func (r *replica) campaign(env *protocol.Env[smr.Message]) {
 // and its decisions wait for its disk, so none is told before that promise is there.
 func (r *replica) prepare(env *protocol.Env[smr.Message]) {
 	c := &r.coord
-	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.Cfg.ID)
+	c.ballot = kit.NewBallot(max(r.acceptor.promised, c.above, c.ballot), r.Cfg.ID)
 	c.above = c.ballot
 	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]*promised{}
 	r.sendPrepare(env)
@@ -161,7 +161,7 @@ func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *replica) {
 // them are final.
 func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	a := &r.acceptor
-	if m.Ballot.owner() != from {
+	if m.Ballot.Owner() != from {
 		return
 	}
 	if m.Ballot < a.promised {

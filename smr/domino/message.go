@@ -1,24 +1,12 @@
 package domino
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
-
-// A ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half.
-// Ballot 0 is everybody's: the fast path, and the owners' of their tracks.
-type ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above ballot, id protocol.ID) ballot { return (above>>32+1)<<32 | ballot(id) }
-
-func (b ballot) owner() protocol.ID { return protocol.ID(uint32(b)) }
-
-func (b ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
 // An item is what is agreed on for one slot: commands that travel together. It is not changed after
 // it was made.
@@ -78,7 +66,7 @@ type closeSlots struct {
 
 // A part is what an acceptor has accepted from coordinators: a closeSlots, with its ballot.
 type part struct {
-	Ballot ballot
+	Ballot kit.Ballot // not 0: that is everybody's, by the fast path and in own tracks
 	closeSlots
 }
 
@@ -107,7 +95,7 @@ type (
 		Have     []have
 		// Promised is the ballot that the sender follows, of whose coordinator it has the first
 		// Accepted decisions on disk. Leads: that coordinator is the sender.
-		Promised ballot
+		Promised kit.Ballot
 		Accepted uint64
 		Leads    bool
 		// Names say which of Items, votes for what clients have sent to all, lack their large
@@ -125,7 +113,7 @@ type (
 	// to number Base are not sent any more: they are of slots up to Through, executed by the
 	// sender. Generation is that of the members among whom the ballot holds.
 	accept struct {
-		Ballot     ballot
+		Ballot     kit.Ballot
 		Generation uint64
 		Base       uint64
 		Through    smr.Slot
@@ -135,14 +123,14 @@ type (
 
 	// prepare is phase 1a of a ballot for all tracks.
 	prepare struct {
-		Ballot ballot
+		Ballot kit.Ballot
 	}
 
 	// promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it
 	// has not executed. It is one message of Count, numbered from 0, which belong together if
 	// Executed is the same.
 	promise struct {
-		Ballot   ballot
+		Ballot   kit.Ballot
 		Executed smr.Slot
 		Number   uint64
 		Count    uint64
@@ -151,13 +139,13 @@ type (
 
 	// refusal answers a message of a ballot below the sender's.
 	refusal struct {
-		Promised ballot
+		Promised kit.Ballot
 	}
 
 	// revoke is phase 1a for slots of a track that are not used yet: acceptors accept nothing more
 	// from the track's owner, or of the shared track, up to High.
 	revoke struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Track  trackID
 		High   smr.Slot
 	}
@@ -166,7 +154,7 @@ type (
 	// and not executed: as much as goes in one message. Asked is what Revoke says. For the shared
 	// track News says it.
 	revoked struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Track  trackID
 		Asked  smr.Slot
 		High   smr.Slot

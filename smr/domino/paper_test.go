@@ -2,10 +2,11 @@ package domino
 
 import (
 	"fmt"
-	"github.com/foresay/foresay/protocol"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/protocol"
 
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/sim"

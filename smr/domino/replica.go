@@ -75,7 +75,7 @@ type peer struct {
 	pending  claims // the newest for which something of the stream is missing
 	executed smr.Slot
 	holds    map[protocol.ID]have // by owner
-	promised ballot
+	promised kit.Ballot
 	accepted uint64
 	leads    bool
 	silent   int // ticks since it was heard

@@ -267,11 +267,11 @@ func (r *replica) leader() protocol.ID {
 	if r.coord.phase == leading {
 		return r.Cfg.ID
 	}
-	best := ballot(0)
+	best := kit.Ballot(0)
 	for _, id := range r.group {
-		if p := r.peers[id]; p.leads && r.alive(id) && p.promised.owner() == id {
+		if p := r.peers[id]; p.leads && r.alive(id) && p.promised.Owner() == id {
 			best = max(best, p.promised)
 		}
 	}
-	return best.owner()
+	return best.Owner()
 }

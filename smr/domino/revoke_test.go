@@ -68,7 +68,7 @@ func TestRevocationsAreBounded(t *testing.T) {
 	for ahead, want := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
 		w, r, env := inHand(t, "na3", 2)
 		high := slotAt(w.Clock(2) + ahead)
-		leader := r.acceptor.promised.owner()
+		leader := r.acceptor.promised.Owner()
 		r.onRevoke(env, leader, revoke{Ballot: r.acceptor.promised, Track: 3, High: high})
 		if revoked := r.acceptor.track(3).revoked == high; revoked != want {
 			t.Errorf("%v ahead: revoked %v", ahead, revoked)
@@ -81,18 +81,18 @@ func TestRevocationsAreBounded(t *testing.T) {
 func TestACoordinatorIsNotDisturbed(t *testing.T) {
 	_, r, env := inHand(t, "na3", 2)
 	before := r.acceptor.promised
-	leader := before.owner()
+	leader := before.Owner()
 	if r.leader() != leader || leader == 2 {
 		t.Fatalf("replica %d coordinates", leader)
 	}
 	other := 4 - leader
-	r.onPrepare(env, other, prepare{Ballot: newBallot(before, other)})
+	r.onPrepare(env, other, prepare{Ballot: kit.NewBallot(before, other)})
 	if r.acceptor.promised != before {
 		t.Errorf("promised %v, though the coordinator of %v is there", r.acceptor.promised, before)
 	}
 	r.peers[leader].silent = suspectTicks
-	r.onPrepare(env, other, prepare{Ballot: newBallot(before, other)})
-	if r.acceptor.promised != newBallot(before, other) {
+	r.onPrepare(env, other, prepare{Ballot: kit.NewBallot(before, other)})
+	if r.acceptor.promised != kit.NewBallot(before, other) {
 		t.Errorf("promised %v, though the coordinator of it is gone", r.acceptor.promised)
 	}
 }
@@ -103,8 +103,8 @@ func TestHigherBallotReplaces(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		var c closes
-		want := map[smr.Slot]ballot{}
-		for b := ballot(1); b <= 6; b++ {
+		want := map[smr.Slot]kit.Ballot{}
+		for b := kit.Ballot(1); b <= 6; b++ {
 			m := closeSlots{Track: shared, Low: smr.Slot(rnd.IntN(20))}
 			m.High = m.Low + 1 + smr.Slot(rnd.IntN(10))
 			for s := m.Low + 1; s <= m.High; s++ {
@@ -115,10 +115,10 @@ func TestHigherBallotReplaces(t *testing.T) {
 			}
 			c.accept(b, m)
 		}
-		got := map[smr.Slot]ballot{}
+		got := map[smr.Slot]kit.Ballot{}
 		for _, p := range c.parts(shared, 0) {
 			for _, i := range p.Items {
-				if got[i.Slot] = ballot(i.Answer); p.Ballot != ballot(i.Answer) {
+				if got[i.Slot] = kit.Ballot(i.Answer); p.Ballot != kit.Ballot(i.Answer) {
 					t.Errorf("seed %d: slot %d is told in ballot %v, accepted in %d", seed, i.Slot, p.Ballot, i.Answer)
 				}
 			}

@@ -41,7 +41,7 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		own := head{Gen: r.gen}
 		for n := range uint64(1 + rnd.IntN(25)) {
 			id := instanceID{1, 1 + uint64(rnd.IntN(6))}
-			b, deps := newBallot(ballot(rnd.IntN(4))<<32, 1), deps{id.Index - 1, 0, 0}
+			b, deps := kit.NewBallot(kit.Ballot(rnd.IntN(4))<<32, 1), deps{id.Index - 1, 0, 0}
 			switch rnd.IntN(5) {
 			case 0, 1:
 				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: own, ID: id, Cmd: workOn("c", "k"), Deps: deps}})
@@ -74,7 +74,7 @@ func TestNoVoteBelowPromise(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	id := instanceID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: recover{head: head{Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: recover{head: head{Gen: r.gen}, ID: id, Ballot: kit.NewBallot(0, 3)}})
 	disk.Write(env, 0)
 	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: head{Gen: r.gen}, ID: id, Cmd: workOn("c", "k"),
 		Deps: make(deps, 3)}})
@@ -107,7 +107,7 @@ func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	c := instanceID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: validate{head: head{Gen: r.gen}, ID: c, Ballot: newBallot(0, 3),
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: validate{head: head{Gen: r.gen}, ID: c, Ballot: kit.NewBallot(0, 3),
 		Cmd: workOn("c", "k"), Deps: make(deps, 3)}})
 	disk.Write(env, 0)
 	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Gen: r.gen}, ID: instanceID{3, 1},

@@ -34,8 +34,9 @@ func TestImpossibleMessages(t *testing.T) {
 	id := func() instanceID {
 		return instanceID{protocol.ID(rnd.IntN(5)), []uint64{1, 2, 3, 4, number()}[rnd.IntN(5)]}
 	}
-	ballot := func() ballot {
-		return []ballot{0, newBallot(0, 2), newBallot(0, 3), newBallot(1<<32, 2), ballot(number())}[rnd.IntN(5)]
+	ballot := func() kit.Ballot {
+		all := []kit.Ballot{0, kit.NewBallot(0, 2), kit.NewBallot(0, 3), kit.NewBallot(1<<32, 2), kit.Ballot(number())}
+		return all[rnd.IntN(len(all))]
 	}
 	command := func() *command {
 		change := &kit.MemberChange{Change: smr.Change{Remove: 3}}
@@ -121,7 +122,7 @@ func TestDamagedDisk(t *testing.T) {
 			t.Errorf("%+v: got %+v, want a refusal that says %q", rec, env.Out, want)
 		}
 		env.Begin(0)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: recover{head{1}, instanceID{2, 1}, newBallot(0, 2)}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: recover{head{1}, instanceID{2, 1}, kit.NewBallot(0, 2)}})
 		r.Receive(env, 9, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
 		if len(env.Out) > 0 {
 			t.Errorf("%s: it goes on: %+v", want, env.Out)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // An instanceID names an instance: the Index-th one, from 1, that a replica proposes in a
@@ -21,18 +22,9 @@ func (i instanceID) String() string { return fmt.Sprintf("%d.%d", i.Row, i.Index
 // byIndex is the order of instances of one row.
 func byIndex(a, b instanceID) int { return cmp.Compare(a.Index, b.Index) }
 
-// A ballot is an attempt to decide an instance. 0 is its proposer's; each other one belongs to the
-// replica whose ID is in the lower half.
-type ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above ballot, id protocol.ID) ballot { return (above>>32+1)<<32 | ballot(id) }
-
 // owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those
 // that leave no room above are nobody's.
-func owns(id protocol.ID, b ballot) bool { return b == 0 || protocol.ID(uint32(b)) == id && b < 1<<62 }
-
-func (b ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
+func owns(id protocol.ID, b kit.Ballot) bool { return b == 0 || b.Owner() == id && b < 1<<62 }
 
 // deps are the instances that one depends on: of each row, in order of the members, all up to an
 // index. More than those that it conflicts with are among them, which costs waiting and nothing

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // instance is what a replica knows of one.
@@ -15,7 +16,7 @@ type instance struct {
 	// ballot is promised: nothing below it is done. voted is the ballot in which it was accepted.
 	// They are two, as a promise is not a vote: whoever recovers later must not take what was
 	// accepted in a low ballot for a vote in the ballot that was promised since.
-	ballot, voted ballot
+	ballot, voted kit.Ballot
 	// as proposed; nil if not known. It stays when nothing is accepted in its place: in another
 	// ballot it may still be decided.
 	cmd     *command
@@ -26,11 +27,11 @@ type instance struct {
 
 	settling bool // it was decided here on the fast path, and is not known to be on the disk yet: nobody is told
 	executed bool
-	logged   bool     // there is a record of it
-	age, due int      // ticks since it was heard of, and when it is to be recovered
-	hint     ballot   // that somebody has promised
-	waits    uint64   // the most replicas that are known to have agreed with it at once, while its recovery waited
-	try      *attempt // to decide it, by this replica
+	logged   bool       // there is a record of it
+	age, due int        // ticks since it was heard of, and when it is to be recovered
+	hint     kit.Ballot // that somebody has promised
+	waits    uint64     // the most replicas that are known to have agreed with it at once, while its recovery waited
+	try      *attempt   // to decide it, by this replica
 
 	// Of the search for what can be executed.
 	number, low uint64

@@ -30,7 +30,7 @@ const (
 // attempt is what a replica does to have an instance decided, in one ballot.
 type attempt struct {
 	of     *instance
-	ballot ballot
+	ballot kit.Ballot
 	stage  stage
 	votes  quorum.Votes // of the stage
 	cmd    *command

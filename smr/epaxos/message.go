@@ -106,7 +106,7 @@ type (
 	accept struct {
 		head
 		ID     instanceID
-		Ballot ballot
+		Ballot kit.Ballot
 		Cmd    *command // nil: as proposed
 		Deps   deps
 	}
@@ -115,7 +115,7 @@ type (
 	accepted struct {
 		head
 		ID     instanceID
-		Ballot ballot
+		Ballot kit.Ballot
 	}
 
 	// commit says what was decided.
@@ -137,19 +137,19 @@ type (
 	recover struct {
 		head
 		ID     instanceID
-		Ballot ballot
+		Ballot kit.Ballot
 	}
 
 	// recovered is phase 1b. A decided instance is answered with a Commit instead.
 	recovered struct {
 		head
 		ID     instanceID
-		Ballot ballot
+		Ballot kit.Ballot
 		Phase  uint8
-		Voted  ballot   // in which the sender accepted, if it did
-		Cmd    *command // nil if not known
-		Init   deps     // as proposed, empty if not known
-		Deps   deps     // as pre-accepted or accepted
+		Voted  kit.Ballot // in which the sender accepted, if it did
+		Cmd    *command   // nil if not known
+		Init   deps       // as proposed, empty if not known
+		Deps   deps       // as pre-accepted or accepted
 	}
 
 	// validate asks whether anything says that a command cannot have been decided on the fast path
@@ -157,7 +157,7 @@ type (
 	validate struct {
 		head
 		ID     instanceID
-		Ballot ballot
+		Ballot kit.Ballot
 		Cmd    *command
 		Deps   deps
 	}
@@ -166,7 +166,7 @@ type (
 	validated struct {
 		head
 		ID      instanceID
-		Ballot  ballot
+		Ballot  kit.Ballot
 		Invalid bool // a decided command conflicts with it, and neither depends on the other
 		// commands that are not decided, of which the same would be said if they were decided as
 		// proposed
@@ -186,7 +186,7 @@ type (
 	refusal struct {
 		head
 		ID       instanceID
-		Promised ballot
+		Promised kit.Ballot
 	}
 
 	// news tells what the sender has heard of, from time to time.
@@ -239,10 +239,10 @@ type headed interface{ begin() head }
 type instanceRecord struct {
 	ID      instanceID
 	Phase   uint8
-	Ballot  ballot   // promised
-	Voted   ballot   // in which it was accepted
-	Nothing bool     // what was accepted or decided is nothing
-	Cmd     *command // as proposed; nil: that of the record before, if there is one
+	Ballot  kit.Ballot // promised
+	Voted   kit.Ballot // in which it was accepted
+	Nothing bool       // what was accepted or decided is nothing
+	Cmd     *command   // as proposed; nil: that of the record before, if there is one
 	Init    deps
 	Deps    deps
 }

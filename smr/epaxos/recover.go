@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // recovery is what an attempt of a higher ballot knows [EPaxos* §4]. An instance whose proposer has
@@ -31,7 +32,7 @@ type answer struct {
 // recover begins to decide an instance in place of its proposer. The ballot is above all that this
 // replica has heard of: a lower one would be refused.
 func (r *replica) recover(env *protocol.Env[smr.Message], i *instance) {
-	t := &attempt{of: i, ballot: newBallot(max(i.ballot, i.hint), r.Cfg.ID), stage: recovering}
+	t := &attempt{of: i, ballot: kit.NewBallot(max(i.ballot, i.hint), r.Cfg.ID), stage: recovering}
 	i.try = t
 	r.postpone(env, i, t.ballot)
 	for _, m := range r.group {
@@ -43,7 +44,7 @@ func (r *replica) recover(env *protocol.Env[smr.Message], i *instance) {
 // postpone gives an attempt time to come to an end, twice as much with each round of ballots. If
 // disks or networks are slow, or several replicas try, attempts at a fixed pace would overtake each
 // other for ever.
-func (r *replica) postpone(env *protocol.Env[smr.Message], i *instance, b ballot) {
+func (r *replica) postpone(env *protocol.Env[smr.Message], i *instance, b kit.Ballot) {
 	n := attemptTicks << min(uint64(b)>>32-1, maxDoubled)
 	i.age, i.due = 0, n+env.Rand.IntN(n)
 }
@@ -54,7 +55,7 @@ func (r *replica) postpone(env *protocol.Env[smr.Message], i *instance, b ballot
 // If there were one ballot for both, an acceptor that accepted x in ballot 1 and then promised
 // ballot 3 to a recoverer that died would report x as accepted in 3. A later recoverer would prefer
 // it to y, which a majority accepted in ballot 2: y was decided, and x is decided after it.
-func (r *replica) promise(i *instance, b ballot) {
+func (r *replica) promise(i *instance, b kit.Ballot) {
 	i.ballot = b
 	if i.try != nil && i.try.ballot < b {
 		i.try = nil

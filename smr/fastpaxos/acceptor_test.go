@@ -42,8 +42,8 @@ func begun(t *testing.T, members int) (*replica, *protocol.Env[smr.Message], *sm
 }
 
 // follow has it follow an era's coordinator, with slots open from one on.
-func follow(r *replica, env *protocol.Env[smr.Message], e era, open smr.Slot) {
-	id := e.coordinator()
+func follow(r *replica, env *protocol.Env[smr.Message], e kit.Ballot, open smr.Slot) {
+	id := e.Owner()
 	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
 		Msg: beat{head: head{Era: e, Generation: r.State.Generation()}, Leads: true, Open: open}})
 }
@@ -58,14 +58,14 @@ func command(seq kit.Seq) requestCopy {
 // open ones: the coordinator has others' entries proposed there, and a client would count.
 func TestVotesAreInOpenSlots(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	if r.fastTop != 10 {
 		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
 	}
 	// Where it has accepted in the classic round, which is above the fast one, it does not vote any
 	// more.
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{head{Era: newEra(0, 2), Generation: r.State.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()},
 		[]item{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
@@ -78,7 +78,7 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.Cfg.MaxPendingBytes = 100
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 1)
 	large := func(seq kit.Seq, bytes int) requestCopy {
 		return requestCopy{kit.Request{Session: 1, Acked: 1,
@@ -106,7 +106,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	if r.fastTop != 4 {
 		t.Errorf("with room for two of three commands, voted up to slot %d, want 4", r.fastTop)
 	}
-	if follow(r, env, newEra(era, 2), 10); r.oursBytes != 0 {
+	if follow(r, env, kit.NewBallot(era, 2), 10); r.oursBytes != 0 {
 		t.Errorf("in another era %d bytes are left", r.oursBytes)
 	}
 }
@@ -115,7 +115,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 // too.
 func TestLastVoteSurvivesCrash(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	for s := range kit.Seq(5) {
 		r.Receive(env, 77, command(s+1))
 	}
@@ -158,7 +158,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 // keep the bytes of both messages until its log is cut.
 func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	vote := r.cell(10).vote.Entry
 	if vote.Kind != kit.Command {
@@ -166,7 +166,8 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: head{Era: newEra(0, 2), Generation: r.State.Generation()},
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h,
 		Items: []item{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {
@@ -182,7 +183,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 func TestSuggestedIsVotedFor(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.Cfg.MaxPendingBytes = 100
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 1)
 	entry := func(seq kit.Seq) kit.Entry {
 		return kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}

@@ -24,7 +24,7 @@ type client struct {
 
 // count is the votes for a command in one slot of an era.
 type count struct {
-	era        era
+	era        kit.Ballot
 	generation uint64
 	slot       smr.Slot
 	by         []protocol.ID
@@ -130,7 +130,7 @@ func (c *client) onCast(env *protocol.Env[smr.Message], from protocol.ID, m cast
 		}
 		if n := &counts[i]; n.add(from) && len(n.by) >= int(m.Need) {
 			delete(c.counts, item.Seq)
-			c.OnEarly(env, m.Era.coordinator(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
+			c.OnEarly(env, m.Era.Owner(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
 		}
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // leading is what a coordinator knows.
 type leading struct {
-	era      era
+	era      kit.Ballot
 	start    smr.Slot // what earlier coordinators may have had decided is not beyond it
 	end      smr.Slot // the last slot that it gave out or has seen a vote for
 	classic  bool     // no fast votes: it gives out the slots

@@ -47,7 +47,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	lead(t, r, env, disk)
-	for era, want := range map[era]bool{newEra(0, 1): false, r.promised: true} {
+	for era, want := range map[kit.Ballot]bool{kit.NewBallot(0, 1): false, r.promised: true} {
 		h := head{Era: era, Generation: r.State.Generation()}
 		r.onVoted(env, 2, voted{h, []item{{r.open, work(1)}}})
 		if counted := r.lead.tallies[r.open] != nil; counted != want {
@@ -68,7 +68,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
 		r, env, _ := begun(t, 3)
-		h := head{Era: newEra(0, 2), Generation: r.State.Generation() + other}
+		h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation() + other}
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{1, work(1)}}}})
 		if accepted := r.top == 1; accepted != (other == 0) {
 			t.Errorf("the coordinator's generation is higher by %d: accepted %v", other, accepted)
@@ -113,7 +113,7 @@ func TestPhaseOneComesFirst(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	r.lead.reads.Take(env, r.Cfg, 77, []kit.Query{{ID: 1}}, 0)
-	lead(t, r, env, disk, vote{Slot: 5, Era: newEra(0, 2), Entry: work(1)})
+	lead(t, r, env, disk, vote{Slot: 5, Era: kit.NewBallot(0, 2), Entry: work(1)})
 	if r.open != 6 || r.lead.tallies[5] == nil || !r.lead.tallies[5].classic {
 		t.Errorf("a vote in slot 5 was found, and slots from %d on are open", r.open)
 	}
@@ -145,7 +145,7 @@ func TestNothingAboveAChange(t *testing.T) {
 // before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	h := head{Era: newEra(0, 2), Generation: r.State.Generation()}
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
@@ -176,9 +176,9 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		env := new(smrtest.Disk).Env()
 		client.session, client.counts[1] = 1, []count{}
 		for id := range uint64(3) {
-			m := cast{head: head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
+			m := cast{head: head{Era: kit.NewBallot(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
 			if id == 2 {
-				m.Era, m.Generation, m.Items[0].Slot = m.Era+era(c.era<<32), m.Generation+c.generation, 7+c.slot
+				m.Era, m.Generation, m.Items[0].Slot = m.Era+kit.Ballot(c.era<<32), m.Generation+c.generation, 7+c.slot
 			}
 			client.onCast(env, protocol.ID(id+1), m)
 		}
@@ -192,7 +192,7 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 // through, though it has promised the other one: the others keep to the higher.
 func TestHigherAttemptGoesOn(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	lower := newEra(0, 3)
+	lower := kit.NewBallot(0, 3)
 	r.above = lower
 	r.silent = courtesy
 	r.campaign(env, false)
@@ -200,7 +200,7 @@ func TestHigherAttemptGoesOn(t *testing.T) {
 	if c == nil || c.era <= lower {
 		t.Fatalf("replica 1 does not stand in an era above %v: %+v", lower, c)
 	}
-	head := func(e era) head { return head{Era: e, Generation: r.State.Generation()} }
+	head := func(e kit.Ballot) head { return head{Era: e, Generation: r.State.Generation()} }
 	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: prepare{head(lower), r.State.Applied() + 1}})
 	if r.promised != lower {
 		t.Fatalf("promised %v, want %v", r.promised, lower)

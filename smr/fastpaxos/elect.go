@@ -11,7 +11,7 @@ import (
 
 // candidacy is an attempt to coordinate.
 type candidacy struct {
-	era     era
+	era     kit.Ballot
 	classic bool
 	low     smr.Slot // phase 1 is about the slots from here on
 	found   map[smr.Slot][]vote
@@ -61,7 +61,7 @@ func (r *replica) watch(env *protocol.Env[smr.Message]) {
 // campaign begins phase 1 for all slots that are not applied.
 func (r *replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	c := &candidacy{
-		era: newEra(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
+		era: kit.NewBallot(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
 		found: map[smr.Slot][]vote{}, next: map[protocol.ID]smr.Slot{}, asked: map[protocol.ID]int{},
 	}
 	r.cand = c
@@ -123,13 +123,13 @@ func (r *replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 
 func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	switch {
-	case m.Era == 0 || m.Era.coordinator() != from:
+	case m.Era == 0 || m.Era.Owner() != from:
 		return
 	case m.Era < r.promised:
 		r.Admission.SendAhead(env, from, refusal{r.head(r.promised)})
 		return
 	case m.Era > r.promised:
-		if from != r.Cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
+		if from != r.Cfg.ID && from != r.promised.Owner() && r.silent < courtesy && r.promised != 0 {
 			return
 		}
 		r.adopt(env, m.Era)

@@ -21,7 +21,7 @@ func big(seq kit.Seq) kit.Entry {
 // it is the same, and not otherwise.
 func TestDecidedNamesLargeCommands(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	h := head{Era: era, Generation: r.State.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
 	small, names := split([]item{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
@@ -115,7 +115,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3)
-	h := head{Era: newEra(0, 2), Generation: r.State.Generation()}
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
 	for s := range smr.Slot(slots) {
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{{s + 1, big(kit.Seq(s + 1))}}}})
 	}
@@ -142,7 +142,7 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 // the coordinator only; small ones and, after a while, large ones to all.
 func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 0)
+	follow(r, env, kit.NewBallot(0, 2), 0)
 	req := command(1)
 	req.Commands[0].Command = big(1).Command
 	r.Receive(env, 77, req)

@@ -1,27 +1,15 @@
 package fastpaxos
 
 import (
-	"fmt"
-
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// An era is a ballot for all slots: a fast round, and a classic one above it for each slot. It
-// belongs to the replica whose ID is in the lower half, its coordinator. 0 is below all.
-type era uint64
-
-// newEra returns a replica's lowest era above another one.
-func newEra(above era, id protocol.ID) era { return (above>>32+1)<<32 | era(id) }
-
-func (e era) coordinator() protocol.ID { return protocol.ID(uint32(e)) }
-
-func (e era) String() string { return fmt.Sprintf("%d.%d", uint64(e)>>32, uint32(e)) }
-
 // A head begins what replicas say to each other.
 type head struct {
-	Era        era
+	// Era is a ballot for all slots: a fast round, and a classic one above it for each slot. Its
+	// owner is the coordinator.
+	Era        kit.Ballot
 	Generation uint64 // of the members in the sender's state
 }
 
@@ -33,7 +21,7 @@ type headed interface{ begin() head }
 // A vote is what was accepted in a slot, in the fast round of an era or in its classic one.
 type vote struct {
 	Slot    smr.Slot
-	Era     era
+	Era     kit.Ballot
 	Classic bool
 	Entry   kit.Entry
 }
@@ -169,5 +157,5 @@ type (
 	voteRecord struct{ Votes []vote }
 
 	// promiseRecord is an era below which nothing is accepted any more.
-	promiseRecord struct{ Era era }
+	promiseRecord struct{ Era kit.Ballot }
 )

@@ -100,7 +100,7 @@ func TestSeedsNotice(t *testing.T) {
 // coordinator.
 func TestVotesForNothingAreMade(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 5)
 	disk.Write(env, 0)
 	h := head{Era: era, Generation: r.State.Generation()}
@@ -122,7 +122,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 			r, env = onDisk(t, disk, 3)
 			disk.Write(env, 0)
 		}
-		next := newEra(era, 3)
+		next := kit.NewBallot(era, 3)
 		r.silent = courtesy // the old coordinator is gone
 		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: prepare{head{Era: next, Generation: r.State.Generation()}, 5}})
 		promised := map[smr.Slot]bool{}

@@ -74,7 +74,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head head) {
 	b, beats := msg.(beat)
 	switch {
-	case head.Era == 0 || head.Era.coordinator() != from || beats && !b.Leads:
+	case head.Era == 0 || head.Era.Owner() != from || beats && !b.Leads:
 		return
 	case head.Era < r.promised:
 		r.Admission.SendAhead(env, from, refusal{r.head(r.promised)})
@@ -109,7 +109,7 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	r.write(env)
 	if len(r.voted) > 0 && r.promised != 0 {
-		r.Admission.Send(env, r.promised.coordinator(), voted{r.head(r.promised), r.voted})
+		r.Admission.Send(env, r.promised.Owner(), voted{r.head(r.promised), r.voted})
 	}
 	for _, b := range r.casts {
 		env.Send(b.client, b.cast)

@@ -13,21 +13,21 @@ import (
 type replica struct {
 	kit.Replica
 
-	promised era // nothing below it is accepted any more
+	promised kit.Ballot // nothing below it is accepted any more
 	base     smr.Slot
 	cells    []cell // cells[i] is slot base+1+i
 	top      smr.Slot
 	journal  kit.Journal
 	pending  []vote // what this call has accepted
 
-	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
-	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
-	openFor uint64   // the generation of members to whom they are
-	silent  int      // beats since the coordinator was heard
-	told    smr.Slot // from where on votes were told last to who has the promise
-	rest    int      // beats, until it may try to lead
-	tries   int      // to lead, since something was decided
-	above   era      // the next attempt is in an era above it
+	open    smr.Slot   // slots from it on are open for fast votes of the promised era; 0: none
+	fastTop smr.Slot   // the last slot of the replica's votes in the promised era's fast round
+	openFor uint64     // the generation of members to whom they are
+	silent  int        // beats since the coordinator was heard
+	told    smr.Slot   // from where on votes were told last to who has the promise
+	rest    int        // beats, until it may try to lead
+	tries   int        // to lead, since something was decided
+	above   kit.Ballot // the next attempt is in an era above it
 	ours    map[wish]ownVote
 	// oursBytes are those of the commands in ours.
 	oursBytes int
@@ -87,7 +87,7 @@ func (r *replica) fastQuorum() int {
 	return quorum.Fast(len(r.State.Members()))
 }
 
-func (r *replica) head(e era) head {
+func (r *replica) head(e kit.Ballot) head {
 	return head{Era: e, Generation: r.State.Generation()}
 }
 
@@ -188,7 +188,7 @@ func (r *replica) write(env *protocol.Env[smr.Message]) {
 }
 
 // adopt promises a higher era.
-func (r *replica) adopt(env *protocol.Env[smr.Message], e era) {
+func (r *replica) adopt(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()
@@ -218,7 +218,7 @@ func (r *replica) active() bool {
 func (r *replica) status(s *smr.Status) {
 	s.Role, s.Ballot, s.Snapshot, s.LogSize = "acceptor", uint64(r.promised), r.journal.Snapshot(), r.journal.Records()
 	if r.silent < patience {
-		s.Leader = r.promised.coordinator()
+		s.Leader = r.promised.Owner()
 	}
 	switch {
 	case !r.active() || !r.Admission.Admitted():

@@ -88,9 +88,9 @@ func TestValueChoice(t *testing.T) {
 // accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t, 3)
-	era := era(0)
+	era := kit.Ballot(0)
 	for range 2 { // the log is cut if at least two records go
-		era = newEra(era, 2)
+		era = kit.NewBallot(era, 2)
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{head{Era: era, Generation: r.State.Generation()}, 1}})
 		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := kit.Inside(e.Msg).(promise)
@@ -109,7 +109,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3)
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{head{Era: newEra(0, 3), Generation: r.State.Generation()},
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{head{Era: kit.NewBallot(0, 3), Generation: r.State.Generation()},
 		[]item{{1, kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := kit.Inside(e.Msg).(refusal)

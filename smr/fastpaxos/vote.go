@@ -33,7 +33,7 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 
 func (r *replica) coordinator() smr.Member {
 	for _, m := range r.State.Members() {
-		if m.ID == r.promised.coordinator() && m.ID != r.Cfg.ID && r.silent < patience {
+		if m.ID == r.promised.Owner() && m.ID != r.Cfg.ID && r.silent < patience {
 			return m
 		}
 	}

@@ -124,7 +124,7 @@ func (r *replica) ackedBy(l *track, member int) pos {
 	return l.commit
 }
 
-func (r *replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised ballot) {
+func (r *replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised kit.Ballot) {
 	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return
 	}

@@ -13,10 +13,10 @@ import (
 // replica whose ballot is another one must not ignore them: it tells the leader of a higher ballot,
 // promises the leader's own, and asks for the positions that it lacks.
 func TestBeatsSettleBallots(t *testing.T) {
-	low := newBallot(0, 2)
-	high := newBallot(low, 3)
+	low := kit.NewBallot(0, 2)
+	high := kit.NewBallot(low, 3)
 	for name, c := range map[string]struct {
-		promised, led ballot
+		promised, led kit.Ballot
 		refused       bool
 		missing       bool
 	}{

@@ -40,7 +40,7 @@ func messages() []smr.Message {
 		look{Epoch: 1, Round: 1},
 		seen{Epoch: 1, Round: 1, Slot: 1 << 50},
 		acceptRecord{Epoch: 1, Parts: []part{{Track: 1, Ballot: 1<<32 | 2, First: 3, Items: items}}},
-		promiseRecord{Epoch: 1, Ballots: []ballot{0, 1<<32 | 2, 5}},
+		promiseRecord{Epoch: 1, Ballots: []kit.Ballot{0, 1<<32 | 2, 5}},
 	}
 }
 

@@ -62,7 +62,7 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 // TestCommitsEndWithTheBallot: a new leader says that three positions are decided, of which the
 // replica has the first from it, and others from the leader before. Those are not what was decided.
 func TestCommitsEndWithTheBallot(t *testing.T) {
-	once := newBallot(0, 3)
+	once := kit.NewBallot(0, 3)
 	r, env, disk := begun(t)
 	l := r.epoch.tracks[1]
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1,

@@ -1,21 +1,9 @@
 package mencius
 
 import (
-	"fmt"
-
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
-
-// A ballot is an attempt to lead a track. 0 is its owner's from the beginning; any other belongs to
-// the replica whose ID is in the lower half.
-type ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above ballot, id protocol.ID) ballot { return (above>>32+1)<<32 | ballot(id) }
-
-func (b ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
 // An epochNumber counts the groups of members that follow one another, from 1.
 type epochNumber uint64
@@ -26,8 +14,8 @@ type pos uint64
 // A place says which track of an epoch a message is about, and in which ballot.
 type place struct {
 	Epoch  epochNumber
-	Track  uint32 // the owner's place among the members, from 0
-	Ballot ballot
+	Track  uint32     // the owner's place among the members, from 0
+	Ballot kit.Ballot // 0 is the track's owner's
 }
 
 func (p place) where() place { return p }
@@ -88,7 +76,7 @@ type (
 
 	// vote is what was accepted for a position, and in which ballot.
 	vote struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Skip   bool // the owner has promised never to propose anything here
 		Entry  kit.Entry
 	}
@@ -104,7 +92,7 @@ type (
 	// led is a track that the sender of a Beat leads, and up to where it is decided.
 	led struct {
 		Track  uint32
-		Ballot ballot
+		Ballot kit.Ballot
 		Commit pos
 	}
 
@@ -146,7 +134,7 @@ type (
 	// part is what was accepted for positions of a track from First on.
 	part struct {
 		Track  uint32
-		Ballot ballot
+		Ballot kit.Ballot
 		First  pos
 		Items  []item
 	}
@@ -154,6 +142,6 @@ type (
 	// promiseRecord is the ballots below which nothing is accepted any more, track by track.
 	promiseRecord struct {
 		Epoch   epochNumber
-		Ballots []ballot
+		Ballots []kit.Ballot
 	}
 )

@@ -62,7 +62,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 }
 
 // place returns what a message about a track begins with.
-func (r *replica) place(l *track, b ballot) place {
+func (r *replica) place(l *track, b kit.Ballot) place {
 	return place{Epoch: r.epoch.number, Track: l.index, Ballot: b}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // candidacy is an attempt to lead a track.
 type candidacy struct {
-	ballot ballot
+	ballot kit.Ballot
 	low    pos // phase 1 is about the positions from here on
 	best   []vote
 	votes  quorum.Votes
@@ -60,7 +60,7 @@ func (r *replica) watch(env *protocol.Env[smr.Message]) {
 
 // campaign begins phase 1 for all positions of a track that are not known to be decided.
 func (r *replica) campaign(env *protocol.Env[smr.Message], l *track) {
-	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.Cfg.ID), low: l.commit + 1}
+	c := &candidacy{ballot: kit.NewBallot(max(l.promised, l.above), r.Cfg.ID), low: l.commit + 1}
 	l.cand = c
 	l.tries = min(l.tries+1, maxTries)
 	for range r.epoch.members {

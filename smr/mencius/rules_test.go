@@ -14,7 +14,7 @@ import (
 // accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t)
-	ballot := newBallot(0, 2)
+	ballot := kit.NewBallot(0, 2)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{place{Epoch: 1, Track: 1, Ballot: ballot}, 1}})
 	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		_, ok := kit.Inside(e.Msg).(promise)
@@ -56,8 +56,8 @@ func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 // TestRevokerTakesTheHighestBallot: of what acceptors have accepted for a position, the vote of the
 // highest ballot binds who takes a track over, in whatever order they tell it.
 func TestRevokerTakesTheHighestBallot(t *testing.T) {
-	lower := newBallot(0, 2)
-	higher := newBallot(lower, 3)
+	lower := kit.NewBallot(0, 2)
+	higher := kit.NewBallot(lower, 3)
 	for _, votes := range [][2]vote{
 		{{Ballot: lower, Entry: work(1)}, {Ballot: higher, Entry: work(2)}},
 		{{Ballot: higher, Entry: work(2)}, {Ballot: lower, Entry: work(1)}},

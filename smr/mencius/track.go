@@ -13,9 +13,9 @@ import (
 type track struct {
 	index    uint32
 	owner    protocol.ID
-	promised ballot // nothing below it is accepted any more
-	base     pos    // positions up to it are done with and forgotten
-	votes    []vote // votes[i] is what was accepted for position base+1+i
+	promised kit.Ballot // nothing below it is accepted any more
+	base     pos        // positions up to it are done with and forgotten
+	votes    []vote     // votes[i] is what was accepted for position base+1+i
 	// matched is the last position up to which the votes are those of the promised ballot's leader.
 	// Invariant: commit <= matched <= end().
 	matched pos
@@ -32,16 +32,16 @@ type track struct {
 	rest  int        // beats, until it may try again
 	tries int        // to lead the track, since something in it was decided
 
-	above   ballot // the next attempt is in a ballot above it
-	silent  int    // beats since the leader was heard
-	blocked int    // beats for which the execution has waited for the track
-	missing pos    // what was asked for last, in this beat; 0: nothing
+	above   kit.Ballot // the next attempt is in a ballot above it
+	silent  int        // beats since the leader was heard
+	blocked int        // beats for which the execution has waited for the track
+	missing pos        // what was asked for last, in this beat; 0: nothing
 	tell    teller
 }
 
 // ack is how far a member has the leader's positions of a ballot on disk.
 type ack struct {
-	ballot ballot
+	ballot kit.Ballot
 	match  pos
 }
 
@@ -73,11 +73,11 @@ func (l *track) decided(p pos) bool {
 // leader returns to whom the promised ballot belongs.
 func (l *track) leader() protocol.ID { return l.leaderOf(l.promised) }
 
-func (l *track) leaderOf(b ballot) protocol.ID {
+func (l *track) leaderOf(b kit.Ballot) protocol.ID {
 	if b == 0 {
 		return l.owner
 	}
-	return protocol.ID(uint32(b))
+	return b.Owner()
 }
 
 // set puts a vote in a position that is at most one beyond the last.
@@ -102,7 +102,7 @@ func (l *track) rematch() {
 }
 
 // adopt promises a higher ballot. The record of it is the caller's affair.
-func (l *track) adopt(b ballot) {
+func (l *track) adopt(b kit.Ballot) {
 	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
 	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
 	if l.cand != nil && l.cand.ballot < b {
@@ -190,7 +190,7 @@ const entryBytes = 32
 
 // unpack returns items as votes in a ballot, without the first ones; ok is false if there are more
 // than a window of them.
-func unpack(items []item, b ballot, without pos) (votes []vote, ok bool) {
+func unpack(items []item, b kit.Ballot, without pos) (votes []vote, ok bool) {
 	n := uint64(0)
 	for _, it := range items {
 		if it.Skips > window {

@@ -45,7 +45,7 @@ func work(seq kit.Seq) kit.Entry {
 // TestVotesOfOneBallotDecide: what members have accepted in lower ballots may be something else.
 func TestVotesOfOneBallotDecide(t *testing.T) {
 	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).tracks[0]
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	l.adopt(high)
 	for p := range pos(4) {
 		l.set(p+1, vote{high, false, work(kit.Seq(p + 1))})
@@ -64,15 +64,15 @@ func TestVotesOfOneBallotDecide(t *testing.T) {
 // TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was
 // accepted in another ballot.
 func TestCommitsAreOfTheBallot(t *testing.T) {
-	once := newBallot(0, 3)
+	once := kit.NewBallot(0, 3)
 	for name, c := range map[string]struct {
-		accepted, led ballot
+		accepted, led kit.Ballot
 		want          pos
 	}{
 		"the leader": {0, 0, 1},
 		"a leader whose proposal was not accepted": {0, once, 0},
 		"the leader, of a later ballot":            {once, once, 1},
-		"the same leader in another ballot":        {once, newBallot(once, 3), 0},
+		"the same leader in another ballot":        {once, kit.NewBallot(once, 3), 0},
 		"the leader before":                        {once, 0, 0},
 	} {
 		r, env, disk := begun(t)
@@ -126,7 +126,7 @@ func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 // that it did.
 func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r, env, disk := begun(t)
-	ballot := newBallot(0, 3)
+	ballot := kit.NewBallot(0, 3)
 	fill := make([]item, 40)
 	for i := range fill {
 		fill[i].Entry.Kind = kit.NoOp

@@ -21,7 +21,7 @@ func messages() []smr.Message {
 	}
 	var votes []vote
 	for i, e := range entries {
-		votes = append(votes, vote{Ballot: ballot(i), Entry: e})
+		votes = append(votes, vote{Ballot: kit.Ballot(i), Entry: e})
 	}
 	return []smr.Message{
 		lead{Ballot: 2},

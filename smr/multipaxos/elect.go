@@ -11,9 +11,9 @@ import (
 // welcome, so that a replica that was cut off does not depose a leader that works. Phase 1 then
 // asks a majority to promise the ballot and to tell their votes. Its zero value is no attempt.
 type candidacy struct {
-	ballot ballot // 0: none chosen yet
-	above  ballot // the highest ballot that others said they had promised; the next one is above it
-	pre    bool   // in the pre-vote
+	ballot kit.Ballot // 0: none chosen yet
+	above  kit.Ballot // the highest ballot that others said they had promised; the next one is above it
+	pre    bool       // in the pre-vote
 	votes  quorum.Votes
 
 	low    smr.Slot // phase 1 covers the slots from here on
@@ -60,7 +60,7 @@ func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 // preVote asks all members whether they would promise. Asking again in the same ballot keeps the
 // answers that have come.
 func (r *replica) preVote(env *protocol.Env[smr.Message]) {
-	ballot := newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
+	ballot := kit.NewBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
 	if r.candidacy.ballot != ballot {
 		r.candidacy = candidacy{ballot: ballot, above: r.candidacy.above, pre: true}
 	}
@@ -102,7 +102,7 @@ func (r *replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 }
 
 // stand begins phase 1 in a ballot. Slots up to commit need none: this replica knows their values.
-func (r *replica) stand(env *protocol.Env[smr.Message], b ballot) {
+func (r *replica) stand(env *protocol.Env[smr.Message], b kit.Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)

@@ -51,13 +51,13 @@ func (r *replica) onQuiet(env *protocol.Env[smr.Message]) {
 
 // adopt promises a higher ballot; the caller writes it down. matched is about the promised ballot's
 // leader, so it is found anew: votes of the old ballot say nothing about the new leader's entries.
-func (r *replica) adopt(b ballot) {
+func (r *replica) adopt(b kit.Ballot) {
 	r.promised = b
 	r.rematch()
 }
 
 // owns tells whether a ballot is a replica's.
-func owns(id protocol.ID, b ballot) bool { return id != protocol.App && protocol.ID(uint32(b)) == id }
+func owns(id protocol.ID, b kit.Ballot) bool { return id != protocol.App && b.Owner() == id }
 
 // onAccept is phase 2b. A vote needs no promise in phase 1: an Accept of a higher ballot is one to
 // adopt, and accepting it promises that ballot.
@@ -123,7 +123,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 
 // miss asks for what lies before a message that came too early. Several messages behind one gap
 // lead to one question, since the answer to it brings all of them again.
-func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b ballot, want smr.Slot) {
+func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b kit.Ballot, want smr.Slot) {
 	m := missing{Ballot: b, Want: want}
 	since := env.Now - r.asked
 	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {

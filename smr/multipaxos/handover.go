@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // handOver asks a follower to lead, or the one that has most if to is 0. The leader goes on until
@@ -45,5 +46,5 @@ func (r *replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m lea
 	}
 	r.role, r.leader = candidate, 0
 	env.Stop(leaderTimer{})
-	r.stand(env, newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID))
+	r.stand(env, kit.NewBallot(max(r.promised, r.candidacy.above), r.Cfg.ID))
 }

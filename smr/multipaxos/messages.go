@@ -1,48 +1,37 @@
 package multipaxos
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A ballot is an attempt to lead. Each belongs to one replica, whose ID is the lower half, so no
-// two replicas ever propose in the same ballot. 0 is below all ballots.
-type ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above ballot, id protocol.ID) ballot { return (above>>32+1)<<32 | ballot(id) }
-
-func (b ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
-
 // What replicas say to each other, in letters.
 type (
 	// preVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
 	preVote struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Commit smr.Slot
 	}
 
 	// preVoteReply answers a PreVote. Promised is the highest ballot that the sender has promised.
 	preVoteReply struct {
-		Ballot   ballot
+		Ballot   kit.Ballot
 		Granted  bool
-		Promised ballot
+		Promised kit.Ballot
 	}
 
 	// prepare is phase 1a for all slots from Low on.
 	prepare struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Low    smr.Slot
 	}
 
 	// promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless
 	// it is the last part, the candidate asks for more.
 	promise struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Low    smr.Slot
 		// The sender has discarded slots up to Base; a candidate that needs them cannot lead by
 		// this promise.
@@ -54,14 +43,14 @@ type (
 
 	// vote is the entry that was accepted for a slot last, and in which ballot.
 	vote struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Entry  kit.Entry
 	}
 
 	// accept is phase 2a for consecutive slots from First on, which the follower takes if it has
 	// all before them. Without entries it is a heartbeat.
 	accept struct {
-		Ballot  ballot
+		Ballot  kit.Ballot
 		First   smr.Slot
 		Commit  smr.Slot // slots up to it are decided
 		Round   uint64   // number of the leader's question whether it still leads; 0 if none was asked
@@ -71,33 +60,33 @@ type (
 	// accepted is phase 2b: the sender has on its disk what the ballot's leader has in all slots up
 	// to Match, because it accepted them in this ballot or knew them to be decided.
 	accepted struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Match  smr.Slot
 	}
 
 	// lead asks a follower to take over from the ballot's leader. It skips the pre-vote, in which
 	// those who hear the leader would refuse.
 	lead struct {
-		Ballot ballot
+		Ballot kit.Ballot
 	}
 
 	// follows answers a leader's question: when the sender received it, it had promised no higher
 	// ballot. Reads that came before the question can be answered once a majority has said so.
 	follows struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Round  uint64
 	}
 
 	// missing answers an Accept that was ahead of the sender's log: it needs the slots from Want
 	// on, or a snapshot if Want is 0.
 	missing struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Want   smr.Slot
 	}
 
 	// refusal answers a message of a ballot below the one that the sender has promised.
 	refusal struct {
-		Promised ballot
+		Promised kit.Ballot
 	}
 )
 
@@ -105,14 +94,14 @@ type (
 type (
 	// promiseRecord is a ballot below which nothing is accepted any more.
 	promiseRecord struct {
-		Ballot ballot
+		Ballot kit.Ballot
 		Commit smr.Slot
 	}
 
 	// acceptRecord is what was accepted for consecutive slots from First on. It promises its ballot
 	// as well.
 	acceptRecord struct {
-		Ballot  ballot
+		Ballot  kit.Ballot
 		First   smr.Slot
 		Commit  smr.Slot // decided up to here; may be below what was known before the crash
 		Entries []kit.Entry

@@ -79,7 +79,7 @@ func (s *script) receive(from protocol.ID, msg smr.Message) {
 }
 
 // campaign brings the replica to phase 1 and returns its ballot.
-func (s *script) campaign() ballot {
+func (s *script) campaign() kit.Ballot {
 	s.t.Helper()
 	s.do(func() { s.r.Expire(s.env, campaignTimer{}) })
 	b := s.r.candidacy.ballot
@@ -135,8 +135,8 @@ func TestPhase1TakesTheHighestBallot(t *testing.T) {
 // TestPhase1ComparesNeighbours: of two votes for a slot the one of the next ballot wins, whether
 // another member has it in the same round or the round is one higher, and whoever tells first.
 func TestPhase1ComparesNeighbours(t *testing.T) {
-	low := ballot(1<<32 | 4)
-	for _, high := range []ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
+	low := kit.Ballot(1<<32 | 4)
+	for _, high := range []kit.Ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
 		for _, first := range []bool{false, true} {
 			s := newScript(t)
 			b := s.campaign()
@@ -159,7 +159,7 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 // finds.
 func TestPhase1AgreesWithItsTwin(t *testing.T) {
 	const slots = 6
-	ballots := []ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
+	ballots := []kit.Ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		votes := func() []vote { // of the slots from 1 on; a ballot has one value in a slot
@@ -318,7 +318,7 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 // the third one from an earlier ballot.
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	s := newScript(t, acceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
-	b := ballot(2<<32 | 3)
+	b := kit.Ballot(2<<32 | 3)
 	s.receive(3, kit.Letter{Disk: 3, Msg: accept{Ballot: b, First: 1, Commit: 3,
 		Entries: []kit.Entry{value(1), value(2)}}})
 	if s.r.commit != 2 || s.r.matched != 2 {
@@ -354,7 +354,7 @@ func (s *script) answers(to protocol.ID) []smr.Message {
 // promised or accepted; the same ballot's question is answered again.
 func TestPromiseIsKept(t *testing.T) {
 	s := newScript(t)
-	b := ballot(5<<32 | 3)
+	b := kit.Ballot(5<<32 | 3)
 	for range 2 {
 		s.answers(3)
 		s.receive(3, kit.Letter{Disk: 3, Msg: prepare{Ballot: b, Low: 1}})
@@ -412,7 +412,7 @@ func TestRestartRemembers(t *testing.T) {
 		return r, err
 	}
 	for _, c := range []struct {
-		promised ballot
+		promised kit.Ballot
 		matched  smr.Slot
 	}{{1<<32 | 3, 3}, {2<<32 | 2, 2}} {
 		r, err := restart()
@@ -462,7 +462,7 @@ func TestLogSurvives(t *testing.T) {
 		twin := map[smr.Slot]vote{}
 		for n := range 60 {
 			env.Begin(0)
-			b := ballot(n + 1)
+			b := kit.Ballot(n + 1)
 			switch rnd.IntN(4) {
 			case 0:
 				l.promise(env, promiseRecord{Ballot: b})

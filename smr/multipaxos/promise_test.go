@@ -33,7 +33,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 
 // refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is
 // refused, with which promise.
-func refuses(r *replica, env *protocol.Env[smr.Message], b ballot) (promised ballot) {
+func refuses(r *replica, env *protocol.Env[smr.Message], b kit.Ballot) (promised kit.Ballot) {
 	env.Begin(0)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: b, First: 1, Entries: []kit.Entry{value(1)}}})
 	for _, e := range env.Out {
@@ -48,7 +48,7 @@ func refuses(r *replica, env *protocol.Env[smr.Message], b ballot) (promised bal
 // not, also if it was sent no entries, or could not take them. After a crash it accepts nothing in
 // a lower one: a leader of the higher one was confirmed by it, and has answered reads.
 func TestImpliedPromiseIsOnDisk(t *testing.T) {
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	for name, m := range map[string]accept{
 		"a heartbeat":  {Ballot: high, First: 1, Round: 1},
 		"after a gap":  {Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
@@ -68,7 +68,7 @@ func TestImpliedPromiseIsOnDisk(t *testing.T) {
 // TestPromiseSurvivesACut: a log that is cut, by a snapshot of the replica's own or by one that it
 // gets, keeps what the replica has promised.
 func TestPromiseSurvivesACut(t *testing.T) {
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	for _, installed := range []bool{false, true} {
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
@@ -207,7 +207,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		r.Cfg.SnapshotEvery = 1 + rnd.IntN(12)
 		for range 1 + rnd.IntN(30) {
 			from := protocol.ID(2 + rnd.IntN(2))
-			b := newBallot(ballot(rnd.IntN(5))<<32, from)
+			b := kit.NewBallot(kit.Ballot(rnd.IntN(5))<<32, from)
 			own := kit.Incarnation(from)
 			switch rnd.IntN(8) {
 			case 0:

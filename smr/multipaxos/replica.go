@@ -30,7 +30,7 @@ type replica struct {
 
 	// promised is the highest ballot that this replica has answered in; it accepts nothing in lower
 	// ones. It is on disk before anybody is told of a promise or a vote in it.
-	promised ballot
+	promised kit.Ballot
 	log      slotLog
 	// commit is the last slot that is known to be decided, as are all before it. Invariant:
 	// log.base <= commit <= log.last(), and all up to it are applied.

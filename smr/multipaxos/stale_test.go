@@ -35,7 +35,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	for i := range entries {
 		entries[i].Kind = kit.NoOp
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: newBallot(0, 2), First: 1, Entries: entries}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: kit.NewBallot(0, 2), First: 1, Entries: entries}})
 	disk.Write(env, 0)
 	other := kit.NewState(kv.New(), group)
 	other.Skip(20)
