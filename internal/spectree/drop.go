@@ -78,12 +78,8 @@ func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
 	}
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
-	if !t.wentOnWithout(at) {
-		return false
-	}
-	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
-		return o.follows(at, s.Effect) && o.key.place() != at && !l.run.made(o)
-	})
+	_, without := t.followed(l, at, s.Effect)
+	return without
 }
 
 // gaveUp reports whether code of any run gave up waiting for a call, or did not make one.
@@ -97,6 +93,9 @@ func (t *Tree) wentOnWithout(at key) bool {
 
 // Skip tells that the lane did not make a call, since the context of its code had ended.
 func (t *Tree) Skip(l *Lane, s *CallSpec) {
+	if l.run.discarded {
+		return
+	}
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
 	l.standOnAll()
@@ -168,29 +167,41 @@ func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 	if c.spec.Local {
 		return false
 	}
-	at := k.place()
-	if other := t.followedAt(l, at); other != nil && other != c {
-		return true
-	}
-	return t.wentOnWithout(at) && slices.ContainsFunc(t.sent.all, func(o *Call) bool {
-		return o.follows(at, c.spec.Effect) && o.key.place() != at && !l.run.made(o)
-	})
+	made, without := t.followed(l, k.place(), c.spec.Effect)
+	return without || made != nil && made != c
 }
 
-// followedAt returns what a run made at this place of the lane before a call that took effect and
-// that the lane's run has yet to make; nil if there is no such thing. Several calls may count as
-// right in one place, of runs that were told the same. Only that one is right from then on.
-func (t *Tree) followedAt(l *Lane, at key) *Call {
-	for _, o := range t.sent.all {
-		if o.right == nil || o.key.place() == at || !covers(l.id, o.Lane()) && !covers(o.Lane(), l.id) || l.run.made(o) {
+// followed returns what a run made at this place of the lane, or that it went on without making
+// anything there, before a call that took effect and that the lane's run has yet to make. Several
+// ways may be right as far as that: runs that were told the same make other calls in one place, and
+// of two one may have given up there what the other one made, and both then came to one effect. The
+// way that the latest effect followed is the only one that leads to all of them.
+func (t *Tree) followed(l *Lane, at key, effect Effect) (made *Call, without bool) {
+	for _, o := range slices.Backward(t.sent.all) {
+		if o.right == nil || o.key.place() == at || l.run.made(o) {
 			continue
 		}
-		w := o.right.Run.useAt(at)
-		if w != nil && w.index < o.right.index && !w.gaveUp && !w.unneeded && w.Call.Confirmed() && !t.astray(w.Call, l.run) {
-			return w.Call
+		if c := t.ledTo(o, l, at); c != nil {
+			return c, false
+		}
+		if o.follows(at, effect) && t.wentOnWithout(at) {
+			return nil, true
 		}
 	}
-	return nil
+	return nil, false
+}
+
+// ledTo returns what the run that was right to make o, which took effect, made before at this place
+// of the lane, or nil. It tells nothing of lanes that come neither from that of o nor before it.
+func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
+	if !covers(l.id, o.Lane()) && !covers(o.Lane(), l.id) {
+		return nil
+	}
+	w := o.right.Run.useAt(at)
+	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || !w.Call.Confirmed() || t.astray(w.Call, l.run) {
+		return nil
+	}
+	return w.Call
 }
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect

@@ -505,3 +505,34 @@ func TestLateGivesWay(t *testing.T) {
 	s.returned(s.run(2))
 	s.want("final run 2", "commit run 2", "abandon call 1")
 }
+
+// TestTwoWaysToOneEffect: two runs come to an effect that is right in both, of which one went on
+// without a read before it. The other one then has an effect of its own: from there on the only way
+// is with the read, which comes neither too late nor gives way.
+func TestTwoWaysToOneEffect(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	left := &CallSpec{Op: "left"}
+	s.Skip(s.lane(1), left)
+	w := s.write(s.lane(1), "w", Immediate, 2)
+	s.skip()
+	read := s.read(s.lane(2), "left", 0)
+	s.Answered(read.Call, Actual)
+	s.write(s.lane(2), "w", Immediate, 0)
+	s.ConfirmCaller()
+	s.Answered(w.Call, 1)
+	s.skip()
+	s.Answered(s.write(s.Fork(s.lane(2)), "x", Immediate, 1).Call, Actual)
+	s.skip()
+	l := s.lane(3)
+	if s.GivesWay(l, left) {
+		t.Fatal("the replay goes on without the read, as nobody did that came to the second effect")
+	}
+	if u := s.read(l, "left", 0); u.Call != read.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, read.Call.ID)
+	}
+	s.write(l, "w", Immediate, 0)
+	s.write(s.Fork(l), "x", Immediate, 0)
+	s.skip()
+	s.returned(s.run(3))
+	s.want("final run 3", "commit run 3")
+}

@@ -131,16 +131,16 @@ func (c *children) compact() children {
 
 // Overtaken reports whether the use's call has effects, or follows one that has, and waits
 // for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share,
-// or has effects and waits for something that code of the run computes: that may be what
-// makes the call.
+// or waits for something that code of the run computes: that may be what makes the call. A read
+// that waits for such a thing counts only if some lane of the run stands on others' guesses: else
+// what computes it stands on nothing that could be waited for in a circle.
 func (u *Use) Overtaken() bool {
-	c := u.Call
+	c, r := u.Call, u.Run
 	follows := c.spec.Effect == None
-	if follows && (!u.relatives && !u.mixed || u.answer != Waiting || c.spec.Local) || u.Run.discarded ||
-		u.Run.tree.over || c.dead || u.dep.blocker() == nil {
+	if follows && (u.answer != Waiting || c.spec.Local) || r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
-	return u.relatives || u.mixed || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool {
+	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), func(g choice) bool {
 		return g.call.spec.Local
 	})
 }

@@ -186,3 +186,27 @@ func TestUntangleWhatWorks(t *testing.T) {
 	s.Drop(left, false)
 	s.want("discard run 1 call 1", "abandon call 1", "start run 2")
 }
+
+// TestReadBehindItsOwnResult: code that computes a guessed result gave a call up, and so stands on
+// that guess, and hands that on by another result that was guessed right. A read that waits for
+// this waits for itself, although none of its relatives shows it: it counts as overtaken, and the
+// run goes on without the guesses.
+func TestReadBehindItsOwnResult(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	worker := s.Fork(l)
+	s.Call(l, &CallSpec{Op: "result", Local: true, Predictions: 1})
+	inner := s.Fork(worker)
+	deep := s.Fork(inner)
+	s.Skip(deep, &CallSpec{Op: "left"})
+	handed := s.Call(inner, &CallSpec{Op: "handed on", Local: true, Predictions: 1})
+	s.Resolve(handed.Call, []*Lane{deep}, 0)
+	s.Join(worker, inner)
+	read := s.Call(s.Fork(worker), &CallSpec{Op: "read", NoSpeculation: true})
+	s.skip()
+	if !read.Overtaken() {
+		t.Fatal("a read that waits for itself is not overtaken")
+	}
+	s.Hurry(read)
+	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "abandon call 3", "start run 2")
+}

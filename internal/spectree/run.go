@@ -235,8 +235,11 @@ func (t *Tree) hasHappened(l *Lane, s *CallSpec) bool {
 // Shared tells that goroutines share a lane: one makes a call in it, or starts others, while
 // its code waits for something else. In a replay they may come in another order, and with
 // them the calls and the lanes that they start swap names. What code did on a wrong guess
-// tells nothing of that.
+// tells nothing of that, and code of a discarded run may go on although its calls have no answers.
 func (t *Tree) Shared(l *Lane) {
+	if l.run.discarded {
+		return
+	}
 	t.ambiguous = true
 	if t.forkers == nil {
 		t.forkers = make(map[string][]drop)

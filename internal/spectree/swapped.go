@@ -218,10 +218,9 @@ func inTurn(a, b []*Use) iter.Seq2[*Use, *Use] {
 	}
 }
 
-// parts reports whether two lanes went on with other answers for what they asked.
-func (u *Use) parts(o *Use) bool {
-	return u.wrong() || o.wrong() || u.Call == o.Call && u.answer != o.answer
-}
+// parts reports whether two lanes went on with other answers for what they asked, or may have: of a
+// call that is not the same one nothing tells that its answer was.
+func (u *Use) parts(o *Use) bool { return u.Call != o.Call || u.answer != o.answer || u.wrong() }
 
 // alike reports whether the lane's first n calls are another one's first m, and the same
 // of those that forked them.

@@ -291,3 +291,48 @@ func TestSharedOnAGuess(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOnAnOpenGuess: the same where nobody will know whether the guess was right, since its
+// call was refused once its run was gone.
+func TestNamesOnAnOpenGuess(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	one, other, third := s.Fork(s.lane(1)), s.Fork(s.lane(1)), s.Fork(s.lane(1))
+	p := s.read(other, "p", 1)
+	s.read(other, "r of a guess", 0)
+	guess := s.read(third, "guess", 1)
+	s.ConfirmCaller()
+	s.Answered(s.read(one, "p", 0).Call, Actual)
+	r := s.read(one, "r", 0)
+	s.Answered(r.Call, Actual)
+	s.Answered(s.write(one, "w", Immediate, 0).Call, Actual)
+	s.Answered(guess.Call, Actual)
+	s.Refused(p.Call, "refused")
+	s.skip()
+	s.Fork(s.lane(2))
+	other = s.Fork(s.lane(2))
+	s.read(other, "p", 0)
+	if u := s.read(other, "r", 0); u.Call == r.Call {
+		t.Errorf("the reading is call %d, of another lane", u.Call.ID)
+	}
+}
+
+// TestDiscardedRunsTellNothing: code of a discarded run whose call has no answer goes on after the
+// error, starts goroutines and skips calls. It does not count as a goroutine that shares a lane, nor
+// as one that went on without a call.
+func TestDiscardedRunsTellNothing(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	guess := s.read(l, "guess", 1)
+	s.read(l, "waits", 0)
+	s.Answered(guess.Call, Actual)
+	if !l.run.discarded {
+		t.Fatal("the run is alive")
+	}
+	s.Skip(s.Fork(l), &CallSpec{Op: "left"})
+	if s.ambiguous || len(s.forkers) > 0 {
+		t.Error("its lane counts as shared")
+	}
+	if s.gaveUp() {
+		t.Error("it counts as one that went on without a call")
+	}
+}

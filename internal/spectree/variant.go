@@ -55,12 +55,12 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 }
 
 // notFollowed reports whether another variant of the call is the one after which something took
-// effect: see followedAt.
+// effect: see followed.
 func (t *Tree) notFollowed(l *Lane, k key, c *Call) bool {
 	if t.record.variants == 0 || t.madeAll(l.run) {
 		return false
 	}
-	other := t.followedAt(l, k.place())
+	other, _ := t.followed(l, k.place(), c.spec.Effect)
 	return other != nil && other != c
 }
 

@@ -178,6 +178,21 @@ func namesBugs() []plant.Bug {
 				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
 			},
 		},
+		{ // what a lane does on a guess of which nothing will be known tells the same
+			Name: "nameByOpenGuesses", Test: "TestNamesOnAnOpenGuess",
+			Old: "bool { return u.Call != o.Call || u.answer != o.answer ||",
+			New: "bool { return (u.Call != o.Call || u.answer != o.answer) && (u.Call == o.Call || !MUTANT) ||",
+		},
+		{ // code of a discarded run counts as a goroutine that shares its lane
+			Name: "believeDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded && !MUTANT {",
+		},
+		{ // code of a discarded run counts as one that went on without a call
+			Name: "skipAsDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded && !MUTANT {",
+		},
 		{ // a lane reads anew before it has made what had happened there
 			Name: "readAhead", Test: "TestNewReadBeforeWhatHappened",
 			Old: "\treturn c.hasty && c.send == unsent",
@@ -231,6 +246,10 @@ func sendingBugs() []plant.Bug {
 			Name: "loseRefused", Test: "TestProgramsNotice/deterministic/3",
 			Old: "\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
 			New: "\tif MUTANT && c.send == sentPlain {\n\t\treturn\n\t}\n\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
+		},
+		{ // a read that waits for itself by way of a result that was handed on is not helped
+			Name: "leaveReadBehind", Test: "TestReadBehindItsOwnResult",
+			Old: "(!follows || r.entangled) && slices", New: "(!follows || r.entangled && !MUTANT) && slices",
 		},
 		{ // a call with effects does not wait for guesses of its lane's relatives
 			Name: "trustRelatives", Test: "TestProgramsNotice/deterministic/1696",
@@ -353,6 +372,12 @@ func givingUpBugs() []plant.Bug {
 			Name: "neverGiveWay", Test: "TestGivesWay",
 			Old: "\tif !t.gaveUp() || s.Local || s.Once {\n",
 			New: "\tif !t.gaveUp() || s.Local || s.Once || MUTANT {\n",
+		},
+		{ // of two ways to one effect that which a later effect followed is not preferred
+			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
+			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
+			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
+				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
 		},
 		{ // a call that the right run gave up goes on since a wrong one waited for it last
 			Name: "keepGivenUp", Test: "TestGivenUpBeforeAWrongRunEnds",
