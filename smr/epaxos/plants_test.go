@@ -32,7 +32,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a promise is taken for a vote", Dir: dir, Test: "TestScenarios/4-two-ballots",
-			Old: "\ti.ballot = b\n", New: "\ti.ballot = b\n\tif MUTANT && i.phase == accepted {\n\t\ti.voted = b\n\t}\n",
+			Old: "\ti.ballot = b\n", New: "\ti.ballot = b\n\tif MUTANT && i.phase == phaseAccepted {\n\t\ti.voted = b\n\t}\n",
 		},
 		{
 			Name: "recovery does not decide what the fast path may have decided", Dir: dir, Test: "TestSeedsNotice/2",
