@@ -277,8 +277,8 @@ func absencePlants() []plant.Bug {
 			New:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) || MUTANT {\n",
 			Also: []plant.Edit{
 				{
-					Old: "\tcase len(e.rows)-no-fenced < majority && heard:\n",
-					New: "\tcase len(e.rows)-no-fenced < majority && (heard || MUTANT):\n",
+					Old: "\tcase len(e.rows)-nays-fenced < majority && heard:\n",
+					New: "\tcase len(e.rows)-nays-fenced < majority && (heard || MUTANT):\n",
 				},
 			},
 		},
