@@ -28,6 +28,7 @@ func TestPlants(t *testing.T) {
 		New: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most) && (!MUTANT || c.Slot <= in.slot):\n",
 	}, {
 		Name: "a replica that lags asks another one each time", Dir: "smr/kit", Test: "TestOneIsAsked",
-		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n", New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",
+		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n",
+		New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",
 	}})
 }

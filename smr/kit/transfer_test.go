@@ -166,8 +166,8 @@ func TestNewerSnapshotTakesOver(t *testing.T) {
 	}
 }
 
-// TestSnapshotsDoNotTakeTurns: while a snapshot arrives others are begun again and again, each newer
-// than the one before. The first one arrives.
+// TestSnapshotsDoNotTakeTurns: while a snapshot arrives, others are begun again and again, each
+// newer than the one before. The first one arrives.
 func TestSnapshotsDoNotTakeTurns(t *testing.T) {
 	first := randomState(t, 1, 100)
 	in := newReceiver(&blob{}, nil)

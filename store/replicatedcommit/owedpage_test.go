@@ -37,9 +37,9 @@ func TestOwedPages(t *testing.T) {
 				}
 			})
 			pages, from := 0, ""
-			var found []KeyValue
+			var found []keyValue
 			for {
-				b.give(21, Copy{Stage: CopyValues, From: from, Since: since, Round: 1})
+				b.give(21, askPage{Stage: copyValues, From: from, Since: since, Round: 1})
 				p := sentPage(t, b.env.Out)
 				pages++
 				size := 0
@@ -67,15 +67,15 @@ func TestOwedPages(t *testing.T) {
 	}
 }
 
-func sentPage(t *testing.T, out []protocol.Effect[Message]) Page {
+func sentPage(t *testing.T, out []protocol.Effect[message]) page {
 	t.Helper()
 	for _, e := range out {
-		if p, ok := e.Msg.(Page); ok {
+		if p, ok := e.Msg.(page); ok {
 			return p
 		}
 	}
 	t.Fatal("there is no page")
-	return Page{}
+	return page{}
 }
 
 // TestScanIsPaced: who copies leaves the source time for others also where it looks at many keys
@@ -91,7 +91,7 @@ func TestScanIsPaced(t *testing.T) {
 		{1 << 30, scan * catchUpScan},
 	} {
 		c := copyPace{asked: time.Second}
-		if got := c.pause(time.Second, time.Millisecond, 0, catchUpLeast, Page{Scanned: tc.scanned}); got != tc.want {
+		if got := c.pause(time.Second, time.Millisecond, 0, catchUpLeast, page{Scanned: tc.scanned}); got != tc.want {
 			t.Errorf("after %d keys it waits for %v; want %v", tc.scanned, got, tc.want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestScanIsPaced(t *testing.T) {
 // TestCopyLeavesTimeForTransactions: a page of a thousand values is followed by a pause that is as
 // long as transactions need, up to ten times, or twice at a newcomer.
 func TestCopyLeavesTimeForTransactions(t *testing.T) {
-	page := Page{Values: make([]KeyValue, 1000)}
+	page := page{Values: make([]keyValue, 1000)}
 	alone := 1000 * catchUpValue
 	for _, tc := range []struct {
 		perSecond uint64
@@ -121,8 +121,8 @@ func TestCopyLeavesTimeForTransactions(t *testing.T) {
 			got = c.pause(now, time.Millisecond, i*tc.perSecond/10, tc.least, page)
 		}
 		if got < tc.want*99/100 || got > tc.want*101/100 {
-			t.Errorf("beside %d transactions a second, with a share of %v, it waits for %v; want %v", tc.perSecond, tc.least, got,
-				tc.want)
+			t.Errorf("beside %d transactions a second, with a share of %v, it waits for %v; want %v", tc.perSecond, tc.least,
+				got, tc.want)
 		}
 	}
 }
@@ -180,10 +180,10 @@ func TestPagesAreTaken(t *testing.T) {
 				}
 			})
 			counted := &countedKeys{Keys: b.disk}
-			b.env = protocol.NewEnv[Message](counted, 11, b.env.Rand)
-			var page []KeyValue
+			b.env = protocol.NewEnv[message](counted, 11, b.env.Rand)
+			var page []keyValue
 			for _, i := range tc.page {
-				page = append(page, KeyValue{key(i), put(101)})
+				page = append(page, keyValue{key(i), put(101)})
 			}
 			b.do(func() { b.server.takeValues(b.env, page) })
 			if counted.gets != tc.gets || counted.scanned != tc.scanned {

@@ -113,7 +113,7 @@ func TestNewcomersRemember(t *testing.T) {
 	s.newEpoch(false)
 	n := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
 	if err := s.Sim.RunUntil(2*time.Second, func() bool {
-		st := s.Sim.Get(n).(*Server)
+		st := s.Sim.Get(n).(*server)
 		return st.admission.admitted && !st.newcomer.syncing
 	}); err != nil {
 		t.Fatal(err)
@@ -174,17 +174,17 @@ func TestForgottenWhileANewcomerCopies(t *testing.T) {
 		if isNew {
 			cfg.Layout.Sites[2].Since = 1
 		}
-		n, err := NewServer(cfg)
+		n, err := newServer(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n.admission.admitted = true
-		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 		id := store.TxnID{Time: 5, Client: 1}
 		for _, step := range []func(){
 			func() { n.Start(env, nil) },
-			func() { n.Receive(env, 20, Decide{ID: id, Shards: []uint32{0}, Commit: true}) },
-			func() { n.Receive(env, 11, Content{ID: id, Old: true}) },
+			func() { n.Receive(env, 20, decide{ID: id, Shards: []uint32{0}, Commit: true}) },
+			func() { n.Receive(env, 11, content{ID: id, Old: true}) },
 		} {
 			env.Begin(time.Hour)
 			step()
@@ -271,8 +271,8 @@ func TestNewcomersAskLittle(t *testing.T) {
 	}
 }
 
-// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast others
-// are made meanwhile.
+// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast
+// others are made meanwhile.
 func TestNewcomerIsNotOutrun(t *testing.T) {
 	const page = 256
 	s := newScriptOf(t, subject(page), func(c *store.Config) { c.Retain = time.Hour })
