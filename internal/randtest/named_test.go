@@ -147,7 +147,8 @@ func namedPlants() []named {
 		}, "TestCombinationInAContextOfItsOwn", onlyWaits},
 		{plant{
 			name: "what was guessed in a cancelled goroutine is waited for", dir: "internal/engine",
-			old: "\tif len(uses) > 0 {\n\t\tt.tree.Doubt(uses)\n", new: "\tif len(uses) > 0 && !MUTANT {\n\t\tt.tree.Doubt(uses)\n",
+			old: "\tif len(uses) > 0 {\n\t\tt.tree.Doubt(uses)\n",
+			new: "\tif len(uses) > 0 && !MUTANT {\n\t\tt.tree.Doubt(uses)\n",
 		}, "TestCancelledBesideAGuess", onlyWaits},
 		{plant{
 			name: "a call waits for others' guesses since it was asked for", dir: "internal/engine",
