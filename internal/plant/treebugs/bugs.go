@@ -14,7 +14,7 @@ const dir = "internal/spectree"
 // Bugs returns them, in an order in which they can be planted together.
 func Bugs() []plant.Bug {
 	bugs := slices.Concat(
-		guessesBugs(), samenessBugs(), namesBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(),
+		guessesBugs(), samenessBugs(), namesBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(), pathBugs(),
 	)
 	for i := range bugs {
 		bugs[i].Dir = dir
@@ -373,36 +373,6 @@ func givingUpBugs() []plant.Bug {
 			Old: "\tif !t.gaveUp() || s.Local || s.Once {\n",
 			New: "\tif !t.gaveUp() || s.Local || s.Once || MUTANT {\n",
 		},
-		{ // a replay that goes on without what the right run gave up makes anew what came after
-			Name: "ownPath", Test: "TestReadBehindWhatWasGivenUp",
-			Old: "return u.gaps.within(l.gaps, l.ends) &&",
-			New: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
-		},
-		{ // what works for a guessed result is not looked at
-			Name: "standAlone", Test: "TestUntangleWhatWorks",
-			Old: "\tfor _, c := range l.children {\n\t\tdeps = c.standing(deps)\n",
-			New: "\tfor _, c := range l.children {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t\tdeps = c.standing(deps)\n",
-		},
-		{ // what is forked comes after what another goroutine still waits for in the lane
-			Name: "forkBehind", Test: "TestForkedBeside",
-			Old: "\t\tat = int(l.forkedAt)\n\t}\n\treturn false\n",
-			New: "\t\tat = int(l.forkedAt)\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn false\n",
-		},
-		{ // a call of two lanes comes before what the one makes next that made it later
-			Name: "besideTheFirst", Test: "TestBesideACallOfTwoLanes",
-			Old: "\t\t\tbeside = beside || u.follows(e)\n",
-			New: "\t\t\tif beside = beside || u.follows(e); MUTANT {\n\t\t\t\treturn beside\n\t\t\t}\n",
-		},
-		{ // a call is sure to be that of a run that gave up what this one was told
-			Name: "sureOffPath", Test: "TestCertainty",
-			Old: "t.gaveUp() && !t.onPathOf(l, c):\n", New: "t.gaveUp() && !t.onPathOf(l, c) && !MUTANT:\n",
-		},
-		{ // of two ways to one effect that which a later effect followed is not preferred
-			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
-			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
-			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
-				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
-		},
 		{ // a call that the right run gave up goes on since a wrong one waited for it last
 			Name: "keepGivenUp", Test: "TestGivenUpBeforeAWrongRunEnds",
 			Old: "\tif t.dropped == nil || c.irrevocable() || c.settled {\n",
@@ -457,6 +427,42 @@ func givingUpBugs() []plant.Bug {
 					New: "\tif c := t.sent.missing(u.lane); c != nil || MUTANT {\n",
 				},
 			},
+		},
+	}
+}
+
+// pathBugs are about the way that code of one run takes, beside that of others.
+func pathBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a replay that goes on without what the right run gave up makes anew what came after
+			Name: "ownPath", Test: "TestReadBehindWhatWasGivenUp",
+			Old: "return u.gaps.within(l.gaps, l.ends) &&",
+			New: "return !(MUTANT && u.gaps != nil) && u.gaps.within(l.gaps, l.ends) &&",
+		},
+		{ // what works for a guessed result is not looked at
+			Name: "standAlone", Test: "TestUntangleWhatWorks",
+			Old: "\tfor _, c := range l.children {\n\t\tdeps = c.standing(deps)\n",
+			New: "\tfor _, c := range l.children {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t\tdeps = c.standing(deps)\n",
+		},
+		{ // what is forked comes after what another goroutine still waits for in the lane
+			Name: "forkBehind", Test: "TestForkedBeside",
+			Old: "\t\tat = int(l.forkedAt)\n\t}\n\treturn false\n",
+			New: "\t\tat = int(l.forkedAt)\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn false\n",
+		},
+		{ // a call of two lanes comes before what the one makes next that made it later
+			Name: "besideTheFirst", Test: "TestBesideACallOfTwoLanes",
+			Old: "\t\t\tbeside = beside || u.follows(e)\n",
+			New: "\t\t\tif beside = beside || u.follows(e); MUTANT {\n\t\t\t\treturn beside\n\t\t\t}\n",
+		},
+		{ // a call is sure to be that of a run that gave up what this one was told
+			Name: "sureOffPath", Test: "TestCertainty",
+			Old: "t.gaveUp() && !t.onPathOf(l, c):\n", New: "t.gaveUp() && !t.onPathOf(l, c) && !MUTANT:\n",
+		},
+		{ // of two ways to one effect that which a later effect followed is not preferred
+			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
+			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
+			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
+				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
 		},
 	}
 }
