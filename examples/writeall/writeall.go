@@ -20,37 +20,37 @@ import (
 
 // What replicas say to each other.
 type (
-	// Write is the entries of consecutive slots from First on, which the receiver is to write down.
-	Write struct {
+	// write is the entries of consecutive slots from First on, which the receiver is to write down.
+	write struct {
 		First   smr.Slot
 		Decided smr.Slot // slots up to it are decided
 		Entries []kit.Entry
 	}
 
-	// Written answers it: all slots up to Last are on the sender's disk.
-	Written struct{ Last smr.Slot }
+	// written answers it: all slots up to Last are on the sender's disk.
+	written struct{ Last smr.Slot }
 )
 
-// Record is what the log holds: the entries of consecutive slots from First on.
-type Record struct {
+// record is what the log holds: the entries of consecutive slots from First on.
+type record struct {
 	First   smr.Slot
 	Entries []kit.Entry
 }
 
-// Codec returns the codec of the protocol's messages and records.
-func Codec() protocol.Codec[smr.Message] {
+// codec returns the codec of the protocol's messages and records.
+func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("writeall", 1, kit.Kind(64, writeFields), kit.Kind(65, writtenFields), kit.Kind(80, recordFields))
 }
 
-func writeFields(c *wirefmt.Coder, m *Write) {
+func writeFields(c *wirefmt.Coder, m *write) {
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Decided)
 	kit.EntriesFields(c, &m.Entries)
 }
 
-func writtenFields(c *wirefmt.Coder, m *Written) { wirefmt.Uint(c, &m.Last) }
+func writtenFields(c *wirefmt.Coder, m *written) { wirefmt.Uint(c, &m.Last) }
 
-func recordFields(c *wirefmt.Coder, m *Record) {
+func recordFields(c *wirefmt.Coder, m *record) {
 	wirefmt.Uint(c, &m.First)
 	kit.EntriesFields(c, &m.Entries)
 }
@@ -62,7 +62,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Write-all: the first member orders the commands, and all members write them down.",
 		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.PlainClient,
-		Codec:      Codec(),
+		Codec:      codec(),
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	for _, rec := range log {
-		m, ok := rec.Msg.(Record)
+		m, ok := rec.Msg.(record)
 		if !ok || m.First != r.last()+1 {
 			return false, fmt.Errorf("record %d does not follow the %d slots before it", rec.Index, r.last())
 		}
@@ -168,19 +168,19 @@ func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	m := Write{First: r.last() + 1, Decided: r.decided, Entries: entries}
+	m := write{First: r.last() + 1, Decided: r.decided, Entries: entries}
 	r.write(env, entries)
 	for _, member := range r.State.Members() {
 		if member.ID != r.Cfg.ID {
 			r.Admission.Send(env, member.ID, m)
 		}
 	}
-	r.Admission.Send(env, r.Cfg.ID, Written{r.last()})
+	r.Admission.Send(env, r.Cfg.ID, written{r.last()})
 }
 
 // write appends entries to the log.
 func (r *replica) write(env *protocol.Env[smr.Message], entries []kit.Entry) {
-	env.Append(Record{First: r.last() + 1, Entries: entries})
+	env.Append(record{First: r.last() + 1, Entries: entries})
 	r.log = append(r.log, entries...)
 }
 
@@ -190,11 +190,11 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	switch m := letter.Msg.(type) {
-	case Write:
+	case write:
 		if from == r.leader().ID && from != r.Cfg.ID {
 			r.onWrite(env, from, m)
 		}
-	case Written:
+	case written:
 		if r.leads() {
 			r.onWritten(env, from, m)
 		}
@@ -203,16 +203,16 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 
 // onWrite writes down what is new in a message of the leader's, and learns what is decided. What is
 // missing comes with the leader's next tick.
-func (r *replica) onWrite(env *protocol.Env[smr.Message], from protocol.ID, m Write) {
+func (r *replica) onWrite(env *protocol.Env[smr.Message], from protocol.ID, m write) {
 	if had := r.last() + 1 - m.First; m.First > 0 && m.First <= r.last()+1 && had < smr.Slot(len(m.Entries)) {
 		r.write(env, m.Entries[had:])
 	}
 	r.decide(env, min(m.Decided, r.last()))
-	r.Admission.Send(env, from, Written{r.last()})
+	r.Admission.Send(env, from, written{r.last()})
 }
 
 // onWritten counts: what all members have written is decided.
-func (r *replica) onWritten(env *protocol.Env[smr.Message], from protocol.ID, m Written) {
+func (r *replica) onWritten(env *protocol.Env[smr.Message], from protocol.ID, m written) {
 	r.written[from] = max(r.written[from], min(m.Last, r.last()))
 	to := r.last()
 	for _, member := range r.State.Members() {
@@ -240,13 +240,13 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], _ protocol.Timer) {
 	if !r.leads() || !r.Admission.Admitted() {
 		return
 	}
-	r.Admission.Send(env, r.Cfg.ID, Written{r.last()}) // after a crash it has to learn what its disk has
+	r.Admission.Send(env, r.Cfg.ID, written{r.last()}) // after a crash it has to learn what its disk has
 	for _, member := range r.State.Members() {
 		if member.ID == r.Cfg.ID {
 			continue
 		}
 		lacks := r.log[r.written[member.ID]:]
-		r.Admission.Send(env, member.ID, Write{
+		r.Admission.Send(env, member.ID, write{
 			First: r.written[member.ID] + 1, Decided: r.decided,
 			Entries: lacks[:kit.FitEntries(lacks, min(len(lacks), r.Cfg.MaxBatch))],
 		})

@@ -34,13 +34,13 @@ func TestScenarios(t *testing.T) { talk.Play(t, Protocol(), nil) }
 func messages() []smr.Message {
 	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4,
 		Command: []byte("set")}}
-	return []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4},
-		Record{First: 3, Entries: entries}}
+	return []smr.Message{write{First: 3, Decided: 2, Entries: entries}, written{Last: 4},
+		record{First: 3, Entries: entries}}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
 // TestPlants leaves out one rule at a time, in the source: the seeds must notice.
 func TestPlants(t *testing.T) {
@@ -54,9 +54,9 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "others say that they have written what is not on their disks", Dir: dir, Test: test,
-			Old: "\tr.Admission.Send(env, from, Written{r.last()})\n",
+			Old: "\tr.Admission.Send(env, from, written{r.last()})\n",
 			New: "\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
-				"Written{r.last()})\n\t\treturn\n\t}\n\tr.Admission.Send(env, from, Written{r.last()})\n",
+				"written{r.last()})\n\t\treturn\n\t}\n\tr.Admission.Send(env, from, written{r.last()})\n",
 		},
 		{
 			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: test,

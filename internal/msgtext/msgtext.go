@@ -37,7 +37,15 @@ func (f Format) Of(msg any) string {
 	if v.Kind() != reflect.Struct {
 		return strings.TrimSpace(v.Type().Name() + " " + f.value(v))
 	}
-	return strings.TrimSpace(v.Type().Name() + " " + strings.Join(f.fields(v), " "))
+	return strings.TrimSpace(title(v.Type().Name()) + " " + strings.Join(f.fields(v), " "))
+}
+
+// title writes a kind as papers do, whether its type is exported or not.
+func title(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // Fields returns what Of writes behind the name of a struct's type.

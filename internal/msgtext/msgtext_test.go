@@ -58,22 +58,22 @@ func TestOf(t *testing.T) {
 		{number(12), "1.2"},
 		{7, "int 7"},
 		{[]string{"a"}, `["a"]`},
-		{message{}, "message"},
-		{message{Sorts: []sort{1, 2}}, "message sorts=[1, 2]"},
+		{message{}, "Message"},
+		{message{Sorts: []sort{1, 2}}, "Message sorts=[1, 2]"},
 		{foreign{time.UTC}, "Foreign at=9"},
-		{message{head: head{12, 3}, Sure: true, Wait: time.Second, small: 4}, "message era=1.2 id=3 sure wait=1s small=4"},
+		{message{head: head{12, 3}, Sure: true, Wait: time.Second, small: 4}, "Message era=1.2 id=3 sure wait=1s small=4"},
 		{&message{Reason: "why", Off: -1, Err: errors.New("broken"), IDs: [2]uint8{1, 2}},
-			`message err=broken reason="why" off=-1 ids=0102`},
-		{message{Items: []item{{1, []byte("x")}, {2, []byte{0, 1}}}}, "message items=[{at=1 body=\"x\"}, {at=2 body=0001}]"},
-		{message{Head: &item{At: 1, Body: make([]byte, 40)}}, "message head={at=1 body=40 bytes, 0000000000000000...}"},
-		{message{Items: make([]item, 10)}, "message items=[10 times {}]"},
+			`Message err=broken reason="why" off=-1 ids=0102`},
+		{message{Items: []item{{1, []byte("x")}, {2, []byte{0, 1}}}}, "Message items=[{at=1 body=\"x\"}, {at=2 body=0001}]"},
+		{message{Head: &item{At: 1, Body: make([]byte, 40)}}, "Message head={at=1 body=40 bytes, 0000000000000000...}"},
+		{message{Items: make([]item, 10)}, "Message items=[10 times {}]"},
 		{[]int{1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9}, "[1, 2, 2, 3, 4, 5, 6, 7, 8, and 2 more]"},
 	} {
 		if got := msgtext.Format(nil).Of(test.msg); got != test.want {
 			t.Errorf("%#v is %q, want %q", test.msg, got, test.want)
 		}
 	}
-	if got := named.Of(message{Items: []item{{At: 3}}, Head: &item{At: 4}}); got != "message head=#4 items=[#3]" {
+	if got := named.Of(message{Items: []item{{At: 3}}, Head: &item{At: 4}}); got != "Message head=#4 items=[#3]" {
 		t.Errorf("with a format of its own it is %q", got)
 	}
 }

@@ -45,6 +45,7 @@ func rules() []rule {
 		{"words", checkWords},
 		{"comments", checkDocumented},
 		{"public", checkPublic},
+		{"exports", checkExports},
 		{"sleep", checkSleep},
 		{"dependencies", checkDependencies},
 		{"unfinished", checkUnfinished},

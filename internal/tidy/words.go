@@ -104,11 +104,33 @@ func longest(words []word, parts []string) *word {
 
 // declared returns what a file declares outside of functions, and the fields and methods of its
 // types.
-func declared(f *ast.File) (names []*ast.Ident) {
+func declared(f *ast.File) []*ast.Ident {
+	names := packageLevel(f)
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			names = append(names, d.Name)
+			if d.Recv != nil {
+				names = append(names, d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok {
+					names = append(names, members(s.Type)...)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// packageLevel returns the names that a file adds to its package.
+func packageLevel(f *ast.File) (names []*ast.Ident) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names = append(names, d.Name)
+			}
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				switch s := spec.(type) {
@@ -116,7 +138,6 @@ func declared(f *ast.File) (names []*ast.Ident) {
 					names = append(names, s.Names...)
 				case *ast.TypeSpec:
 					names = append(names, s.Name)
-					names = append(names, members(s.Type)...)
 				}
 			}
 		}

@@ -20,20 +20,20 @@ type acceptor struct {
 	ceiling smr.Slot
 	closed  smr.Slot // it votes for nothing in the shared track up to this slot
 	skipped smr.Slot // it proposes nothing in its own track up to this slot
-	own     stream[Item]
+	own     stream[item]
 	votes   bySlot // its own in the shared track, above what was executed
 	// voteBytes are those of the commands in votes.
 	voteBytes int
 
 	tracks  map[protocol.ID]*accepted
-	closes  map[Track]*closes
+	closes  map[trackID]*closes
 	highest smr.Slot // of all items that it ever accepted, in whatever way: reads ask for it
 
-	promised Ballot // no lower one is accepted
+	promised kit.Ballot // no lower one is accepted
 	// count is how many decisions of that ballot's coordinator were accepted since the last start.
 	// It is not on disk: after a start the coordinator sees a lower count, and sends them again.
 	count uint64
-	begun []Close // those of them that are not learned yet, the last ones
+	begun []closeSlots // those of them that are not learned yet, the last ones
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
 	generation uint64
 
@@ -54,7 +54,7 @@ type closes struct {
 
 // A span is slots above low, up to high, for which what a ballot's coordinator said was accepted.
 type span struct {
-	ballot    Ballot
+	ballot    kit.Ballot
 	low, high smr.Slot
 }
 
@@ -67,11 +67,11 @@ const (
 
 type promises struct {
 	ceiling smr.Slot
-	ballot  Ballot
+	ballot  kit.Ballot
 }
 
-// revoked says up to which slot nothing more is accepted of an owner.
-type revoked struct {
+// revokedRecord says up to which slot nothing more is accepted of an owner.
+type revokedRecord struct {
 	owner protocol.ID
 	upTo  smr.Slot
 }
@@ -82,14 +82,14 @@ var (
 		wirefmt.Uint(c, &p.ballot)
 	})
 	streamLayout  = wirefmt.NewLayout("domino: the stream's length on disk", wirefmt.Uint[uint64])
-	revokedLayout = wirefmt.NewLayout("domino: a revoked track on disk", func(c *wirefmt.Coder, r *revoked) {
+	revokedLayout = wirefmt.NewLayout("domino: a revoked track on disk", func(c *wirefmt.Coder, r *revokedRecord) {
 		wirefmt.Uint32(c, &r.owner)
 		wirefmt.Uint(c, &r.upTo)
 	})
 )
 
 func newAcceptor() acceptor {
-	return acceptor{tracks: map[protocol.ID]*accepted{}, closes: map[Track]*closes{}}
+	return acceptor{tracks: map[protocol.ID]*accepted{}, closes: map[trackID]*closes{}}
 }
 
 // begin makes the acceptor keep out of slots that are executed. It forgets its votes there, so it
@@ -108,7 +108,7 @@ func (a *acceptor) track(owner protocol.ID) *accepted {
 	return l
 }
 
-func (a *acceptor) closesOf(l Track) *closes {
+func (a *acceptor) closesOf(l trackID) *closes {
 	c := a.closes[l]
 	if c == nil {
 		c = &closes{}
@@ -157,12 +157,12 @@ func (a *acceptor) savePromises(env *protocol.Env[smr.Message]) {
 
 func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID) {
 	key := binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner))
-	env.Put(key, revokedLayout.Encode(revoked{owner, a.track(owner).revoked}))
+	env.Put(key, revokedLayout.Encode(revokedRecord{owner, a.track(owner).revoked}))
 }
 
 // add puts items at the end of the own stream.
-func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
-	rec := OwnRecord{First: a.own.last() + 1, Items: items}
+func (a *acceptor) add(env *protocol.Env[smr.Message], items ...item) {
+	rec := ownRecord{First: a.own.last() + 1, Items: items}
 	a.own.add(items...)
 	last := smr.Slot(0)
 	for _, i := range items {
@@ -173,7 +173,7 @@ func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 }
 
 // vote takes a vote in the shared track into memory.
-func (a *acceptor) vote(i Item) {
+func (a *acceptor) vote(i item) {
 	before := len(a.votes)
 	if a.votes.add(i); len(a.votes) > before {
 		a.voteBytes += i.bytes()
@@ -182,33 +182,33 @@ func (a *acceptor) vote(i Item) {
 
 // full tells whether an item is too much beside those that were voted for and are not executed. A
 // single larger one is not.
-func (a *acceptor) full(i Item, cfg smr.ReplicaConfig) bool {
+func (a *acceptor) full(i item, cfg smr.ReplicaConfig) bool {
 	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes
 }
 
 // acceptTrack accepts items of another replica's track.
-func (a *acceptor) acceptTrack(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
+func (a *acceptor) acceptTrack(env *protocol.Env[smr.Message], owner protocol.ID, items []item) {
 	last := smr.Slot(0)
 	for _, i := range items {
 		a.track(owner).items.add(i)
 		last = max(last, i.Slot)
 	}
 	a.highest = max(a.highest, last)
-	a.journal.Wrote(env.Append(TrackRecord{owner, items}), last)
+	a.journal.Wrote(env.Append(trackRecord{owner, items}), last)
 }
 
 // acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that
 // was accepted.
-func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close) {
+func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b kit.Ballot, c closeSlots) {
 	a.closesOf(c.Track).accept(b, c)
 	for _, i := range c.Items {
 		a.highest = max(a.highest, i.Slot)
 	}
-	a.journal.Wrote(env.Append(CloseRecord{Part{b, c}}), c.High)
+	a.journal.Wrote(env.Append(closeRecord{part{b, c}}), c.High)
 	// Whoever accepts in this ballot accepts in ballot 0 no more, in any slot of the span. An
 	// acceptor that was not among those asked in phase 1 gives ballot 0 up here.
 	switch {
-	case c.Track == Shared:
+	case c.Track == shared:
 		a.close(env, c.High)
 	case c.Track.owned():
 		a.revoke(env, protocol.ID(c.Track), c.High)
@@ -221,7 +221,7 @@ func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close
 // Decisions need not cover the same slots. Of a span 0 to 10 in ballot 1, a decision about 4 to 6
 // in ballot 2 leaves 0 to 4 and 6 to 10 in ballot 1. To raise the ballot of the whole span would
 // let old votes win over what another majority accepted in between.
-func (c *closes) accept(b Ballot, m Close) {
+func (c *closes) accept(b kit.Ballot, m closeSlots) {
 	var spans []span
 	fresh := span{b, m.Low, m.High}
 	placed := false
@@ -260,27 +260,27 @@ func joined(spans []span) []span {
 }
 
 // parts returns what was accepted for the track's slots above a slot.
-func (c *closes) parts(l Track, executed smr.Slot) []Part {
-	var out []Part
+func (c *closes) parts(l trackID, executed smr.Slot) []part {
+	var out []part
 	for _, s := range c.spans {
 		if low := max(s.low, executed); low < s.high {
-			out = append(out, Part{s.ballot, Close{l, low, s.high, slices.Clone(c.items.within(low, s.high))}})
+			out = append(out, part{s.ballot, closeSlots{l, low, s.high, slices.Clone(c.items.within(low, s.high))}})
 		}
 	}
 	return out
 }
 
 // parts returns all that was accepted from coordinators above a slot.
-func (a *acceptor) parts(executed smr.Slot) []Part {
-	var out []Part
+func (a *acceptor) parts(executed smr.Slot) []part {
+	var out []part
 	for _, l := range a.closedTracks() {
 		out = append(out, a.closes[l].parts(l, executed)...)
 	}
 	return out
 }
 
-func (a *acceptor) closedTracks() []Track {
-	tracks := make([]Track, 0, len(a.closes))
+func (a *acceptor) closedTracks() []trackID {
+	tracks := make([]trackID, 0, len(a.closes))
 	for l := range a.closes { //pure:ok they are sorted
 		tracks = append(tracks, l)
 	}
@@ -290,7 +290,7 @@ func (a *acceptor) closedTracks() []Track {
 
 // promise follows a ballot, which is higher than the one before. Its coordinator numbers its
 // decisions from 1, so what was counted before does not count.
-func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
+func (a *acceptor) promise(env *protocol.Env[smr.Message], b kit.Ballot) {
 	a.promised, a.generation, a.count, a.begun = b, 0, 0, nil
 	a.savePromises(env)
 }
@@ -346,7 +346,7 @@ func (a *acceptor) load(
 	for _, rec := range log {
 		last := smr.Slot(0)
 		switch m := rec.Msg.(type) {
-		case OwnRecord:
+		case ownRecord:
 			if !seen {
 				seen, a.own.base = true, m.First-1
 			}
@@ -363,22 +363,22 @@ func (a *acceptor) load(
 					a.skipped = max(a.skipped, i.Slot)
 				}
 			}
-		case TrackRecord:
+		case trackRecord:
 			for _, i := range m.Items {
 				a.track(m.Owner).items.add(i)
 				last = max(last, i.Slot)
 			}
-		case CloseRecord:
+		case closeRecord:
 			last = m.High
-			a.closesOf(m.Track).accept(m.Ballot, m.Close)
+			a.closesOf(m.Track).accept(m.Ballot, m.closeSlots)
 		default:
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
 		a.highest = max(a.highest, last)
 		a.journal.Found(rec.Index, last)
 	}
-	// Before the crash it may have claimed to have passed slot 100, and others have taken slot 90 for
-	// a no-op. Going by a clock that shows 80 now, it would vote in 90.
+	// Before the crash it may have claimed to have passed slot 100, and others have taken slot 90
+	// for a no-op. Going by a clock that shows 80 now, it would vote in 90.
 	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
 	a.begin(executed)
 	a.forget(executed, a.own.last(), 0)

@@ -62,8 +62,8 @@ type acceptorLife struct {
 }
 
 // item is one in the next slot of a track that is free behind others.
-func (l *acceptorLife) item(after smr.Slot, digit uint64) Item {
-	return Item{Slot: above(after+smr.Slot(l.rnd.Uint64N(3000)), digit), Answer: 1}
+func (l *acceptorLife) item(after smr.Slot, digit uint64) item {
+	return item{Slot: above(after+smr.Slot(l.rnd.Uint64N(3000)), digit), Answer: 1}
 }
 
 func lastSlot(items bySlot) smr.Slot {
@@ -89,15 +89,15 @@ func (l *acceptorLife) step() {
 		a.track(1).items.add(i)
 		a.add(l.env, i)
 	case 3:
-		a.acceptTrack(l.env, 2, []Item{l.item(max(l.executed, a.track(2).revoked, lastSlot(a.track(2).items)), 2)})
+		a.acceptTrack(l.env, 2, []item{l.item(max(l.executed, a.track(2).revoked, lastSlot(a.track(2).items)), 2)})
 	case 4:
 		a.revoke(l.env, 2, l.now+smr.Slot(l.rnd.Uint64N(3000)))
 	case 5:
-		a.promise(l.env, newBallot(a.promised, 3))
+		a.promise(l.env, kit.NewBallot(a.promised, 3))
 	case 6:
 		if a.promised != 0 {
 			i := l.item(max(l.now, l.executed), sharedDigit)
-			a.acceptClose(l.env, a.promised, Close{Track: Shared, Low: l.executed, High: i.Slot + 20, Items: []Item{i}})
+			a.acceptClose(l.env, a.promised, closeSlots{Track: shared, Low: l.executed, High: i.Slot + 20, Items: []item{i}})
 		}
 	case 7:
 		l.executed = max(l.executed, l.now)
@@ -116,7 +116,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 	w, r, env := inHand(t, "na3", 2)
 	r.Cfg.MaxPendingBytes = 100
 	next := above(max(r.acceptor.closed, slotAt(w.Clock(2))), sharedDigit)
-	vote := func(seq kit.Seq, bytes int) Verdict {
+	vote := func(seq kit.Seq, bytes int) verdict {
 		t.Helper()
 		m := submission(next)
 		m.Commands[0] = kit.RequestedCommand{Seq: seq, Command: make([]byte, bytes)}
@@ -124,7 +124,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 		env.Begin(env.Now)
 		r.onVote(env, 77, m)
 		for _, e := range env.Out {
-			if v, ok := kit.Inside(e.Msg).(Vote); ok {
+			if v, ok := kit.Inside(e.Msg).(vote); ok {
 				return v.Verdict
 			}
 		}
@@ -133,8 +133,8 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 	}
 	for seq, c := range []struct {
 		bytes int
-		want  Verdict
-	}{{200, Yes}, {1, Full}} {
+		want  verdict
+	}{{200, yes}, {1, full}} {
 		if v := vote(kit.Seq(seq+1), c.bytes); v != c.want {
 			t.Errorf("command %d, of %d bytes: %v, want %v", seq+1, c.bytes, v, c.want)
 		}
@@ -143,7 +143,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 	if r.acceptor.voteBytes != 0 {
 		t.Errorf("%d bytes are left of what was executed", r.acceptor.voteBytes)
 	}
-	for seq, want := range []Verdict{Yes, Yes, Full} {
+	for seq, want := range []verdict{yes, yes, full} {
 		if v := vote(kit.Seq(10+seq), 40); v != want {
 			t.Errorf("command %d of 40 bytes: %v, want %v", seq+1, v, want)
 		}
@@ -162,18 +162,18 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 	if a.closed >= s || a.track(3).revoked >= s {
 		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.track(3).revoked)
 	}
-	r.onAccept(env, 1, Accept{
+	r.onAccept(env, 1, accept{
 		Ballot: a.promised, Generation: r.State.Generation(), First: a.count + 1,
-		Closes: []Close{{Track: Shared, Low: a.closed, High: last}, {Track: 3, Low: r.learner.executed, High: last}},
+		Closes: []closeSlots{{Track: shared, Low: a.closed, High: last}, {Track: 3, Low: r.learner.executed, High: last}},
 	})
-	if len(a.closes[Shared].spans) == 0 || len(a.closes[3].spans) == 0 {
+	if len(a.closes[shared].spans) == 0 || len(a.closes[3].spans) == 0 {
 		t.Fatal("the decisions were not accepted")
 	}
-	vote := func(at smr.Slot) Verdict {
+	vote := func(at smr.Slot) verdict {
 		env.Begin(w.Clock(2))
 		r.onVote(env, puppetID, submission(at))
 		for _, e := range env.Out {
-			if m, ok := kit.Inside(e.Msg).(Vote); ok {
+			if m, ok := kit.Inside(e.Msg).(vote); ok {
 				return m.Verdict
 			}
 		}
@@ -181,18 +181,18 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		return 0
 	}
 	for _, at := range []smr.Slot{s, above(last-2*stride, sharedDigit)} {
-		if v := vote(at); v != No {
+		if v := vote(at); v != no {
 			t.Errorf("slots up to %d are decided by a coordinator; the vote for %d is %v", last, at, v)
 		}
 	}
-	if at := above(last, sharedDigit); vote(at) != Yes {
+	if at := above(last, sharedDigit); vote(at) != yes {
 		t.Errorf("slots up to %d are decided by a coordinator; there is no vote for %d", last, at)
 	}
 	p, digit := r.peers[3], uint64(3)
-	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}},
+	items := []item{{Slot: above(s, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}},
 		{Slot: above(last, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}}
-	r.takeItems(env, p, News{First: p.have + 1, Items: items})
-	if told := placed(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
+	r.takeItems(env, p, news{First: p.have + 1, Items: items})
+	if told := placedSlots(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
 		t.Errorf("slots up to %d of replica 3 are decided by a coordinator; its proposals in %v are accepted", last, told)
 	}
 }
@@ -202,7 +202,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 func TestStreamIsBoundedInBytes(t *testing.T) {
 	a := newAcceptor()
 	for s := range smr.Slot(20) {
-		a.own.add(Item{Slot: s + 1, Entries: []kit.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
+		a.own.add(item{Slot: s + 1, Entries: []kit.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
 	}
 	for _, c := range []struct {
 		executed   smr.Slot
@@ -226,7 +226,7 @@ func TestBatchesBehindASnapshot(t *testing.T) {
 		entries := make([]kit.Entry, batch)
 		for r.snapshot == 0 {
 			r.learner.executed += stride
-			r.apply(env, Item{Slot: r.learner.executed, Entries: entries})
+			r.apply(env, item{Slot: r.learner.executed, Entries: entries})
 			r.maybeSnapshot(env)
 		}
 		left := 0

@@ -16,15 +16,15 @@ type history struct {
 }
 
 // keep remembers an item that was executed.
-func (r *Replica) keep(item Item) { r.past.items = append(r.past.items, item) }
+func (r *replica) keep(item item) { r.past.items = append(r.past.items, item) }
 
-func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
 	r.settle(env)
 }
 
-func (r *Replica) load(
+func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
 	slot, _, ok, err := r.State.Load(env, nil)
@@ -54,7 +54,7 @@ func (l *learner) begin(executed, last smr.Slot) {
 }
 
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
-func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	full := r.sinceCut > 0 && r.State.Fullness(r.Cfg.LogBytes) >= 1
 	if r.State.Saving() || r.sinceCut < r.Cfg.SnapshotEvery &&
 		r.acceptor.journal.Records()-r.uncut < r.Cfg.SnapshotEvery && !full {
@@ -67,7 +67,7 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 
 // keepBehind returns how many commands a snapshot that is made now leaves to replicas that lag a
 // little.
-func (r *Replica) keepBehind() int {
+func (r *replica) keepBehind() int {
 	keep := r.Cfg.SnapshotEvery / 8
 	if full := r.State.Fullness(r.Cfg.LogBytes); full > 0 {
 		keep = min(keep, int(float64(r.sinceCut)/full/8)) // an eighth of what fills a log
@@ -77,13 +77,13 @@ func (r *Replica) keepBehind() int {
 
 // onSaved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again
 // after the next command.
-func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
 		return
 	}
 	r.snapshot = r.State.Saved()
 	r.sinceCut -= r.saving.sinceCut
-	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int {
+	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i item, s smr.Slot) int {
 		return cmp.Compare(i.Slot, s)
 	})
 	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
@@ -101,7 +101,7 @@ func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) 
 }
 
 // takeSnapshot makes the state as it is durable in this call.
-func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
+func (r *replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
 	_, err := r.State.SaveNow(env, r.Cfg, r.learner.executed, nil)
 	r.onSaved(env, true, err)
@@ -109,7 +109,7 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 }
 
 // forget drops what was executed and what nobody lacks.
-func (r *Replica) forget() {
+func (r *replica) forget() {
 	needed := r.acceptor.own.last()
 	for _, id := range r.group {
 		if r.alive(id) {
@@ -121,10 +121,10 @@ func (r *Replica) forget() {
 
 // tailBytes bounds what is kept of streams, once it was executed, for replicas that lag: as much as
 // of what was executed behind a snapshot.
-func (r *Replica) tailBytes() int { return r.Cfg.LogBytes / 8 }
+func (r *replica) tailBytes() int { return r.Cfg.LogBytes / 8 }
 
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
-func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
+func (r *replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.State.Members() {
 		r.Transfers.Continue(env, m.ID)
 	}
@@ -160,7 +160,7 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 
 // others returns whom a replica knows beside itself, and whom it met, if too few of the former are
 // left to decide anything.
-func (r *Replica) others() []protocol.ID {
+func (r *replica) others() []protocol.ID {
 	group := r.State.Members()
 	if len(group) == 0 {
 		group = r.Admission.Peers()
@@ -179,26 +179,26 @@ func (r *Replica) others() []protocol.ID {
 
 // met notes that somebody who is no member here speaks as one: perhaps all whom this replica knows
 // were replaced while it was away.
-func (r *Replica) met(id protocol.ID) {
+func (r *replica) met(id protocol.ID) {
 	if len(r.strangers) < maxMembers && !slices.Contains(r.strangers, id) && !r.State.Removed(id) {
 		r.strangers = append(r.strangers, id)
 	}
 }
 
 // fetch asks a replica for what it has executed and this one has not, unless that is on its way.
-func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.State.Arriving(env.Now, 2*r.Tempo.Times(kit.ChunkPatience)) {
+func (r *replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.Arriving(env) {
 		return
 	}
 	if from == r.Cfg.ID || r.fetching && env.Now >= r.asked && env.Now-r.asked < r.Tempo.Times(tick) {
 		return
 	}
 	r.fetching, r.asked = true, env.Now
-	r.Admission.SendAhead(env, from, Fetch{After: r.learner.executed, Blank: len(r.State.Members()) == 0})
+	r.Admission.SendAhead(env, from, fetch{After: r.learner.executed, Blank: len(r.State.Members()) == 0})
 }
 
 // onFetch tells a replica what was executed after a slot, or sends it the state.
-func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fetch) {
 	if r.role == blank || from == r.Cfg.ID || r.learner.executed == 0 {
 		return
 	}
@@ -213,13 +213,14 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		r.sendState(env, from)
 		return
 	}
-	first := Close{Low: m.After, High: executed, Items: slices.Clone(r.past.items.within(m.After, executed))}.pieces()[0]
-	r.Admission.Send(env, from, Decided{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
+	items := slices.Clone(r.past.items.within(m.After, executed))
+	first := closeSlots{Low: m.After, High: executed, Items: items}.pieces()[0]
+	r.Admission.Send(env, from, decided{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
 // onDecided executes what another replica has executed. Whichever of those that can be asked tells
 // it, it is decided.
-func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
+func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m decided) {
 	l := &r.learner
 	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.State.Members()) == 0 ||
 		!slices.Contains(r.others(), from) {
@@ -252,7 +253,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 
 // caughtUp puts everything in order after slots were executed, from one on, that others have
 // decided.
-func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
+func (r *replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
 	mine := r.acceptor.track(r.Cfg.ID).items.within(before, l.executed)
 	r.acceptor.begin(l.executed)
@@ -270,7 +271,7 @@ func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 }
 
 // sendState begins to send a replica the state as it is.
-func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
+func (r *replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	if out := r.Transfers.Of(to); out != nil && out.Slot() >= r.past.base {
 		r.Transfers.Continue(env, to)
 		return
@@ -286,7 +287,7 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.role == blank && !r.Cfg.Join && !r.Admission.Admitted() || m.Slot > maxSlot ||
 		!slices.Contains(r.others(), from) {
 		return
@@ -295,7 +296,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 }
 
 // onInstalled goes on from a snapshot. What was promised and accepted stays.
-func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	before := r.learner.executed
 	r.learner.executed = s.Slot
 	r.past = history{base: s.Slot}

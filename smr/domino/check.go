@@ -8,7 +8,7 @@ import (
 )
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	l, a := &r.learner, &r.acceptor
 	switch {
 	case r.Over():
@@ -56,7 +56,7 @@ func checkSlots(l *learner, a *acceptor) error {
 		}
 		// Whoever accepts a decision about slots votes for nothing more in them in ballot 0.
 		switch {
-		case track == Shared && last > a.closed:
+		case track == shared && last > a.closed:
 			return fmt.Errorf("domino: slots up to %d of the shared track are accepted from coordinators, and votes are "+
 				"closed up to %d", last, a.closed)
 		case track.owned() && last > a.track(protocol.ID(track)).revoked:

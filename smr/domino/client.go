@@ -11,9 +11,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Client is the client's node: it measures delays, chooses slots or tracks, counts votes, and asks
+// client is the client's node: it measures delays, chooses slots or tracks, counts votes, and asks
 // again what is not answered.
-type Client struct {
+type client struct {
 	kit.Calls
 	cfg        smr.ClientConfig
 	opt        Options
@@ -65,8 +65,8 @@ const (
 
 type probeTimer struct{}
 
-// NewClient returns a client's node.
-func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
+// newClient returns a client's node.
+func newClient(cfg smr.ClientConfig, o Options) (*client, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("domino: %w", err)
@@ -74,7 +74,7 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 	if o, err = o.withDefaults(cfg.RoundTrip); err != nil {
 		return nil, err
 	}
-	c := &Client{
+	c := &client{
 		Calls: kit.NewCalls(cfg), cfg: cfg, opt: o, roads: map[protocol.ID]*road{},
 		attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{},
 	}
@@ -86,14 +86,14 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 }
 
 // Start begins to measure, and to open a session.
-func (c *Client) Start(env *protocol.Env[smr.Message], _ []protocol.Record[smr.Message]) {
+func (c *client) Start(env *protocol.Env[smr.Message], _ []protocol.Record[smr.Message]) {
 	c.turn = env.Rand.IntN(len(c.members))
 	c.probe(env)
 	c.open(env)
 }
 
 // Receive takes a call, or an answer.
-func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (c *client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if from == protocol.App {
 		switch msg := msg.(type) {
 		case smr.Call:
@@ -104,15 +104,15 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 		return
 	}
 	switch msg := msg.(type) {
-	case Echo:
+	case echo:
 		c.onEcho(env, from, msg)
-	case Vote:
+	case vote:
 		c.onVote(env, from, msg)
-	case Placed:
+	case placed:
 		c.onPlaced(env, from, msg)
-	case Outcome:
+	case outcome:
 		c.onOutcome(env, msg)
-	case Ordered:
+	case ordered:
 		c.onOrdered(env, msg)
 	case kit.Replies:
 		if c.OnReplies(env, msg) {
@@ -138,7 +138,7 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 }
 
 // Expire does what a timer is for.
-func (c *Client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (c *client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case kit.FlushTimer:
 		c.Flushed(env.Now)
@@ -152,7 +152,7 @@ func (c *Client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 }
 
 // Broken has what a replica may not have got sent again, to another one.
-func (c *Client) Broken(_ *protocol.Env[smr.Message], from protocol.ID) {
+func (c *client) Broken(_ *protocol.Env[smr.Message], from protocol.ID) {
 	for p := range c.InFlight() {
 		if p.SentTo == from {
 			p.SentAt -= c.halves(clientPatience)
@@ -160,9 +160,9 @@ func (c *Client) Broken(_ *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
-func (c *Client) halves(n int) time.Duration { return time.Duration(n) * c.cfg.RoundTrip / 2 }
+func (c *client) halves(n int) time.Duration { return time.Duration(n) * c.cfg.RoundTrip / 2 }
 
-func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
+func (c *client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 	if call.After > maxSlot {
 		kit.Reject(env, call, fmt.Sprintf("the slot %d is none", call.After))
 		return
@@ -171,7 +171,7 @@ func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 	c.Take(env, call)
 }
 
-func (c *Client) onRedirect(from protocol.ID, m kit.Redirect) {
+func (c *client) onRedirect(from protocol.ID, m kit.Redirect) {
 	if c.leader == from || c.leader == 0 {
 		c.leader = m.Leader.ID
 	}
@@ -183,7 +183,7 @@ func (c *Client) onRedirect(from protocol.ID, m kit.Redirect) {
 }
 
 // finish ends a call of which votes tell enough.
-func (c *Client) finish(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
+func (c *client) finish(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
 	c.Answered(env.Now, p)
 	c.Finish(env, p, smr.Done{Outcome: smr.Committed, Slot: s})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // flush sends what is queued.
-func (c *Client) flush(env *protocol.Env[smr.Message]) {
+func (c *client) flush(env *protocol.Env[smr.Message]) {
 	launched, reads := c.Launch(env.Now)
 	var commands []*kit.Pending
 	for p := range launched {
@@ -32,15 +32,15 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 }
 
 // sent notes that a call was sent, to all replicas if to is 0.
-func (c *Client) sent(p *kit.Pending, to protocol.ID) { p.SentTo, p.SentAt = to, c.beats }
+func (c *client) sent(p *kit.Pending, to protocol.ID) { p.SentTo, p.SentAt = to, c.beats }
 
 // requests yields messages for the calls, at most so many in one, and the calls of each. Commands
 // get slots above all that calls were told of, whatever they ask for: they say that the answers of
 // those before are not needed any more, and what is not needed any more is not executed.
-func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*kit.Pending] {
-	return func(yield func(Submit, []*kit.Pending) bool) {
+func (c *client) requests(calls []*kit.Pending, most int) iter.Seq2[submit, []*kit.Pending] {
+	return func(yield func(submit, []*kit.Pending) bool) {
 		for req, some := range c.Requests(slices.Values(calls), most) {
-			m := Submit{Request: req}
+			m := submit{Request: req}
 			m.After = max(m.After, c.Seen())
 			for _, p := range some {
 				p.Attempts++
@@ -56,7 +56,7 @@ func (c *Client) requests(calls []*kit.Pending, most int) iter.Seq2[Submit, []*k
 // cast asks all replicas to vote for commands in a slot of the shared track, which lies a little
 // behind the time of their predicted arrival. Slots rise, so that no two batches of this client
 // meet in one. Those of two clients may, and then at most one is decided there.
-func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way way) {
+func (c *client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way way) {
 	for m, some := range c.requests(calls, c.opt.Batch) {
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
 		c.lastSlot = m.Slot
@@ -74,7 +74,7 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*kit.Pending, way 
 
 // submit asks a replica to propose commands in its track: by default the one whose way is predicted
 // to bring the answer first.
-func (c *Client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to protocol.ID) {
+func (c *client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to protocol.ID) {
 	if to == protocol.App {
 		to = c.chooseOwner(env.Now, protocol.App)
 	}
@@ -86,7 +86,7 @@ func (c *Client) submit(env *protocol.Env[smr.Message], calls []*kit.Pending, to
 	}
 }
 
-func (c *Client) sendReads(env *protocol.Env[smr.Message], reads iter.Seq[*kit.Pending]) {
+func (c *client) sendReads(env *protocol.Env[smr.Message], reads iter.Seq[*kit.Pending]) {
 	for m, some := range c.ReadRequests(reads) {
 		to := c.nearest(env.Now, some[0].SentTo)
 		if to == protocol.App {
@@ -100,7 +100,7 @@ func (c *Client) sendReads(env *protocol.Env[smr.Message], reads iter.Seq[*kit.P
 	}
 }
 
-func (c *Client) sendChange(env *protocol.Env[smr.Message], p *kit.Pending) {
+func (c *client) sendChange(env *protocol.Env[smr.Message], p *kit.Pending) {
 	to := c.leader
 	if to == protocol.App || to == p.SentTo && p.Tries%2 == 1 {
 		c.turn++
@@ -110,7 +110,7 @@ func (c *Client) sendChange(env *protocol.Env[smr.Message], p *kit.Pending) {
 	c.SendChange(env, to, p)
 }
 
-func (c *Client) open(env *protocol.Env[smr.Message]) {
+func (c *client) open(env *protocol.Env[smr.Message]) {
 	c.opening = 0
 	to := c.cfg.Nearest
 	if id := c.nearest(env.Now, protocol.App); id != protocol.App {
@@ -125,7 +125,7 @@ func (c *Client) open(env *protocol.Env[smr.Message]) {
 }
 
 // tick asks again for what was not answered.
-func (c *Client) tick(env *protocol.Env[smr.Message]) {
+func (c *client) tick(env *protocol.Env[smr.Message]) {
 	if c.Tempo.Beat(env.Now, 0.5) {
 		c.beats += c.halves(1)
 		c.pause = max(0, c.pause-1)
@@ -160,7 +160,7 @@ func (c *Client) tick(env *protocol.Env[smr.Message]) {
 // retry has commands proposed by another replica than before, in its own track. They may be decided
 // in both slots, and the session sees to it that they are executed once. In which slot is not known
 // then, so such a command is acknowledged when it is executed.
-func (c *Client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) {
+func (c *client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) {
 	for len(commands) > 0 {
 		from := commands[0].SentTo
 		n := 1
@@ -173,7 +173,7 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*kit.Pending) 
 }
 
 // forget drops attempts whose commands are all done, or that nobody will tell more about.
-func (c *Client) forget() {
+func (c *client) forget() {
 	for s, a := range c.attempts { //pure:ok each on its own
 		a.age++
 		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool {

@@ -8,18 +8,18 @@ import (
 )
 
 // onVote counts an acceptor's vote for commands in a slot of the shared track.
-func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote) {
+func (c *client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m vote) {
 	a := c.attempts[m.Slot]
 	if a == nil || a.settled || m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
-	if c.opt.AdaptSlack && (m.Verdict == Yes || m.Late > 0) { // else it is not for the time that there is no vote
+	if c.opt.AdaptSlack && (m.Verdict == yes || m.Late > 0) { // else it is not for the time that there is no vote
 		c.needed(env.Now, m.Late+a.slack)
 	}
 	switch m.Verdict {
-	case Yes:
+	case yes:
 		a.yes.Add(from)
-	case No:
+	case no:
 		a.no.Add(from)
 	}
 	needed := quorum.Fast(int(m.Members))
@@ -39,7 +39,7 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 // count notes whether the votes of a supermajority gave an attempt its slot. If they rarely do, the
 // fast path is left alone for a while. It does not matter how that is known: with a replica gone,
 // or too much to do, there may be no vote that tells.
-func (c *Client) count(a *attempt, fast bool) {
+func (c *client) count(a *attempt, fast bool) {
 	if a.counted {
 		return
 	}
@@ -55,10 +55,10 @@ func (c *Client) count(a *attempt, fast bool) {
 // FastPath returns how many attempts of DFP the votes of a supermajority decided in favour of the
 // commands, and of how many that is known. What is sent together is one attempt. One that the
 // coordinator decided, or nobody told about, is not on the fast path.
-func (c *Client) FastPath() (taken, tried int) { return c.stats.fast, c.stats.tried }
+func (c *client) FastPath() (taken, tried int) { return c.stats.fast, c.stats.tried }
 
 // onOutcome takes the coordinator's word.
-func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
+func (c *client) onOutcome(env *protocol.Env[smr.Message], m outcome) {
 	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.Session {
 		c.count(a, false)
 		c.settle(env, m.Slot, a, m.Committed)
@@ -67,7 +67,7 @@ func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
 
 // settle notes what was decided for an attempt. One that failed is made again at once, by way of a
 // track: the slot is known to be lost, so there is at most one that counts.
-func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
+func (c *client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
 	a.settled = true
 	var again []*kit.Pending
 	for _, q := range a.seqs {
@@ -87,14 +87,14 @@ func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, 
 }
 
 // placed notes that a command's slot is decided.
-func (c *Client) placed(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
+func (c *client) placed(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
 	if p.Attempts == 1 && p.Awaits() == smr.AckDurable {
 		c.finish(env, p, s)
 	}
 }
 
 // onPlaced counts who has accepted commands in a slot of a replica's track.
-func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Placed) {
+func (c *client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m placed) {
 	if m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
@@ -115,7 +115,7 @@ func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Pl
 	}
 }
 
-func (c *Client) onOrdered(env *protocol.Env[smr.Message], m Ordered) {
+func (c *client) onOrdered(env *protocol.Env[smr.Message], m ordered) {
 	if m.Session != c.Session {
 		return
 	}

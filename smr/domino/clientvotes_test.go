@@ -11,13 +11,13 @@ import (
 )
 
 // voter is a client of five replicas, without a network.
-func voter(t *testing.T, o Options) (*Client, *protocol.Env[smr.Message]) {
+func voter(t *testing.T, o Options) (*client, *protocol.Env[smr.Message]) {
 	t.Helper()
 	var members []smr.Member
 	for id := protocol.ID(1); id <= 5; id++ {
 		members = append(members, smr.Member{ID: id})
 	}
-	c, err := NewClient(smr.ClientConfig{ID: 100, Members: members, RoundTrip: 80 * time.Millisecond}, o)
+	c, err := newClient(smr.ClientConfig{ID: 100, Members: members, RoundTrip: 80 * time.Millisecond}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,19 +36,19 @@ func TestFailuresWithoutAllVotes(t *testing.T) {
 		slot := (s + 1) * stride
 		c.attempts[slot] = &attempt{}
 		for id := protocol.ID(1); id <= 4; id++ {
-			verdict := Yes
+			verdict := yes
 			if id == 4 && s%2 == 0 {
-				verdict = No
+				verdict = no
 			}
 			if id == 4 && s%2 == 1 {
-				verdict = Full
+				verdict = full
 			}
-			c.onVote(env, id, Vote{Session: 1, Slot: slot, Members: 5, Verdict: verdict})
+			c.onVote(env, id, vote{Session: 1, Slot: slot, Members: 5, Verdict: verdict})
 		}
 		if c.pause > 0 {
 			t.Fatalf("the fast path is left alone after %d slots", s)
 		}
-		c.onOutcome(env, Outcome{Session: 1, Slot: slot, Committed: true})
+		c.onOutcome(env, outcome{Session: 1, Slot: slot, Committed: true})
 	}
 	if c.pause == 0 {
 		t.Error("the fast path is not left alone, after eight failures of eight")
@@ -63,14 +63,14 @@ func TestFailuresWithoutAllVotes(t *testing.T) {
 func TestSlackOfOtherRefusals(t *testing.T) {
 	const slack = 4 * time.Millisecond
 	for _, tc := range []struct {
-		vote Vote
+		vote vote
 		want time.Duration
 	}{
-		{Vote{Verdict: Full}, 0},
-		{Vote{Verdict: No}, 0},
-		{Vote{Verdict: Yes, Late: -3 * time.Millisecond}, time.Millisecond},
-		{Vote{Verdict: No, Late: 2 * time.Millisecond}, 6 * time.Millisecond},
-		{Vote{Verdict: No, Late: 7 * time.Millisecond}, 0}, // more than an eighth of the round trip
+		{vote{Verdict: full}, 0},
+		{vote{Verdict: no}, 0},
+		{vote{Verdict: yes, Late: -3 * time.Millisecond}, time.Millisecond},
+		{vote{Verdict: no, Late: 2 * time.Millisecond}, 6 * time.Millisecond},
+		{vote{Verdict: no, Late: 7 * time.Millisecond}, 0}, // more than an eighth of the round trip
 	} {
 		o := beyond()
 		o.AdaptSlack = true

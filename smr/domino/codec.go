@@ -9,13 +9,13 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Codec returns the codec of the protocol's messages and records.
-func Codec() protocol.Codec[smr.Message] {
+// codec returns the codec of the protocol's messages and records.
+func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("domino", 1,
-		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, earlierNewsFields),
+		wirefmt.NewEarlierKind[smr.Message](64, func(m news) bool { return len(m.Names) == 0 }, earlierNewsFields),
 		kit.Kind(65, acceptFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, refusalFields),
 		kit.Kind(69, revokeFields),
-		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m Learned) bool {
+		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m learned) bool {
 			return len(m.Names) == 0
 		}, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, askFields),
 		kit.Kind(75, latestFields),
@@ -26,27 +26,27 @@ func Codec() protocol.Codec[smr.Message] {
 	)
 }
 
-func itemFields(c *wirefmt.Coder, m *Item) {
+func itemFields(c *wirefmt.Coder, m *item) {
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
 	kit.EntriesFields(c, &m.Entries)
 }
 
-func itemsFields(c *wirefmt.Coder, items *[]Item) { wirefmt.List(c, items, 3, itemFields) }
+func itemsFields(c *wirefmt.Coder, items *[]item) { wirefmt.List(c, items, 3, itemFields) }
 
-func closeFields(c *wirefmt.Coder, m *Close) {
+func closeFields(c *wirefmt.Coder, m *closeSlots) {
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.High)
 	itemsFields(c, &m.Items)
 }
 
-func partFields(c *wirefmt.Coder, m *Part) {
+func partFields(c *wirefmt.Coder, m *part) {
 	wirefmt.Uint(c, &m.Ballot)
-	closeFields(c, &m.Close)
+	closeFields(c, &m.closeSlots)
 }
 
-func earlierNewsFields(c *wirefmt.Coder, m *News) {
+func earlierNewsFields(c *wirefmt.Coder, m *news) {
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 	wirefmt.Uint(c, &m.Base)
@@ -61,24 +61,24 @@ func earlierNewsFields(c *wirefmt.Coder, m *News) {
 	wirefmt.Bool(c, &m.Leads)
 }
 
-func haveFields(c *wirefmt.Coder, m *Have) {
+func haveFields(c *wirefmt.Coder, m *have) {
 	wirefmt.Uint32(c, &m.Owner)
 	wirefmt.Uint(c, &m.Count)
 	wirefmt.Uint(c, &m.Revoked)
 }
 
-func newsFields(c *wirefmt.Coder, m *News) {
+func newsFields(c *wirefmt.Coder, m *news) {
 	earlierNewsFields(c, m)
 	wirefmt.List(c, &m.Names, 3, nameFields)
 }
 
-func nameFields(c *wirefmt.Coder, m *Name) {
+func nameFields(c *wirefmt.Coder, m *name) {
 	wirefmt.Uint(c, &m.Index)
 	wirefmt.Uint32(c, &m.Sum)
 	wirefmt.List(c, &m.Lengths, 1, wirefmt.Uint)
 }
 
-func acceptFields(c *wirefmt.Coder, m *Accept) {
+func acceptFields(c *wirefmt.Coder, m *accept) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Generation)
 	wirefmt.Uint(c, &m.Base)
@@ -87,11 +87,11 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 	wirefmt.List(c, &m.Closes, 4, closeFields)
 }
 
-func prepareFields(c *wirefmt.Coder, m *Prepare) {
+func prepareFields(c *wirefmt.Coder, m *prepare) {
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func promiseFields(c *wirefmt.Coder, m *Promise) {
+func promiseFields(c *wirefmt.Coder, m *promise) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Executed)
 	wirefmt.Uint(c, &m.Number)
@@ -99,17 +99,17 @@ func promiseFields(c *wirefmt.Coder, m *Promise) {
 	wirefmt.List(c, &m.Parts, 5, partFields)
 }
 
-func refusalFields(c *wirefmt.Coder, m *Refusal) {
+func refusalFields(c *wirefmt.Coder, m *refusal) {
 	wirefmt.Uint(c, &m.Promised)
 }
 
-func revokeFields(c *wirefmt.Coder, m *Revoke) {
+func revokeFields(c *wirefmt.Coder, m *revoke) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.High)
 }
 
-func revokedFields(c *wirefmt.Coder, m *Revoked) {
+func revokedFields(c *wirefmt.Coder, m *revoked) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Asked)
@@ -118,41 +118,41 @@ func revokedFields(c *wirefmt.Coder, m *Revoked) {
 	itemsFields(c, &m.Items)
 }
 
-func earlierLearnedFields(c *wirefmt.Coder, m *Learned) {
-	closeFields(c, &m.Close)
+func earlierLearnedFields(c *wirefmt.Coder, m *learned) {
+	closeFields(c, &m.closeSlots)
 }
 
-func learnedFields(c *wirefmt.Coder, m *Learned) {
+func learnedFields(c *wirefmt.Coder, m *learned) {
 	earlierLearnedFields(c, m)
 	wirefmt.List(c, &m.Names, 3, nameFields)
 }
 
-func fetchFields(c *wirefmt.Coder, m *Fetch) {
+func fetchFields(c *wirefmt.Coder, m *fetch) {
 	wirefmt.Uint(c, &m.After)
 	wirefmt.Bool(c, &m.Blank)
 }
 
-func decidedFields(c *wirefmt.Coder, m *Decided) {
+func decidedFields(c *wirefmt.Coder, m *decided) {
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.High)
 	wirefmt.Uint(c, &m.Executed)
 	itemsFields(c, &m.Items)
 }
 
-func askFields(c *wirefmt.Coder, m *Ask) {
+func askFields(c *wirefmt.Coder, m *ask) {
 	wirefmt.Uint(c, &m.Round)
 }
 
-func latestFields(c *wirefmt.Coder, m *Latest) {
+func latestFields(c *wirefmt.Coder, m *latest) {
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)
 }
 
-func lackingFields(c *wirefmt.Coder, m *Lacking) {
+func lackingFields(c *wirefmt.Coder, m *lacking) {
 	wirefmt.Uint(c, &m.Number)
 }
 
-func submitFields(c *wirefmt.Coder, m *Submit) {
+func submitFields(c *wirefmt.Coder, m *submit) {
 	kit.RequestFields(c, &m.Request)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
@@ -166,15 +166,15 @@ func ackFields(c *wirefmt.Coder, a *smr.Ack) {
 	wirefmt.Enum(c, a, 0, smr.AckExecuted, "kind of acknowledgement")
 }
 
-func voteFields(c *wirefmt.Coder, m *Vote) {
+func voteFields(c *wirefmt.Coder, m *vote) {
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Members)
-	wirefmt.Enum(c, &m.Verdict, Yes, Full, "verdict")
+	wirefmt.Enum(c, &m.Verdict, yes, full, "verdict")
 	wirefmt.Int(c, &m.Late)
 }
 
-func placedFields(c *wirefmt.Coder, m *Placed) {
+func placedFields(c *wirefmt.Coder, m *placed) {
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Members)
@@ -182,24 +182,24 @@ func placedFields(c *wirefmt.Coder, m *Placed) {
 	wirefmt.List(c, &m.Seqs, 1, wirefmt.Uint)
 }
 
-func outcomeFields(c *wirefmt.Coder, m *Outcome) {
+func outcomeFields(c *wirefmt.Coder, m *outcome) {
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Bool(c, &m.Committed)
 }
 
-func orderedFields(c *wirefmt.Coder, m *Ordered) {
+func orderedFields(c *wirefmt.Coder, m *ordered) {
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.List(c, &m.Seqs, 1, wirefmt.Uint)
 }
 
-func probeFields(c *wirefmt.Coder, m *Probe) {
+func probeFields(c *wirefmt.Coder, m *probe) {
 	wirefmt.Int(c, &m.Sent)
 	wirefmt.Uint(c, &m.Generation)
 }
 
-func echoFields(c *wirefmt.Coder, m *Echo) {
+func echoFields(c *wirefmt.Coder, m *echo) {
 	wirefmt.Int(c, &m.Sent)
 	wirefmt.Int(c, &m.Now)
 	wirefmt.List(c, &m.Delays, 2, delayFields)
@@ -208,22 +208,22 @@ func echoFields(c *wirefmt.Coder, m *Echo) {
 	wirefmt.List(c, &m.Members, 2, kit.MemberFields)
 }
 
-func delayFields(c *wirefmt.Coder, m *Delay) {
+func delayFields(c *wirefmt.Coder, m *delay) {
 	wirefmt.Uint32(c, &m.ID)
 	wirefmt.Int(c, &m.Round)
 }
 
-func ownRecordFields(c *wirefmt.Coder, m *OwnRecord) {
+func ownRecordFields(c *wirefmt.Coder, m *ownRecord) {
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 }
 
-func trackRecordFields(c *wirefmt.Coder, m *TrackRecord) {
+func trackRecordFields(c *wirefmt.Coder, m *trackRecord) {
 	wirefmt.Uint32(c, &m.Owner)
 	itemsFields(c, &m.Items)
 }
 
-func closeRecordFields(c *wirefmt.Coder, m *CloseRecord) { partFields(c, &m.Part) }
+func closeRecordFields(c *wirefmt.Coder, m *closeRecord) { partFields(c, &m.part) }
 
 // maxSlot bounds the slots that are taken from others: sums of slots and durations do not overflow.
 const maxSlot = smr.Slot(math.MaxInt64 / 4)

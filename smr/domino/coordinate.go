@@ -21,7 +21,7 @@ type revocation struct {
 }
 
 // coordinate does what a coordinator has to do as soon as it can.
-func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
+func (r *replica) coordinate(env *protocol.Env[smr.Message]) {
 	switch r.coord.phase {
 	case preparing:
 		r.maybeLead(env)
@@ -37,7 +37,7 @@ func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
 // One decision at a time: what is under way is not in w yet, so the next one would be about the
 // same slots. More votes may have come since, and choose may say something else for one of them.
 // Acceptors would replace the first decision within one ballot, after others have learned it.
-func (r *Replica) idle(l Track) bool {
+func (r *replica) idle(l trackID) bool {
 	c := &r.coord
 	upTo := r.acceptor.count - uint64(len(r.acceptor.begun))
 	if upTo < c.again1 {
@@ -51,7 +51,7 @@ func (r *Replica) idle(l Track) bool {
 }
 
 // tickTracks keeps tracks going in which nothing would be decided otherwise.
-func (r *Replica) tickTracks(env *protocol.Env[smr.Message]) {
+func (r *replica) tickTracks(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	now := r.passed()
 	r.extend(env, now)
@@ -59,7 +59,7 @@ func (r *Replica) tickTracks(env *protocol.Env[smr.Message]) {
 	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) {
 		// The fast path decides nothing while so many are silent: better everything goes through
 		// tracks, which need no more than a majority.
-		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
+		r.sendRevoke(env, shared, now+r.ahead(revokeAhead))
 	}
 	r.closeShared(env, l.shared.idle >= stalledTicks)
 	for _, o := range l.owners {
@@ -69,10 +69,10 @@ func (r *Replica) tickTracks(env *protocol.Env[smr.Message]) {
 }
 
 // extend decides that there is no change of the members for a while.
-func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
+func (r *replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
 	w := r.learner.control.w
-	if r.learner.change == 0 && r.idle(Control) && len(r.coord.changes) == 0 && w < now+r.ahead(horizonLeft) {
-		r.decide(env, Close{Track: Control, Low: w, High: now + r.ahead(horizon)})
+	if r.learner.change == 0 && r.idle(control) && len(r.coord.changes) == 0 && w < now+r.ahead(horizonLeft) {
+		r.decide(env, closeSlots{Track: control, Low: w, High: now + r.ahead(horizon)})
 	}
 }
 
@@ -82,15 +82,15 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
 // The slot of the change has to be above all of those, as the present members may have
 // voted on them. A change below would hand slots that the old members are deciding to the new
 // ones, and a majority of each could decide differently.
-func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
+func (r *replica) changeMembers(env *protocol.Env[smr.Message]) {
 	c := &r.coord
-	if len(c.changes) == 0 || r.learner.change != 0 || !r.idle(Control) {
+	if len(c.changes) == 0 || r.learner.change != 0 || !r.idle(control) {
 		return
 	}
 	w := r.learner.control.w
 	s := above(max(w, r.passed()), controlDigit)
-	r.decide(env, Close{Track: Control, Low: w, High: s,
-		Items: []Item{{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
+	r.decide(env, closeSlots{Track: control, Low: w, High: s,
+		Items: []item{{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
 	c.changes = slices.Delete(c.changes, 0, 1)
 }
 
@@ -102,10 +102,10 @@ func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
 // Only slots that a majority has passed are closed. To take an acceptor that is silent so far for
 // one without a vote is wrong: it is counted out, the coordinator proposes the no-op, and then its
 // vote arrives at the client as the last one of a supermajority.
-func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
+func (r *replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	l := &r.learner
 	o := &l.shared
-	if !r.idle(Shared) {
+	if !r.idle(shared) {
 		return
 	}
 	final := min(r.closedByAll(r.rule.classic), r.bound(o))
@@ -121,12 +121,12 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	if !stuck {
 		return
 	}
-	m := Close{Track: Shared, Low: o.w, High: final}
+	m := closeSlots{Track: shared, Low: o.w, High: final}
 	for ; i < len(l.contests) && l.contests[i].slot <= final; i++ {
 		c := l.contests[i]
 		votes, passed := c.tally(r.group, r.closedBy)
 		if k := r.rule.choose(votes, passed); k != noOp {
-			m.Items = append(m.Items, c.candidates[k].Item)
+			m.Items = append(m.Items, c.candidates[k].item)
 		}
 	}
 	// The rest is decided after that, by votes that are known then.
@@ -135,7 +135,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 
 // tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so
 // that nobody waits for each of them [Mencius §4].
-func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *track, now smr.Slot) {
+func (r *replica) tickRevocation(env *protocol.Env[smr.Message], o *track, now smr.Slot) {
 	c := &r.coord
 	id := protocol.ID(o.id)
 	failed, high := !r.heard(id, goneTicks), now+r.ahead(revokeAhead)
@@ -158,9 +158,9 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *track, now s
 	}
 }
 
-func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Track, high smr.Slot) {
+func (r *replica) sendRevoke(env *protocol.Env[smr.Message], l trackID, high smr.Slot) {
 	for _, id := range r.group {
-		r.Admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Track: l, High: high})
+		r.Admission.Send(env, id, revoke{Ballot: r.coord.ballot, Track: l, High: high})
 	}
 }
 
@@ -169,22 +169,22 @@ func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Track, high smr.S
 //
 // The answer holds in the ballot that was promised, and in no other. And High has a bound: a
 // coordinator whose time is wrong could otherwise take an owner's track away for good.
-func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m Revoke) {
+func (r *replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m revoke) {
 	a := &r.acceptor
-	if m.Ballot != a.promised || m.Ballot.owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
+	if m.Ballot != a.promised || m.Ballot.Owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
 		return
 	}
 	switch {
-	case m.Track == Shared:
+	case m.Track == shared:
 		a.close(env, m.High)
 		r.soon(env)
 	case m.Track.owned():
 		id := protocol.ID(m.Track)
 		a.revoke(env, id, m.High)
-		all := Close{Track: m.Track, Low: r.learner.executed, High: m.High,
+		all := closeSlots{Track: m.Track, Low: r.learner.executed, High: m.High,
 			Items: slices.Clone(a.track(id).items.within(r.learner.executed, m.High))}
 		first := all.pieces()[0]
-		r.Admission.Send(env, from, Revoked{
+		r.Admission.Send(env, from, revoked{
 			Ballot: m.Ballot, Track: m.Track, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
 		})
 	}
@@ -198,7 +198,7 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 // majority of acceptances: if it was complete, this majority has one of them. If nobody here has
 // the proposal it was not, and never will be, as these have promised to accept it no more. Answers
 // to an earlier request, with a lower High, promise less and do not count.
-func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m Revoked) {
+func (r *replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m revoked) {
 	c := &r.coord
 	id := protocol.ID(m.Track)
 	v := c.revoking[id]
@@ -220,12 +220,13 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	delete(c.revoking, id)
 	if high := min(v.told, r.bound(o)); high > o.w {
-		r.decide(env, Close{Track: m.Track, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))}.pieces()[0])
+		items := slices.Clone(v.items.within(o.w, high))
+		r.decide(env, closeSlots{Track: m.Track, Low: o.w, High: high, Items: items}.pieces()[0])
 	}
 }
 
 // tellLearned tells the others what the coordinator has learned from votes that they do not count.
-func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
+func (r *replica) tellLearned(env *protocol.Env[smr.Message], c closeSlots) {
 	for _, piece := range c.pieces() {
 		for _, id := range r.group {
 			if id != r.Cfg.ID {
@@ -236,8 +237,8 @@ func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 }
 
 // onLearned takes it.
-func (r *Replica) onLearned(_ protocol.ID, m Learned) {
-	if m.Low > m.High || m.High > maxSlot || m.Track != Shared || m.High <= r.learner.executed {
+func (r *replica) onLearned(_ protocol.ID, m learned) {
+	if m.Low > m.High || m.High > maxSlot || m.Track != shared || m.High <= r.learner.executed {
 		return
 	}
 	if c, ok := r.complete(m); ok {

@@ -9,7 +9,7 @@ import (
 
 // decide has the acceptors accept a decision. A coordinator's decisions are numbered, and acceptors
 // take them in order, so one number says which ones an acceptor has.
-func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
+func (r *replica) decide(env *protocol.Env[smr.Message], m closeSlots) {
 	c := &r.coord
 	c.sent.add(m)
 	c.busy[m.Track] = c.sent.last()
@@ -21,12 +21,12 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
 // pump sends an acceptor the decisions that it was not sent. Those up to Base are not kept any
 // more: they are about slots up to Through, which this replica has executed, and an acceptor that
 // lacks them has to get what was executed first.
-func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
+func (r *replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	c := &r.coord
 	f := c.flows[id]
 	f.next = max(f.next, c.sent.base+1)
 	for f.next <= c.sent.last() {
-		m := Accept{
+		m := accept{
 			Ballot: c.ballot, Generation: r.State.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
 		}
 		size := 0
@@ -45,7 +45,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 }
 
 // again has an acceptor sent again what may be lost.
-func (c *coordinator) again(r *Replica, p *peer) {
+func (c *coordinator) again(r *replica, p *peer) {
 	if f := c.flows[p.id]; f != nil && c.phase == leading {
 		f.next = f.has + 1
 	}
@@ -54,7 +54,7 @@ func (c *coordinator) again(r *Replica, p *peer) {
 // tickFlows sends again what acceptors have not acknowledged. It forgets decisions that were
 // executed once all live acceptors have them, or once there are too many: one that is silent does
 // not make memory grow.
-func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
+func (r *replica) tickFlows(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	least := c.sent.last()
 	for _, id := range r.group {
@@ -82,13 +82,13 @@ func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 // A decision that is ahead of its turn is dropped, and comes again. An acceptor that took the first
 // and the third and told "three" would vote for the second as well. With one such acceptor more, a
 // majority would seem to have a decision that is on no disk but the coordinator's.
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	a := &r.acceptor
 	switch {
-	case m.Ballot.owner() != from:
+	case m.Ballot.Owner() != from:
 		return
 	case m.Ballot < a.promised:
-		r.Admission.Send(env, from, Refusal{Promised: a.promised})
+		r.Admission.Send(env, from, refusal{Promised: a.promised})
 		return
 	case m.Ballot > a.promised:
 		a.promise(env, m.Ballot)
@@ -122,7 +122,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 // Each ballot has its own sequence, so a fifth decision of ballot 1 has nothing to do with the
 // fifth of ballot 2. To add up counts of both would find majorities for what neither ballot
 // decided.
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
+func (r *replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m news) {
 	if m.Promised > p.promised {
 		p.promised, p.accepted = m.Promised, m.Accepted
 	} else if m.Promised == p.promised {
@@ -130,7 +130,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 	if r.coord.phase == leading && m.Promised > r.coord.ballot {
 		// it accepts nothing more, and perhaps nothing is sent that it could refuse
-		r.onRefusal(env, Refusal{Promised: m.Promised})
+		r.onRefusal(env, refusal{Promised: m.Promised})
 	}
 	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
 		if m.Accepted > f.has || m.Accepted+1 >= f.next {
@@ -147,7 +147,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 // no other ballot's decisions. And the majority must be one of the members for whom the ballot was
 // prepared: a replica that has not executed a change of the members yet, or has executed one more,
 // would count a majority that is none.
-func (r *Replica) learnCloses() {
+func (r *replica) learnCloses() {
 	a := &r.acceptor
 	if len(a.begun) == 0 || a.generation != r.State.Generation() {
 		return

@@ -27,11 +27,11 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 	} {
 		_, r, env := inHand(t, "na3", 2)
 		a := &r.acceptor
-		b := newBallot(a.promised, 3)
+		b := kit.NewBallot(a.promised, 3)
 		executed := r.learner.executed
-		r.onAccept(env, 3, Accept{
+		r.onAccept(env, 3, accept{
 			Ballot: b, Generation: r.State.Generation(), Base: c.base, Through: executed + c.ahead, First: c.first,
-			Closes: []Close{{Track: Control, Low: executed, High: executed + 100}},
+			Closes: []closeSlots{{Track: control, Low: executed, High: executed + 100}},
 		})
 		if a.promised != b || a.count != c.want {
 			t.Errorf("%s: ballot %v, %d decisions, want %v and %d", name, a.promised, a.count, b, c.want)
@@ -43,8 +43,8 @@ func TestDecisionsAreTakenInOrder(t *testing.T) {
 // ballot, by those who know the members among whom the ballot holds.
 func TestLearnsOfOneBallot(t *testing.T) {
 	for name, c := range map[string]struct {
-		ballot     Ballot // that the other one follows, relative to the replica's
-		generation uint64 // relative to the state's
+		ballot     kit.Ballot // that the other one follows, relative to the replica's
+		generation uint64     // relative to the state's
 		learned    bool
 	}{
 		"a majority":                {0, 0, true},
@@ -53,7 +53,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 	} {
 		_, r, _ := inHand(t, "na3", 2)
 		a := &r.acceptor
-		a.begun, a.count = []Close{{Track: Control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
+		a.begun, a.count = []closeSlots{{Track: control, Low: r.learner.executed, High: r.learner.executed + 100}}, 1
 		a.generation = r.State.Generation() + c.generation
 		for _, p := range r.peers {
 			p.promised, p.accepted = 0, 0
@@ -91,7 +91,7 @@ func TestNewCoordinatorFinishesTheOldOnes(t *testing.T) {
 	clear(r.coord.busy)
 	r.acceptor.begun = nil
 	for again, want := range map[uint64]bool{r.acceptor.count: true, r.acceptor.count + 1: false} {
-		if r.coord.again1 = again; r.idle(Shared) != want {
+		if r.coord.again1 = again; r.idle(shared) != want {
 			t.Errorf("%d decisions are learned, %d were to be decided again: idle %v", r.acceptor.count, again, !want)
 		}
 	}

@@ -22,16 +22,16 @@ const (
 // next coordinator has to know, the acceptors have.
 type coordinator struct {
 	phase    phase
-	ballot   Ballot
-	above    Ballot // the highest ballot heard of; the next one is above it
-	ticks    int    // since it began to prepare
-	waiting  bool   // the campaign timer is set
-	hold     int    // ticks for which this replica leaves others alone to become the coordinator
+	ballot   kit.Ballot
+	above    kit.Ballot // the highest ballot heard of; the next one is above it
+	ticks    int        // since it began to prepare
+	waiting  bool       // the campaign timer is set
+	hold     int        // ticks for which this replica leaves others alone to become the coordinator
 	promises map[protocol.ID]*promised
-	sent     stream[Close]
+	sent     stream[closeSlots]
 	flows    map[protocol.ID]*flow
-	busy     map[Track]uint64 // number of each track's last decision, until that is learned
-	again1   uint64           // number of the last decision of an earlier ballot that is made again
+	busy     map[trackID]uint64 // number of each track's last decision, until that is learned
+	again1   uint64             // number of the last decision of an earlier ballot that is made again
 	revoking map[protocol.ID]*revocation
 	changes  []kit.Entry // of the members, that clients ask for
 	joiner   protocol.ID // the joining replica that has asked last for what was executed
@@ -44,7 +44,7 @@ type promised struct {
 	executed smr.Slot
 	got      map[uint64]bool
 	count    uint64
-	parts    []Part
+	parts    []part
 }
 
 func (p *promised) whole() bool { return p != nil && uint64(len(p.got)) == p.count }
@@ -60,7 +60,7 @@ type flow struct {
 //
 // A coordinator that hears less than a majority steps down, as nothing it proposes can be decided.
 // If it is the one that was cut off, the others have elected another by the time it is back.
-func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
+func (r *replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	switch c.phase {
 	case following:
@@ -85,7 +85,7 @@ func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 }
 
 // campaignSoon tries to coordinate after a random time, so that not all try at once.
-func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
+func (r *replica) campaignSoon(env *protocol.Env[smr.Message]) {
 	if c := &r.coord; !c.waiting {
 		c.waiting = true
 		env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
@@ -93,7 +93,7 @@ func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
 }
 
 // campaign tries to coordinate.
-func (r *Replica) campaign(env *protocol.Env[smr.Message]) {
+func (r *replica) campaign(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	c.waiting = false
 	if r.role != member || c.phase != following || r.leader() != 0 || c.hold > 0 {
@@ -106,18 +106,18 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message]) {
 // replica that used one ballot twice, with a crash in between, could make two sequences of
 // decisions in it. It does not: it leads only when it has promised the ballot itself (maybeLead),
 // and its decisions wait for its disk, so none is told before that promise is there.
-func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
+func (r *replica) prepare(env *protocol.Env[smr.Message]) {
 	c := &r.coord
-	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.Cfg.ID)
+	c.ballot = kit.NewBallot(max(r.acceptor.promised, c.above, c.ballot), r.Cfg.ID)
 	c.above = c.ballot
 	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]*promised{}
 	r.sendPrepare(env)
 }
 
-func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
+func (r *replica) sendPrepare(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		if !r.coord.promises[id].whole() {
-			r.Admission.Send(env, id, Prepare{Ballot: r.coord.ballot})
+			r.Admission.Send(env, id, prepare{Ballot: r.coord.ballot})
 		}
 	}
 }
@@ -125,27 +125,27 @@ func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 // stepDown ends coordinating, or trying to. Changes of the members that clients asked for are
 // forgotten, so that the desk takes them when they are asked for again: whether one of them will be
 // decided is up to the next coordinator.
-func (r *Replica) stepDown() {
+func (r *replica) stepDown() {
 	c := &r.coord
 	for _, e := range c.changes {
 		r.Desk.Forget(e)
 	}
 	for _, m := range c.sent.tail {
 		for _, i := range m.Items {
-			if m.Track == Control && i.Answer == r.Cfg.ID {
+			if m.Track == control && i.Answer == r.Cfg.ID {
 				r.Desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
 			}
 		}
 	}
 	c.phase, c.promises, c.changes = following, nil, nil
-	c.sent, c.flows = stream[Close]{}, nil
+	c.sent, c.flows = stream[closeSlots]{}, nil
 	clear(c.busy)
 	clear(c.revoking)
 }
 
 // adopt has a coordinator begin anew among changed members. Its ballot was prepared among the old
 // ones, for slots that they decide. All slots above the change are the new ones' to decide.
-func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
+func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *replica) {
 	if c.phase == following {
 		return
 	}
@@ -159,13 +159,13 @@ func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
 // onPrepare promises a ballot and tells what coordinators of lower ballots had this acceptor
 // accept. It does not tell the votes in ballot 0: they are in the streams, and claims say which of
 // them are final.
-func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
+func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	a := &r.acceptor
-	if m.Ballot.owner() != from {
+	if m.Ballot.Owner() != from {
 		return
 	}
 	if m.Ballot < a.promised {
-		r.Admission.Send(env, from, Refusal{Promised: a.promised})
+		r.Admission.Send(env, from, refusal{Promised: a.promised})
 		return
 	}
 	// A candidate that was cut off must not depose a coordinator that works. To say nothing is
@@ -190,10 +190,10 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 // was executed the acceptor has forgotten its votes. It says how far that is instead, and the
 // candidate has to know it by other means: an empty answer for these slots would be read as no
 // vote.
-func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
+func (r *replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	a := &r.acceptor
-	m := Promise{Ballot: a.promised, Executed: r.learner.executed}
-	var all [][]Part
+	m := promise{Ballot: a.promised, Executed: r.learner.executed}
+	var all [][]part
 	size := kit.MessageBytes
 	for _, p := range a.parts(m.Executed) {
 		for _, c := range p.pieces() {
@@ -204,7 +204,7 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 			if size += n; size > kit.MessageBytes {
 				all, size = append(all, nil), n
 			}
-			all[len(all)-1] = append(all[len(all)-1], Part{p.Ballot, c})
+			all[len(all)-1] = append(all[len(all)-1], part{p.Ballot, c})
 		}
 	}
 	if len(all) == 0 {
@@ -219,7 +219,7 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 
 // onRefusal gives an attempt up: an acceptor has promised a higher ballot and takes nothing in this
 // one any more.
-func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {
 	c := &r.coord
 	if m.Promised <= r.acceptor.promised && m.Promised <= c.ballot {
 		return
@@ -232,7 +232,7 @@ func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
 }
 
 // onPromise collects the messages of a promise.
-func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
+func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m promise) {
 	c := &r.coord
 	if c.phase != preparing || m.Ballot != c.ballot || m.Number >= m.Count {
 		return
@@ -259,13 +259,13 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 // Catching up comes first: an acceptor that has executed all up to 50 tells nothing of these slots.
 // A candidate that has executed up to 40 would find no votes for 41 to 50, and decide no-ops where
 // commands were executed.
-func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	if c.phase != preparing {
 		return
 	}
 	count := 0
-	var parts []Part
+	var parts []part
 	for _, id := range r.group {
 		if p := c.promises[id]; p.whole() {
 			count++
@@ -280,7 +280,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		return
 	}
 	c.phase = leading
-	c.sent, c.flows = stream[Close]{through: r.learner.executed}, map[protocol.ID]*flow{}
+	c.sent, c.flows = stream[closeSlots]{through: r.learner.executed}, map[protocol.ID]*flow{}
 	clear(c.busy)
 	clear(c.revoking)
 	for _, id := range r.group {
@@ -298,12 +298,12 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 
 // merge returns what has to be proposed again, given what acceptors have accepted: for each slot
 // what was accepted in the highest ballot. As in Paxos that is the only thing that may have been
-// decided in ballots 1 and up. A Close speaks for all slots of its span, for those without an item
-// it says no-op, so spans of different ballots are cut where they overlap.
-func merge(parts []Part, executed smr.Slot) []Close {
-	var out []Close
+// decided in ballots 1 and up. A closeSlots speaks for all slots of its span, for those without an
+// item it says no-op, so spans of different ballots are cut where they overlap.
+func merge(parts []part, executed smr.Slot) []closeSlots {
+	var out []closeSlots
 	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Track, b.Track) })
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.Track, b.Track) })
 	for len(parts) > 0 {
 		n := 1
 		for n < len(parts) && parts[n].Track == parts[0].Track {
@@ -318,14 +318,14 @@ func merge(parts []Part, executed smr.Slot) []Close {
 // mergeTrack is merge for one track. It cuts the slots at all ends of spans, so that each piece
 // lies within or outside of each span as a whole. Slots that no span covers stay out: no
 // coordinator has decided them, but ballot 0 may have.
-func mergeTrack(parts []Part, executed smr.Slot) []Close {
+func mergeTrack(parts []part, executed smr.Slot) []closeSlots {
 	bounds := []smr.Slot{}
 	for _, p := range parts {
 		bounds = append(bounds, max(p.Low, executed), max(p.High, executed))
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	var out []Close
+	var out []closeSlots
 	for i := 1; i < len(bounds); i++ {
 		low, high := bounds[i-1], bounds[i]
 		best := -1
@@ -342,7 +342,7 @@ func mergeTrack(parts []Part, executed smr.Slot) []Close {
 			out[n-1].High = high
 			out[n-1].Items = append(out[n-1].Items, items...)
 		} else {
-			out = append(out, Close{parts[best].Track, low, high, items})
+			out = append(out, closeSlots{parts[best].Track, low, high, items})
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestHighestBallotBinds has acceptors accept parts of a track in several ballots, and compares
@@ -18,21 +19,21 @@ func TestHighestBallotBinds(t *testing.T) {
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		executed := smr.Slot(rnd.IntN(4))
-		var parts []Part
+		var parts []part
 		for range 1 + rnd.IntN(5) {
 			low := smr.Slot(rnd.IntN(slots))
-			p := Part{Ballot: newBallot(Ballot(rnd.IntN(4))<<32, 1), Close: Close{Track: Shared, Low: low, High: low + 1 +
-				smr.Slot(rnd.IntN(int(slots-low)))}}
+			p := part{Ballot: kit.NewBallot(kit.Ballot(rnd.IntN(4))<<32, 1), closeSlots: closeSlots{
+				Track: shared, Low: low, High: low + 1 + smr.Slot(rnd.IntN(int(slots-low)))}}
 			for s := p.Low + 1; s <= p.High; s++ {
 				if (uint64(p.Ballot)>>32+uint64(s))%3 > 0 { // each ballot has decided on one thing for a slot
-					p.Items = append(p.Items, Item{Slot: s, Answer: protocol.ID(p.Ballot >> 32)})
+					p.Items = append(p.Items, item{Slot: s, Answer: protocol.ID(p.Ballot >> 32)})
 				}
 			}
 			parts = append(parts, p)
 		}
 		want := map[smr.Slot]string{}
 		for s := executed + 1; s <= slots; s++ {
-			var top Ballot
+			var top kit.Ballot
 			for _, p := range parts {
 				if p.Low < s && s <= p.High && p.Ballot > top {
 					top = p.Ballot
@@ -65,7 +66,7 @@ func TestCandidateCatchesUp(t *testing.T) {
 		r.prepare(env)
 		r.acceptor.promised = r.coord.ballot
 		for _, id := range ids(2, 3) {
-			m := Promise{Ballot: r.coord.ballot, Executed: r.learner.executed, Count: 1}
+			m := promise{Ballot: r.coord.ballot, Executed: r.learner.executed, Count: 1}
 			if id == 3 {
 				m.Executed += ahead
 			}
@@ -90,8 +91,8 @@ func TestCoordinatorHearsOfHigherBallot(t *testing.T) {
 	}
 	env := protocol.NewEnv[smr.Message](nil, 1<<40, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(w.Clock(1))
-	higher := newBallot(r.coord.ballot, 2)
-	r.onNews(env, r.peers[2], News{Promised: higher})
+	higher := kit.NewBallot(r.coord.ballot, 2)
+	r.onNews(env, r.peers[2], news{Promised: higher})
 	if r.coord.phase != following || r.coord.above < higher {
 		t.Errorf("phase %d, next ballot above %v, want that it follows, and above %v", r.coord.phase, r.coord.above, higher)
 	}
@@ -105,7 +106,7 @@ func TestFirstCoordinator(t *testing.T) {
 			s.cfg.Seed = seed + 1
 			w := newWorld(t, s)
 			for _, m := range w.Members {
-				if c := w.replica(m.ID).coord; (c.phase == leading) != (m.ID == 1) || m.ID == 1 && c.ballot != newBallot(0, 1) {
+				if c := w.replica(m.ID).coord; (c.phase == leading) != (m.ID == 1) || m.ID == 1 && c.ballot != kit.NewBallot(0, 1) {
 					t.Errorf("%s, seed %d: replica %d: phase %d, ballot %v", preset, s.cfg.Seed, m.ID, c.phase, c.ballot)
 				}
 			}

@@ -13,19 +13,19 @@ import (
 // road is what a client knows of the way to a replica.
 type road struct {
 	meter *meter
-	echo  Echo // the newest
+	echo  echo // the newest
 	// unanswered is how many probes were sent since it came.
 	unanswered int
 }
 
 // silent tells whether the replica has probably failed: the probes of a round trip, and some more,
 // were not answered. Its measurements stay in the window for longer.
-func (c *Client) silent(o *road) bool {
+func (c *client) silent(o *road) bool {
 	return o.unanswered > 4+int(c.Tempo.Times(1)/c.opt.Probe)
 }
 
 // trip returns the usual round trip to a replica that answers.
-func (c *Client) trip(id protocol.ID, now time.Duration) (time.Duration, bool) {
+func (c *client) trip(id protocol.ID, now time.Duration) (time.Duration, bool) {
 	o := c.roads[id]
 	if o == nil || c.silent(o) {
 		return 0, false
@@ -63,10 +63,10 @@ func (r *record16) add(fast bool) {
 func (r *record16) failing() bool { return r.count >= 8 && bits.OnesCount16(r.bits)*3 > int(r.count) }
 
 // probe measures the way to all replicas, often only if there are calls.
-func (c *Client) probe(env *protocol.Env[smr.Message]) {
+func (c *client) probe(env *protocol.Env[smr.Message]) {
 	for _, m := range c.members {
 		c.roads[m.ID].unanswered++
-		env.SendAhead(m.ID, Probe{Sent: env.Now, Generation: c.generation})
+		env.SendAhead(m.ID, probe{Sent: env.Now, Generation: c.generation})
 	}
 	c.active++
 	next := c.opt.Probe
@@ -76,7 +76,7 @@ func (c *Client) probe(env *protocol.Env[smr.Message]) {
 	env.After(next, probeTimer{})
 }
 
-func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
+func (c *client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m echo) {
 	o := c.roads[from]
 	if o == nil {
 		return
@@ -95,7 +95,7 @@ func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo
 }
 
 // adopt makes the members those whom the client asks.
-func (c *Client) adopt(members []smr.Member) {
+func (c *client) adopt(members []smr.Member) {
 	c.members = members
 	for _, m := range members {
 		if c.roads[m.ID] == nil {
@@ -111,7 +111,7 @@ func (c *Client) adopt(members []smr.Member) {
 // vote, the slot must not have been passed when the command comes. What is later than that at the
 // others costs nothing, as their votes are not needed. The same replicas answer the client
 // directly, so the fast path takes the round trip to the last of them.
-func (c *Client) choose(now time.Duration) way {
+func (c *client) choose(now time.Duration) way {
 	owner, slow, known := c.bestOwner(now, protocol.App)
 	arrivals, trips := c.measured(now)
 	q := quorum.Fast(len(c.members))
@@ -128,7 +128,7 @@ func (c *Client) choose(now time.Duration) way {
 }
 
 // slack returns what is added to the predicted arrival.
-func (c *Client) slack(now time.Duration) time.Duration {
+func (c *client) slack(now time.Duration) time.Duration {
 	most, ok := time.Duration(0), false
 	if c.opt.AdaptSlack {
 		most, ok = c.slacks.Percentile(now, 1)
@@ -143,14 +143,14 @@ func (c *Client) slack(now time.Duration) time.Duration {
 // eighth of a round trip for is left to the slow path.
 //
 // Slack is waited for by every command. A straggler costs only its own command a slow path.
-func (c *Client) needed(now, slack time.Duration) {
+func (c *client) needed(now, slack time.Duration) {
 	if slack <= c.cfg.RoundTrip/8 {
 		c.slacks.Add(now, slack)
 	}
 }
 
 // measured returns the one-way delays to the replicas and the round trips, each in order.
-func (c *Client) measured(now time.Duration) (arrivals, trips []time.Duration) {
+func (c *client) measured(now time.Duration) (arrivals, trips []time.Duration) {
 	for _, m := range c.members {
 		one, ok := c.roads[m.ID].meter.arrival(now)
 		if trip, answers := c.trip(m.ID, now); ok && answers {
@@ -163,7 +163,7 @@ func (c *Client) measured(now time.Duration) (arrivals, trips []time.Duration) {
 }
 
 // chooseOwner returns who is to propose commands, but not the one to avoid if there is another.
-func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
+func (c *client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
 	if id, _, ok := c.bestOwner(now, avoid); ok {
 		return id
 	}
@@ -181,7 +181,7 @@ func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
 
 // bestOwner returns the replica whose track takes the least time, and how long that is. Of several
 // that take about as long, the nearest is the best: results come from it.
-func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
+func (c *client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
 	var lowest time.Duration
 	for _, m := range c.members {
 		if m.ID == avoid && len(c.members) > 1 {
@@ -202,7 +202,7 @@ func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.
 // throughOwner returns how long it takes to have a command agreed on in a replica's track: the way
 // to it, its round trip to a majority, the way back. With Direct, the majority's answers come
 // straight.
-func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {
+func (c *client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {
 	to, ok := c.trip(id, now)
 	if !ok {
 		return 0, false
@@ -226,7 +226,7 @@ func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration,
 
 // nearest returns the replica with the shortest round trip, but not the one to avoid if there is
 // another; without measurements the one that was configured.
-func (c *Client) nearest(now time.Duration, avoid protocol.ID) protocol.ID {
+func (c *client) nearest(now time.Duration, avoid protocol.ID) protocol.ID {
 	best, least := protocol.App, time.Duration(0)
 	for _, m := range c.members {
 		if m.ID == avoid && len(c.members) > 1 {

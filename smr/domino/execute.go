@@ -20,7 +20,7 @@ type watched struct {
 
 // execute applies what is decided up to a slot, in order. It stops behind a change of the members:
 // which votes decide the slots that follow depends on it.
-func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
+func (r *replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	l := &r.learner
 	for r.role == member && len(l.decided) > 0 && l.decided[0].Slot <= to {
 		item := l.decided[0]
@@ -53,7 +53,7 @@ func (l *learner) stretch() {
 }
 
 // apply executes an item, and answers the clients that the item names this replica to answer.
-func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
+func (r *replica) apply(env *protocol.Env[smr.Message], item item) {
 	l := &r.learner
 	l.last = item.Slot
 	r.stuck = 0
@@ -67,7 +67,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 }
 
 // watch notes that a client wants to know when commands are ordered.
-func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
+func (r *replica) watch(client protocol.ID, s smr.Slot, m submit) {
 	w := watched{slot: s, client: client, session: m.Session}
 	for i, c := range m.Commands {
 		if m.Acks[i] == smr.AckOrdered {
@@ -86,7 +86,7 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 // majority that has passed is not enough: with five, the votes of the others can force a
 // coordinator (TestAcknowledgedAndOvertaken). In the other tracks the owners have said that they
 // propose nothing more up to there. Where all is decided already, nobody need have passed.
-func (r *Replica) settled() smr.Slot {
+func (r *replica) settled() smr.Slot {
 	l := &r.learner
 	count := max(r.rule.closers(), r.rule.classic)
 	s := min(l.limit(), max(l.shared.w, r.closedByAll(count)))
@@ -98,9 +98,9 @@ func (r *Replica) settled() smr.Slot {
 
 // fixed tells whether it is decided that a slot is a client's: known as a decision, or by the votes
 // of a supermajority in ballot 0, which decide although slots below may be open.
-func (r *Replica) fixed(w watched) bool {
+func (r *replica) fixed(w watched) bool {
 	l := &r.learner
-	is := func(i Item) bool {
+	is := func(i item) bool {
 		return slices.ContainsFunc(i.Entries, func(e kit.Entry) bool {
 			return e.Client == w.client && e.Session == w.session && slices.Contains(w.seqs, e.Seq)
 		})
@@ -111,7 +111,7 @@ func (r *Replica) fixed(w watched) bool {
 	if i, found := l.find(w.slot); found {
 		for _, c := range l.contests[i].candidates {
 			if c.by.Among(r.group) >= r.rule.command {
-				return is(c.Item)
+				return is(c.item)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (r *Replica) fixed(w watched) bool {
 // tellOrdered tells clients whose commands are decided, with nothing that begins later to come
 // before them. Slots beyond limit wait: the members who have passed them may not be those who
 // decide them.
-func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
+func (r *replica) tellOrdered(env *protocol.Env[smr.Message]) {
 	if len(r.ordered) == 0 {
 		return
 	}
@@ -142,7 +142,7 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 		case w.slot > settled || w.slot > r.learner.limit() || !r.fixed(w):
 			return false
 		}
-		env.Send(w.client, Ordered{Session: w.session, Slot: w.slot, Seqs: w.seqs})
+		env.Send(w.client, ordered{Session: w.session, Slot: w.slot, Seqs: w.seqs})
 		return true
 	})
 }
@@ -150,7 +150,7 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 // latest returns the highest slot in which the replica has accepted something, or executed. A
 // command that was acknowledged was accepted by a majority, in whatever way, so in any majority
 // some replica's latest is at least its slot. Reads rest on that, and trust no clock.
-func (r *Replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
+func (r *replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
 
 // reads are queries that wait until everything is executed that was decided before they came: a
 // majority says what the highest slot is that it has accepted.
@@ -175,7 +175,7 @@ type read struct {
 	queries    []kit.Query
 }
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.reads
 	if !q.held.Take(env, r.Cfg, from, m.Queries) {
 		return
@@ -186,18 +186,18 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	}
 }
 
-func (r *Replica) ask(env *protocol.Env[smr.Message]) {
+func (r *replica) ask(env *protocol.Env[smr.Message]) {
 	q := &r.reads
 	q.round++
 	q.replies.Reset()
 	q.mark, q.asking, q.ticks = 0, true, 0
 	q.now, q.next = append(q.now, q.next...), nil
 	for _, id := range r.group {
-		r.Admission.SendAhead(env, id, Ask{Round: q.round})
+		r.Admission.SendAhead(env, id, ask{Round: q.round})
 	}
 }
 
-func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m Latest) {
+func (r *replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m latest) {
 	q := &r.reads
 	if !q.asking || m.Round != q.round || m.Slot > maxSlot {
 		return
@@ -218,7 +218,7 @@ func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m L
 }
 
 // tickReads asks again if there was no answer.
-func (r *Replica) tickReads(env *protocol.Env[smr.Message]) {
+func (r *replica) tickReads(env *protocol.Env[smr.Message]) {
 	if q := &r.reads; q.asking {
 		if q.ticks++; q.ticks >= resendTicks && r.role == member {
 			r.ask(env)
@@ -226,7 +226,7 @@ func (r *Replica) tickReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	q := &r.reads
 	if len(q.marked) == 0 {
 		return

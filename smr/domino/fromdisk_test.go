@@ -10,5 +10,5 @@ import (
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 	o := Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond}
-	smrtest.FromDisk(t, New("domino-direct", "", o), Vote{}, News{}, Promise{}, Revoked{}, Placed{})
+	smrtest.FromDisk(t, New("domino-direct", "", o), vote{}, news{}, promise{}, revoked{}, placed{})
 }

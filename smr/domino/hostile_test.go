@@ -15,15 +15,15 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
-		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Fetch{}, Decided{},
-		Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		news{}, lacking{}, accept{}, prepare{}, promise{}, refusal{}, revoke{}, revoked{}, learned{}, fetch{}, decided{},
+		ask{}, latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
-		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
-		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{},
+		submit{}, vote{}, placed{}, outcome{}, ordered{},
+		probe{}, echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{},
 		kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
-		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, TrackRecord{},
-		CloseRecord{},
+		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, ownRecord{}, trackRecord{},
+		closeRecord{},
 	}
 	i := rnd.IntN(len(between) + len(others))
 	v := reflect.New(reflect.TypeOf(append(between, others...)[i])).Elem()
@@ -51,6 +51,9 @@ func fill(rnd *rand.Rand, v reflect.Value, depth int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			fill(rnd, v.Field(i), depth)
+		}
+		if !v.CanInterface() {
+			return // it is embedded in a message
 		}
 		if e, ok := v.Addr().Interface().(*kit.Entry); ok { // what is decoded has what its kind says
 			if e.Kind == kit.OpenSession && e.Open == nil {

@@ -9,26 +9,26 @@ import (
 )
 
 // A bySlot holds items in the order of their slots, one for each.
-type bySlot []Item
+type bySlot []item
 
 func (l bySlot) search(s smr.Slot) (int, bool) {
 	if n := len(l); n == 0 || l[n-1].Slot < s { // most often
 		return n, false
 	}
-	return slices.BinarySearchFunc(l, s, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
+	return slices.BinarySearchFunc(l, s, func(i item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
 }
 
 // add puts an item in, unless the slot has one.
-func (l *bySlot) add(i Item) {
+func (l *bySlot) add(i item) {
 	if at, found := l.search(i.Slot); !found {
 		*l = slices.Insert(*l, at, i)
 	}
 }
 
-func (l bySlot) get(s smr.Slot) (Item, bool) {
+func (l bySlot) get(s smr.Slot) (item, bool) {
 	at, found := l.search(s)
 	if !found {
-		return Item{}, false
+		return item{}, false
 	}
 	return l[at], true
 }
@@ -92,7 +92,7 @@ func (s *stream[T]) drop(slot smr.Slot) {
 }
 
 // fit returns how many of the first items, at least one, go in one message.
-func fit(items []Item) int {
+func fit(items []item) int {
 	size := 0
 	for i := range items {
 		if size += items[i].sizeBytes(); size > kit.MessageBytes && i > 0 {
@@ -103,18 +103,18 @@ func fit(items []Item) int {
 }
 
 // pieces cuts a decision into some that go in one message each.
-func (c Close) pieces() []Close {
-	var out []Close
+func (c closeSlots) pieces() []closeSlots {
+	var out []closeSlots
 	for n := fit(c.Items); n < len(c.Items); n = fit(c.Items) {
 		high := c.Items[n].Slot - 1
-		out = append(out, Close{c.Track, c.Low, high, c.Items[:n:n]})
+		out = append(out, closeSlots{c.Track, c.Low, high, c.Items[:n:n]})
 		c.Low, c.Items = high, c.Items[n:]
 	}
 	return append(out, c)
 }
 
 // bytes returns how many bytes the commands of a decision have.
-func (c Close) bytes() (n int) {
+func (c closeSlots) bytes() (n int) {
 	for i := range c.Items {
 		n += c.Items[i].bytes()
 	}
@@ -122,7 +122,7 @@ func (c Close) bytes() (n int) {
 }
 
 // bytes returns how many bytes the commands of an item have.
-func (i Item) bytes() (n int) {
+func (i item) bytes() (n int) {
 	for _, e := range i.Entries {
 		n += len(e.Command)
 	}

@@ -13,5 +13,5 @@ func TestLayouts(t *testing.T) {
 	wiretest.Layouts(t,
 		wiretest.Sample("promises", promisesLayout, promises{300, 7}, cmp.AllowUnexported(promises{})),
 		wiretest.Sample("stream", streamLayout, uint64(300)),
-		wiretest.Sample("revoked", revokedLayout, revoked{3, 300}, cmp.AllowUnexported(revoked{})))
+		wiretest.Sample("revoked", revokedLayout, revokedRecord{3, 300}, cmp.AllowUnexported(revokedRecord{})))
 }

@@ -27,12 +27,12 @@ type learner struct {
 
 // track is what is known of one track's slots.
 type track struct {
-	id Track
+	id trackID
 	// w is the slot up to which all of the track is decided, itself included, and known: items are
 	// in learner.decided or executed.
 	w smr.Slot
 	// known are parts that are decided beyond a gap, in order.
-	known []Close
+	known []closeSlots
 	// queue are the owner's proposals above w, in order.
 	queue []numbered
 	idle  int // ticks since w rose
@@ -41,7 +41,7 @@ type track struct {
 // numbered is a proposal with its number in the owner's stream.
 type numbered struct {
 	number uint64
-	Item
+	item
 }
 
 // contest is what acceptors have voted for in one slot of the shared track. Without two clients
@@ -52,20 +52,20 @@ type contest struct {
 }
 
 type candidate struct {
-	Item
+	item
 	by quorum.Votes
 }
 
 func newLearner() learner {
-	return learner{shared: track{id: Shared}, control: track{id: Control}}
+	return learner{shared: track{id: shared}, control: track{id: control}}
 }
 
 // track returns a track; one of a replica that is no member is a new one, which nobody looks at.
-func (l *learner) track(id Track) *track {
+func (l *learner) track(id trackID) *track {
 	switch id {
-	case Shared:
+	case shared:
 		return &l.shared
-	case Control:
+	case control:
 		return &l.control
 	}
 	for _, o := range l.owners {
@@ -140,7 +140,7 @@ func (l *learner) nextUsed(after smr.Slot) smr.Slot {
 //
 // A second, different decision for a slot means that a rule was broken, and replicas may have
 // executed either. Check reports it; to take one of them here would only hide it.
-func (l *learner) decide(i Item) {
+func (l *learner) decide(i item) {
 	if was, ok := l.decided.get(i.Slot); ok && !was.equal(i) {
 		l.broken = fmt.Errorf("domino: slot %d is decided twice: %v and %v", i.Slot, was.Entries, i.Entries)
 	}
@@ -163,7 +163,7 @@ func (l *learner) find(s smr.Slot) (int, bool) {
 }
 
 // vote notes an acceptor's vote in the shared track.
-func (l *learner) vote(by protocol.ID, item Item) {
+func (l *learner) vote(by protocol.ID, item item) {
 	if item.Slot <= l.shared.w {
 		return
 	}
@@ -173,8 +173,8 @@ func (l *learner) vote(by protocol.ID, item Item) {
 	}
 	c := l.contests[i]
 	for k := range c.candidates {
-		// An acceptor votes once in a slot. A second vote is a copy, and one for something else is not to
-		// be believed: counted for both, it could make two supermajorities.
+		// An acceptor votes once in a slot. A second vote is a copy, and one for something else is
+		// not to be believed: counted for both, it could make two supermajorities.
 		if c.candidates[k].by.Has(by) {
 			return
 		}
@@ -185,14 +185,14 @@ func (l *learner) vote(by protocol.ID, item Item) {
 			return
 		}
 	}
-	c.candidates = append(c.candidates, candidate{Item: item})
+	c.candidates = append(c.candidates, candidate{item: item})
 	c.candidates[len(c.candidates)-1].by.Add(by)
 }
 
 // add puts a proposal of the track's owner behind the others.
 //
 // Owners propose in rising slots. Whatever is not above the last one is a copy.
-func (o *track) add(number uint64, item Item) {
+func (o *track) add(number uint64, item item) {
 	if n := len(o.queue); item.Slot > o.w && (n == 0 || o.queue[n-1].Slot < item.Slot) {
 		o.queue = append(o.queue, numbered{number, item})
 	}
@@ -214,7 +214,7 @@ func (c *contest) tally(group []protocol.ID, closed func(protocol.ID) smr.Slot) 
 }
 
 // learn decides what can be decided, executes what can be executed, and goes on from there.
-func (r *Replica) learn(env *protocol.Env[smr.Message]) {
+func (r *replica) learn(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	for r.role == member {
 		before := l.executed
@@ -230,7 +230,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message]) {
 }
 
 // jump takes over what is known to be decided right above w.
-func (r *Replica) jump(o *track) bool {
+func (r *replica) jump(o *track) bool {
 	jumped := false
 	for len(o.known) > 0 && o.known[0].Low <= o.w {
 		jumped = o.rise(o.known[0].High) || jumped
@@ -241,7 +241,7 @@ func (r *Replica) jump(o *track) bool {
 
 // jumpTrack is jump for a member's track. The replica's own proposals that were decided to be
 // no-ops are proposed again.
-func (r *Replica) jumpTrack(env *protocol.Env[smr.Message], o *track) bool {
+func (r *replica) jumpTrack(env *protocol.Env[smr.Message], o *track) bool {
 	before := o.queue
 	jumped := r.jump(o)
 	if o.id == trackOf(r.Cfg.ID) {
@@ -274,7 +274,7 @@ func (o *track) rise(to smr.Slot) bool {
 //
 // Beyond the limit nobody knows yet how many acceptors there are, so no number of votes means
 // anything there.
-func (r *Replica) bound(o *track) smr.Slot {
+func (r *replica) bound(o *track) smr.Slot {
 	limit := r.learner.limit()
 	if len(o.known) > 0 {
 		limit = min(limit, o.known[0].Low)
@@ -283,12 +283,12 @@ func (r *Replica) bound(o *track) smr.Slot {
 }
 
 // counts tells whether the replica counts votes of the shared track.
-func (r *Replica) counts() bool { return r.opt.AllLearn || r.coord.phase == leading }
+func (r *replica) counts() bool { return r.opt.AllLearn || r.coord.phase == leading }
 
-func (r *Replica) closedBy(id protocol.ID) smr.Slot { return r.peers[id].claims.Closed }
+func (r *replica) closedBy(id protocol.ID) smr.Slot { return r.peers[id].claims.Closed }
 
 // closedByAll returns the slot that so many of the members have passed.
-func (r *Replica) closedByAll(count int) smr.Slot {
+func (r *replica) closedByAll(count int) smr.Slot {
 	closed := make([]smr.Slot, 0, maxMembers)
 	for _, id := range r.group {
 		closed = append(closed, r.closedBy(id))
@@ -301,7 +301,7 @@ func (r *Replica) closedByAll(count int) smr.Slot {
 // A command's votes count as soon as they are here. A no-op has no votes: it takes acceptors that
 // have passed the slot, since one that has not may vote in it yet. That is why a slot near which
 // nobody votes is decided only when the claims come past it.
-func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
+func (r *replica) learnShared(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	o := &l.shared
 	low := o.w
@@ -325,7 +325,7 @@ func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 		o.rise(min(closed, c.slot-1))
 		votes, passed := c.tally(r.group, r.closedBy)
 		if k := slices.IndexFunc(votes, func(v int) bool { return v >= r.rule.command }); k >= 0 {
-			l.decide(c.candidates[k].Item)
+			l.decide(c.candidates[k].item)
 		} else if passed < r.rule.noOp {
 			break
 		}
@@ -333,15 +333,15 @@ func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 	}
 	if !r.opt.AllLearn && r.coord.phase == leading && o.w > low {
 		items := slices.Clone(l.decided.within(low, o.w)) // also those that it decided itself
-		items = slices.DeleteFunc(items, func(i Item) bool { return digitOf(i.Slot) != sharedDigit })
-		r.tellLearned(env, Close{Shared, low, o.w, items})
+		items = slices.DeleteFunc(items, func(i item) bool { return digitOf(i.Slot) != sharedDigit })
+		r.tellLearned(env, closeSlots{shared, low, o.w, items})
 	}
 	r.settleContests(env)
 }
 
 // settleContests tells clients what became of their commands in slots that are decided, and forgets
 // these.
-func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
+func (r *replica) settleContests(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	n, _ := l.find(l.shared.w + 1)
 	for _, c := range l.contests[:n] {
@@ -352,22 +352,22 @@ func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
 				continue // the client counts votes itself
 			}
 			if r.coord.phase == leading || v.Answer == r.Cfg.ID {
-				r.sendOutcome(env, v.Item, v.equal(won))
+				r.sendOutcome(env, v.item, v.equal(won))
 			}
 		}
 	}
 	l.contests = slices.Delete(l.contests, 0, n)
 }
 
-func (r *Replica) sendOutcome(env *protocol.Env[smr.Message], i Item, committed bool) {
+func (r *replica) sendOutcome(env *protocol.Env[smr.Message], i item, committed bool) {
 	if len(i.Entries) > 0 {
-		env.Send(i.Entries[0].Client, Outcome{i.Entries[0].Session, i.Slot, committed})
+		env.Send(i.Entries[0].Client, outcome{i.Entries[0].Session, i.Slot, committed})
 	}
 }
 
 // learnTrack decides slots of a member's track. What it has not proposed up to its claim, nobody
 // ever proposes there: only it may propose anything but no-ops.
-func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
+func (r *replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 	id := protocol.ID(o.id)
 	for r.jumpTrack(env, o); ; {
 		skipped, bound := r.peers[id].claims.Skipped, r.bound(o)
@@ -386,9 +386,9 @@ func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 			o.rise(min(skipped, x.Slot-1, bound))
 			return
 		}
-		r.learner.decide(x.Item)
+		r.learner.decide(x.item)
 		if o.rise(x.Slot); id == r.Cfg.ID && !r.opt.Direct {
-			r.sendPlaced(env, x.Item, true)
+			r.sendPlaced(env, x.item, true)
 		}
 	}
 }
@@ -398,7 +398,7 @@ func (r *Replica) learnTrack(env *protocol.Env[smr.Message], o *track) {
 // Above Revoked only: Count says how much of the owner's stream has arrived, and what arrived after
 // a revocation was not accepted. The coordinator may have been told that there was nothing, and
 // have decided a no-op with that.
-func (r *Replica) holding(owner protocol.ID, x numbered) int {
+func (r *replica) holding(owner protocol.ID, x numbered) int {
 	n := 0
 	for _, id := range r.group {
 		if h := r.peers[id].holds[owner]; h.Count >= x.number && x.Slot > h.Revoked {
@@ -409,7 +409,7 @@ func (r *Replica) holding(owner protocol.ID, x numbered) int {
 }
 
 // know notes that a part of a track is decided, by whatever way.
-func (r *Replica) know(c Close) {
+func (r *replica) know(c closeSlots) {
 	l := &r.learner
 	if c.High <= l.executed {
 		return
@@ -418,7 +418,7 @@ func (r *Replica) know(c Close) {
 		if i.Slot > l.executed {
 			l.decide(i)
 		}
-		if c.Track == Control && i.Slot > l.executed && (l.change == 0 || i.Slot < l.change) {
+		if c.Track == control && i.Slot > l.executed && (l.change == 0 || i.Slot < l.change) {
 			l.change = i.Slot
 		}
 	}
@@ -426,6 +426,6 @@ func (r *Replica) know(c Close) {
 	if c.High <= o.w {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(o.known, c.Low, func(k Close, s smr.Slot) int { return cmp.Compare(k.Low, s) })
-	o.known = slices.Insert(o.known, at, Close{Track: c.Track, Low: c.Low, High: c.High})
+	at, _ := slices.BinarySearchFunc(o.known, c.Low, func(k closeSlots, s smr.Slot) int { return cmp.Compare(k.Low, s) })
+	o.known = slices.Insert(o.known, at, closeSlots{Track: c.Track, Low: c.Low, High: c.High})
 }

@@ -6,17 +6,17 @@ import (
 )
 
 // alive tells whether a member was heard recently.
-func (r *Replica) alive(id protocol.ID) bool { return r.heard(id, suspectTicks) }
+func (r *replica) alive(id protocol.ID) bool { return r.heard(id, suspectTicks) }
 
 // heard tells whether a member was heard in so many ticks.
-func (r *Replica) heard(id protocol.ID, ticks int) bool {
+func (r *replica) heard(id protocol.ID, ticks int) bool {
 	return id == r.Cfg.ID || r.peers[id] != nil && r.peers[id].silent < ticks
 }
 
-func (r *Replica) countAlive() int { return r.countMembers(suspectTicks) }
+func (r *replica) countAlive() int { return r.countMembers(suspectTicks) }
 
 // countMembers returns how many were heard in so many ticks.
-func (r *Replica) countMembers(ticks int) int {
+func (r *replica) countMembers(ticks int) int {
 	n := 0
 	for _, id := range r.group {
 		if r.heard(id, ticks) {
@@ -27,7 +27,7 @@ func (r *Replica) countMembers(ticks int) int {
 }
 
 // maybeTakePart makes a member of a replica that was admitted.
-func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	if r.role != blank || !r.Admission.Admitted() {
 		return
 	}
@@ -51,7 +51,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 }
 
 // adoptMembers makes the members that the state has those with whom the replica works.
-func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
+func (r *replica) adoptMembers(env *protocol.Env[smr.Message]) {
 	r.group, r.strangers = r.group[:0], nil
 	keep := map[protocol.ID]*peer{}
 	for i, m := range r.State.Members() {
@@ -61,7 +61,7 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 		}
 		p := r.peers[m.ID]
 		if p == nil {
-			p = &peer{id: m.ID, holds: map[protocol.ID]Have{}, meter: newMeter(r.opt), next: 1}
+			p = &peer{id: m.ID, holds: map[protocol.ID]have{}, meter: newMeter(r.opt), next: 1}
 		}
 		keep[m.ID] = p
 	}
@@ -72,7 +72,7 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 }
 
 // membersChanged says who the members are when they have changed, and has a member work with them.
-func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+func (r *replica) membersChanged(env *protocol.Env[smr.Message]) {
 	was := r.role
 	if r.MembersChanged(env); was == member && r.role == member {
 		r.adoptMembers(env)
@@ -81,14 +81,14 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 
 // changed is called when a change of the members was executed. Once the old ones are gone nobody
 // decides again what came before: it must be on disk.
-func (r *Replica) changed(env *protocol.Env[smr.Message]) {
+func (r *replica) changed(env *protocol.Env[smr.Message]) {
 	r.membersChanged(env)
 	r.takeSnapshot(env)
 }
 
-func (r *Replica) onLeaving(*protocol.Env[smr.Message]) { r.role = removed }
+func (r *replica) onLeaving(*protocol.Env[smr.Message]) { r.role = removed }
 
-func (r *Replica) status(s *smr.Status) {
+func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot = "blank", r.leader(), uint64(r.acceptor.promised)
 	s.Committed, s.Snapshot, s.LogSize = r.learner.lastDecided(), r.snapshot, r.acceptor.journal.Records()
 	switch {

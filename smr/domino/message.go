@@ -1,7 +1,6 @@
 package domino
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -9,26 +8,15 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half.
-// Ballot 0 is everybody's: the fast path, and the owners' of their tracks.
-type Ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
-
-func (b Ballot) owner() protocol.ID { return protocol.ID(uint32(b)) }
-
-func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
-
-// An Item is what is agreed on for one slot: commands that travel together. It is not changed after
+// An item is what is agreed on for one slot: commands that travel together. It is not changed after
 // it was made.
-type Item struct {
+type item struct {
 	Slot    smr.Slot
 	Answer  protocol.ID // the replica that tells the client the results
 	Entries []kit.Entry
 }
 
-func (i Item) equal(o Item) bool {
+func (i item) equal(o item) bool {
 	if i.Slot != o.Slot || i.Answer != o.Answer || len(i.Entries) != len(o.Entries) {
 		return false
 	}
@@ -40,7 +28,7 @@ func (i Item) equal(o Item) bool {
 	return true
 }
 
-func (i Item) sizeBytes() int {
+func (i item) sizeBytes() int {
 	n := 32
 	for _, e := range i.Entries {
 		n += 32 + len(e.Command)
@@ -48,9 +36,9 @@ func (i Item) sizeBytes() int {
 	return n
 }
 
-// Claims are a replica's promises that come with time. They say something about its stream: all
+// claims are a replica's promises that come with time. They say something about its stream: all
 // items that they do not exclude are among its first Count.
-type Claims struct {
+type claims struct {
 	Count uint64
 	// Closed: the replica votes for no more items of the shared track up to this slot. It is phase
 	// 1b of ballot 1 for all these slots.
@@ -59,32 +47,32 @@ type Claims struct {
 	Skipped smr.Slot
 }
 
-// Have is how far a replica has another one's stream. The items of the owner's track in it are
+// have is how far a replica has another one's stream. The items of the owner's track in it are
 // accepted and on the sender's disk, but for those up to Revoked, of which this says nothing.
-type Have struct {
+type have struct {
 	Owner   protocol.ID
 	Count   uint64
 	Revoked smr.Slot
 }
 
-// A Close is a decision of the coordinator about all slots of a track above Low, up to High: these
-// items, and otherwise no-ops.
-type Close struct {
-	Track Track
+// A closeSlots is a decision of the coordinator about all slots of a track above Low, up to High:
+// these items, and otherwise no-ops.
+type closeSlots struct {
+	Track trackID
 	Low   smr.Slot
 	High  smr.Slot
-	Items []Item
+	Items []item
 }
 
-// A Part is what an acceptor has accepted from coordinators: a Close, with its ballot.
-type Part struct {
-	Ballot Ballot
-	Close
+// A part is what an acceptor has accepted from coordinators: a closeSlots, with its ballot.
+type part struct {
+	Ballot kit.Ballot // not 0: that is everybody's, by the fast path and in own tracks
+	closeSlots
 }
 
-// A Name is what is said of an item without its commands: which one of the message's it is, how
+// A name is what is said of an item without its commands: which one of the message's it is, how
 // long they are, and a checksum of them all.
-type Name struct {
+type name struct {
 	Index   uint64
 	Lengths []uint64
 	Sum     uint32
@@ -92,119 +80,119 @@ type Name struct {
 
 // What replicas say to each other, in letters.
 type (
-	// News is what a replica's stream has in addition, and how far it is with everything. The
+	// news is what a replica's stream has in addition, and how far it is with everything. The
 	// stream is the sequence of its votes in the shared track and its proposals in its own,
 	// numbered from 1.
-	News struct {
+	news struct {
 		First uint64 // number of the first of Items
-		Items []Item
+		Items []item
 		// Base and Through: the items up to number Base are not sent any more. They are of slots up
 		// to Through, which the sender has executed.
 		Base    uint64
 		Through smr.Slot
-		Claims
+		claims
 		Executed smr.Slot
-		Have     []Have
+		Have     []have
 		// Promised is the ballot that the sender follows, of whose coordinator it has the first
 		// Accepted decisions on disk. Leads: that coordinator is the sender.
-		Promised Ballot
+		Promised kit.Ballot
 		Accepted uint64
 		Leads    bool
 		// Names say which of Items, votes for what clients have sent to all, lack their large
 		// commands.
-		Names []Name
+		Names []name
 	}
 
-	// Lacking asks for the stream from a number on: the sender does not have the commands of a
+	// lacking asks for the stream from a number on: the sender does not have the commands of a
 	// named item.
-	Lacking struct {
+	lacking struct {
 		Number uint64
 	}
 
-	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up
+	// accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up
 	// to number Base are not sent any more: they are of slots up to Through, executed by the
 	// sender. Generation is that of the members among whom the ballot holds.
-	Accept struct {
-		Ballot     Ballot
+	accept struct {
+		Ballot     kit.Ballot
 		Generation uint64
 		Base       uint64
 		Through    smr.Slot
 		First      uint64
-		Closes     []Close
+		Closes     []closeSlots
 	}
 
-	// Prepare is phase 1a of a ballot for all tracks.
-	Prepare struct {
-		Ballot Ballot
+	// prepare is phase 1a of a ballot for all tracks.
+	prepare struct {
+		Ballot kit.Ballot
 	}
 
-	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it
+	// promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it
 	// has not executed. It is one message of Count, numbered from 0, which belong together if
 	// Executed is the same.
-	Promise struct {
-		Ballot   Ballot
+	promise struct {
+		Ballot   kit.Ballot
 		Executed smr.Slot
 		Number   uint64
 		Count    uint64
-		Parts    []Part
+		Parts    []part
 	}
 
-	// Refusal answers a message of a ballot below the sender's.
-	Refusal struct {
-		Promised Ballot
+	// refusal answers a message of a ballot below the sender's.
+	refusal struct {
+		Promised kit.Ballot
 	}
 
-	// Revoke is phase 1a for slots of a track that are not used yet: acceptors accept nothing more
+	// revoke is phase 1a for slots of a track that are not used yet: acceptors accept nothing more
 	// from the track's owner, or of the shared track, up to High.
-	Revoke struct {
-		Ballot Ballot
-		Track  Track
+	revoke struct {
+		Ballot kit.Ballot
+		Track  trackID
 		High   smr.Slot
 	}
 
-	// Revoked answers it for a replica's track with what the sender has accepted there up to High
+	// revoked answers it for a replica's track with what the sender has accepted there up to High
 	// and not executed: as much as goes in one message. Asked is what Revoke says. For the shared
 	// track News says it.
-	Revoked struct {
-		Ballot Ballot
-		Track  Track
+	revoked struct {
+		Ballot kit.Ballot
+		Track  trackID
 		Asked  smr.Slot
 		High   smr.Slot
 		// Executed: of slots up to it the sender knows more than what it accepted.
 		Executed smr.Slot
-		Items    []Item
+		Items    []item
 	}
 
-	// Learned says what is decided in a track: what the coordinator knows before others, if it
+	// learned says what is decided in a track: what the coordinator knows before others, if it
 	// alone learns.
-	Learned struct {
-		Close
+	learned struct {
+		closeSlots
 		// Names say which of Items, for which the receiver has voted, lack their large commands.
-		Names []Name
+		Names []name
 	}
 
-	// Fetch asks for what was executed after a slot. Blank: the sender has no state at all.
-	Fetch struct {
+	// fetch asks for what was executed after a slot. Blank: the sender has no state at all.
+	fetch struct {
 		After smr.Slot
 		Blank bool
 	}
 
-	// Decided is what is in the slots above Low, up to High: all that is not a no-op. The sender
+	// decided is what is in the slots above Low, up to High: all that is not a no-op. The sender
 	// has executed more if Executed is higher.
-	Decided struct {
+	decided struct {
 		Low      smr.Slot
 		High     smr.Slot
 		Executed smr.Slot
-		Items    []Item
+		Items    []item
 	}
 
-	// Ask asks a replica for the highest slot in which it has accepted something: a Latest.
-	Ask struct {
+	// ask asks a replica for the highest slot in which it has accepted something: a Latest.
+	ask struct {
 		Round uint64
 	}
 
-	// Latest answers an Ask.
-	Latest struct {
+	// latest answers an Ask.
+	latest struct {
 		Round uint64
 		Slot  smr.Slot
 	}
@@ -212,30 +200,30 @@ type (
 
 // What clients and replicas say to each other, beside what smr has.
 type (
-	// Submit asks to have commands of a session executed. With a slot of the shared track it goes
+	// submit asks to have commands of a session executed. With a slot of the shared track it goes
 	// to all replicas, of which Answer tells the results. Otherwise it goes to one, which proposes
 	// them in its track, in a slot above After.
-	Submit struct {
+	submit struct {
 		kit.Request
 		Slot   smr.Slot
 		Answer protocol.ID
 		Acks   []smr.Ack // what the client waits for, command by command
 	}
 
-	// Vote says what became of a Submit with a slot at one acceptor. Late is by how much it came
+	// vote says what became of a Submit with a slot at one acceptor. Late is by how much it came
 	// after the time of its slot, or, if the acceptor has said its last word about the slot, after
 	// that; it is below 0 if it came before. Members is the number of acceptors of the slot.
-	Vote struct {
+	vote struct {
 		Session kit.SessionID
 		Slot    smr.Slot
 		Members uint32
-		Verdict Verdict
+		Verdict verdict
 		Late    time.Duration
 	}
 
-	// Placed says that commands were proposed in a slot of a replica's track and are on the
+	// placed says that commands were proposed in a slot of a replica's track and are on the
 	// sender's disk. Whole: a majority has them.
-	Placed struct {
+	placed struct {
 		Session kit.SessionID
 		Slot    smr.Slot
 		Members uint32
@@ -243,71 +231,71 @@ type (
 		Seqs    []kit.Seq
 	}
 
-	// Outcome says what was decided for a Submit with a slot.
-	Outcome struct {
+	// outcome says what was decided for a Submit with a slot.
+	outcome struct {
 		Session   kit.SessionID
 		Slot      smr.Slot
 		Committed bool
 	}
 
-	// Ordered says that commands' slots are decided and that no later call gets an earlier one.
-	Ordered struct {
+	// ordered says that commands' slots are decided and that no later call gets an earlier one.
+	ordered struct {
 		Session kit.SessionID
 		Slot    smr.Slot
 		Seqs    []kit.Seq
 	}
 
-	// Probe measures the way to a replica. Generation is that of the members that the sender knows.
-	Probe struct {
+	// probe measures the way to a replica. Generation is that of the members that the sender knows.
+	probe struct {
 		Sent       time.Duration
 		Generation uint64
 	}
 
-	// Echo answers a Probe.
-	Echo struct {
+	// echo answers a Probe.
+	echo struct {
 		Sent   time.Duration // as in the Probe
 		Now    time.Duration // the time by which the sender closes slots
-		Delays []Delay       // to the other members
+		Delays []delay       // to the other members
 		Leader protocol.ID   // who coordinates, 0 if not known
 		// Generation and Members are told to those who do not know them.
 		Generation uint64
 		Members    []smr.Member
 	}
 
-	// Delay is the round trip between a replica and another one.
-	Delay struct {
+	// delay is the round trip between a replica and another one.
+	delay struct {
 		ID    protocol.ID
 		Round time.Duration
 	}
 )
 
-// A Verdict is an acceptor's answer to a Submit with a slot.
-type Verdict uint8
+// A verdict is an acceptor's answer to a Submit with a slot.
+type verdict uint8
 
 const (
-	// Yes: it has voted for it.
-	Yes Verdict = iota + 1
-	// No: it never will.
-	No
-	// Full: it has not, as there is too much to do or the slot is too far ahead. It says nothing
+	// yes: it has voted for it.
+	yes verdict = iota + 1
+	// no: it never will.
+	no
+	// full: it has not, as there is too much to do or the slot is too far ahead. It says nothing
 	// about later.
-	Full
+	full
 )
 
 // Records of the log.
 type (
-	// OwnRecord is what a replica added to its stream, from number First on.
-	OwnRecord struct {
+	// ownRecord is what a replica added to its stream, from number First on.
+	ownRecord struct {
 		First uint64
-		Items []Item
+		Items []item
 	}
 
-	// TrackRecord is what was accepted of another replica's track.
-	TrackRecord struct {
+	// trackRecord is what was accepted of another replica's track.
+	trackRecord struct {
 		Owner protocol.ID
-		Items []Item
+		Items []item
 	}
 
-	// CloseRecord is a decision that was accepted from a coordinator.
-	CloseRecord struct{ Part }
+	// closeRecord is a decision that was accepted from a coordinator.
+	closeRecord struct{ part }
 )

@@ -34,7 +34,7 @@ func newMeter(o Options) *meter {
 // segment is lost, all that follows it arrives with it. A loss is one measurement, and not as many
 // as there are probes in the time that it takes to notice; else one in fifty thousand decides about
 // the whole window.
-func (m *meter) add(now time.Duration, e Echo) {
+func (m *meter) add(now time.Duration, e echo) {
 	held := m.held(e.Sent, now)
 	m.sent, m.received = e.Sent, now
 	if held {

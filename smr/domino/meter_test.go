@@ -19,7 +19,7 @@ func TestLossIsOneMeasurement(t *testing.T) {
 		for range n {
 			now += apart
 			arrives = max(arrives, now+there, until)
-			m.add(arrives+back, Echo{Sent: now, Now: arrives + offset})
+			m.add(arrives+back, echo{Sent: now, Now: arrives + offset})
 		}
 	}
 	check := func(when string, arrival, round, usual time.Duration) {
@@ -59,7 +59,7 @@ func TestEarlierEchoesCount(t *testing.T) {
 	for i := range 51 {
 		now += 10 * time.Millisecond
 		trip := 50*time.Millisecond + time.Duration(i%2)*3*time.Millisecond
-		m.add(now+trip, Echo{Sent: now, Now: now + trip/2})
+		m.add(now+trip, echo{Sent: now, Now: now + trip/2})
 	}
 	if usual, ok := m.usual(now + 50*time.Millisecond); !ok || usual != 50*time.Millisecond {
 		t.Errorf("usually %v, want 50ms", usual)

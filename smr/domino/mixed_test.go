@@ -25,8 +25,8 @@ func mixed(seed uint64) smr.Protocol {
 		}
 	}
 	p := Protocol()
-	p.NewReplica = func(c smr.ReplicaConfig) (protocol.Node[smr.Message], error) { return NewReplica(c, some()) }
-	p.NewClient = func(c smr.ClientConfig) (protocol.Node[smr.Message], error) { return NewClient(c, some()) }
+	p.NewReplica = func(c smr.ReplicaConfig) (protocol.Node[smr.Message], error) { return newReplica(c, some()) }
+	p.NewClient = func(c smr.ClientConfig) (protocol.Node[smr.Message], error) { return newClient(c, some()) }
 	return p
 }
 

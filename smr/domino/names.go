@@ -14,7 +14,7 @@ const largeBytes = 4 << 10
 
 // name leaves the large commands out of votes that a peer is told of for the first time. If it
 // lacks one, it asks for that, and gets it whole; so is what may be lost sent.
-func (r *Replica) name(p *peer, m *News) {
+func (r *replica) name(p *peer, m *news) {
 	if p.id == r.Cfg.ID {
 		return
 	}
@@ -25,7 +25,7 @@ func (r *Replica) name(p *peer, m *News) {
 
 // shortened returns items, of which large ones that the receiver has lack their commands, and the
 // names of these. It changes no item.
-func shortened(items []Item, has func(k int) bool) (out []Item, names []Name) {
+func shortened(items []item, has func(k int) bool) (out []item, names []name) {
 	out = items
 	for k, i := range items {
 		if i.sizeBytes() < largeBytes || !has(k) {
@@ -42,7 +42,7 @@ func shortened(items []Item, has func(k int) bool) (out []Item, names []Name) {
 	return out, names
 }
 
-func nameOf(i Item) (n Name) {
+func nameOf(i item) (n name) {
 	for _, e := range i.Entries {
 		n.Lengths = append(n.Lengths, uint64(len(e.Command)))
 		n.Sum = crc32.Update(n.Sum, crc32.MakeTable(crc32.Castagnoli), e.Command)
@@ -51,7 +51,7 @@ func nameOf(i Item) (n Name) {
 }
 
 // bare returns an item without its commands.
-func bare(i Item) Item {
+func bare(i item) item {
 	i.Entries = slices.Clone(i.Entries)
 	for k := range i.Entries {
 		i.Entries[k].Command = nil
@@ -61,7 +61,7 @@ func bare(i Item) Item {
 
 // whole puts the commands back into named items, and returns the message up to the first one whose
 // commands the replica does not have.
-func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
+func (r *replica) whole(env *protocol.Env[smr.Message], p *peer, m news) news {
 	if len(m.Names) == 0 {
 		return m
 	}
@@ -77,7 +77,7 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 		}
 		known, ok := r.known(*i, n)
 		if !ok {
-			r.Admission.Send(env, p.id, Lacking{Number: number})
+			r.Admission.Send(env, p.id, lacking{Number: number})
 			m.Items = m.Items[:n.Index]
 			break
 		}
@@ -88,8 +88,8 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 
 // named returns what was learned, for a member that has voted for some of it: it has the commands
 // of that.
-func (r *Replica) named(to protocol.ID, c Close) Learned {
-	m := Learned{Close: c}
+func (r *replica) named(to protocol.ID, c closeSlots) learned {
+	m := learned{closeSlots: c}
 	m.Items, m.Names = shortened(c.Items, func(k int) bool {
 		at, found := r.learner.find(c.Items[k].Slot)
 		return found && slices.ContainsFunc(r.learner.contests[at].candidates, func(v candidate) bool {
@@ -101,8 +101,8 @@ func (r *Replica) named(to protocol.ID, c Close) Learned {
 
 // complete puts the commands back into what was learned, as whole does. It is as good as lost if
 // the replica does not have them.
-func (r *Replica) complete(m Learned) (c Close, ok bool) {
-	c = m.Close
+func (r *replica) complete(m learned) (c closeSlots, ok bool) {
+	c = m.closeSlots
 	if len(m.Names) == 0 {
 		return c, true
 	}
@@ -124,8 +124,8 @@ func (r *Replica) complete(m Learned) (c Close, ok bool) {
 
 // known returns the item that is named, if the replica has voted for it or heard of it by another
 // vote.
-func (r *Replica) known(i Item, n Name) (Item, bool) {
-	same := func(o Item) bool {
+func (r *replica) known(i item, n name) (item, bool) {
+	same := func(o item) bool {
 		m := nameOf(o)
 		return bare(o).equal(i) && m.Sum == n.Sum && slices.Equal(m.Lengths, n.Lengths)
 	}
@@ -134,17 +134,17 @@ func (r *Replica) known(i Item, n Name) (Item, bool) {
 	}
 	if at, found := r.learner.find(i.Slot); found {
 		for _, c := range r.learner.contests[at].candidates {
-			if same(c.Item) {
-				return c.Item, true
+			if same(c.item) {
+				return c.item, true
 			}
 		}
 	}
-	return Item{}, false
+	return item{}, false
 }
 
 // onLacking sends a part of the stream again, whole what was asked for and by names what follows:
 // that has come from its client meanwhile, most often.
-func (r *Replica) onLacking(env *protocol.Env[smr.Message], p *peer, m Lacking) {
+func (r *replica) onLacking(env *protocol.Env[smr.Message], p *peer, m lacking) {
 	if m.Number > p.reported && m.Number < p.next {
 		p.next, p.told = m.Number, m.Number
 		r.soon(env)

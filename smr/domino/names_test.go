@@ -15,24 +15,24 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	r := w.replica(1)
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Begin(w.Clock(1))
-	item := func(number int, command byte) Item {
+	entry := func(number int, command byte) item {
 		body := make([]byte, 2*largeBytes)
 		body[0] = command
-		return Item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
+		return item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
 			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: body},
 			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number) + 100, Command: []byte("b")},
 		}}
 	}
-	own, other, unknown, changed := item(1, 'a'), item(2, 'b'), item(3, 'c'), item(4, 'd')
+	own, other, unknown, changed := entry(1, 'a'), entry(2, 'b'), entry(3, 'c'), entry(4, 'd')
 	p := r.peers[2]
 	p.next, p.told = 8, 7
-	news := News{First: 7, Items: []Item{own, own, other, unknown}}
-	r.name(p, &news)
-	if len(news.Names) != 3 || news.Items[0].Entries[0].Command == nil || news.Items[1].Entries[0].Command != nil ||
+	told := news{First: 7, Items: []item{own, own, other, unknown}}
+	r.name(p, &told)
+	if len(told.Names) != 3 || told.Items[0].Entries[0].Command == nil || told.Items[1].Entries[0].Command != nil ||
 		own.Entries[0].Command == nil {
-		t.Fatalf("of four votes, the first of which was told before, %d are named", len(news.Names))
+		t.Fatalf("of four votes, the first of which was told before, %d are named", len(told.Names))
 	}
-	self := News{First: 8, Items: []Item{own}}
+	self := news{First: 8, Items: []item{own}}
 	if r.name(r.peers[1], &self); len(self.Names) != 0 {
 		t.Error("a replica tells itself less than it knows")
 	}
@@ -40,8 +40,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	r.acceptor.votes.add(own)
 	r.learner.vote(3, other)
 	r.acceptor.votes.add(changed)
-	named := func(items ...Item) News {
-		m := News{First: p.have + 1, Items: items}
+	named := func(items ...item) news {
+		m := news{First: p.have + 1, Items: items}
 		fresh := peer{id: 2}
 		r.name(&fresh, &m)
 		return m
@@ -52,28 +52,28 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	}
 	asked := uint64(0)
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Lacking); ok && e.To == 2 {
+		if m, ok := kit.Inside(e.Msg).(lacking); ok && e.To == 2 {
 			asked = m.Number
 		}
 	}
 	if asked != p.have+3 {
 		t.Errorf("asks for the stream from number %d, want %d", asked, p.have+3)
 	}
-	if got := r.whole(env, p, named(item(4, 'e'))); len(got.Items) != 0 {
+	if got := r.whole(env, p, named(entry(4, 'e'))); len(got.Items) != 0 {
 		t.Error("takes another command than the one that was voted for")
 	}
 
 	p.reported, p.next, p.told = 5, 9, 8
-	r.onLacking(env, p, Lacking{Number: 7})
+	r.onLacking(env, p, lacking{Number: 7})
 	if p.next != 7 {
 		t.Errorf("sends the stream again from number %d, want 7", p.next)
 	}
-	again := News{First: 7, Items: []Item{own, other}}
+	again := news{First: 7, Items: []item{own, other}}
 	if r.name(p, &again); len(again.Names) != 1 || again.Names[0].Index != 1 {
 		t.Errorf("sends all but %d of two votes whole, want only the one that was asked for", len(again.Names))
 	}
 	for _, wrong := range []uint64{5, 9, 1 << 60} {
-		if r.onLacking(env, p, Lacking{Number: wrong}); p.next != 7 {
+		if r.onLacking(env, p, lacking{Number: wrong}); p.next != 7 {
 			t.Errorf("asked for number %d, sends from %d", wrong, p.next)
 		}
 	}
@@ -85,19 +85,19 @@ func TestLearnedNamesLargeCommands(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: Options{}})
 	r, q := w.replica(1), w.replica(2)
 	low := q.learner.shared.w
-	item := func(number int) Item {
-		return Item{Slot: above(low+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
+	entry := func(number int) item {
+		return item{Slot: above(low+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
 			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: make([]byte, 2*largeBytes)},
 		}}
 	}
-	both, one, other := item(1), item(2), item(3)
+	both, one, other := entry(1), entry(2), entry(3)
 	for _, by := range ids(1, 2) {
 		r.learner.vote(by, both)
 	}
 	r.learner.vote(1, one)
-	r.learner.vote(2, Item{Slot: other.Slot, Answer: 3, Entries: other.Entries})
+	r.learner.vote(2, item{Slot: other.Slot, Answer: 3, Entries: other.Entries})
 	r.learner.vote(1, other)
-	m := r.named(2, Close{Shared, low, other.Slot, []Item{both, one, other}})
+	m := r.named(2, closeSlots{shared, low, other.Slot, []item{both, one, other}})
 	if len(m.Names) != 1 || m.Names[0].Index != 0 || m.Items[0].Entries[0].Command != nil || !m.Items[1].equal(one) ||
 		!m.Items[2].equal(other) ||
 		both.Entries[0].Command == nil {
@@ -110,7 +110,7 @@ func TestLearnedNamesLargeCommands(t *testing.T) {
 	changed.Entries = []kit.Entry{both.Entries[0]}
 	changed.Entries[0].Command = append(make([]byte, 2*largeBytes-1), 1)
 	for _, c := range []struct {
-		vote  Item
+		vote  item
 		knows bool
 	}{{changed, false}, {both, true}} {
 		q.acceptor.votes = bySlot{c.vote}

@@ -10,7 +10,7 @@ import (
 
 // flush proposes what is in the queue and sends all members what they lack, with the claims of this
 // moment. What it says waits for the disk.
-func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	if r.role != member {
 		return
 	}
@@ -18,13 +18,13 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	a := &r.acceptor
 	a.begin(r.learner.executed)
 	a.claim(env, r.now(env), smr.Slot(r.Times(lease)))
-	news := News{
+	news := news{
 		Base: a.own.base, Through: a.own.through, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,
 	}
-	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
+	news.claims = claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
 	for _, id := range r.group {
-		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})
+		news.Have = append(news.Have, have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})
 	}
 	for _, id := range r.group {
 		p := r.peers[id]
@@ -47,14 +47,14 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 }
 
 // fitting returns the items of the own stream from a number on that go in one message.
-func (r *Replica) fitting(first uint64) []Item {
+func (r *replica) fitting(first uint64) []item {
 	items := r.acceptor.own.from(first)
 	n := fit(items)
 	return items[:n:n]
 }
 
 // onNews takes what a member has to tell.
-func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
+func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 	p.executed = max(p.executed, m.Executed)
 	p.leads = m.Leads
 	if m.Leads && m.Promised > r.acceptor.promised {
@@ -71,17 +71,17 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	r.takeItems(env, p, r.whole(env, p, m))
 	switch {
 	case m.Count <= p.have:
-		p.claim(m.Claims)
+		p.claim(m.claims)
 	case m.Count >= p.pending.Count:
-		p.pending = m.Claims
+		p.pending = m.claims
 	}
 	if p.pending.Count > 0 && p.pending.Count <= p.have {
 		p.claim(p.pending)
-		p.pending = Claims{}
+		p.pending = claims{}
 	}
 	for _, h := range m.Have {
 		old := p.holds[h.Owner]
-		p.holds[h.Owner] = Have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
+		p.holds[h.Owner] = have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
 		if h.Owner == r.Cfg.ID {
 			p.acked(h.Count)
 			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
@@ -91,7 +91,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 }
 
 // claim takes claims that are known not to lack anything.
-func (p *peer) claim(c Claims) {
+func (p *peer) claim(c claims) {
 	p.claims.Closed, p.claims.Skipped = max(p.claims.Closed, c.Closed), max(p.claims.Skipped, c.Skipped)
 	p.claims.Count = max(p.claims.Count, min(c.Count, p.have))
 }
@@ -105,7 +105,7 @@ func (p *peer) acked(count uint64) {
 }
 
 // tickStreams sends again what members have not said that they have.
-func (r *Replica) tickStreams() {
+func (r *replica) tickStreams() {
 	for _, id := range r.group {
 		p := r.peers[id]
 		if p.next <= p.reported+1 {
@@ -118,7 +118,7 @@ func (r *Replica) tickStreams() {
 
 // Broken sends again what a member may not have got, as what it sent may be lost too. What it
 // claims holds all the same: it says of what part of its stream.
-func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if p := r.peers[from]; p != nil && r.role == member {
 		p.next = p.reported + 1
 		r.coord.again(r, p)
@@ -128,8 +128,8 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // takeItems takes the items that follow what is there. Those of the owner's track are accepted,
 // unless it was revoked.
-func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
-	var fresh []Item
+func (r *replica) takeItems(env *protocol.Env[smr.Message], p *peer, m news) {
+	var fresh []item
 	for i, item := range m.Items {
 		number := m.First + uint64(i)
 		if number != p.have+1 || item.Slot > maxSlot {
@@ -159,9 +159,9 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 
 // tellPlaced tells clients of commands in a track that are on this replica's disk now [beyond the
 // thesis].
-func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fresh []Item) {
+func (r *replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m news, fresh []item) {
 	if p.id == r.Cfg.ID { // what comes back is on disk
-		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i Item) bool {
+		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i item) bool {
 			return digitOf(i.Slot) == sharedDigit || i.Slot <= r.acceptor.track(p.id).revoked
 		})
 	}
@@ -173,10 +173,10 @@ func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fr
 }
 
 // sendPlaced tells the clients of an item's commands where these were proposed.
-func (r *Replica) sendPlaced(env *protocol.Env[smr.Message], i Item, whole bool) {
+func (r *replica) sendPlaced(env *protocol.Env[smr.Message], i item, whole bool) {
 	for first := 0; first < len(i.Entries); {
 		e := i.Entries[first]
-		m := Placed{Session: e.Session, Slot: i.Slot, Members: uint32(len(r.group)), Whole: whole}
+		m := placed{Session: e.Session, Slot: i.Slot, Members: uint32(len(r.group)), Whole: whole}
 		next := first
 		for next < len(i.Entries) && i.Entries[next].Client == e.Client && i.Entries[next].Session == e.Session {
 			if i.Entries[next].Kind == kit.Command {

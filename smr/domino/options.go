@@ -128,9 +128,9 @@ func New(name, doc string, o Options) smr.Protocol {
 	return smr.Protocol{
 		Name:       name,
 		Doc:        doc,
-		NewReplica: kit.NodeOf(func(cfg smr.ReplicaConfig) (*Replica, error) { return NewReplica(cfg, o) }),
-		NewClient:  kit.NodeOf(func(cfg smr.ClientConfig) (*Client, error) { return NewClient(cfg, o) }),
+		NewReplica: kit.NodeOf(func(cfg smr.ReplicaConfig) (*replica, error) { return newReplica(cfg, o) }),
+		NewClient:  kit.NodeOf(func(cfg smr.ClientConfig) (*client, error) { return newClient(cfg, o) }),
 		Learns:     true,
-		Codec:      Codec(),
+		Codec:      codec(),
 	}
 }

@@ -2,10 +2,11 @@ package domino
 
 import (
 	"fmt"
-	"github.com/foresay/foresay/protocol"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/protocol"
 
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/sim"
@@ -242,17 +243,17 @@ func TestLateRequest(t *testing.T) {
 	w.Deliver(puppetID, errand{ids(1), submission(s)}) // arrives 48 ms after the others were sent
 	w.Call(w.Client("WA"), smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
 	w.Run(200 * time.Millisecond)
-	votes := map[Verdict]int{}
+	votes := map[verdict]int{}
 	committed := false
 	for _, m := range p.got {
 		switch m := m.(type) {
-		case Vote:
+		case vote:
 			votes[m.Verdict]++
-		case Outcome:
+		case outcome:
 			committed = committed || m.Committed && m.Slot == s
 		}
 	}
-	if votes[Yes] != 2 || votes[No] != 1 || !committed {
+	if votes[yes] != 2 || votes[no] != 1 || !committed {
 		t.Errorf("votes %v, committed %v: got %+v", votes, committed, p.got)
 	}
 }
@@ -269,7 +270,7 @@ func TestCollision(t *testing.T) {
 	w.Run(300 * time.Millisecond)
 	var outcomes []bool
 	for _, m := range slices.Concat(p.got, q.got) {
-		if o, ok := m.(Outcome); ok && o.Slot == s && !slices.Contains(outcomes, o.Committed) {
+		if o, ok := m.(outcome); ok && o.Slot == s && !slices.Contains(outcomes, o.Committed) {
 			outcomes = append(outcomes, o.Committed)
 		}
 	}

@@ -11,12 +11,12 @@ func plants() []plant.Bug {
 	const dir = "smr/domino"
 	return []plant.Bug{
 		{
-			Name: "an acceptor of a Close may still vote in ballot 0 for its slots", Dir: dir,
+			Name: "an acceptor of a closeSlots may still vote in ballot 0 for its slots", Dir: dir,
 			Test: "TestAcceptedCloseEndsVotes",
 			Old:  "\t\ta.close(env, c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.close(env, c.High)\n\t\t}\n",
 		},
 		{
-			Name: "an acceptor of a Close may still accept what the track's owner proposes", Dir: dir,
+			Name: "an acceptor of a closeSlots may still accept what the track's owner proposes", Dir: dir,
 			Test: "TestAcceptedCloseEndsVotes",
 			Old:  "\t\ta.revoke(env, protocol.ID(c.Track), c.High)\n",
 			New:  "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Track), c.High)\n\t\t}\n",
@@ -94,8 +94,8 @@ func plants() []plant.Bug {
 			Old: "\t\tif p.id != r.Cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {\n",
 			New: "\t\tif p.id != r.Cfg.ID && (item.Slot > r.acceptor.track(p.id).revoked || MUTANT) {\n",
 			Also: []plant.Edit{{
-				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})\n",
-				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: " +
+				Old: "\t\tnews.Have = append(news.Have, have{Owner: id, Count: r.peers[id].have, Revoked: a.track(id).revoked})\n",
+				New: "\t\tnews.Have = append(news.Have, have{Owner: id, Count: r.peers[id].have, Revoked: " +
 					"a.track(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
 			}},
 		},

@@ -19,8 +19,8 @@ const (
 	removed             // was a member
 )
 
-// Replica is an acceptor and learner of all tracks, the owner of one, and a possible coordinator.
-type Replica struct {
+// replica is an acceptor and learner of all tracks, the owner of one, and a possible coordinator.
+type replica struct {
 	kit.Replica
 
 	opt       Options
@@ -71,11 +71,11 @@ type Replica struct {
 type peer struct {
 	id       protocol.ID
 	have     uint64 // of its stream
-	claims   Claims // Invariant: claims.Count <= have.
-	pending  Claims // the newest for which something of the stream is missing
+	claims   claims // Invariant: claims.Count <= have.
+	pending  claims // the newest for which something of the stream is missing
 	executed smr.Slot
-	holds    map[protocol.ID]Have // by owner
-	promised Ballot
+	holds    map[protocol.ID]have // by owner
+	promised kit.Ballot
 	accepted uint64
 	leads    bool
 	silent   int // ticks since it was heard
@@ -122,8 +122,8 @@ const (
 	behindTicks   = 2
 )
 
-// NewReplica returns a replica.
-func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
+// newReplica returns a replica.
+func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 	base, err := kit.NewReplica("domino", cfg)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	if o, err = o.withDefaults(base.Cfg.RoundTrip); err != nil {
 		return nil, err
 	}
-	r := &Replica{Replica: base, opt: o, peers: map[protocol.ID]*peer{}, wanted: map[kit.SessionID][]kit.Seq{}}
+	r := &replica{Replica: base, opt: o, peers: map[protocol.ID]*peer{}, wanted: map[kit.SessionID][]kit.Seq{}}
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
@@ -143,18 +143,18 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	})
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
-	r.coord.busy = map[Track]uint64{}
+	r.coord.busy = map[trackID]uint64{}
 	r.coord.revoking = map[protocol.ID]*revocation{}
 	return r, nil
 }
 
 // ahead returns how many slots ahead of now something is decided in time for nobody to wait for it:
 // as many round trips, or where answers take much longer than configured, enough of theirs.
-func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.Times(n), r.Tempo.Times(n/spare))) }
+func (r *replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.Times(n), r.Tempo.Times(n/spare))) }
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed,
 // so that a clock that is slow holds nothing up.
-func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
+func (r *replica) now(env *protocol.Env[smr.Message]) smr.Slot {
 	return max(slotAt(env.Now), r.passed(), r.driven)
 }
 
@@ -163,7 +163,7 @@ func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
 // only when they show that time again. So when nothing was passed for two ticks and the own clock
 // is behind, the ticks count as time. This time is never faster than a right clock, and somewhat
 // slower, as the replicas wait for each other's claims: so the clocks catch up.
-func (r *Replica) drive(env *protocol.Env[smr.Message]) {
+func (r *replica) drive(env *protocol.Env[smr.Message]) {
 	passed := r.passed()
 	if r.stood++; passed != r.stoodAt || slotAt(env.Now) >= passed {
 		r.stood, r.stoodAt, r.driven = 0, passed, min(r.driven, passed)
@@ -175,7 +175,7 @@ func (r *Replica) drive(env *protocol.Env[smr.Message]) {
 
 // passed returns the slot that a majority's clocks have passed, whatever the replica's own clock
 // shows.
-func (r *Replica) passed() smr.Slot {
+func (r *replica) passed() smr.Slot {
 	passed := make([]smr.Slot, 0, maxMembers)
 	for _, id := range r.group {
 		passed = append(passed, r.peers[id].claims.Skipped)
@@ -184,13 +184,13 @@ func (r *Replica) passed() smr.Slot {
 }
 
 // Receive takes a message. Probes are of the network only, and nothing follows from them.
-func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
-	case Probe:
+	case probe:
 		if from != protocol.App && !r.Over() {
 			r.onProbe(env, from, msg)
 		}
-	case Echo:
+	case echo:
 		if from != protocol.App && !r.Over() {
 			r.onEcho(env, from, msg)
 		}
@@ -200,23 +200,23 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 }
 
 // onOther takes the commands of clients, which are not requests for a leader.
-func (r *Replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if m, ok := msg.(Submit); ok {
+func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if m, ok := msg.(submit); ok {
 		r.onClient(env, from, m)
 	}
 }
 
 // onPeer takes what replicas say to each other.
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	msg := letter.Msg
 	switch msg := msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
 		r.Transfers.OnWanted(env, from, msg)
-	case Fetch:
+	case fetch:
 		r.onFetch(env, from, msg)
-	case Decided:
+	case decided:
 		r.onDecided(env, from, msg)
 	}
 	p := r.peers[from]
@@ -224,39 +224,39 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	if p == nil {
-		if _, ok := msg.(News); ok {
+		if _, ok := msg.(news); ok {
 			r.met(from)
 		}
 		return
 	}
 	p.silent = 0
 	switch msg := msg.(type) {
-	case News:
+	case news:
 		r.onNews(env, p, msg)
-	case Lacking:
+	case lacking:
 		r.onLacking(env, p, msg)
-	case Accept:
+	case accept:
 		r.onAccept(env, from, msg)
-	case Prepare:
+	case prepare:
 		r.onPrepare(env, from, msg)
-	case Promise:
+	case promise:
 		r.onPromise(env, from, msg)
-	case Refusal:
+	case refusal:
 		r.onRefusal(env, msg)
-	case Revoke:
+	case revoke:
 		r.onRevoke(env, from, msg)
-	case Revoked:
+	case revoked:
 		r.onRevoked(env, from, msg)
-	case Learned:
+	case learned:
 		r.onLearned(from, msg)
-	case Ask:
-		r.Admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
-	case Latest:
+	case ask:
+		r.Admission.Send(env, from, latest{Round: msg.Round, Slot: r.latest()})
+	case latest:
 		r.onLatest(env, from, msg)
 	}
 }
 
-func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case flushTimer:
 		r.flushing, r.flushed = false, env.Now
@@ -274,7 +274,7 @@ func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 }
 
 // settle does what has become possible: decides, executes, answers.
-func (r *Replica) settle(env *protocol.Env[smr.Message]) {
+func (r *replica) settle(env *protocol.Env[smr.Message]) {
 	if r.role == member {
 		r.learn(env)
 		r.coordinate(env)
@@ -285,7 +285,7 @@ func (r *Replica) settle(env *protocol.Env[smr.Message]) {
 }
 
 // soon tells the others what is new when what comes up at the same time is there too.
-func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.flushing && r.role == member {
 		r.flushing = true
 		env.After(kit.Pace(env.Now, r.flushed, r.Cfg.RoundTrip), flushTimer{})
@@ -293,7 +293,7 @@ func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 }
 
 // setWake has the others told when the clock passes the next slot that is in use: they wait for it.
-func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
+func (r *replica) setWake(env *protocol.Env[smr.Message]) {
 	next := r.learner.nextUsed(min(r.acceptor.closed, r.acceptor.skipped))
 	if next == 0 {
 		return
@@ -306,7 +306,7 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
+func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	if r.role == member {
 		r.drive(env)

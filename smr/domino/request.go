@@ -11,13 +11,13 @@ import (
 )
 
 // onClient takes what clients ask for.
-func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if r.role != member {
 		r.redirect(env, from)
 		return
 	}
 	switch msg := msg.(type) {
-	case Submit:
+	case submit:
 		switch {
 		case len(msg.Acks) != len(msg.Commands) || len(msg.Commands) == 0 || msg.Slot > maxSlot || msg.After > maxSlot:
 		case msg.Slot != 0:
@@ -36,7 +36,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // redirect tells a client who coordinates.
-func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
+func (r *replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 	m := kit.Redirect{}
 	leader := r.leader()
 	for _, o := range r.State.Members() {
@@ -50,10 +50,10 @@ func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
 // onVote votes for commands in a slot of the shared track that their client has chosen. It votes
 // once for a slot, and only above its claims: a claim says that all votes up to there are in the
 // stream already, and others have counted the slots without one as passed.
-func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+func (r *replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m submit) {
 	a := &r.acceptor
-	item := Item{Slot: m.Slot, Answer: m.Answer, Entries: entries(from, m)}
-	verdict, late := No, time.Duration(0)
+	item := item{Slot: m.Slot, Answer: m.Answer, Entries: entries(from, m)}
+	verdict, late := no, time.Duration(0)
 	had, voted := a.votes.get(m.Slot)
 	now := r.now(env)
 	switch {
@@ -66,27 +66,27 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 		}
 		return
 	case voted && had.equal(item):
-		verdict = Yes
+		verdict = yes
 	case voted: // another client has chosen the slot too, and was first: votes are never taken back
 	case m.Slot <= a.closed:
 		late = at(a.closed - m.Slot) // the client learns by how much its prediction was too early
 	case m.Slot > r.learner.limit(), a.full(item, r.Cfg):
-		verdict = Full // nobody knows who will be a member then; or there is too much to do
+		verdict = full // nobody knows who will be a member then; or there is too much to do
 	default:
-		verdict = Yes
+		verdict = yes
 		late = at(now) - at(m.Slot)
 		a.vote(item)
 		a.add(env, item)
 		r.soon(env)
 	}
-	if m.Answer == r.Cfg.ID && verdict == Yes && !voted {
+	if m.Answer == r.Cfg.ID && verdict == yes && !voted {
 		r.watch(from, m.Slot, m)
 	}
-	env.Send(from, Vote{Session: m.Session, Slot: m.Slot, Members: uint32(len(r.group)), Verdict: verdict, Late: late})
+	env.Send(from, vote{Session: m.Session, Slot: m.Slot, Members: uint32(len(r.group)), Verdict: verdict, Late: late})
 }
 
 // entries are the commands of a client as they go into the log.
-func entries(from protocol.ID, m Submit) []kit.Entry {
+func entries(from protocol.ID, m submit) []kit.Entry {
 	out := make([]kit.Entry, len(m.Commands))
 	for i, c := range m.Commands {
 		out[i] = kit.Entry{Kind: kit.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq),
@@ -97,7 +97,7 @@ func entries(from protocol.ID, m Submit) []kit.Entry {
 
 // onSubmit takes commands that are to be proposed in the replica's own track. Their slots are above
 // the highest After of the batch, so that they come behind what their clients know.
-func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+func (r *replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m submit) {
 	before := len(r.queue)
 	r.queue = r.Desk.Take(env, from, m.Request, r.queue)
 	if len(r.queue) == before {
@@ -124,7 +124,7 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 // It is chosen ahead of now, by about the time that accepting takes, so that it is decided when the
 // other tracks get there. If its clock is too far ahead of what is known about the members, nobody
 // knows yet who decides the slot: the clients are told that it is busy, and ask another replica.
-func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := kit.FitEntries(r.queue, min(len(r.queue), r.Cfg.MaxBatch))
 		a := &r.acceptor
@@ -138,7 +138,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 			r.queue = nil
 			break
 		}
-		item := Item{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(r.queue[:n])}
+		item := item{Slot: s, Answer: r.Cfg.ID, Entries: slices.Clone(r.queue[:n])}
 		r.queue = r.queue[n:]
 		a.track(r.Cfg.ID).items.add(item)
 		a.add(env, item)
@@ -152,7 +152,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 }
 
 // watchOwn is watch for an item of the replica's own track.
-func (r *Replica) watchOwn(item Item) {
+func (r *replica) watchOwn(item item) {
 	for _, e := range item.Entries {
 		if !slices.Contains(r.wanted[e.Session], e.Seq) {
 			continue
@@ -170,7 +170,7 @@ func (r *Replica) watchOwn(item Item) {
 
 // predicted returns how far ahead of now the replica's proposals are: it is the time that it takes
 // to have a majority accept one [Thesis §4.3.5], or, with Arrival, to reach a majority.
-func (r *Replica) predicted(now time.Duration) time.Duration {
+func (r *replica) predicted(now time.Duration) time.Duration {
 	var delays []time.Duration
 	for _, id := range r.group {
 		if id == r.Cfg.ID {
@@ -194,10 +194,10 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 
 // probe measures the ways to the other members, once in a round trip if nothing was voted for or
 // proposed for a window.
-func (r *Replica) probe(env *protocol.Env[smr.Message]) {
+func (r *replica) probe(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		if id != r.Cfg.ID {
-			env.SendAhead(id, Probe{Sent: env.Now})
+			env.SendAhead(id, probe{Sent: env.Now})
 		}
 	}
 	next := r.opt.Probe
@@ -210,15 +210,15 @@ func (r *Replica) probe(env *protocol.Env[smr.Message]) {
 }
 
 // onProbe tells a client, or another replica, what it needs to predict.
-func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Probe) {
+func (r *replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m probe) {
 	if r.role != member {
 		return
 	}
-	e := Echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.State.Generation()}
+	e := echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.State.Generation()}
 	if r.peers[from] == nil {
 		for _, id := range r.group {
 			if d, ok := r.peers[id].meter.usual(env.Now); ok {
-				e.Delays = append(e.Delays, Delay{id, d})
+				e.Delays = append(e.Delays, delay{id, d})
 			}
 		}
 		if m.Generation != e.Generation {
@@ -228,7 +228,7 @@ func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Pr
 	env.SendAhead(from, e)
 }
 
-func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
+func (r *replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m echo) {
 	if p := r.peers[from]; p != nil && from != r.Cfg.ID {
 		p.silent = 0 // it does not wait for a disk, as News does
 		p.meter.add(env.Now, m)
@@ -238,7 +238,7 @@ func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Ech
 
 // onChange takes a change of the members, which only the coordinator makes, in the control track. A
 // new member is brought up to date first: until it is, it would only make majorities larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
+func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.Desk.Meet(env, m.Change)
 	if r.coord.phase != leading {
 		r.redirect(env, from)
@@ -263,15 +263,15 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 }
 
 // leader returns who coordinates, as far as the replica knows, 0 for nobody.
-func (r *Replica) leader() protocol.ID {
+func (r *replica) leader() protocol.ID {
 	if r.coord.phase == leading {
 		return r.Cfg.ID
 	}
-	best := Ballot(0)
+	best := kit.Ballot(0)
 	for _, id := range r.group {
-		if p := r.peers[id]; p.leads && r.alive(id) && p.promised.owner() == id {
+		if p := r.peers[id]; p.leads && r.alive(id) && p.promised.Owner() == id {
 			best = max(best, p.promised)
 		}
 	}
-	return best.owner()
+	return best.Owner()
 }

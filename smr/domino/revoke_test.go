@@ -13,10 +13,10 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// placed returns the slots of which clients were told in a call.
-func placed(env *protocol.Env[smr.Message]) (slots []smr.Slot) {
+// placedSlots returns the slots of which clients were told in a call.
+func placedSlots(env *protocol.Env[smr.Message]) (slots []smr.Slot) {
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Placed); ok {
+		if m, ok := kit.Inside(e.Msg).(placed); ok {
 			slots = append(slots, m.Slot)
 		}
 	}
@@ -31,13 +31,13 @@ func TestRevokedSlotsAreNotAccepted(t *testing.T) {
 		p, digit := r.peers[owner], uint64(owner)
 		revoked := above(slotAt(w.Clock(2))+smr.Slot(100*time.Millisecond), digit)
 		r.acceptor.revoke(env, owner, revoked)
-		var items []Item
+		var items []item
 		for _, s := range []smr.Slot{revoked - stride, revoked, revoked + stride} {
-			items = append(items, Item{Slot: s, Answer: owner,
+			items = append(items, item{Slot: s, Answer: owner,
 				Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(s)}}})
 		}
-		r.takeItems(env, p, News{First: p.have + 1, Items: items})
-		if told := placed(env); !slices.Equal(told, []smr.Slot{revoked + stride}) {
+		r.takeItems(env, p, news{First: p.have + 1, Items: items})
+		if told := placedSlots(env); !slices.Equal(told, []smr.Slot{revoked + stride}) {
 			t.Errorf("slots up to %d of replica %d are revoked; told of %v", revoked, owner, told)
 		}
 	}
@@ -48,12 +48,12 @@ func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
 		o := r.learner.track(2)
-		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2,
+		x := item{Slot: above(o.w+1000, r.digit), Answer: 2,
 			Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: 1}}}
 		o.queue = []numbered{{1 << 20, x}}
-		c := Close{Track: 2, Low: o.w, High: x.Slot + 100}
+		c := closeSlots{Track: 2, Low: o.w, High: x.Slot + 100}
 		if kept {
-			c.Items = []Item{x}
+			c.Items = []item{x}
 		}
 		r.know(c)
 		r.jumpTrack(env, o)
@@ -68,8 +68,8 @@ func TestRevocationsAreBounded(t *testing.T) {
 	for ahead, want := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
 		w, r, env := inHand(t, "na3", 2)
 		high := slotAt(w.Clock(2) + ahead)
-		leader := r.acceptor.promised.owner()
-		r.onRevoke(env, leader, Revoke{Ballot: r.acceptor.promised, Track: 3, High: high})
+		leader := r.acceptor.promised.Owner()
+		r.onRevoke(env, leader, revoke{Ballot: r.acceptor.promised, Track: 3, High: high})
 		if revoked := r.acceptor.track(3).revoked == high; revoked != want {
 			t.Errorf("%v ahead: revoked %v", ahead, revoked)
 		}
@@ -81,18 +81,18 @@ func TestRevocationsAreBounded(t *testing.T) {
 func TestACoordinatorIsNotDisturbed(t *testing.T) {
 	_, r, env := inHand(t, "na3", 2)
 	before := r.acceptor.promised
-	leader := before.owner()
+	leader := before.Owner()
 	if r.leader() != leader || leader == 2 {
 		t.Fatalf("replica %d coordinates", leader)
 	}
 	other := 4 - leader
-	r.onPrepare(env, other, Prepare{Ballot: newBallot(before, other)})
+	r.onPrepare(env, other, prepare{Ballot: kit.NewBallot(before, other)})
 	if r.acceptor.promised != before {
 		t.Errorf("promised %v, though the coordinator of %v is there", r.acceptor.promised, before)
 	}
 	r.peers[leader].silent = suspectTicks
-	r.onPrepare(env, other, Prepare{Ballot: newBallot(before, other)})
-	if r.acceptor.promised != newBallot(before, other) {
+	r.onPrepare(env, other, prepare{Ballot: kit.NewBallot(before, other)})
+	if r.acceptor.promised != kit.NewBallot(before, other) {
 		t.Errorf("promised %v, though the coordinator of it is gone", r.acceptor.promised)
 	}
 }
@@ -103,22 +103,22 @@ func TestHigherBallotReplaces(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		var c closes
-		want := map[smr.Slot]Ballot{}
-		for b := Ballot(1); b <= 6; b++ {
-			m := Close{Track: Shared, Low: smr.Slot(rnd.IntN(20))}
+		want := map[smr.Slot]kit.Ballot{}
+		for b := kit.Ballot(1); b <= 6; b++ {
+			m := closeSlots{Track: shared, Low: smr.Slot(rnd.IntN(20))}
 			m.High = m.Low + 1 + smr.Slot(rnd.IntN(10))
 			for s := m.Low + 1; s <= m.High; s++ {
 				if delete(want, s); rnd.IntN(2) == 0 {
-					m.Items = append(m.Items, Item{Slot: s, Answer: protocol.ID(b)})
+					m.Items = append(m.Items, item{Slot: s, Answer: protocol.ID(b)})
 					want[s] = b
 				}
 			}
 			c.accept(b, m)
 		}
-		got := map[smr.Slot]Ballot{}
-		for _, p := range c.parts(Shared, 0) {
+		got := map[smr.Slot]kit.Ballot{}
+		for _, p := range c.parts(shared, 0) {
 			for _, i := range p.Items {
-				if got[i.Slot] = Ballot(i.Answer); p.Ballot != Ballot(i.Answer) {
+				if got[i.Slot] = kit.Ballot(i.Answer); p.Ballot != kit.Ballot(i.Answer) {
 					t.Errorf("seed %d: slot %d is told in ballot %v, accepted in %d", seed, i.Slot, p.Ballot, i.Answer)
 				}
 			}
@@ -141,7 +141,7 @@ func TestOrderedIsInclusive(t *testing.T) {
 		w, r, env := inHand(t, "na3", 2)
 		s := above(slotAt(w.Clock(2))+smr.Slot(200*time.Millisecond), sharedDigit)
 		e := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1}
-		r.learner.decided.add(Item{Slot: s, Answer: 2, Entries: []kit.Entry{e}})
+		r.learner.decided.add(item{Slot: s, Answer: 2, Entries: []kit.Entry{e}})
 		r.ordered, r.orderedFrom = []watched{{s, 77, 1, []kit.Seq{1}}}, 0
 		r.pass(s-less, 1, 2, 3)
 		for _, p := range r.peers {

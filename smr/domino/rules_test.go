@@ -75,8 +75,8 @@ func withPuppet(t testing.TB, s setup, at int) (*world, *puppet) {
 }
 
 // submission asks for a command in a slot of the shared track.
-func submission(s smr.Slot) Submit {
-	return Submit{
+func submission(s smr.Slot) submit {
+	return submit{
 		Request: kit.Request{Session: 1, Acked: 1,
 			Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}},
 		Slot: s, Answer: 1, Acks: []smr.Ack{smr.AckExecuted},
@@ -84,13 +84,13 @@ func submission(s smr.Slot) Submit {
 }
 
 // verdicts sends a submission to replicas and returns their votes.
-func (w *world) verdicts(p *puppet, s smr.Slot, to ...protocol.ID) []Verdict {
+func (w *world) verdicts(p *puppet, s smr.Slot, to ...protocol.ID) []verdict {
 	p.got = nil
 	w.Deliver(puppetID, errand{to, submission(s)})
 	w.Run(100 * time.Millisecond)
-	var out []Verdict
+	var out []verdict
 	for _, m := range p.got {
-		if v, ok := m.(Vote); ok {
+		if v, ok := m.(vote); ok {
 			out = append(out, v.Verdict)
 		}
 	}
@@ -110,7 +110,7 @@ func promiseSurvivesRestart(t testing.TB, o Options) error {
 	}
 	w.Run(400 * time.Millisecond)
 	for _, v := range w.verdicts(p, passed, 1, 2, 3) {
-		if v == Yes {
+		if v == yes {
 			return fmt.Errorf("a replica votes for slot %d, which it has passed before it crashed", passed)
 		}
 	}
@@ -123,12 +123,12 @@ func promiseSurvivesClock(t testing.TB, o Options) error {
 	w.Partition([]protocol.ID{2}, []protocol.ID{1, 3})
 	w.Run(200 * time.Millisecond)
 	passed := above(w.replica(2).acceptor.closed-smr.Slot(50*time.Millisecond), sharedDigit)
-	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != No {
+	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != no {
 		t.Fatalf("before: %v", v)
 	}
 	w.Jump(2, -time.Second)
 	w.Run(50 * time.Millisecond) // before the ticks count as time
-	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != No {
+	if v := w.verdicts(p, passed, 2); len(v) != 1 || v[0] != no {
 		return fmt.Errorf("verdict %v on slot %d, which the replica has passed before its clock was set back", v, passed)
 	}
 	return nil
@@ -143,13 +143,13 @@ func claimNeedsStream(t testing.TB, o Options) error {
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Begin(w.Clock(1))
 	far := p.claims.Closed + smr.Slot(time.Second)
-	r.onNews(env, p, News{First: p.have + 2, Claims: Claims{Count: p.have + 1, Closed: far, Skipped: far}})
+	r.onNews(env, p, news{First: p.have + 2, claims: claims{Count: p.have + 1, Closed: far, Skipped: far}})
 	if p.claims.Closed >= far {
 		return fmt.Errorf("slots up to %d count as passed, though a vote before is missing", far)
 	}
 	r.Broken(env, 2)
-	item := Item{Slot: above(far-smr.Slot(time.Millisecond), sharedDigit), Answer: 1}
-	r.onNews(env, p, News{First: p.have + 1, Items: []Item{item}, Claims: Claims{Count: p.have + 1}})
+	entry := item{Slot: above(far-smr.Slot(time.Millisecond), sharedDigit), Answer: 1}
+	r.onNews(env, p, news{First: p.have + 1, Items: []item{entry}, claims: claims{Count: p.have + 1}})
 	if p.claims.Closed != far {
 		return fmt.Errorf("the claim of %d does not count when the vote has come: %d", far, p.claims.Closed)
 	}
@@ -215,11 +215,11 @@ func (w *world) goesOn(client protocol.ID, killed time.Duration) error {
 func futureIsBounded(t testing.TB, o Options) error {
 	w, p := withPuppet(t, setup{preset: "na3", opt: o}, 1)
 	now := slotAt(w.Clock(1))
-	if v := w.verdicts(p, above(now+smr.Slot(500*time.Millisecond), sharedDigit), 1); len(v) != 1 || v[0] != Yes {
+	if v := w.verdicts(p, above(now+smr.Slot(500*time.Millisecond), sharedDigit), 1); len(v) != 1 || v[0] != yes {
 		t.Fatalf("half a second ahead: %v", v)
 	}
 	for _, ahead := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour} {
-		if v := w.verdicts(p, above(now+smr.Slot(ahead), sharedDigit), 1); len(v) != 1 || v[0] != Full {
+		if v := w.verdicts(p, above(now+smr.Slot(ahead), sharedDigit), 1); len(v) != 1 || v[0] != full {
 			return fmt.Errorf("%v ahead: verdict %v, want that there is no room", ahead, v)
 		}
 	}

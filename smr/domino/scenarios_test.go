@@ -16,10 +16,10 @@ func TestScenarios(t *testing.T) { talk.Play(t, Direct(), slotText) }
 // slotText writes slots.
 func slotText(v any) (string, bool) {
 	const began = time.Hour + 2*time.Second // clocks show an hour when a simulation begins
-	if verdict, ok := v.(Verdict); ok {
-		return [...]string{Yes: "yes", No: "no", Full: "full"}[verdict], true
+	if verdict, ok := v.(verdict); ok {
+		return [...]string{yes: "yes", no: "no", full: "full"}[verdict], true
 	}
-	if track, ok := v.(Track); ok && track == Control {
+	if track, ok := v.(trackID); ok && track == control {
 		return "control", true
 	}
 	s, ok := v.(smr.Slot)

@@ -13,7 +13,7 @@ import (
 
 // inHand returns a replica of a deployment that has begun, and an environment in which a test calls
 // it.
-func inHand(t *testing.T, preset string, id protocol.ID) (*world, *Replica, *protocol.Env[smr.Message]) {
+func inHand(t *testing.T, preset string, id protocol.ID) (*world, *replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	w := newWorld(t, setup{preset: preset, opt: beyond()})
 	env := protocol.NewEnv[smr.Message](nil, 1<<40, rand.New(rand.NewPCG(1, 1)))
@@ -22,7 +22,7 @@ func inHand(t *testing.T, preset string, id protocol.ID) (*world, *Replica, *pro
 }
 
 // pass notes that members have passed all slots of the shared track up to one.
-func (r *Replica) pass(to smr.Slot, by ...protocol.ID) {
+func (r *replica) pass(to smr.Slot, by ...protocol.ID) {
 	for _, id := range by {
 		r.peers[id].claims.Closed = to
 	}
@@ -49,7 +49,7 @@ func TestVotesThatDecide(t *testing.T) {
 			for i, id := range ids(1, 2, 3, 4, 5) {
 				r.pass(s, id)
 				if (i < n) == votes {
-					r.learner.vote(id, Item{Slot: s, Answer: 1})
+					r.learner.vote(id, item{Slot: s, Answer: 1})
 				}
 			}
 			r.learnShared(env)
@@ -87,12 +87,12 @@ func TestOrderedNeedsClosers(t *testing.T) {
 // members are.
 func TestProposalsAreAbove(t *testing.T) {
 	const ahead = smr.Slot(150 * time.Millisecond)
-	for name, raise := range map[string]func(*Replica, smr.Slot){
-		"skipped":           func(r *Replica, s smr.Slot) { r.acceptor.skipped = s },
-		"revoked":           func(r *Replica, s smr.Slot) { r.acceptor.track(2).revoked = s },
-		"revoked elsewhere": func(r *Replica, s smr.Slot) { r.above = s },
-		"causal bound":      func(r *Replica, s smr.Slot) { r.after = s },
-		"proposal before":   func(r *Replica, s smr.Slot) { r.acceptor.track(2).items.add(Item{Slot: above(s, r.digit)}) },
+	for name, raise := range map[string]func(*replica, smr.Slot){
+		"skipped":           func(r *replica, s smr.Slot) { r.acceptor.skipped = s },
+		"revoked":           func(r *replica, s smr.Slot) { r.acceptor.track(2).revoked = s },
+		"revoked elsewhere": func(r *replica, s smr.Slot) { r.above = s },
+		"causal bound":      func(r *replica, s smr.Slot) { r.after = s },
+		"proposal before":   func(r *replica, s smr.Slot) { r.acceptor.track(2).items.add(item{Slot: above(s, r.digit)}) },
 	} {
 		w, r, env := inHand(t, "na3", 2)
 		e := kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: 1, Command: kv.Put([]byte("k"), nil)}
@@ -130,7 +130,7 @@ func TestOneAttemptFixesTheSlot(t *testing.T) {
 			if ack == smr.AckDurable {
 				c.placed(env, p, 1000)
 			} else {
-				c.onOrdered(env, Ordered{Session: c.Session, Slot: 1000, Seqs: []kit.Seq{1}})
+				c.onOrdered(env, ordered{Session: c.Session, Slot: 1000, Seqs: []kit.Seq{1}})
 			}
 			if done := c.Command(1) == nil; done != (attempts == 1) {
 				t.Errorf("%v, %d attempts: done %v", ack, attempts, done)

@@ -19,21 +19,21 @@ const (
 	controlDigit = 15
 )
 
-// A Track is a part of the slots that is filled on its own: that of a member is named by its ID.
-type Track uint32
+// A trackID is a part of the slots that is filled on its own: that of a member is named by its ID.
+type trackID uint32
 
 const (
-	// Shared is the track of DFP.
-	Shared Track = 0
-	// Control is the coordinator's track.
-	Control Track = math.MaxUint32
+	// shared is the track of DFP.
+	shared trackID = 0
+	// control is the coordinator's track.
+	control trackID = math.MaxUint32
 )
 
 // trackOf returns the track of a replica.
-func trackOf(id protocol.ID) Track { return Track(id) }
+func trackOf(id protocol.ID) trackID { return trackID(id) }
 
 // owned tells whether the track is a replica's.
-func (l Track) owned() bool { return l != Shared && l != Control }
+func (l trackID) owned() bool { return l != shared && l != control }
 
 // at returns the time of a slot.
 func at(s smr.Slot) time.Duration { return time.Duration(s) }

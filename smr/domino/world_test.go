@@ -51,9 +51,9 @@ func newWorld(t testing.TB, s setup) *world {
 	})}
 }
 
-func (w *world) replica(id protocol.ID) *Replica { return w.Get(id).(*Replica) }
+func (w *world) replica(id protocol.ID) *replica { return w.Get(id).(*replica) }
 
-func (w *world) client(site wan.Site) *Client { return w.Get(w.Client(site)).(*Client) }
+func (w *world) client(site wan.Site) *client { return w.Get(w.Client(site)).(*client) }
 
 // load has every client write so many times a second, for a while, and returns what became of it.
 func (w *world) load(call smr.Call, perSecond int, lasting time.Duration) []smrsim.Answer {

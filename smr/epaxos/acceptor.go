@@ -15,25 +15,25 @@ import (
 // answer leaves. If the note were lost in a crash, a conflicting command that is proposed
 // afterwards would not hear of this one; and if this one had been decided by then, nobody would
 // order the two.
-func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
-	if from != m.ID.Row || from == r.Cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
+func (r *replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m preAccept) {
+	if from != m.ID.Row || from == r.Cfg.ID || m.Cmd != nil && m.Cmd.Kind == nothing || !m.Cmd.possible() ||
 		!r.hear(m.Deps) {
 		return
 	}
 	i := r.find(m.ID)
 	switch {
 	case i == nil:
-	case i.phase == committed:
+	case i.phase == phaseCommitted:
 		r.sendCommit(env, from, i)
-	case i.ballot != 0 || i.voted != 0 || i.phase == accepted:
+	case i.ballot != 0 || i.voted != 0 || i.phase == phaseAccepted:
 		// Whoever has promised a recoverer agrees to nothing in ballot 0: it has been counted.
-		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
-	case i.phase == preAccepted:
+		r.Admission.Send(env, from, refusal{head: r.head(), ID: i.id, Promised: i.ballot})
+	case i.phase == phasePreAccepted:
 		// The same answer as before. Dependencies that were told are a vote, and a recoverer may
 		// count on them, so conflicts that have come up since are not added.
-		r.Admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
+		r.Admission.Send(env, from, preAccepted{head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
 	case m.Cmd == nil && i.cmd == nil:
-		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, lacking{head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
@@ -45,10 +45,10 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		i.deps[i.row] = min(i.deps[i.row], i.id.Index-1)
 		i.deps.join(m.Deps)
 		fenced := r.fenced(i, m.Deps)
-		i.phase = preAccepted
+		i.phase = phasePreAccepted
 		r.setCommand(i, m.Cmd)
 		r.save(env, i, true)
-		r.Admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
+		r.Admission.Send(env, from, preAccepted{head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
 	}
 }
 
@@ -57,24 +57,24 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 //
 // To accept counts as knowing the command: commands that conflict and are pre-accepted here later
 // depend on it. In that, members of a majority that accepts are as good as those that pre-accepted.
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	i := r.find(m.ID)
 	switch {
 	case i == nil || from == r.Cfg.ID || !owns(from, m.Ballot) || !m.Cmd.possible() || !r.hear(m.Deps) || m.Ballot == 0 &&
 		from != m.ID.Row:
-	case i.phase == committed:
+	case i.phase == phaseCommitted:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, refusal{head: r.head(), ID: i.id, Promised: i.ballot})
 	case m.Cmd == nil && i.cmd == nil:
-		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, lacking{head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
 		}
-		i.ballot, i.voted, i.phase, i.deps, i.try = m.Ballot, m.Ballot, accepted, m.Deps, nil
+		i.ballot, i.voted, i.phase, i.deps, i.try = m.Ballot, m.Ballot, phaseAccepted, m.Deps, nil
 		r.save(env, i, r.setCommand(i, m.Cmd))
-		r.Admission.Send(env, from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
+		r.Admission.Send(env, from, accepted{head: r.head(), ID: i.id, Ballot: m.Ballot})
 	}
 }
 
@@ -83,56 +83,56 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 //
 // No ballot is compared, as there is only one decision. It ends an attempt of this replica's own,
 // which could come to nothing else.
-func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
+func (r *replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m commit) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || i.phase == committed || !m.Cmd.possible() || !r.hear(m.Deps):
+	case i == nil || i.phase == phaseCommitted || !m.Cmd.possible() || !r.hear(m.Deps):
 		return
 	case m.Cmd == nil && i.cmd == nil:
-		r.Admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
+		r.Admission.SendAhead(env, from, lacking{head: r.head(), ID: i.id})
 		return
 	case m.Cmd == nil:
 		m.Cmd = i.cmd
 	}
-	i.phase, i.deps, i.try = committed, m.Deps, nil
+	i.phase, i.deps, i.try = phaseCommitted, m.Deps, nil
 	r.save(env, i, r.setCommand(i, m.Cmd))
 	r.learn(env, i)
 }
 
 // commit returns what tells of a decision. Those who lack the command ask for it.
-func (r *Replica) commit(i *instance) Commit {
-	return Commit{Head: r.head(), ID: i.id, Cmd: i.value().brief(), Deps: i.deps}
+func (r *replica) commit(i *instance) commit {
+	return commit{head: r.head(), ID: i.id, Cmd: i.value().brief(), Deps: i.deps}
 }
 
 // sendCommit tells what was decided, once it is on this disk: a proposer must not forget a fast
 // decision that it has told.
-func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
+func (r *replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
 	r.Admission.Send(env, to, r.commit(i))
 }
 
 // onLacking sends the command of an instance to one that has not got it, with what is to be said of
 // the instance now.
-func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m Lacking) {
+func (r *replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m lacking) {
 	i := r.find(m.ID)
 	switch {
 	case i == nil:
-	case i.phase == committed:
-		r.Admission.Send(env, from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+	case i.phase == phaseCommitted:
+		r.Admission.Send(env, from, commit{head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
 	case i.try != nil && i.try.stage == preAccepting:
-		r.Admission.Send(env, from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+		r.Admission.Send(env, from, preAccept{head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
 	case i.try != nil && i.try.stage == accepting:
-		r.Admission.Send(env, from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
+		r.Admission.Send(env, from, accept{head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
 	}
 }
 
 // learn goes on with an instance that is decided: what it held up is executed, or recovered.
-func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
+func (r *replica) learn(env *protocol.Env[smr.Message], i *instance) {
 	w := &r.rows[i.row]
 	for next := w.at(w.known + 1); next != nil && next.decided(); next = w.at(w.known + 1) {
 		w.known++
 	}
-	// Whoever recovered the instance thought that its proposer had failed. It has not, and its clients
-	// still wait here.
+	// Whoever recovered the instance thought that its proposer had failed. It has not, and its
+	// clients still wait here.
 	if p := r.mine[i.id]; p != nil && i.nothing {
 		delete(r.mine, i.id)
 		r.again(env, p)
@@ -149,7 +149,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], i *instance) {
 
 // again proposes anew what another replica's recovery has replaced by nothing. Sessions see to it
 // that nothing is executed twice.
-func (r *Replica) again(env *protocol.Env[smr.Message], p *proposal) {
+func (r *replica) again(env *protocol.Env[smr.Message], p *proposal) {
 	r.queue = append(r.queue, p.entries...)
 	r.reads.queue = append(r.reads.queue, p.reads...)
 	r.soon(env)

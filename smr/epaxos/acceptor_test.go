@@ -12,10 +12,10 @@ import (
 )
 
 // onDisk starts replica 2 of three with a disk, and admits it.
-func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
-	r, err := NewReplica(smr.ReplicaConfig{ID: 2, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
+	r, err := newReplica(smr.ReplicaConfig{ID: 2, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,17 +38,17 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		own := Head{Gen: r.gen}
+		own := head{Gen: r.gen}
 		for n := range uint64(1 + rnd.IntN(25)) {
-			id := ID{1, 1 + uint64(rnd.IntN(6))}
-			b, deps := newBallot(Ballot(rnd.IntN(4))<<32, 1), Deps{id.Index - 1, 0, 0}
+			id := instanceID{1, 1 + uint64(rnd.IntN(6))}
+			b, deps := kit.NewBallot(kit.Ballot(rnd.IntN(4))<<32, 1), deps{id.Index - 1, 0, 0}
 			switch rnd.IntN(5) {
 			case 0, 1:
-				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: own, ID: id, Cmd: work("c", "k"), Deps: deps}})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: own, ID: id, Cmd: workOn("c", "k"), Deps: deps}})
 			case 2:
-				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: Accept{Head: own, ID: id, Ballot: b, Cmd: work("c", "k"), Deps: deps}})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: accept{head: own, ID: id, Ballot: b, Cmd: workOn("c", "k"), Deps: deps}})
 			case 3:
-				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: Recover{Head: own, ID: id, Ballot: b}})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: recover{head: own, ID: id, Ballot: b}})
 			case 4:
 				if n > 10 {
 					r.rewrite(env)
@@ -59,7 +59,7 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		before := r
 		r, _ = onDisk(t, &disk)
 		for x := uint64(1); x <= 6; x++ {
-			a, b := before.find(ID{1, x}), r.find(ID{1, x})
+			a, b := before.find(instanceID{1, x}), r.find(instanceID{1, x})
 			if a.phase != b.phase || a.ballot != b.ballot || a.voted != b.voted || a.nothing != b.nothing ||
 				!slices.Equal(a.init, b.init) || !slices.Equal(a.deps, b.deps) || (a.cmd == nil) != (b.cmd == nil) {
 				t.Errorf("seed %d: %v after a crash: %+v, before: %+v", seed, a.id, *b, *a)
@@ -73,16 +73,16 @@ func TestInstancesSurviveRestart(t *testing.T) {
 func TestNoVoteBelowPromise(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	id := ID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Recover{Head: Head{Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)}})
+	id := instanceID{1, 1}
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: recover{head: head{Gen: r.gen}, ID: id, Ballot: kit.NewBallot(0, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: id, Cmd: work("c", "k"),
-		Deps: make(Deps, 3)}})
+	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: head{Gen: r.gen}, ID: id, Cmd: workOn("c", "k"),
+		Deps: make(deps, 3)}})
 	refused := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := kit.Inside(e.Msg).(Refusal)
+		_, ok := kit.Inside(e.Msg).(refusal)
 		return ok && e.To == 1
 	})
-	if i := r.find(id); i.phase != unknown || !refused {
+	if i := r.find(id); i.phase != phaseUnknown || !refused {
 		t.Errorf("it is %v, and told %+v", i.phase, env.Out)
 	}
 }
@@ -93,7 +93,7 @@ func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	for _, index := range []uint64{2, 1} {
-		m := PreAccept{Head: Head{Gen: r.gen}, ID: ID{1, index}, Cmd: work("c", "k"), Deps: Deps{index - 1, 0, 0}}
+		m := preAccept{head: head{Gen: r.gen}, ID: instanceID{1, index}, Cmd: workOn("c", "k"), Deps: deps{index - 1, 0, 0}}
 		r.Receive(env, 1, kit.Letter{Disk: 1, Msg: m})
 		if i := r.find(m.ID); !slices.Equal(i.deps, m.Deps) {
 			t.Errorf("%v depends on %v, want %v", m.ID, i.deps, m.Deps)
@@ -106,13 +106,13 @@ func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	c := ID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Validate{Head: Head{Gen: r.gen}, ID: c, Ballot: newBallot(0, 3),
-		Cmd: work("c", "k"), Deps: make(Deps, 3)}})
+	c := instanceID{1, 1}
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: validate{head: head{Gen: r.gen}, ID: c, Ballot: kit.NewBallot(0, 3),
+		Cmd: workOn("c", "k"), Deps: make(deps, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"),
-		Deps: make(Deps, 3)}})
-	if d := r.find(ID{3, 1}).deps; !d.has(r.find(c)) {
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Gen: r.gen}, ID: instanceID{3, 1},
+		Cmd: workOn("dd", "k"), Deps: make(deps, 3)}})
+	if d := r.find(instanceID{3, 1}).deps; !d.has(r.find(c)) {
 		t.Errorf("a command that conflicts depends on %v, want on %v too", d, c)
 	}
 }
@@ -124,7 +124,7 @@ func TestCausalBound(t *testing.T) {
 	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1,
 		Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
 	r.Expire(env, proposeTimer{})
-	if i := r.find(ID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
+	if i := r.find(instanceID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)
 	}
 }

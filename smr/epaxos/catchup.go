@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *Replica) tick(env *protocol.Env[smr.Message]) {
+func (r *replica) tick(env *protocol.Env[smr.Message]) {
 	if !r.ticking {
 		r.ticking = true
 		env.After(kit.UntilBeat(r.Cfg, env.Now, r.Tempo.Times(0.5)), tickTimer{})
@@ -16,7 +16,7 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 
 // onTick repeats what was not answered, asks what became of instances that were not heard of for
 // long, and recovers those of which nobody knows.
-func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
+func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
 	for _, id := range r.Transfers.To() {
 		r.Transfers.Continue(env, id)
@@ -27,7 +27,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
-		r.Admission.SendAhead(env, r.ahead, Fetch{Head: r.head()})
+		r.Admission.SendAhead(env, r.ahead, fetch{head: r.head()})
 		r.ahead = 0
 	}
 	if r.active {
@@ -37,21 +37,21 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			r.others(func(id protocol.ID) { r.Tempo.Ask(env, id) })
 		}
 		if r.ticks%newsTicks == 0 {
-			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, News{Head: r.head(), Top: r.index.top.clone()}) })
+			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, news{head: r.head(), Top: r.index.top.clone()}) })
 		}
 	}
 	r.tick(env)
 }
 
 // tendInstances looks after what is not decided.
-func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
+func (r *replica) tendInstances(env *protocol.Env[smr.Message]) {
 	late, recovers := false, 0
 	own := r.position(r.Cfg.ID)
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.known + 1; x <= w.top(); x++ {
 			i := w.at(x)
-			if i.phase == committed {
+			if i.phase == phaseCommitted {
 				continue
 			}
 			i.age++
@@ -62,7 +62,7 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 			// After that it recovers its own instance like any other replica: in ballot 0 it gets
 			// no majority.
 			switch {
-			case p == own && i.ballot == 0 && i.hint == 0 && i.phase != unknown && (i.try == nil || i.try.ballot == 0):
+			case p == own && i.ballot == 0 && i.hint == 0 && i.phase != phaseUnknown && (i.try == nil || i.try.ballot == 0):
 				r.tendOwn(env, i)
 			case i.age >= i.due && recovers < maxRecovers:
 				recovers++
@@ -83,14 +83,14 @@ func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
 // tendOwn goes on with an own instance in ballot 0, after a restart too. It may ask anew there: the
 // proposal and what was accepted are on disk, so it asks for the same, and a fast decision that was
 // told would be on disk as well.
-func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
+func (r *replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 	switch {
-	case i.try == nil && i.phase == preAccepted:
+	case i.try == nil && i.phase == phasePreAccepted:
 		r.startPreAccept(env, i)
 	case i.try == nil:
 		i.try = &attempt{of: i, stage: accepting, cmd: i.cmd, deps: i.deps, votes: quorum.Votes{}}
 		r.sendAccepts(env, i.try)
-		r.Admission.Send(env, r.Cfg.ID, Accepted{Head: r.head(), ID: i.id})
+		r.Admission.Send(env, r.Cfg.ID, accepted{head: r.head(), ID: i.id})
 	case i.age%resendTicks != 0:
 	case i.try.stage == preAccepting:
 		r.sendPreAccepts(env, i, nil)
@@ -100,28 +100,28 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 	}
 }
 
-func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
+func (r *replica) tendReads(env *protocol.Env[smr.Message]) {
 	for _, p := range r.reads.polls {
 		if p.age++; p.age%resendTicks == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
-			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.Poll) })
+			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.poll) })
 		}
 	}
 }
 
 // fetch asks what was decided of all the instances that are undecided here, before any of them is
 // recovered: mostly only a Commit was lost.
-func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
-	m := Fetch{Head: r.head()}
+func (r *replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
+	m := fetch{head: r.head()}
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.known + 1; x <= w.top() && len(m.Missing) < maxRanges; x++ {
-			if w.at(x).phase == committed {
+			if w.at(x).phase == phaseCommitted {
 				continue
 			}
 			if n := len(m.Missing); n > 0 && m.Missing[n-1].Row == r.group[p].ID && m.Missing[n-1].Last == x-1 {
 				m.Missing[n-1].Last = x
 			} else {
-				m.Missing = append(m.Missing, Range{r.group[p].ID, x, x})
+				m.Missing = append(m.Missing, span{r.group[p].ID, x, x})
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (r *Replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
 }
 
 // onFetch sends what is decided, as much as goes in one message's bytes.
-func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fetch) {
 	_, member := r.State.Member(from)
 	switch {
 	case r.gen == 0 || !member && !r.State.Removed(from):
@@ -168,7 +168,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 
 // startTransfer begins to send a replica the newest snapshot on disk, unless one is on its way. It
 // is that of a checkpoint, since replicas' states can be compared only there.
-func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
+func (r *replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
 	if o := r.Transfers.Of(to); o != nil {
 		r.Transfers.Continue(env, to)
 		return
@@ -182,7 +182,7 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 }
 
 // onChunk takes a part of a snapshot, if the replica is to take part.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.removed || !r.active && r.gen > 0 && !r.Admission.Admitted() && !r.Cfg.Join {
 		return
 	}

@@ -3,7 +3,7 @@ package epaxos
 import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	if r.removed || r.Over() || r.gen == 0 {
 		return nil
 	}
@@ -26,13 +26,13 @@ func (r *Replica) Check() error {
 				return fmt.Errorf("epaxos: %v is where %d.%d ought to be", i.id, r.group[p].ID, w.base+uint64(k)+1)
 			case i.executed && !i.decided():
 				return fmt.Errorf("epaxos: %v is executed and %v", i.id, i.phase)
-			case i.phase > unknown && len(i.deps) != len(r.group), i.phase > unknown && i.cmd == nil && !i.nothing:
+			case i.phase > phaseUnknown && len(i.deps) != len(r.group), i.phase > phaseUnknown && i.cmd == nil && !i.nothing:
 				return fmt.Errorf("epaxos: %v is %v with the dependencies %v and the command %v", i.id, i.phase, i.deps, i.cmd)
 			case i.cmd != nil && i.cmd.Stamp > r.stamp:
 				return fmt.Errorf("epaxos: %v has the stamp %d, the highest that was heard of is %d", i.id, i.cmd.Stamp, r.stamp)
 			case i.voted > i.ballot:
 				return fmt.Errorf("epaxos: %v was accepted in ballot %v, above the promised %v", i.id, i.voted, i.ballot)
-			case i.try != nil && i.phase == committed:
+			case i.try != nil && i.phase == phaseCommitted:
 				return fmt.Errorf("epaxos: %v is decided and still tried", i.id)
 			case i.number != 0 || i.onStack:
 				return fmt.Errorf("epaxos: a search has left its marks on %v", i.id)

@@ -7,8 +7,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Codec returns the codec of the protocol's messages and records.
-func Codec() protocol.Codec[smr.Message] {
+// codec returns the codec of the protocol's messages and records.
+func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("epaxos", 1,
 		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields),
 		kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
@@ -20,28 +20,28 @@ func Codec() protocol.Codec[smr.Message] {
 	)
 }
 
-func headFields(c *wirefmt.Coder, m *Head) {
+func headFields(c *wirefmt.Coder, m *head) {
 	wirefmt.Uint(c, &m.Gen)
 }
 
-func idFields(c *wirefmt.Coder, m *ID) {
+func idFields(c *wirefmt.Coder, m *instanceID) {
 	wirefmt.Uint32(c, &m.Row)
 	wirefmt.Uint(c, &m.Index)
 }
 
-func depsFields(c *wirefmt.Coder, d *Deps) { wirefmt.List(c, d, 1, wirefmt.Uint) }
+func depsFields(c *wirefmt.Coder, d *deps) { wirefmt.List(c, d, 1, wirefmt.Uint) }
 
 // commandFields are those of a command, if there is one.
-func commandFields(c *wirefmt.Coder, cmd **Command) {
-	var m Command
+func commandFields(c *wirefmt.Coder, cmd **command) {
+	var m command
 	if *cmd != nil {
 		m = **cmd
 	}
-	wirefmt.Enum(c, &m.Kind, 0, Fence, "kind of command")
-	if m.Kind > Nothing {
+	wirefmt.Enum(c, &m.Kind, 0, fence, "kind of command")
+	if m.Kind > nothing {
 		wirefmt.Uint(c, &m.Stamp)
 	}
-	if m.Kind == Work {
+	if m.Kind == work {
 		kit.EntriesFields(c, &m.Entries)
 	}
 	if c.Reading() && m.Kind != 0 {
@@ -50,57 +50,57 @@ func commandFields(c *wirefmt.Coder, cmd **Command) {
 }
 
 func phaseFields(c *wirefmt.Coder, p *uint8) {
-	wirefmt.Enum(c, p, uint8(unknown), uint8(committed), "phase")
+	wirefmt.Enum(c, p, uint8(phaseUnknown), uint8(phaseCommitted), "phase")
 }
 
-func preAcceptFields(c *wirefmt.Coder, m *PreAccept) {
-	headFields(c, &m.Head)
+func preAcceptFields(c *wirefmt.Coder, m *preAccept) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	commandFields(c, &m.Cmd)
 	depsFields(c, &m.Deps)
 }
 
-func preAcceptedFields(c *wirefmt.Coder, m *PreAccepted) {
-	headFields(c, &m.Head)
+func preAcceptedFields(c *wirefmt.Coder, m *preAccepted) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	depsFields(c, &m.Deps)
 	wirefmt.Bool(c, &m.Fenced)
 }
 
-func acceptFields(c *wirefmt.Coder, m *Accept) {
-	headFields(c, &m.Head)
+func acceptFields(c *wirefmt.Coder, m *accept) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 	commandFields(c, &m.Cmd)
 	depsFields(c, &m.Deps)
 }
 
-func acceptedFields(c *wirefmt.Coder, m *Accepted) {
-	headFields(c, &m.Head)
+func acceptedFields(c *wirefmt.Coder, m *accepted) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func commitFields(c *wirefmt.Coder, m *Commit) {
-	headFields(c, &m.Head)
+func commitFields(c *wirefmt.Coder, m *commit) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	commandFields(c, &m.Cmd)
 	depsFields(c, &m.Deps)
 }
 
-func lackingFields(c *wirefmt.Coder, m *Lacking) {
-	headFields(c, &m.Head)
+func lackingFields(c *wirefmt.Coder, m *lacking) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 }
 
-func recoverFields(c *wirefmt.Coder, m *Recover) {
-	headFields(c, &m.Head)
+func recoverFields(c *wirefmt.Coder, m *recover) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func recoveredFields(c *wirefmt.Coder, m *Recovered) {
-	headFields(c, &m.Head)
+func recoveredFields(c *wirefmt.Coder, m *recovered) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 	phaseFields(c, &m.Phase)
@@ -110,8 +110,8 @@ func recoveredFields(c *wirefmt.Coder, m *Recovered) {
 	depsFields(c, &m.Deps)
 }
 
-func validateFields(c *wirefmt.Coder, m *Validate) {
-	headFields(c, &m.Head)
+func validateFields(c *wirefmt.Coder, m *validate) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 	commandFields(c, &m.Cmd)
@@ -121,61 +121,61 @@ func validateFields(c *wirefmt.Coder, m *Validate) {
 	depsFields(c, &m.Deps)
 }
 
-func validatedFields(c *wirefmt.Coder, m *Validated) {
-	headFields(c, &m.Head)
+func validatedFields(c *wirefmt.Coder, m *validated) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Bool(c, &m.Invalid)
 	wirefmt.List(c, &m.Pending, 2, idFields)
 }
 
-func waitingFields(c *wirefmt.Coder, m *Waiting) {
-	headFields(c, &m.Head)
+func waitingFields(c *wirefmt.Coder, m *waiting) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Agreed)
 }
 
-func refusalFields(c *wirefmt.Coder, m *Refusal) {
-	headFields(c, &m.Head)
+func refusalFields(c *wirefmt.Coder, m *refusal) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 	wirefmt.Uint(c, &m.Promised)
 }
 
-func newsFields(c *wirefmt.Coder, m *News) {
-	headFields(c, &m.Head)
+func newsFields(c *wirefmt.Coder, m *news) {
+	headFields(c, &m.head)
 	depsFields(c, &m.Top)
 }
 
-func fetchFields(c *wirefmt.Coder, m *Fetch) {
-	headFields(c, &m.Head)
+func fetchFields(c *wirefmt.Coder, m *fetch) {
+	headFields(c, &m.head)
 	wirefmt.List(c, &m.Missing, 3, rangeFields)
 }
 
-func rangeFields(c *wirefmt.Coder, m *Range) {
+func rangeFields(c *wirefmt.Coder, m *span) {
 	wirefmt.Uint32(c, &m.Row)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Last)
 }
 
-func pollFields(c *wirefmt.Coder, m *Poll) {
-	headFields(c, &m.Head)
+func pollFields(c *wirefmt.Coder, m *poll) {
+	headFields(c, &m.head)
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Bool(c, &m.All)
 	wirefmt.List(c, &m.Keys, 1, wirefmt.String)
 }
 
-func polledFields(c *wirefmt.Coder, m *Polled) {
-	headFields(c, &m.Head)
+func polledFields(c *wirefmt.Coder, m *polled) {
+	headFields(c, &m.head)
 	wirefmt.Uint(c, &m.Round)
 	depsFields(c, &m.Deps)
 }
 
-func settledFields(c *wirefmt.Coder, m *Settled) {
-	headFields(c, &m.Head)
+func settledFields(c *wirefmt.Coder, m *settled) {
+	headFields(c, &m.head)
 	idFields(c, &m.ID)
 }
 
-func recordFields(c *wirefmt.Coder, m *InstanceRecord) {
+func recordFields(c *wirefmt.Coder, m *instanceRecord) {
 	idFields(c, &m.ID)
 	phaseFields(c, &m.Phase)
 	wirefmt.Uint(c, &m.Ballot)

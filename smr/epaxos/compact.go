@@ -16,11 +16,11 @@ import (
 // The rows are empty: no vote of the old members may count for an instance of the new ones. The
 // members A, B, C and then A, D, E have majorities without a replica in common, B, C and D, E: one
 // instance of A's could be decided twice.
-func (r *Replica) beginGeneration(gen uint64) {
+func (r *replica) beginGeneration(gen uint64) {
 	r.gen, r.group = gen, r.State.Members()
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
-	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
+	r.stable, r.reach, r.checkpoint, r.taken = make(deps, n), make(deps, n), instanceID{}, 0
 	r.onDisk = r.stable
 	r.woken, r.waiting = nil, nil
 }
@@ -33,7 +33,7 @@ func (r *Replica) beginGeneration(gen uint64) {
 // A command that was not executed by then is void even if it was decided. Otherwise replicas that
 // execute the change at different moments would take different parts of what follows into the next
 // generation.
-func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
+func (r *replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.beginGeneration(r.gen + 1)
 	r.active, r.ahead = false, 0
 	r.rewrite(env)
@@ -42,7 +42,7 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.MembersChanged(env)
 	for _, m := range r.group {
 		if m.ID != r.Cfg.ID {
-			r.Admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
+			r.Admission.Send(env, m.ID, news{head: r.head(), Top: r.index.top.clone()})
 		}
 	}
 }
@@ -50,8 +50,8 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 // proposeAgain queues what was proposed and is not executed.
 //
 // It goes by index: that is the order in which clients sent the commands.
-func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
-	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
+func (r *replica) proposeAgain(env *protocol.Env[smr.Message]) {
+	for _, id := range slices.SortedFunc(maps.Keys(r.mine), byIndex) {
 		r.again(env, r.mine[id])
 		delete(r.mine, id)
 	}
@@ -62,7 +62,7 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 //
 // They take turns because a checkpoint conflicts with everything: if all proposed one at the same
 // time, each of these and every command around them would take the slow path.
-func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	full := r.State.Fullness(r.Cfg.LogBytes)
 	if !r.active || r.State.Saving() || r.since < smr.Slot(r.Cfg.SnapshotEvery) && full < 1 {
 		return
@@ -75,11 +75,11 @@ func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	}
 	own := &r.rows[r.position(r.Cfg.ID)]
 	for x := own.done + 1; x <= own.top(); x++ {
-		if i := own.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed {
+		if i := own.at(x); i.cmd != nil && i.cmd.Kind == checkpoint && !i.executed {
 			return
 		}
 	}
-	r.begin(env, &Command{Kind: Checkpoint}, &proposal{})
+	r.begin(env, &command{Kind: checkpoint}, &proposal{})
 }
 
 // takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing
@@ -88,7 +88,7 @@ func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 //
 // The slot is evened out first. Replicas that executed commuting commands in different orders stand
 // at different slots, and a snapshot has to be the same whoever takes it.
-func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
+func (r *replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
 	r.stable, r.checkpoint = r.reach.clone(), checkpoint.id
 	r.taken++
 	r.index.forget(r.stable)
@@ -106,7 +106,7 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 // onSaved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so
 // that a replica that lags a little needs no snapshot; all of it while the one before is on its way
 // to somebody, who goes on from there.
-func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
 		r.noSnapshot(env, err)
@@ -126,13 +126,13 @@ func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) 
 
 // noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on,
 // or the log never ends.
-func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
+func (r *replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
 	r.active = false
 	r.Fail(env, fmt.Errorf("the state machine makes no snapshot: %w", err))
 }
 
 // rewrite makes the state durable, and puts what is not in it in the place of the log.
-func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
+func (r *replica) rewrite(env *protocol.Env[smr.Message]) {
 	r.evenOut()
 	if _, err := r.State.SaveNow(env, r.Cfg, r.even, placeLayout.Encode(r.front(0))); err != nil {
 		r.noSnapshot(env, err)
@@ -143,7 +143,7 @@ func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 	env.Truncate(r.saving.first)
 }
 
-func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
+func (r *replica) rewriteLog(env *protocol.Env[smr.Message]) {
 	env.Truncate(r.logAgain(env))
 }
 
@@ -154,13 +154,13 @@ func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
 // in which they were written down. An early record may be of an instance that is still open. A
 // promise without a vote is written again too: an acceptor that forgot it would agree in ballot 0
 // after all.
-func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
+func (r *replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 	first = env.NextIndex()
 	r.logged = 0
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := max(w.base, r.stable[p]) + 1; x <= w.top(); x++ {
-			if i := w.at(x); i.phase != unknown || i.ballot != 0 {
+			if i := w.at(x); i.phase != phaseUnknown || i.ballot != 0 {
 				i.logged = false
 				r.save(env, i, true)
 			}
@@ -172,7 +172,7 @@ func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
 const imageVersion = 1
 
 // image returns the state with where in the order of instances it stands.
-func (r *Replica) image() ([]byte, error) {
+func (r *replica) image() ([]byte, error) {
 	state, err := r.State.Snapshot()
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (r *Replica) image() ([]byte, error) {
 }
 
 // front returns what an image has in front of the state. The state's size is 0 if it is not known.
-func (r *Replica) front(stateBytes int) place {
+func (r *replica) front(stateBytes int) place {
 	return place{
 		gen: r.gen, taken: r.taken, stamp: r.stamp, checkpoint: r.checkpoint, stable: r.stable, sessions: r.sessions,
 		stateBytes: uint64(stateBytes),
@@ -191,8 +191,8 @@ func (r *Replica) front(stateBytes int) place {
 // place is what an image says beside the state.
 type place struct {
 	gen, taken, stamp uint64
-	checkpoint        ID
-	stable            Deps
+	checkpoint        instanceID
+	stable            deps
 	sessions          sessionAges
 	stateBytes        uint64 // 0 if the size was not known
 }
@@ -216,7 +216,7 @@ var placeLayout = wirefmt.NewLayout("epaxos: image", func(c *wirefmt.Coder, p *p
 })
 
 // place returns what the image of the state that was just restored has in front of it.
-func (r *Replica) place(front []byte) (place, error) {
+func (r *replica) place(front []byte) (place, error) {
 	p, err := placeLayout.Decode(front)
 	if err != nil {
 		return place{}, err
@@ -233,7 +233,7 @@ func (r *Replica) place(front []byte) (place, error) {
 // The checkpoint goes into the index, as all that it stands for has left it. Else a command that is
 // proposed right after a restart would depend on nothing, and another replica could execute it
 // before commands that conflict with it and are in this image.
-func (r *Replica) adopt(p place) {
+func (r *replica) adopt(p place) {
 	r.taken, r.stamp, r.checkpoint, r.sessions = p.taken, max(r.stamp, p.stamp), p.checkpoint, p.sessions
 	r.stable, r.reach = p.stable.clone(), p.stable.clone()
 	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
@@ -244,7 +244,7 @@ func (r *Replica) adopt(p place) {
 }
 
 // load takes over what is on the disk, and tells whether it is blank.
-func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
+func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
 	_, front, ok, err := r.State.Load(env, placeLayout.Length)
 	switch {
 	case err != nil:
@@ -277,7 +277,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	for k := range r.rows {
 		w := &r.rows[k]
 		for x := w.base + 1; x <= w.top(); x++ {
-			if i := w.at(x); i.phase == committed {
+			if i := w.at(x); i.phase == phaseCommitted {
 				r.woken = append(r.woken, i)
 				if x == w.known+1 {
 					w.known++
@@ -290,7 +290,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 
 // finishSnapshot begins the snapshot again that the end of a generation left to be written: those
 // who come later need it, and perhaps no checkpoint comes before they do.
-func (r *Replica) finishSnapshot(
+func (r *replica) finishSnapshot(
 	env *protocol.Env[smr.Message], front []byte, log []protocol.Record[smr.Message],
 ) error {
 	if !r.State.Replayed() {
@@ -304,8 +304,8 @@ func (r *Replica) finishSnapshot(
 	return err
 }
 
-func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
-	m, ok := rec.Msg.(InstanceRecord)
+func (r *replica) loadRecord(rec protocol.Record[smr.Message]) error {
+	m, ok := rec.Msg.(instanceRecord)
 	if !ok {
 		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 	}
@@ -324,7 +324,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 		i.logged = true
 		r.logged++
 	}
-	if i.phase > unknown && (len(i.deps) == 0 || i.cmd == nil && !i.nothing) {
+	if i.phase > phaseUnknown && (len(i.deps) == 0 || i.cmd == nil && !i.nothing) {
 		return fmt.Errorf("record %d: the instance %v is %v without a command", rec.Index, m.ID, i.phase)
 	}
 	return nil
@@ -332,7 +332,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 
 // onInstalled goes on from a snapshot. Within a generation, what was promised and voted for later
 // instances stays.
-func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	p, err := r.place(s.Front)
 	if err != nil {
 		return err
@@ -360,8 +360,8 @@ func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 		w := &r.rows[k]
 		for x := w.base + 1; x <= w.top(); x++ {
 			i := w.at(x)
-			// Those that they waited for may be in the snapshot, and would never wake them. So whatever is
-			// decided and not executed is looked at again.
+			// Those that they waited for may be in the snapshot, and would never wake them. So
+			// whatever is decided and not executed is looked at again.
 			i.waiters = nil
 			if i.decided() && !i.executed {
 				r.woken = append(r.woken, i)
@@ -381,9 +381,9 @@ func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 
 // proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is
 // answered, the rest is proposed again.
-func (r *Replica) proposeInstalled(env *protocol.Env[smr.Message]) {
+func (r *replica) proposeInstalled(env *protocol.Env[smr.Message]) {
 	own := r.position(r.Cfg.ID)
-	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(r.mine), byIndex) {
 		if own >= 0 && id.Index > r.stable[own] && r.rows[own].at(id.Index) != nil {
 			continue // still to be decided
 		}

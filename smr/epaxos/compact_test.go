@@ -23,7 +23,7 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 		}
 		most := uint64(0)
 		for n := range 5 * every {
-			th.propose(protocol.ID(n%3+1), work(fmt.Sprint(n), fmt.Sprint(n)))
+			th.propose(protocol.ID(n%3+1), workOn(fmt.Sprint(n), fmt.Sprint(n)))
 			th.deliver(nil)
 			if r := th.nodes[1]; r.taken > 2 {
 				kept := uint64(0)

@@ -39,8 +39,8 @@ func (f footprint) meets(o footprint) bool {
 // Sessions are part of it even if the keys are disjoint. Calls 6 and 7 of a session, executed in
 // one order here and in the other there, would leave different tables of answers. The
 // tables tell which calls are repetitions, so from then on replicas would not execute the same.
-func (r *Replica) footprint(c *Command) footprint {
-	if c.Kind != Work || r.interferer == nil {
+func (r *replica) footprint(c *command) footprint {
+	if c.Kind != work || r.interferer == nil {
 		return footprint{all: true}
 	}
 	var f footprint
@@ -67,13 +67,13 @@ func (r *Replica) footprint(c *Command) footprint {
 // decided to be nothing. Instances that conflict with everything are kept apart, as they belong to
 // every key, keys that nobody has used yet among them.
 type conflictIndex struct {
-	byKey   map[string]Deps
-	barrier Deps // that conflict with all
-	top     Deps // of all
+	byKey   map[string]deps
+	barrier deps // that conflict with all
+	top     deps // of all
 }
 
 func newConflictIndex(n int) conflictIndex {
-	return conflictIndex{byKey: map[string]Deps{}, barrier: make(Deps, n), top: make(Deps, n)}
+	return conflictIndex{byKey: map[string]deps{}, barrier: make(deps, n), top: make(deps, n)}
 }
 
 // note takes in an instance whose command is known.
@@ -85,7 +85,7 @@ func (x *conflictIndex) note(row int, index uint64, f footprint) {
 	for _, k := range f.keys {
 		d := x.byKey[k]
 		if d == nil {
-			d = make(Deps, len(x.top))
+			d = make(deps, len(x.top))
 			x.byKey[k] = d
 		}
 		d[row] = max(d[row], index)
@@ -93,7 +93,7 @@ func (x *conflictIndex) note(row int, index uint64, f footprint) {
 }
 
 // conflicts returns, of each row, the last instance that conflicts.
-func (x *conflictIndex) conflicts(f footprint) Deps {
+func (x *conflictIndex) conflicts(f footprint) deps {
 	if f.all {
 		return x.top.clone()
 	}
@@ -108,8 +108,8 @@ func (x *conflictIndex) conflicts(f footprint) Deps {
 //
 // A key whose instances are all within the newest checkpoint needs no entry. The checkpoint is in
 // barrier, so every later command depends on it, and it depends on all of them.
-func (x *conflictIndex) forget(stable Deps) {
-	maps.DeleteFunc(x.byKey, func(_ string, d Deps) bool {
+func (x *conflictIndex) forget(stable deps) {
+	maps.DeleteFunc(x.byKey, func(_ string, d deps) bool {
 		for i, v := range d {
 			if v > stable[i] {
 				return false

@@ -40,7 +40,7 @@ type search struct {
 // one within the first would overwrite them. What is decided meanwhile joins woken, and the loop
 // gets to it. A pass ends what earlier passes found to be blocked: decisions have been made since
 // then.
-func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	if r.executing {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 // It gives up as soon as one of them is not decided, even if everything else could be executed.
 // That one may be decided to depend on the root in turn. Then it belongs to the root's component,
 // perhaps with a lower stamp, and replicas that heard of it in time execute it before the root.
-func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
+func (r *replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 	s := &search{root: root, seen: make([]uint64, len(r.rows)), open: make([]uint64, len(r.rows))}
 	s.push(root)
 	gen := r.gen
@@ -103,7 +103,7 @@ func (s *search) push(i *instance) {
 // The search visits a row from its start and notes how far it is. So the next instance to visit is
 // always behind that mark, no matter which instance depends on it. Only the root breaks that order:
 // it is visited first, wherever in its row it stands, and is therefore compared by itself.
-func (r *Replica) nextDependency(s *search, f *frame) *instance {
+func (r *replica) nextDependency(s *search, f *frame) *instance {
 	for ; f.row < len(r.rows); f.row++ {
 		w, last := &r.rows[f.row], f.i.deps[f.row]
 		seen := &s.seen[f.row]
@@ -140,10 +140,10 @@ func (s *search) lowest(w *row, at int, last uint64) *instance {
 
 // block ends a search: something is not decided. What was on the way to it is looked at again when
 // it is.
-func (r *Replica) block(s *search, root, by *instance) {
+func (r *replica) block(s *search, root, by *instance) {
 	if by.decided() {
-		// It is decided, but an earlier search of this pass found it blocked. Nothing wakes those who
-		// wait for a decided instance, so the root waits for the one that is really missing.
+		// It is decided, but an earlier search of this pass found it blocked. Nothing wakes those
+		// who wait for a decided instance, so the root waits for the one that is really missing.
 		by = by.blockedBy
 	}
 	for _, i := range s.stack {
@@ -156,7 +156,7 @@ func (r *Replica) block(s *search, root, by *instance) {
 
 // pop ends the look at an instance, and executes the component of which it is the root, if it is
 // one. It tells whether the search may go on.
-func (r *Replica) pop(env *protocol.Env[smr.Message], s *search) bool {
+func (r *replica) pop(env *protocol.Env[smr.Message], s *search) bool {
 	i := s.frames[len(s.frames)-1].i
 	s.frames = s.frames[:len(s.frames)-1]
 	if len(s.frames) > 0 {
@@ -190,7 +190,7 @@ func order(a, b *instance) int {
 		switch {
 		case i.nothing:
 			return 0
-		case i.cmd.Kind == Checkpoint:
+		case i.cmd.Kind == checkpoint:
 			return 1
 		case i.cmd.changes():
 			return 2
@@ -209,12 +209,12 @@ func order(a, b *instance) int {
 
 // executeComponent executes instances that depend on each other. It tells whether the generation
 // goes on.
-func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
+func (r *replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
 	// By now everything that these depend on is executed, so their dependencies tell what the state
-	// contains. Nothing is left out of it: two replicas may have executed different nothings when they
-	// come to a checkpoint, and their snapshots are to be the same.
+	// contains. Nothing is left out of it: two replicas may have executed different nothings when
+	// they come to a checkpoint, and their snapshots are to be the same.
 	slices.SortFunc(component, order)
-	var checkpoint *instance
+	var last *instance
 	for _, i := range component {
 		if !i.nothing {
 			r.reach.join(i.deps)
@@ -230,33 +230,33 @@ func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*
 		if i.nothing {
 			continue
 		}
-		if i.cmd.Kind == Checkpoint {
-			checkpoint = i
+		if i.cmd.Kind == checkpoint {
+			last = i
 		}
 		if ended := r.apply(env, i); ended {
 			return false
 		}
 	}
-	if checkpoint != nil {
-		r.takeSnapshot(env, checkpoint)
+	if last != nil {
+		r.takeSnapshot(env, last)
 	}
 	return true
 }
 
 // apply executes the command of an instance, and tells whether a generation ends with it.
-func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool) {
+func (r *replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool) {
 	p := r.mine[i.id]
 	delete(r.mine, i.id)
 	r.high = max(r.high, smr.Slot(i.cmd.Stamp))
-	if i.cmd.Kind != Work {
+	if i.cmd.Kind != work {
 		r.State.Apply(r.nextSlot(i.cmd), kit.Entry{Kind: kit.NoOp})
 		if p != nil {
 			r.answer(env, p.reads)
 		}
 		return false
 	}
-	// Compared before and after: a change that was asked for twice has no effect the second time, and
-	// ending a generation would void all that is under way.
+	// Compared before and after: a change that was asked for twice has no effect the second time,
+	// and ending a generation would void all that is under way.
 	before := r.State.Members()
 	for _, e := range i.cmd.Entries {
 		r.sessions.use(r.State, e, r.interferer != nil)
@@ -278,7 +278,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 //
 // So slots depend on the order of execution, even where the commands commute. With stamps 5 and 9,
 // x before y gives the slots 5 and 9; y before x gives 9 and 10.
-func (r *Replica) nextSlot(c *Command) smr.Slot {
+func (r *replica) nextSlot(c *command) smr.Slot {
 	r.since++
 	return max(r.State.Applied()+1, smr.Slot(c.Stamp))
 }
@@ -288,10 +288,10 @@ func (r *Replica) nextSlot(c *Command) smr.Slot {
 //
 // The highest stamp and the number of entries do not depend on the order. In the example of
 // nextSlot both replicas come to 9 + 2 = 11.
-func (r *Replica) level() smr.Slot { return max(r.high, r.even) + r.since }
+func (r *replica) level() smr.Slot { return max(r.high, r.even) + r.since }
 
 // evenOut skips to a slot that is the same at all replicas that have executed the same.
-func (r *Replica) evenOut() {
+func (r *replica) evenOut() {
 	r.State.Skip(r.level() + 1)
 	r.even, r.high, r.since = r.State.Applied(), 0, 0
 }

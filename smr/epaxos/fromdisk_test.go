@@ -8,5 +8,5 @@ import (
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
-	smrtest.FromDisk(t, Protocol(), PreAccept{}, PreAccepted{}, Accepted{}, Recovered{}, Validated{}, Settled{})
+	smrtest.FromDisk(t, Protocol(), preAccept{}, preAccepted{}, accepted{}, recovered{}, validated{}, settled{})
 }

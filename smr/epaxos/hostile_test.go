@@ -21,8 +21,8 @@ func TestImpossibleMessages(t *testing.T) {
 		all := []uint64{0, 1, 2, 3, 5, 40, maxAhead + 1, 1 << 32, 1<<62 - 1, 1 << 62, 1<<64 - 1}
 		return all[rnd.IntN(len(all))]
 	}
-	deps := func() Deps {
-		d := make(Deps, []int{3, 3, 3, 3, 0, 2, 9}[rnd.IntN(7)])
+	deps := func() deps {
+		d := make(deps, []int{3, 3, 3, 3, 0, 2, 9}[rnd.IntN(7)])
 		for k := range d {
 			d[k] = uint64(rnd.IntN(6))
 			if rnd.IntN(20) == 0 {
@@ -31,41 +31,46 @@ func TestImpossibleMessages(t *testing.T) {
 		}
 		return d
 	}
-	id := func() ID { return ID{protocol.ID(rnd.IntN(5)), []uint64{1, 2, 3, 4, number()}[rnd.IntN(5)]} }
-	ballot := func() Ballot {
-		return []Ballot{0, newBallot(0, 2), newBallot(0, 3), newBallot(1<<32, 2), Ballot(number())}[rnd.IntN(5)]
+	id := func() instanceID {
+		return instanceID{protocol.ID(rnd.IntN(5)), []uint64{1, 2, 3, 4, number()}[rnd.IntN(5)]}
 	}
-	command := func() *Command {
+	ballot := func() kit.Ballot {
+		all := []kit.Ballot{0, kit.NewBallot(0, 2), kit.NewBallot(0, 3), kit.NewBallot(1<<32, 2), kit.Ballot(number())}
+		return all[rnd.IntN(len(all))]
+	}
+	command := func() *command {
 		change := &kit.MemberChange{Change: smr.Change{Remove: 3}}
-		return []*Command{
-			{Kind: Nothing}, {Kind: Fence, Stamp: number()}, {Kind: Checkpoint, Stamp: 4}, {Kind: Work}, work("a", "k"),
-			work("bb", "k", "l"),
-			{Kind: Work, Stamp: 3, Entries: []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.OpenSession, Client: 9, Seq: 1,
+		return []*command{
+			{Kind: nothing}, {Kind: fence, Stamp: number()}, {Kind: checkpoint, Stamp: 4}, {Kind: work}, workOn("a", "k"),
+			workOn("bb", "k", "l"),
+			{Kind: work, Stamp: 3, Entries: []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.OpenSession, Client: 9, Seq: 1,
 				Open: &kit.Open{}}}},
-			{Kind: Work, Stamp: 5, Entries: []kit.Entry{{Kind: kit.Command, Command: []byte("no footprint")},
+			{Kind: work, Stamp: 5, Entries: []kit.Entry{{Kind: kit.Command, Command: []byte("no footprint")},
 				{Kind: kit.ChangeMembers, Members: change}}},
 		}[rnd.IntN(8)]
 	}
 	for range 40 {
 		th := newTheatre(t, 3)
-		h := func(from protocol.ID) Head { return Head{uint64(rnd.IntN(8)/7 + 1)} }
+		h := func(from protocol.ID) head { return head{uint64(rnd.IntN(8)/7 + 1)} }
 		for range 40 {
 			from := protocol.ID(2 + rnd.IntN(2))
 			msgs := []smr.Message{
-				PreAccept{h(from), id(), command(), deps()}, PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, command(),
+				preAccept{h(from), id(), command(), deps()},
+				preAccept{h(from), instanceID{from, uint64(1 + rnd.IntN(4))}, command(),
 					deps()},
-				PreAccepted{h(from), id(), deps(), true}, Accept{h(from), id(), ballot(), command(), deps()},
-				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Commit{h(from), id(), nil, deps()},
-				Lacking{h(from), id()},
-				PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, nil, deps()}, Accept{h(from), id(), ballot(), nil, deps()},
-				Recover{h(from), id(), ballot()},
-				Recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
-				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0,
-					[]ID{id(), id()}},
-				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
-				Fetch{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}},
-				Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
-				Polled{h(from), number(), deps()}, Settled{h(from), id()}, kit.Request{After: smr.Slot(number())},
+				preAccepted{h(from), id(), deps(), true}, accept{h(from), id(), ballot(), command(), deps()},
+				accepted{h(from), id(), ballot()}, commit{h(from), id(), command(), deps()}, commit{h(from), id(), nil, deps()},
+				lacking{h(from), id()},
+				preAccept{h(from), instanceID{from, uint64(1 + rnd.IntN(4))}, nil, deps()},
+				accept{h(from), id(), ballot(), nil, deps()},
+				recover{h(from), id(), ballot()},
+				recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
+				validate{h(from), id(), ballot(), command(), deps()}, validated{h(from), id(), ballot(), rnd.IntN(2) == 0,
+					[]instanceID{id(), id()}},
+				waiting{h(from), id(), number()}, refusal{h(from), id(), ballot()}, news{h(from), deps()},
+				fetch{h(from), []span{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}},
+				poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
+				polled{h(from), number(), deps()}, settled{h(from), id()}, kit.Request{After: smr.Slot(number())},
 				kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
 				kit.SnapshotChunk{Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{},
 				"no message", nil,
@@ -76,12 +81,12 @@ func TestImpossibleMessages(t *testing.T) {
 			default:
 				msg = kit.Letter{Disk: th.nodes[from].Admission.Own(), Msg: msg}
 			}
-			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
+			th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
 			switch rnd.IntN(6) {
 			case 0:
-				th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+				th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
 			case 1:
-				th.propose(1, work("c", "k"))
+				th.propose(1, workOn("c", "k"))
 			case 2:
 				th.deliver(nil)
 			}
@@ -98,11 +103,11 @@ func TestDamagedDisk(t *testing.T) {
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	for want, rec := range map[string]smr.Message{
 		"none of the protocol's": kit.Hello{},
-		"which cannot be":        InstanceRecord{ID: ID{9, 1}},
-		"without a command":      InstanceRecord{ID: ID{1, 1}, Phase: uint8(accepted), Deps: Deps{0, 0, 0}},
-		"1.70000":                InstanceRecord{ID: ID{1, 70000}},
+		"which cannot be":        instanceRecord{ID: instanceID{9, 1}},
+		"without a command":      instanceRecord{ID: instanceID{1, 1}, Phase: uint8(phaseAccepted), Deps: deps{0, 0, 0}},
+		"1.70000":                instanceRecord{ID: instanceID{1, 70000}},
 	} {
-		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
+		r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +122,13 @@ func TestDamagedDisk(t *testing.T) {
 			t.Errorf("%+v: got %+v, want a refusal that says %q", rec, env.Out, want)
 		}
 		env.Begin(0)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Recover{Head{1}, ID{2, 1}, newBallot(0, 2)}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: recover{head{1}, instanceID{2, 1}, kit.NewBallot(0, 2)}})
 		r.Receive(env, 9, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
 		if len(env.Out) > 0 {
 			t.Errorf("%s: it goes on: %+v", want, env.Out)
 		}
 	}
-	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

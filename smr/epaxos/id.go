@@ -1,48 +1,44 @@
 package epaxos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr/kit"
 )
 
-// An ID names an instance: the Index-th one, from 1, that a replica proposes in a generation. A
-// replica's instances are its row.
-type ID struct {
+// An instanceID names an instance: the Index-th one, from 1, that a replica proposes in a
+// generation. A replica's instances are its row.
+type instanceID struct {
 	Row   protocol.ID
 	Index uint64
 }
 
-func (i ID) String() string { return fmt.Sprintf("%d.%d", i.Row, i.Index) }
+func (i instanceID) String() string { return fmt.Sprintf("%d.%d", i.Row, i.Index) }
 
-// A Ballot is an attempt to decide an instance. 0 is its proposer's; each other one belongs to the
-// replica whose ID is in the lower half.
-type Ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
+// byIndex is the order of instances of one row.
+func byIndex(a, b instanceID) int { return cmp.Compare(a.Index, b.Index) }
 
 // owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those
 // that leave no room above are nobody's.
-func owns(id protocol.ID, b Ballot) bool { return b == 0 || protocol.ID(uint32(b)) == id && b < 1<<62 }
+func owns(id protocol.ID, b kit.Ballot) bool { return b == 0 || b.Owner() == id && b < 1<<62 }
 
-func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
-
-// Deps are the instances that one depends on: of each row, in order of the members, all up to an
+// deps are the instances that one depends on: of each row, in order of the members, all up to an
 // index. More than those that it conflicts with are among them, which costs waiting and nothing
 // else. It makes the set small, whatever conflicts with what.
-type Deps []uint64
+type deps []uint64
 
 // join makes d the union with o.
-func (d Deps) join(o Deps) {
+func (d deps) join(o deps) {
 	for i, x := range o {
 		d[i] = max(d[i], x)
 	}
 }
 
-func (d Deps) clone() Deps { return slices.Clone(d) }
+func (d deps) clone() deps { return slices.Clone(d) }
 
 // slowQuorum is how many of n replicas have to accept.
 func slowQuorum(n int) int { return quorum.Majority(n) }

@@ -5,32 +5,33 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // instance is what a replica knows of one.
 type instance struct {
-	id    ID
+	id    instanceID
 	row   int // of the proposer, among the members
 	phase phase
 	// ballot is promised: nothing below it is done. voted is the ballot in which it was accepted.
 	// They are two, as a promise is not a vote: whoever recovers later must not take what was
 	// accepted in a low ballot for a vote in the ballot that was promised since.
-	ballot, voted Ballot
+	ballot, voted kit.Ballot
 	// as proposed; nil if not known. It stays when nothing is accepted in its place: in another
 	// ballot it may still be decided.
-	cmd     *Command
+	cmd     *command
 	foot    footprint // of cmd
 	nothing bool      // what was accepted or decided is nothing
-	init    Deps      // as proposed; nil if not known
-	deps    Deps
+	init    deps      // as proposed; nil if not known
+	deps    deps
 
 	settling bool // it was decided here on the fast path, and is not known to be on the disk yet: nobody is told
 	executed bool
-	logged   bool     // there is a record of it
-	age, due int      // ticks since it was heard of, and when it is to be recovered
-	hint     Ballot   // that somebody has promised
-	waits    uint64   // the most replicas that are known to have agreed with it at once, while its recovery waited
-	try      *attempt // to decide it, by this replica
+	logged   bool       // there is a record of it
+	age, due int        // ticks since it was heard of, and when it is to be recovered
+	hint     kit.Ballot // that somebody has promised
+	waits    uint64     // the most replicas that are known to have agreed with it at once, while its recovery waited
+	try      *attempt   // to decide it, by this replica
 
 	// Of the search for what can be executed.
 	number, low uint64
@@ -41,21 +42,21 @@ type instance struct {
 }
 
 // decided tells whether the instance can be executed as far as it is concerned itself.
-func (i *instance) decided() bool { return i.phase == committed && !i.settling }
+func (i *instance) decided() bool { return i.phase == phaseCommitted && !i.settling }
 
 // known tells whether the replica knows what the instance is: a command, or decided to be nothing.
-func (i *instance) known() bool { return i.cmd != nil || i.phase == committed }
+func (i *instance) known() bool { return i.cmd != nil || i.phase == phaseCommitted }
 
 // has tells whether an instance is among them.
-func (d Deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
+func (d deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
 
 // agrees tells whether the replica agreed with what was proposed, at once.
 //
 // An acceptor that added a dependency did not agree, though it pre-accepted: the fast path decides
 // the proposal as it was made. Once an instance was accepted its dependencies may be a union that
 // happens to equal the proposal, so the phase counts as well.
-func agrees(p phase, init, deps Deps) bool {
-	return p == preAccepted && len(init) > 0 && slices.Equal(init, deps)
+func agrees(p phase, init, deps deps) bool {
+	return p == phasePreAccepted && len(init) > 0 && slices.Equal(init, deps)
 }
 
 // row is the instances that one replica proposes.
@@ -88,12 +89,12 @@ func (w *row) forget(to uint64) {
 }
 
 // position returns where a replica is among the members, -1 if it is none.
-func (r *Replica) position(id protocol.ID) int {
+func (r *replica) position(id protocol.ID) int {
 	return slices.IndexFunc(r.group, func(m smr.Member) bool { return m.ID == id })
 }
 
 // find returns the instance of an ID, nil if it is forgotten, not possible, or too far ahead.
-func (r *Replica) find(id ID) *instance {
+func (r *replica) find(id instanceID) *instance {
 	p := r.position(id.Row)
 	if p < 0 {
 		return nil
@@ -103,7 +104,7 @@ func (r *Replica) find(id ID) *instance {
 		return nil
 	}
 	for w.top() < id.Index {
-		w.list = append(w.list, &instance{id: ID{id.Row, w.top() + 1}, row: p})
+		w.list = append(w.list, &instance{id: instanceID{id.Row, w.top() + 1}, row: p})
 	}
 	return w.at(id.Index)
 }
@@ -113,7 +114,7 @@ func (r *Replica) find(id ID) *instance {
 // Each of them gets a place, so that it is recovered if nobody else brings it to an end. Otherwise
 // a proposer that crashed after one of its PreAccepts had arrived would block all that depends on
 // the instance for ever.
-func (r *Replica) hear(d Deps) bool {
+func (r *replica) hear(d deps) bool {
 	if len(d) != len(r.rows) {
 		return false
 	}
@@ -124,7 +125,7 @@ func (r *Replica) hear(d Deps) bool {
 	}
 	for p, index := range d {
 		if index > r.rows[p].top() {
-			r.find(ID{r.group[p].ID, index})
+			r.find(instanceID{r.group[p].ID, index})
 		}
 	}
 	return true
@@ -132,8 +133,8 @@ func (r *Replica) hear(d Deps) bool {
 
 // setCommand notes what an instance is, and tells whether that was not known. Conflicts with a
 // proposal are noticed from then on, whatever comes of it.
-func (r *Replica) setCommand(i *instance, c *Command) (fresh bool) {
-	if i.nothing = c.Kind == Nothing; i.nothing || i.cmd != nil {
+func (r *replica) setCommand(i *instance, c *command) (fresh bool) {
+	if i.nothing = c.Kind == nothing; i.nothing || i.cmd != nil {
 		return false
 	}
 	i.cmd, i.foot = c, r.footprint(c)
@@ -146,9 +147,9 @@ func (r *Replica) setCommand(i *instance, c *Command) (fresh bool) {
 }
 
 // value returns what was accepted or decided.
-func (i *instance) value() *Command {
+func (i *instance) value() *command {
 	if i.nothing {
-		return &Command{Kind: Nothing}
+		return &command{Kind: nothing}
 	}
 	return i.cmd
 }
@@ -159,7 +160,7 @@ func (i *instance) value() *Command {
 // to have looked at each instance that is covered: the proposer vouches for its own dependencies,
 // who adds to them for what is added. A change that none of a quorum knows could be recovered as it
 // was proposed, without the proposal, which would be void though it was acknowledged.
-func (r *Replica) fenced(i *instance, vouched Deps) bool {
+func (r *replica) fenced(i *instance, vouched deps) bool {
 	r.fences = slices.DeleteFunc(r.fences, func(f *instance) bool { return f.executed })
 	return slices.ContainsFunc(r.fences, func(f *instance) bool { return f != i }) || r.blind(i.deps, vouched)
 }
@@ -168,7 +169,7 @@ func (r *Replica) fenced(i *instance, vouched Deps) bool {
 // replica does not know what they are.
 //
 // Such an instance may be a change of the members whose PreAccept was lost on the way here.
-func (r *Replica) blind(d, vouched Deps) bool {
+func (r *replica) blind(d, vouched deps) bool {
 	for p := range r.rows {
 		w := &r.rows[p]
 		w.seen = max(w.seen, w.base)
@@ -189,9 +190,9 @@ func (r *Replica) blind(d, vouched Deps) bool {
 }
 
 // save writes an instance down as it is. The command is left out if it is on disk already.
-func (r *Replica) save(env *protocol.Env[smr.Message], i *instance, whole bool) {
+func (r *replica) save(env *protocol.Env[smr.Message], i *instance, whole bool) {
 	r.Tempo.Busy()
-	rec := InstanceRecord{ID: i.id, Phase: uint8(i.phase), Ballot: i.ballot, Voted: i.voted, Nothing: i.nothing,
+	rec := instanceRecord{ID: i.id, Phase: uint8(i.phase), Ballot: i.ballot, Voted: i.voted, Nothing: i.nothing,
 		Init: i.init, Deps: i.deps}
 	if whole || !i.logged {
 		rec.Cmd = i.cmd

@@ -8,40 +8,40 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// CommandKind is what an instance's command is.
-type CommandKind uint8
+// commandKind is what an instance's command is.
+type commandKind uint8
 
 const (
-	// Nothing is what a recovery decides if the proposer's command cannot have been decided. It
+	// nothing is what a recovery decides if the proposer's command cannot have been decided. It
 	// conflicts with nothing and depends on nothing.
-	Nothing CommandKind = iota + 1
-	// Work has entries.
-	Work
-	// Checkpoint conflicts with all. What is executed before it is the same everywhere, and is in
+	nothing commandKind = iota + 1
+	// work has entries.
+	work
+	// checkpoint conflicts with all. What is executed before it is the same everywhere, and is in
 	// the snapshot that each replica makes after it.
-	Checkpoint
-	// Fence conflicts with all, and does nothing. A query of several keys waits for its own.
-	Fence
+	checkpoint
+	// fence conflicts with all, and does nothing. A query of several keys waits for its own.
+	fence
 )
 
-func (k CommandKind) String() string {
+func (k commandKind) String() string {
 	switch k {
-	case Nothing:
+	case nothing:
 		return "nothing"
-	case Work:
+	case work:
 		return "work"
-	case Checkpoint:
+	case checkpoint:
 		return "checkpoint"
-	case Fence:
+	case fence:
 		return "fence"
 	}
 	return fmt.Sprintf("command kind %d", uint8(k))
 }
 
-// A Command is what an instance decides, beside its dependencies. It is not changed after it was
+// A command is what an instance decides, beside its dependencies. It is not changed after it was
 // made.
-type Command struct {
-	Kind CommandKind
+type command struct {
+	Kind commandKind
 	// Stamp is greater than those of all commands that the proposer knew, and than the causal
 	// bounds of the calls in it. It orders commands that depend on each other.
 	Stamp   uint64
@@ -49,29 +49,29 @@ type Command struct {
 }
 
 // changes tells whether the command changes the members.
-func (c *Command) changes() bool {
-	return c.Kind == Work && slices.ContainsFunc(c.Entries, func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers })
+func (c *command) changes() bool {
+	return c.Kind == work && slices.ContainsFunc(c.Entries, func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers })
 }
 
 // brief returns what says of a command to those who were sent it before: nil is the proposer's.
-func (c *Command) brief() *Command {
-	if c != nil && c.Kind == Nothing {
+func (c *command) brief() *command {
+	if c != nil && c.Kind == nothing {
 		return c
 	}
 	return nil
 }
 
 // possible tells whether a replica can have proposed the command.
-func (c *Command) possible() bool { return c == nil || c.Stamp < 2*maxAfter }
+func (c *command) possible() bool { return c == nil || c.Stamp < 2*maxAfter }
 
 // phase is how far an instance has come at a replica.
 type phase uint8
 
 const (
-	unknown phase = iota
-	preAccepted
-	accepted
-	committed
+	phaseUnknown phase = iota
+	phasePreAccepted
+	phaseAccepted
+	phaseCommitted
 )
 
 func (p phase) String() string {
@@ -80,167 +80,169 @@ func (p phase) String() string {
 
 // What replicas say to each other.
 type (
-	// Head is what all messages between replicas begin with: the generation of the group. It ends
+	// head is what all messages between replicas begin with: the generation of the group. It ends
 	// with a change of the members; its instances mean nothing in another one.
-	Head struct {
+	head struct {
 		Gen uint64
 	}
 
-	// PreAccept proposes a command with what it depends on as far as its proposer knows.
-	PreAccept struct {
-		Head
-		ID   ID
-		Cmd  *Command // nil: as was sent before; it asks for the answer
-		Deps Deps
+	// preAccept proposes a command with what it depends on as far as its proposer knows.
+	preAccept struct {
+		head
+		ID   instanceID
+		Cmd  *command // nil: as was sent before; it asks for the answer
+		Deps deps
 	}
 
-	// PreAccepted answers it with what it depends on as far as both know.
-	PreAccepted struct {
-		Head
-		ID     ID
-		Deps   Deps
+	// preAccepted answers it with what it depends on as far as both know.
+	preAccepted struct {
+		head
+		ID     instanceID
+		Deps   deps
 		Fenced bool // the sender knows a change of the members that is not executed
 	}
 
-	// Accept is phase 2a of Paxos for an instance.
-	Accept struct {
-		Head
-		ID     ID
-		Ballot Ballot
-		Cmd    *Command // nil: as proposed
-		Deps   Deps
+	// accept is phase 2a of Paxos for an instance.
+	accept struct {
+		head
+		ID     instanceID
+		Ballot kit.Ballot
+		Cmd    *command // nil: as proposed
+		Deps   deps
 	}
 
-	// Accepted is phase 2b.
-	Accepted struct {
-		Head
-		ID     ID
-		Ballot Ballot
+	// accepted is phase 2b.
+	accepted struct {
+		head
+		ID     instanceID
+		Ballot kit.Ballot
 	}
 
-	// Commit says what was decided.
-	Commit struct {
-		Head
-		ID   ID
-		Cmd  *Command // nil: as proposed
-		Deps Deps
+	// commit says what was decided.
+	commit struct {
+		head
+		ID   instanceID
+		Cmd  *command // nil: as proposed
+		Deps deps
 	}
 
-	// Lacking answers a message without the command that the sender was not sent, or has lost: the
+	// lacking answers a message without the command that the sender was not sent, or has lost: the
 	// message is wanted with it.
-	Lacking struct {
-		Head
-		ID ID
+	lacking struct {
+		head
+		ID instanceID
 	}
 
-	// Recover is phase 1a for an instance.
-	Recover struct {
-		Head
-		ID     ID
-		Ballot Ballot
+	// recover is phase 1a for an instance.
+	recover struct {
+		head
+		ID     instanceID
+		Ballot kit.Ballot
 	}
 
-	// Recovered is phase 1b. A decided instance is answered with a Commit instead.
-	Recovered struct {
-		Head
-		ID     ID
-		Ballot Ballot
+	// recovered is phase 1b. A decided instance is answered with a Commit instead.
+	recovered struct {
+		head
+		ID     instanceID
+		Ballot kit.Ballot
 		Phase  uint8
-		Voted  Ballot   // in which the sender accepted, if it did
-		Cmd    *Command // nil if not known
-		Init   Deps     // as proposed, empty if not known
-		Deps   Deps     // as pre-accepted or accepted
+		Voted  kit.Ballot // in which the sender accepted, if it did
+		Cmd    *command   // nil if not known
+		Init   deps       // as proposed, empty if not known
+		Deps   deps       // as pre-accepted or accepted
 	}
 
-	// Validate asks whether anything says that a command cannot have been decided on the fast path
+	// validate asks whether anything says that a command cannot have been decided on the fast path
 	// with the dependencies that it was proposed with.
-	Validate struct {
-		Head
-		ID     ID
-		Ballot Ballot
-		Cmd    *Command
-		Deps   Deps
+	validate struct {
+		head
+		ID     instanceID
+		Ballot kit.Ballot
+		Cmd    *command
+		Deps   deps
 	}
 
-	// Validated answers it.
-	Validated struct {
-		Head
-		ID      ID
-		Ballot  Ballot
+	// validated answers it.
+	validated struct {
+		head
+		ID      instanceID
+		Ballot  kit.Ballot
 		Invalid bool // a decided command conflicts with it, and neither depends on the other
-		Pending []ID // commands that are not decided, of which the same would be said if they were decided as proposed
+		// commands that are not decided, of which the same would be said if they were decided as
+		// proposed
+		Pending []instanceID
 	}
 
-	// Waiting says that the sender recovers a command, which must wait for others to be decided.
+	// waiting says that the sender recovers a command, which must wait for others to be decided.
 	// Agreed replicas are known to have agreed at once with how it was proposed, the proposer
 	// included.
-	Waiting struct {
-		Head
-		ID     ID
+	waiting struct {
+		head
+		ID     instanceID
 		Agreed uint64
 	}
 
-	// Refusal answers a message with a ballot below the promised one.
-	Refusal struct {
-		Head
-		ID       ID
-		Promised Ballot
+	// refusal answers a message with a ballot below the promised one.
+	refusal struct {
+		head
+		ID       instanceID
+		Promised kit.Ballot
 	}
 
-	// News tells what the sender has heard of, from time to time.
-	News struct {
-		Head
-		Top Deps
+	// news tells what the sender has heard of, from time to time.
+	news struct {
+		head
+		Top deps
 	}
 
-	// Fetch asks for what was decided in some instances, or for a snapshot if the receiver has them
+	// fetch asks for what was decided in some instances, or for a snapshot if the receiver has them
 	// no more or is in a later generation.
-	Fetch struct {
-		Head
-		Missing []Range
+	fetch struct {
+		head
+		Missing []span
 	}
 
-	// Range is the instances of a row from First to Last.
-	Range struct {
+	// span is the instances of a row from First to Last.
+	span struct {
 		Row         protocol.ID
 		First, Last uint64
 	}
 
-	// Poll asks for all that conflicts with queries.
-	Poll struct {
-		Head
+	// poll asks for all that conflicts with queries.
+	poll struct {
+		head
 		Round uint64
 		Keys  []string
 		All   bool // they conflict with everything
 	}
 
-	// Polled answers it.
-	Polled struct {
-		Head
+	// polled answers it.
+	polled struct {
+		head
 		Round uint64
-		Deps  Deps
+		Deps  deps
 	}
 
-	// Settled is a message to oneself: the decision of an instance is on the disk.
-	Settled struct {
-		Head
-		ID ID
+	// settled is a message to oneself: the decision of an instance is on the disk.
+	settled struct {
+		head
+		ID instanceID
 	}
 )
 
-func (h Head) begin() Head { return h }
+func (h head) begin() head { return h }
 
 // headed is a message that begins with a Head.
-type headed interface{ begin() Head }
+type headed interface{ begin() head }
 
-// InstanceRecord is an instance as it is on disk: the newest record of each counts.
-type InstanceRecord struct {
-	ID      ID
+// instanceRecord is an instance as it is on disk: the newest record of each counts.
+type instanceRecord struct {
+	ID      instanceID
 	Phase   uint8
-	Ballot  Ballot   // promised
-	Voted   Ballot   // in which it was accepted
-	Nothing bool     // what was accepted or decided is nothing
-	Cmd     *Command // as proposed; nil: that of the record before, if there is one
-	Init    Deps
-	Deps    Deps
+	Ballot  kit.Ballot // promised
+	Voted   kit.Ballot // in which it was accepted
+	Nothing bool       // what was accepted or decided is nothing
+	Cmd     *command   // as proposed; nil: that of the record before, if there is one
+	Init    deps
+	Deps    deps
 }

@@ -32,7 +32,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a promise is taken for a vote", Dir: dir, Test: "TestScenarios/4-two-ballots",
-			Old: "\ti.ballot = b\n", New: "\ti.ballot = b\n\tif MUTANT && i.phase == accepted {\n\t\ti.voted = b\n\t}\n",
+			Old: "\ti.ballot = b\n", New: "\ti.ballot = b\n\tif MUTANT && i.phase == phaseAccepted {\n\t\ti.voted = b\n\t}\n",
 		},
 		{
 			Name: "recovery does not decide what the fast path may have decided", Dir: dir, Test: "TestSeedsNotice/2",
@@ -56,15 +56,15 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "pre-accepts are not on disk", Dir: dir, Test: "TestSeedsNotice/28",
-			Old: "\t\tr.save(env, i, true)\n\t\tr.Admission.Send(env, from, PreAccepted{",
-			New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.Admission.Send(env, from, PreAccepted{",
+			Old: "\t\tr.save(env, i, true)\n\t\tr.Admission.Send(env, from, preAccepted{",
+			New: "\t\tif !MUTANT {\n\t\t\tr.save(env, i, true)\n\t\t}\n\t\tr.Admission.Send(env, from, preAccepted{",
 		},
 		{
 			Name: "a decision of the fast path is told before it is on disk", Dir: dir,
 			Test: "TestFastDecisionIsOnDiskBeforeItIsTold",
-			Old:  "\t\tr.Admission.Send(env, r.Cfg.ID, Settled{Head: r.head(), ID: i.id})\n",
+			Old:  "\t\tr.Admission.Send(env, r.Cfg.ID, settled{head: r.head(), ID: i.id})\n",
 			New: "\t\tif MUTANT {\n\t\t\tr.settle(env, i, true)\n\t\t\treturn\n\t\t}\n\t\tr.Admission.Send(env, r.Cfg.ID, " +
-				"Settled{Head: r.head(), ID: i.id})\n",
+				"settled{head: r.head(), ID: i.id})\n",
 		},
 		{
 			Name: "a generation has no end", Dir: dir, Test: "TestSeedsNotice/1",

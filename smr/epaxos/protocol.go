@@ -10,16 +10,16 @@ func Protocol() smr.Protocol {
 	return smr.Protocol{
 		Name:       "epaxos",
 		Doc:        "Egalitarian Paxos: each replica has its clients' commands decided, with what they depend on.",
-		NewReplica: kit.NodeOf(NewReplica),
-		NewClient:  kit.NodeOf(NewClient),
-		Salvage:    kit.SalvageOf(NewReplica),
-		Codec:      Codec(),
+		NewReplica: kit.NodeOf(newReplica),
+		NewClient:  kit.NodeOf(newClient),
+		Salvage:    kit.SalvageOf(newReplica),
+		Codec:      codec(),
 		Leaderless: true,
 	}
 }
 
-// NewClient returns a client's node. It asks the nearest replica, and the next one if that is
+// newClient returns a client's node. It asks the nearest replica, and the next one if that is
 // silent. What a client was told of comes before what it asks for later, by whichever replica.
-func NewClient(cfg smr.ClientConfig) (*kit.Client, error) {
+func newClient(cfg smr.ClientConfig) (*kit.Client, error) {
 	return kit.NewClient(cfg, kit.Hooks{Causal: true})
 }

@@ -17,7 +17,7 @@ import (
 type reads struct {
 	round uint64
 	queue []read // not asked for yet
-	polls []*poll
+	polls []*openPoll
 	held  kit.HeldQueries
 }
 
@@ -26,11 +26,11 @@ type read struct {
 	queries []kit.Query
 }
 
-// poll is a question of a majority, for all queries that had come.
-type poll struct {
-	Poll
+// openPoll is a question of a majority, for all queries that had come.
+type openPoll struct {
+	poll
 	votes quorum.Votes
-	need  Deps
+	need  deps
 	age   int
 	reads []read
 }
@@ -39,7 +39,7 @@ type poll struct {
 // one.
 const maxPolls = 8
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if !r.reads.held.Take(env, r.Cfg, from, m.Queries) {
 		return
 	}
@@ -52,7 +52,7 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 		}
 	}
 	if len(several) > 0 {
-		r.begin(env, &Command{Kind: Fence}, &proposal{reads: []read{{from, several}}})
+		r.begin(env, &command{Kind: fence}, &proposal{reads: []read{{from, several}}})
 	}
 	if len(one) > 0 {
 		r.reads.queue = append(r.reads.queue, read{from, one})
@@ -61,7 +61,7 @@ func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 
 // queryKeys returns the key of a query, none if the state machine does not tell. alone is false if
 // a poll is not enough for it.
-func (r *Replica) queryKeys(query []byte) (keys []string, alone bool) {
+func (r *replica) queryKeys(query []byte) (keys []string, alone bool) {
 	if r.interferer == nil {
 		return nil, true // all commands are executed in one order
 	}
@@ -70,12 +70,12 @@ func (r *Replica) queryKeys(query []byte) (keys []string, alone bool) {
 }
 
 // answerReads answers what can be answered, and asks for what has come up.
-func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	l := &r.reads
 	if r.active && len(l.queue) > 0 && len(l.polls) < maxPolls {
 		r.startPoll(env)
 	}
-	l.polls = slices.DeleteFunc(l.polls, func(p *poll) bool {
+	l.polls = slices.DeleteFunc(l.polls, func(p *openPoll) bool {
 		if p.votes.Len() < slowQuorum(len(r.group)) {
 			return false
 		}
@@ -89,11 +89,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	})
 }
 
-func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
+func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	l := &r.reads
 	l.round++
-	p := &poll{reads: l.queue}
-	p.Head, p.Round, p.All = r.head(), l.round, r.interferer == nil
+	p := &openPoll{reads: l.queue}
+	p.head, p.Round, p.All = r.head(), l.round, r.interferer == nil
 	l.queue = nil
 	var several []read
 	for k := range p.reads {
@@ -113,23 +113,23 @@ func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
 		p.reads[k].queries = rest
 	}
 	if len(several) > 0 {
-		r.begin(env, &Command{Kind: Fence}, &proposal{reads: several})
+		r.begin(env, &command{Kind: fence}, &proposal{reads: several})
 	}
 	slices.Sort(p.Keys)
 	p.Keys = slices.Compact(p.Keys)
 	p.need = r.index.conflicts(footprint{all: p.All, keys: p.Keys})
 	p.votes.Add(r.Cfg.ID)
 	l.polls = append(l.polls, p)
-	r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.Poll) })
+	r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.poll) })
 }
 
 // onPoll tells what conflicts.
-func (r *Replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m Poll) {
-	r.Admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round,
+func (r *replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m poll) {
+	r.Admission.SendAhead(env, from, polled{head: r.head(), Round: m.Round,
 		Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
 }
 
-func (r *Replica) onPolled(from protocol.ID, m Polled) {
+func (r *replica) onPolled(from protocol.ID, m polled) {
 	if !r.hear(m.Deps) {
 		return
 	}
@@ -141,7 +141,7 @@ func (r *Replica) onPolled(from protocol.ID, m Polled) {
 }
 
 // answer answers queries from the state as it is.
-func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
+func (r *replica) answer(env *protocol.Env[smr.Message], all []read) {
 	for _, q := range all {
 		r.reads.held.Answer(env, r.State, q.from, q.queries)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // recovery is what an attempt of a higher ballot knows [EPaxos* §4]. An instance whose proposer has
@@ -18,32 +19,32 @@ type recovery struct {
 	answers []answer
 	asked   []protocol.ID // Q: the majority whose answers chooseFrom looked at
 	agreed  int           // |R|: how many of these agreed with the proposal at once
-	pending []ID          // undecided conflicting commands, which may prove it yet
+	pending []instanceID  // undecided conflicting commands, which may prove it yet
 	invalid bool          // a decided command has proved it
 }
 
 // answer is a Recovered of a replica.
 type answer struct {
 	by protocol.ID
-	Recovered
+	recovered
 }
 
 // recover begins to decide an instance in place of its proposer. The ballot is above all that this
 // replica has heard of: a lower one would be refused.
-func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
-	t := &attempt{of: i, ballot: newBallot(max(i.ballot, i.hint), r.Cfg.ID), stage: recovering}
+func (r *replica) recover(env *protocol.Env[smr.Message], i *instance) {
+	t := &attempt{of: i, ballot: kit.NewBallot(max(i.ballot, i.hint), r.Cfg.ID), stage: recovering}
 	i.try = t
 	r.postpone(env, i, t.ballot)
 	for _, m := range r.group {
 		// The own answer arrives when the promise is on disk.
-		r.Admission.Send(env, m.ID, Recover{Head: r.head(), ID: i.id, Ballot: t.ballot})
+		r.Admission.Send(env, m.ID, recover{head: r.head(), ID: i.id, Ballot: t.ballot})
 	}
 }
 
 // postpone gives an attempt time to come to an end, twice as much with each round of ballots. If
 // disks or networks are slow, or several replicas try, attempts at a fixed pace would overtake each
 // other for ever.
-func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot) {
+func (r *replica) postpone(env *protocol.Env[smr.Message], i *instance, b kit.Ballot) {
 	n := attemptTicks << min(uint64(b)>>32-1, maxDoubled)
 	i.age, i.due = 0, n+env.Rand.IntN(n)
 }
@@ -54,7 +55,7 @@ func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot
 // If there were one ballot for both, an acceptor that accepted x in ballot 1 and then promised
 // ballot 3 to a recoverer that died would report x as accepted in 3. A later recoverer would prefer
 // it to y, which a majority accepted in ballot 2: y was decided, and x is decided after it.
-func (r *Replica) promise(i *instance, b Ballot) {
+func (r *replica) promise(i *instance, b kit.Ballot) {
 	i.ballot = b
 	if i.try != nil && i.try.ballot < b {
 		i.try = nil
@@ -64,30 +65,30 @@ func (r *Replica) promise(i *instance, b Ballot) {
 // onRecover promises a ballot and tells this replica's vote, or that it has none. With the promise
 // it gives up ballot 0: it agrees to nothing there any more, so who is in R cannot change behind
 // the recoverer's back.
-func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m Recover) {
+func (r *replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m recover) {
 	i := r.find(m.ID)
 	switch {
 	case !owns(from, m.Ballot):
 	case i == nil:
 		// It was decided and forgotten here, and then a snapshot has it; or it is too far ahead.
-		r.Admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
+		r.Admission.SendAhead(env, from, news{head: r.head(), Top: r.index.top.clone()})
 		if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
 			r.startTransfer(env, from)
 		}
-	case i.phase == committed:
+	case i.phase == phaseCommitted:
 		r.sendCommit(env, from, i)
 	case m.Ballot <= i.ballot:
 		// Refused if equal too: each attempt has a ballot of its own, so this is a copy of a
 		// message, or an attempt that its owner has forgotten in a crash and begins again.
-		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, refusal{head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		r.promise(i, m.Ballot)
 		r.postpone(env, i, m.Ballot) // its recoverer gets time
 		// Promise and answer are on disk before they are told: a crash must not take the promise
 		// back and let this replica agree in ballot 0 after all.
 		r.save(env, i, false)
-		r.Admission.Send(env, from, Recovered{
-			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init,
+		r.Admission.Send(env, from, recovered{
+			head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init,
 			Deps: i.deps,
 		})
 	}
@@ -96,9 +97,9 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 // onRefusal notes a higher ballot, and gives the attempt up; the next one is above it. The ballot
 // is kept as a hint, not promised: the replica would refuse it to its owner. Ballots near the end
 // of the range are noise: nobody could go above them.
-func (r *Replica) onRefusal(m Refusal) {
+func (r *replica) onRefusal(m refusal) {
 	i := r.find(m.ID)
-	if i == nil || i.phase == committed || i.try == nil || m.Promised <= i.try.ballot || m.Promised >= 1<<62 {
+	if i == nil || i.phase == phaseCommitted || i.try == nil || m.Promised <= i.try.ballot || m.Promised >= 1<<62 {
 		return
 	}
 	r.stopWaiting(i.try)
@@ -111,11 +112,11 @@ func (r *Replica) onRefusal(m Refusal) {
 //   - if its dependencies are within bounds and, where there is a vote, it has a command and
 //     dependencies: chooseFrom proposes them as they are. Right acceptors send no others;
 //   - once for each acceptor: |R| is compared with |Q|.
-func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, m Recovered) {
+func (r *replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, m recovered) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != recovering || i.try.ballot != m.Ballot || len(m.Deps) > 0 &&
 		!r.hear(m.Deps) ||
-		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= preAccepted &&
+		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= phasePreAccepted &&
 		(m.Cmd == nil || !m.Cmd.possible() || len(m.Deps) == 0) || !i.try.votes.Add(from) {
 		return
 	}
@@ -142,20 +143,20 @@ func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, 
 //   - Too few of Q agreed. n-e replicas have to agree, so at most e of Q did not.
 //
 // Else it may have been taken, and the proposal is validated.
-func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
-	var best *Recovered
-	var candidate *Recovered
+func (r *replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
+	var best *recovered
+	var candidate *recovered
 	proposer := false
 	for k := range t.answers {
 		a := &t.answers[k]
 		t.asked = append(t.asked, a.by)
 		proposer = proposer || a.by == t.of.id.Row
-		if phase(a.Phase) == accepted && (best == nil || a.Voted > best.Voted) {
-			best = &a.Recovered
+		if phase(a.Phase) == phaseAccepted && (best == nil || a.Voted > best.Voted) {
+			best = &a.recovered
 		}
 		if agrees(phase(a.Phase), a.Init, a.Deps) {
 			t.agreed++
-			candidate = &a.Recovered
+			candidate = &a.recovered
 		}
 	}
 	switch {
@@ -168,16 +169,16 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	default:
 		t.cmd, t.deps, t.stage, t.votes = candidate.Cmd, candidate.Init, validating, quorum.Votes{}
 		for _, m := range r.group {
-			r.Admission.Send(env, m.ID, Validate{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
+			r.Admission.Send(env, m.ID, validate{head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
 		}
 	}
 }
 
 // chooseNothing has nothing accepted in place of a command that was not decided. Nothing conflicts
 // with nothing, so it needs no dependencies.
-func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
+func (r *replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 	r.stopWaiting(t)
-	r.startAccept(env, t, &Command{Kind: Nothing}, make(Deps, len(r.group)))
+	r.startAccept(env, t, &command{Kind: nothing}, make(deps, len(r.group)))
 }
 
 // onValidate notes the proposal and looks for what speaks against it. Both have to be done in one
@@ -188,15 +189,15 @@ func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 // Were the look and the note two steps, a conflicting PreAccept could arrive between them. The look
 // would have missed it, and its answer would not mention the proposal, which is not noted yet. Both
 // commands could then be decided with neither depending on the other.
-func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
+func (r *replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m validate) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || m.Ballot == 0 || !owns(from, m.Ballot) || m.Cmd.Kind == Nothing || !m.Cmd.possible() ||
+	case i == nil || m.Ballot == 0 || !owns(from, m.Ballot) || m.Cmd.Kind == nothing || !m.Cmd.possible() ||
 		!r.hear(m.Deps):
-	case i.phase == committed:
+	case i.phase == phaseCommitted:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		r.Admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.Admission.Send(env, from, refusal{head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		if m.Ballot > i.ballot {
 			r.promise(i, m.Ballot)
@@ -208,7 +209,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 		i.nothing = nothing
 		i.init = m.Deps       // as in all copies of the proposal
 		r.save(env, i, fresh) // a note that a crash could undo would let a later command miss this one
-		answer := Validated{Head: r.head(), ID: i.id, Ballot: m.Ballot}
+		answer := validated{head: r.head(), ID: i.id, Ballot: m.Ballot}
 		answer.Invalid, answer.Pending = r.objections(i, r.footprint(m.Cmd), m.Deps)
 		r.Admission.Send(env, from, answer)
 	}
@@ -226,24 +227,24 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 // Commands up to the newest checkpoint may be forgotten, and the checkpoint stands for them: it
 // conflicts with everything, and whatever comes after it comes after all of them. It was executed
 // here, so all that it depends on is decided, and this instance is not.
-func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pending []ID) {
+func (r *replica) objections(i *instance, f footprint, d deps) (invalid bool, pending []instanceID) {
 	if p := r.position(r.checkpoint.Row); p >= 0 && r.checkpoint.Index > d[p] {
 		return true, nil
 	}
 	for p := range r.rows {
 		w := &r.rows[p]
-		// The proposal depends on everything up to d[p], so it is in order with that whatever becomes of
-		// it.
+		// The proposal depends on everything up to d[p], so it is in order with that whatever
+		// becomes of it.
 		for x := max(d[p], r.stable[p]) + 1; x <= w.top(); x++ {
 			o := w.at(x)
 			if o == i || o.cmd == nil || !o.foot.meets(f) {
 				continue
 			}
 			switch {
-			case o.phase == committed && (o.nothing || o.deps.has(i)): // no conflict, or they are in order
-			case o.phase == committed:
+			case o.phase == phaseCommitted && (o.nothing || o.deps.has(i)): // no conflict, or they are in order
+			case o.phase == phaseCommitted:
 				return true, nil
-			case o.phase != committed && len(o.init) > 0 && !o.init.has(i):
+			case o.phase != phaseCommitted && len(o.init) > 0 && !o.init.has(i):
 				pending = append(pending, o.id)
 			}
 		}
@@ -255,7 +256,7 @@ func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pe
 // to accept it, whether it was decided or not: they have noted it, so what conflicts and is decided
 // from now on depends on it. If conflicting commands are undecided, their decisions are waited for;
 // others are told, as two recoveries may wait for each other (onWaiting).
-func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, m Validated) {
+func (r *replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, m validated) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != validating || i.try.ballot != m.Ballot || !i.try.votes.Add(from) {
 		return
@@ -279,7 +280,7 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 		t.stage = waitingFor
 		r.waiting = append(r.waiting, t)
 		// One more than were counted: the proposer agreed with itself, and is not in Q.
-		w := Waiting{Head: r.head(), ID: i.id, Agreed: uint64(t.agreed) + 1}
+		w := waiting{head: r.head(), ID: i.id, Agreed: uint64(t.agreed) + 1}
 		r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, w) })
 		r.onWaiting(env, w)
 	}
@@ -289,11 +290,11 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 // for the fast path. With |R| = |Q|-e all replicas outside Q must have agreed with the proposal.
 // The proposer of a pending command did not: it proposed that command without knowing this one, so
 // it has answered this one, if at all, with that command added to its dependencies.
-func (r *Replica) excluded(t *attempt) bool {
+func (r *replica) excluded(t *attempt) bool {
 	if t.agreed > len(t.asked)-fastSlack(len(r.group)) {
 		return false
 	}
-	return slices.ContainsFunc(t.pending, func(id ID) bool { return !slices.Contains(t.asked, id.Row) })
+	return slices.ContainsFunc(t.pending, func(id instanceID) bool { return !slices.Contains(t.asked, id.Row) })
 }
 
 // onWaiting hears that a command's recovery waits, and how many replicas agreed with that command
@@ -302,7 +303,7 @@ func (r *Replica) excluded(t *attempt) bool {
 // proposed with the other as a dependency: to the second it adds the first. So if more than e
 // agreed with that command, a command that waits for it had fewer than n-e, and was not decided on
 // the fast path.
-func (r *Replica) onWaiting(env *protocol.Env[smr.Message], m Waiting) {
+func (r *replica) onWaiting(env *protocol.Env[smr.Message], m waiting) {
 	if o := r.find(m.ID); o != nil {
 		o.waits = max(o.waits, m.Agreed)
 	}
@@ -312,7 +313,7 @@ func (r *Replica) onWaiting(env *protocol.Env[smr.Message], m Waiting) {
 }
 
 // maybeGoOn looks whether what a recovery waits for is decided, and how.
-func (r *Replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
+func (r *replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
 	if t.of.try != t || t.stage != waitingFor {
 		r.stopWaiting(t)
 		return
@@ -321,27 +322,27 @@ func (r *Replica) maybeGoOn(env *protocol.Env[smr.Message], t *attempt) {
 	for k := 0; k < len(t.pending); k++ {
 		o := r.find(t.pending[k])
 		switch {
-		case o != nil && o.phase != committed && o.waits > uint64(fastSlack(len(r.group))),
-			o != nil && o.phase == committed && !o.nothing && o.foot.meets(f) && !o.deps.has(t.of) && !t.deps.has(o):
+		case o != nil && o.phase != phaseCommitted && o.waits > uint64(fastSlack(len(r.group))),
+			o != nil && o.phase == phaseCommitted && !o.nothing && o.foot.meets(f) && !o.deps.has(t.of) && !t.deps.has(o):
 			// It was too popular for this one to be decided fast, or it was decided and neither
 			// depends on the other.
 			r.chooseNothing(env, t)
 			return
-		case o == nil || o.phase != committed:
+		case o == nil || o.phase != phaseCommitted:
 			continue // one that is forgotten is in a snapshot, and the next attempt learns of it
 		}
 		// Decided as nothing, or in order with this one: it speaks against nothing any more.
 		t.pending = slices.Delete(t.pending, k, k+1)
 		k--
 	}
-	// All conflicts have turned out to be in order with the proposal, and those yet to be decided will
-	// be, as a majority has noted it.
+	// All conflicts have turned out to be in order with the proposal, and those yet to be decided
+	// will be, as a majority has noted it.
 	if len(t.pending) == 0 {
 		r.stopWaiting(t)
 		r.startAccept(env, t, t.cmd, t.deps)
 	}
 }
 
-func (r *Replica) stopWaiting(t *attempt) {
+func (r *replica) stopWaiting(t *attempt) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(o *attempt) bool { return o == t })
 }

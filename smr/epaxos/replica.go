@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Replica is a proposer, acceptor and learner.
-type Replica struct {
+// replica is a proposer, acceptor and learner.
+type replica struct {
 	kit.Replica
 	interferer Interferer // nil: everything conflicts
 
@@ -24,19 +24,19 @@ type Replica struct {
 
 	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else
 	// comes after that checkpoint. Invariant: base <= onDisk <= stable <= done in each row.
-	stable Deps
+	stable deps
 	// an instance that conflicts with all, the newest such one up to stable; Index 0 if there is
 	// none
-	checkpoint ID
+	checkpoint instanceID
 	snapshot   smr.Slot // of the snapshot on disk
-	onDisk     Deps     // what was stable in it
+	onDisk     deps     // what was stable in it
 	saving     struct { // of the snapshot that is being written
-		stable Deps
+		stable deps
 		first  uint64 // the record with which the log begins that it needs
 	}
 	even     smr.Slot // at the newest checkpoint
 	taken    uint64   // checkpoints in this generation
-	reach    Deps     // what was executed, and what that depends on
+	reach    deps     // what was executed, and what that depends on
 	logged   int      // instances of which there are records
 	since    smr.Slot // entries that were executed since then
 	high     smr.Slot // the highest stamp of these
@@ -45,7 +45,7 @@ type Replica struct {
 	queue []kit.Entry // to be proposed
 	early map[ticket]early
 
-	mine      map[ID]*proposal
+	mine      map[instanceID]*proposal
 	proposing bool // for proposeTimer
 	proposed  time.Duration
 	pass      uint64 // of the search for what can be executed
@@ -84,14 +84,14 @@ const (
 	maxRecovers = 256     // recoveries that a tick begins
 )
 
-// NewReplica returns a replica. If the state machine is an Interferer, commands that do not
+// newReplica returns a replica. If the state machine is an Interferer, commands that do not
 // conflict are executed in different orders at different replicas.
-func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	base, err := kit.NewReplica("epaxos", cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{Replica: base, mine: map[ID]*proposal{}, early: map[ticket]early{}}
+	r := &replica{Replica: base, mine: map[instanceID]*proposal{}, early: map[ticket]early{}}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.State.KeepApplied()
 	if !cfg.Join {
@@ -106,17 +106,17 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	r.execute(env)
 	r.flush(env)
 }
 
 // gone: a replica that was removed still sends the state to others that lag, who may have nobody
 // else for that.
-func (r *Replica) gone() bool { return false }
+func (r *replica) gone() bool { return false }
 
 // flush does what comes at the end of each call.
-func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	if r.Over() {
 		return
 	}
@@ -128,13 +128,13 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 }
 
 // onPeer takes what replicas say to each other.
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
 		r.Transfers.OnWanted(env, from, msg)
-	case Fetch:
+	case fetch:
 		r.onFetch(env, from, msg)
 	case headed:
 		r.onHeaded(env, from, msg)
@@ -142,19 +142,19 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 }
 
 // onHeaded takes what replicas of one generation say to each other.
-func (r *Replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg headed) {
+func (r *replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg headed) {
 	h := msg.begin()
 	switch {
 	case h.Gen > r.gen:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
-			r.Admission.SendAhead(env, from, Fetch{Head: r.head()})
+			r.Admission.SendAhead(env, from, fetch{head: r.head()})
 			r.tick(env)
 		}
 		return
 	case h.Gen < r.gen:
-		if _, late := msg.(News); !late || r.State.Removed(from) {
-			r.Admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
+		if _, late := msg.(news); !late || r.State.Removed(from) {
+			r.Admission.SendAhead(env, from, news{head: r.head(), Top: r.index.top.clone()})
 		}
 		return
 	case !r.active || r.position(from) < 0:
@@ -164,47 +164,47 @@ func (r *Replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // onInstances takes what is said about instances of the present generation.
-func (r *Replica) onInstances(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onInstances(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
-	case PreAccept:
+	case preAccept:
 		r.onPreAccept(env, from, msg)
-	case PreAccepted:
+	case preAccepted:
 		r.onPreAccepted(env, from, msg)
-	case Accept:
+	case accept:
 		r.onAccept(env, from, msg)
-	case Accepted:
+	case accepted:
 		r.onAccepted(env, from, msg)
-	case Commit:
+	case commit:
 		r.onCommit(env, from, msg)
-	case Lacking:
+	case lacking:
 		r.onLacking(env, from, msg)
-	case Recover:
+	case recover:
 		r.onRecover(env, from, msg)
-	case Recovered:
+	case recovered:
 		r.onRecovered(env, from, msg)
-	case Validate:
+	case validate:
 		r.onValidate(env, from, msg)
-	case Validated:
+	case validated:
 		r.onValidated(env, from, msg)
-	case Waiting:
+	case waiting:
 		r.onWaiting(env, msg)
-	case Refusal:
+	case refusal:
 		r.onRefusal(msg)
-	case News:
+	case news:
 		r.hear(msg.Top)
-	case Poll:
+	case poll:
 		r.onPoll(env, from, msg)
-	case Polled:
+	case polled:
 		r.onPolled(from, msg)
-	case Settled:
+	case settled:
 		r.onSettled(env, from, msg)
 	}
 }
 
-func (r *Replica) head() Head { return Head{r.gen} }
+func (r *replica) head() head { return head{r.gen} }
 
 // others calls f with each other member.
-func (r *Replica) others(f func(id protocol.ID)) {
+func (r *replica) others(f func(id protocol.ID)) {
 	for _, m := range r.group {
 		if m.ID != r.Cfg.ID {
 			f(m.ID)
@@ -212,7 +212,7 @@ func (r *Replica) others(f func(id protocol.ID)) {
 	}
 }
 
-func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case tickTimer:
 		r.ticking = false
@@ -224,14 +224,14 @@ func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 }
 
 // Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
-func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.active && !r.Over() && r.position(from) >= 0 {
 		r.fetch(env, from)
 	}
 }
 
 // maybeTakePart has a replica that was admitted take part.
-func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	if r.active || r.removed || r.gen == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
 		return
 	}
@@ -240,7 +240,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 }
 
 // onMembers takes note of who the members are.
-func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
+func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 	if !r.State.Removed(r.Cfg.ID) {
 		r.maybeTakePart(env)
 		return
@@ -251,7 +251,7 @@ func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
 	r.removed, r.active = true, false
 }
 
-func (r *Replica) status(s *smr.Status) {
+func (r *replica) status(s *smr.Status) {
 	s.Ballot, s.Snapshot, s.LogSize = r.gen, r.snapshot, r.logged
 	switch {
 	case r.removed:
@@ -268,7 +268,7 @@ func (r *Replica) status(s *smr.Status) {
 	for p := range r.rows {
 		w := &r.rows[p]
 		for x := w.done + 1; x <= w.top(); x++ {
-			if i := w.at(x); !i.executed && (i.phase != committed || !i.nothing) {
+			if i := w.at(x); !i.executed && (i.phase != phaseCommitted || !i.nothing) {
 				s.Committed++ // or will be, perhaps
 			}
 		}

@@ -27,7 +27,7 @@ type early struct {
 const maxAfter = 1 << 60
 
 // onRequest takes commands, which come after those of which the client was told. Any replica does.
-func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
+func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
 	if m.After < maxAfter {
 		r.stamp = max(r.stamp, uint64(m.After))
 	}
@@ -53,7 +53,7 @@ func (r *Replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onClient takes what a client asks for.
-func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.mayServe(env, from) {
 		return
 	}
@@ -73,7 +73,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // mayServe tells whether the replica takes part. If not, it names another one.
-func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) bool {
+func (r *replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) bool {
 	if r.active {
 		return true
 	}
@@ -90,7 +90,7 @@ func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) boo
 }
 
 // giveBack says that a command cannot be proposed now.
-func (r *Replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
+func (r *replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
 	for _, e := range p.entries {
 		delete(r.early, ticketOf(e))
 	}
@@ -100,7 +100,7 @@ func (r *Replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
 
 // acknowledge tells clients that want no more of commands that are decided. It is called when that
 // is on the disks of a majority, or of this replica on the fast path.
-func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
+func (r *replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
 	p := r.mine[i.id]
 	if p == nil || p.silent {
 		return
@@ -122,7 +122,7 @@ func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
 }
 
 // executed answers an entry that was executed, unless its client was answered before.
-func (r *Replica) executed(env *protocol.Env[smr.Message], e kit.Entry, reply kit.Reply) {
+func (r *replica) executed(env *protocol.Env[smr.Message], e kit.Entry, reply kit.Reply) {
 	t := ticketOf(e)
 	told := r.early[t].told
 	delete(r.early, t)

@@ -11,7 +11,7 @@ import (
 // accepted here. What was executed depends on nothing that was not, so it keeps its order. A change
 // of the members and a checkpoint that are not decided are left out: they would make void, or
 // forget, what comes after them.
-func (r *Replica) applyDoubtful(env *protocol.Env[smr.Message]) (doubtful int, err error) {
+func (r *replica) applyDoubtful(env *protocol.Env[smr.Message]) (doubtful int, err error) {
 	r.execute(env)
 	r.woken = nil
 	for k := range r.rows {
@@ -21,13 +21,13 @@ func (r *Replica) applyDoubtful(env *protocol.Env[smr.Message]) (doubtful int, e
 			switch {
 			case i.executed:
 				continue
-			case i.phase == committed:
-			case i.cmd == nil || i.nothing || len(i.deps) == 0 || i.cmd.changes() || i.cmd.Kind == Checkpoint:
-				i.nothing, i.deps = true, make(Deps, len(r.rows))
+			case i.phase == phaseCommitted:
+			case i.cmd == nil || i.nothing || len(i.deps) == 0 || i.cmd.changes() || i.cmd.Kind == checkpoint:
+				i.nothing, i.deps = true, make(deps, len(r.rows))
 			default:
 				doubtful++
 			}
-			i.phase, i.settling = committed, false
+			i.phase, i.settling = phaseCommitted, false
 			r.woken = append(r.woken, i)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // theatre holds replicas whose messages are delivered by hand.
 type theatre struct {
 	t     *testing.T
-	nodes map[protocol.ID]*Replica
+	nodes map[protocol.ID]*replica
 	envs  map[protocol.ID]*protocol.Env[smr.Message]
 	mail  []mail
 	told  []kit.Replies // to clients
@@ -27,19 +27,19 @@ type mail struct {
 
 // newTheatre returns a group that has begun.
 func newTheatre(t *testing.T, n int) *theatre {
-	th := &theatre{t: t, nodes: map[protocol.ID]*Replica{}, envs: map[protocol.ID]*protocol.Env[smr.Message]{}}
+	th := &theatre{t: t, nodes: map[protocol.ID]*replica{}, envs: map[protocol.ID]*protocol.Env[smr.Message]{}}
 	var group []smr.Member
 	for i := range n {
 		group = append(group, smr.Member{ID: protocol.ID(i + 1)})
 	}
 	for _, m := range group {
-		r, err := NewReplica(smr.ReplicaConfig{ID: m.ID, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
+		r, err := newReplica(smr.ReplicaConfig{ID: m.ID, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
 		if err != nil {
 			t.Fatal(err)
 		}
 		th.nodes[m.ID] = r
 		th.envs[m.ID] = protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(uint64(m.ID), 1)))
-		th.do(m.ID, func(r *Replica, env *protocol.Env[smr.Message]) { r.Start(env, nil) })
+		th.do(m.ID, func(r *replica, env *protocol.Env[smr.Message]) { r.Start(env, nil) })
 	}
 	th.deliver(nil)
 	for id, r := range th.nodes {
@@ -51,7 +51,7 @@ func newTheatre(t *testing.T, n int) *theatre {
 }
 
 // do calls a replica.
-func (th *theatre) do(id protocol.ID, call func(*Replica, *protocol.Env[smr.Message])) {
+func (th *theatre) do(id protocol.ID, call func(*replica, *protocol.Env[smr.Message])) {
 	env := th.envs[id]
 	env.Begin(0)
 	call(th.nodes[id], env)
@@ -76,7 +76,7 @@ func (th *theatre) deliver(want func(m mail) bool) {
 		m := th.mail[0]
 		th.mail = th.mail[1:]
 		if r := th.nodes[m.to]; r != nil && (want == nil || m.from == m.to || want(m)) {
-			th.do(m.to, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
+			th.do(m.to, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
 		}
 	}
 }
@@ -91,32 +91,32 @@ func (th *theatre) except(f func(mail) bool, lose func(mail) bool) func(mail) bo
 	return func(m mail) bool { return f(m) && !lose(m) }
 }
 
-func isCommit(m mail) bool { _, ok := kit.Inside(m.msg).(Commit); return ok }
+func isCommit(m mail) bool { _, ok := kit.Inside(m.msg).(commit); return ok }
 
 // propose has a replica propose a command of its own.
-func (th *theatre) propose(id protocol.ID, c *Command) ID {
-	var out ID
-	th.do(id, func(r *Replica, env *protocol.Env[smr.Message]) {
-		out = ID{id, r.rows[r.position(id)].top() + 1}
+func (th *theatre) propose(id protocol.ID, c *command) instanceID {
+	var out instanceID
+	th.do(id, func(r *replica, env *protocol.Env[smr.Message]) {
+		out = instanceID{id, r.rows[r.position(id)].top() + 1}
 		r.begin(env, c, &proposal{entries: c.Entries})
 	})
 	return out
 }
 
-func work(value string, keys ...string) *Command {
-	return &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.Command, Client: 99, Session: 1, Seq: kit.Seq(len(value)),
+func workOn(value string, keys ...string) *command {
+	return &command{Kind: work, Entries: []kit.Entry{{Kind: kit.Command, Client: 99, Session: 1, Seq: kit.Seq(len(value)),
 		Command: set(value, keys...)}}}
 }
 
-func (th *theatre) recover(by protocol.ID, id ID) {
-	th.do(by, func(r *Replica, env *protocol.Env[smr.Message]) { r.recover(env, r.find(id)) })
+func (th *theatre) recover(by protocol.ID, id instanceID) {
+	th.do(by, func(r *replica, env *protocol.Env[smr.Message]) { r.recover(env, r.find(id)) })
 }
 
 // decisions returns what replicas know to be decided about an instance.
-func (th *theatre) decisions(id ID) []string {
+func (th *theatre) decisions(id instanceID) []string {
 	var out []string
 	for who := range protocol.ID(len(th.nodes)) {
-		if i := th.nodes[who+1].find(id); i.phase == committed {
+		if i := th.nodes[who+1].find(id); i.phase == phaseCommitted {
 			out = append(out, fmt.Sprintf("nothing %v, after %v", i.nothing, i.deps))
 		}
 	}
@@ -143,9 +143,9 @@ func (th *theatre) take(want func(mail) bool) []mail {
 func TestRecoveryValidates(t *testing.T) {
 	for _, tell := range []bool{true, false} {
 		th := newTheatre(t, 5)
-		c := th.propose(1, work("c", "k"))
-		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-		d := th.propose(5, work("dd", "k"))
+		c := th.propose(1, workOn("c", "k"))
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 2 })
+		d := th.propose(5, workOn("dd", "k"))
 		quorum := among(3, 4, 5)
 		if !tell {
 			quorum = th.except(quorum, isCommit)
@@ -158,7 +158,7 @@ func TestRecoveryValidates(t *testing.T) {
 		th.deliver(among(2, 3, 4))
 		i := th.nodes[2].find(c)
 		o := th.nodes[5].find(d)
-		ordered := i.phase == committed && (i.nothing || i.deps.has(o) || o.deps.has(i))
+		ordered := i.phase == phaseCommitted && (i.nothing || i.deps.has(o) || o.deps.has(i))
 		if !ordered {
 			t.Errorf("the first is %v, nothing %v, after %v; the second after %v", i.phase, i.nothing, i.deps, o.deps)
 		}
@@ -170,14 +170,14 @@ func TestRecoveryValidates(t *testing.T) {
 // hear that.
 func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 	th := newTheatre(t, 5)
-	c := th.propose(1, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3 })
-	d := th.propose(2, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
+	c := th.propose(1, workOn("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 3 })
+	d := th.propose(2, workOn("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 4 })
 	th.recover(3, c)
 	th.recover(4, d)
 	th.deliver(among(3, 4, 5))
-	for _, id := range []ID{c, d} {
+	for _, id := range []instanceID{c, d} {
 		if got := th.decisions(id); len(got) != 1 {
 			t.Errorf("%v: decided is %v", id, got)
 		}
@@ -188,17 +188,17 @@ func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 // decide makes recovery simple. So it must not have told anybody.
 func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 	th := newTheatre(t, 3)
-	id := th.propose(1, work("c", "k"))
+	id := th.propose(1, workOn("c", "k"))
 	own := th.take(func(m mail) bool { return m.to == 1 })
 	th.deliver(among(1, 2))
 	for _, m := range own {
-		th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 1, m.msg) })
+		th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, 1, m.msg) })
 	}
-	if i := th.nodes[1].find(id); i.phase != committed {
+	if i := th.nodes[1].find(id); i.phase != phaseCommitted {
 		t.Fatalf("replica 1 is %v", i.phase)
 	}
-	asked := Fetch{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
-	th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
+	asked := fetch{head: th.nodes[3].head(), Missing: []span{{Row: 1, First: 1, Last: 1}}}
+	th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
 	if slices.ContainsFunc(th.mail, isCommit) {
 		t.Error("another replica is told")
 	}
@@ -208,10 +208,10 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 // client is not told that it is durable: the change may end the generation before.
 func TestDurableWaitsForChanges(t *testing.T) {
 	th := newTheatre(t, 3)
-	th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
+	th.propose(3, &command{Kind: work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
 		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-	c := work("c", "k")
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 2 })
+	c := workOn("c", "k")
 	th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
 	id := th.propose(1, c)
 	th.deliver(among(1, 2))
@@ -233,16 +233,16 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
 			th := newTheatre(t, n)
 			last := protocol.ID(n)
-			change := th.propose(last, &Command{Kind: Work,
+			change := th.propose(last, &command{Kind: work,
 				Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
 					Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
-			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
-			later, knows := th.propose(last, work("dd", "k")), protocol.ID(1)
+			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 4 })
+			later, knows := th.propose(last, workOn("dd", "k")), protocol.ID(1)
 			if added {
 				knows = 2
 			}
-			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == knows })
-			c := work("c", "k")
+			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == knows })
+			c := workOn("c", "k")
 			th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
 			id := th.propose(1, c)
 			th.deliver(th.except(among(1, 2, 3), func(m mail) bool { return m.from == last || m.to == last }))
@@ -258,7 +258,7 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 			th.deliver(among(reachable...))
 			got := th.nodes[by].find(change)
 			voids := !got.nothing && !got.deps.has(i)
-			if got.phase != committed || voids != (n == 5) {
+			if got.phase != phaseCommitted || voids != (n == 5) {
 				t.Errorf("of %d: the change is %v, nothing %v, after %v", n, got.phase, got.nothing, got.deps)
 			}
 		}
@@ -271,14 +271,14 @@ func TestLateChangeComesBehind(t *testing.T) {
 	for late := range protocol.ID(2) {
 		late++
 		th := newTheatre(t, 3)
-		change := th.propose(3, &Command{Kind: Work,
+		change := th.propose(3, &command{Kind: work,
 			Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1,
 				Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 		asks := th.take(func(m mail) bool { return m.to == late })
 		th.deliver(func(mail) bool { return false }) // the own vote arrives
-		th.propose(3, work("dd", "k"))
-		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3-late })
-		id := th.propose(1, work("c", "k"))
+		th.propose(3, workOn("dd", "k"))
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 3-late })
+		id := th.propose(1, workOn("c", "k"))
 		th.deliver(among(1, 2))
 		if i := th.nodes[1].find(id); !i.decided() || !i.deps.has(th.nodes[1].find(change)) {
 			t.Fatalf("the command is %v, after %v", i.phase, i.deps)
@@ -286,7 +286,7 @@ func TestLateChangeComesBehind(t *testing.T) {
 		th.mail = append(th.mail, asks...)
 		th.deliver(among(late, 3))
 		got, i := th.nodes[3].find(change), th.nodes[3].find(id)
-		if len(asks) == 0 || got.phase != committed || got.nothing || !got.deps.has(i) {
+		if len(asks) == 0 || got.phase != phaseCommitted || got.nothing || !got.deps.has(i) {
 			t.Errorf("%d asked of replica %d late, and the change is %v, nothing %v, after %v", len(asks), late, got.phase,
 				got.nothing, got.deps)
 		}
@@ -298,18 +298,18 @@ func TestLateChangeComesBehind(t *testing.T) {
 // checkpoint after it.
 func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 	th := newTheatre(t, 5)
-	c := th.propose(1, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-	d := th.propose(5, work("dd", "k"))
+	c := th.propose(1, workOn("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 2 })
+	d := th.propose(5, workOn("dd", "k"))
 	th.deliver(among(3, 4, 5))
-	th.propose(5, &Command{Kind: Checkpoint})
+	th.propose(5, &command{Kind: checkpoint})
 	th.deliver(among(3, 4, 5))
 	if r := th.nodes[3]; r.checkpoint.Index == 0 || r.stable[4] < d.Index {
 		t.Fatalf("replica 3 is at the checkpoint %v, stable up to %v", r.checkpoint, r.stable)
 	}
 	th.recover(2, c)
 	th.deliver(among(2, 3, 4))
-	if i := th.nodes[2].find(c); i.phase != committed || !i.nothing {
+	if i := th.nodes[2].find(c); i.phase != phaseCommitted || !i.nothing {
 		t.Errorf("it is %v, nothing %v, after %v", i.phase, i.nothing, i.deps)
 	}
 }
@@ -318,7 +318,7 @@ func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 // proposer, whatever is asked meanwhile. What it has not got it asks for.
 func TestCommandsAreSentOnce(t *testing.T) {
 	th := newTheatre(t, 3)
-	id := th.propose(1, work("c", "k"))
+	id := th.propose(1, workOn("c", "k"))
 	var sent, held []mail
 	slow, lost := protocol.ID(3), false
 	pass := func(m mail) bool {
@@ -335,7 +335,7 @@ func TestCommandsAreSentOnce(t *testing.T) {
 	ticks := func(n int) {
 		for range n {
 			for _, r := range []protocol.ID{1, 2} {
-				th.do(r, func(r *Replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+				th.do(r, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
 			}
 			th.deliver(pass)
 		}
@@ -349,7 +349,7 @@ func TestCommandsAreSentOnce(t *testing.T) {
 		t.Errorf("commands were in %v; decided is %v", sent, th.decisions(id))
 	}
 	sent, lost = nil, true
-	again := th.propose(1, work("dd", "k"))
+	again := th.propose(1, workOn("dd", "k"))
 	th.deliver(pass)
 	lost = false
 	ticks(resendTicks)
@@ -357,7 +357,7 @@ func TestCommandsAreSentOnce(t *testing.T) {
 		t.Errorf("after a loss commands were in %v; decided is %v", sent, th.decisions(again))
 	}
 	sent, held, slow = nil, nil, 1
-	unanswered := th.propose(1, work("eee", "k"))
+	unanswered := th.propose(1, workOn("eee", "k"))
 	ticks(resendTicks)
 	slow, th.mail = 0, held
 	th.deliver(pass)
@@ -367,17 +367,17 @@ func TestCommandsAreSentOnce(t *testing.T) {
 }
 
 // commandIn returns the command that is to be worked off and is in a message, nil if there is none.
-func commandIn(msg smr.Message) *Command {
-	var c *Command
+func commandIn(msg smr.Message) *command {
+	var c *command
 	switch m := kit.Inside(msg).(type) {
-	case PreAccept:
+	case preAccept:
 		c = m.Cmd
-	case Accept:
+	case accept:
 		c = m.Cmd
-	case Commit:
+	case commit:
 		c = m.Cmd
 	}
-	if c == nil || c.Kind != Work {
+	if c == nil || c.Kind != work {
 		return nil
 	}
 	return c

@@ -14,28 +14,28 @@ import (
 // executed later, though its proposer had a lower stamp of its own.
 func TestWhatIsKnownComesBefore(t *testing.T) {
 	th := newTheatre(t, 3)
-	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1,
+	th.propose(1, &command{Kind: work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1,
 		Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
 	th.deliver(nil)
-	c := th.propose(3, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 1 })
+	c := th.propose(3, workOn("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 1 })
 	th.nodes[1].stamp = 100 // it has proposed much that commutes with these
-	a := th.propose(1, work("aa", "k"))
+	a := th.propose(1, workOn("aa", "k"))
 	th.deliver(among(1, 2))
-	b := th.propose(2, work("bbb", "k"))
+	b := th.propose(2, workOn("bbb", "k"))
 	th.deliver(among(1, 2))
 	for id := range protocol.ID(2) {
 		if i := th.nodes[id+1].find(b); !th.nodes[id+1].find(a).decided() || !i.decided() || i.executed {
 			t.Fatalf("replica %d: %v is %v, executed %v", id+1, b, i.phase, i.executed)
 		}
 	}
-	th.do(3, func(r *Replica, env *protocol.Env[smr.Message]) { r.sendPreAccepts(env, r.find(c), nil) })
+	th.do(3, func(r *replica, env *protocol.Env[smr.Message]) { r.sendPreAccepts(env, r.find(c), nil) })
 	th.deliver(among(2, 3))
-	th.do(3, func(r *Replica, env *protocol.Env[smr.Message]) { r.sendCommit(env, 1, r.find(c)) })
+	th.do(3, func(r *replica, env *protocol.Env[smr.Message]) { r.sendCommit(env, 1, r.find(c)) })
 	th.deliver(nil)
 	for id := range protocol.ID(2) {
 		r := th.nodes[id+1]
-		for _, x := range []ID{a, b, c} {
+		for _, x := range []instanceID{a, b, c} {
 			if !r.find(x).executed {
 				t.Fatalf("replica %d has not executed %v: it is %v", id+1, x, r.find(x).phase)
 			}
@@ -52,13 +52,13 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 // TestStampsSurvive: a proposal is above all stamps that its proposer has heard of, in whichever
 // message, and after a crash.
 func TestStampsSurvive(t *testing.T) {
-	high := work("high", "other")
+	high := workOn("high", "other")
 	high.Stamp = 500
-	from := Head{Gen: 1}
+	from := head{Gen: 1}
 	for name, m := range map[string]smr.Message{
-		"PreAccept": PreAccept{Head: from, ID: ID{1, 1}, Cmd: high, Deps: make(Deps, 3)},
-		"Accept":    Accept{Head: from, ID: ID{1, 1}, Cmd: high, Deps: make(Deps, 3)},
-		"Commit":    Commit{Head: from, ID: ID{1, 1}, Cmd: high, Deps: make(Deps, 3)},
+		"PreAccept": preAccept{head: from, ID: instanceID{1, 1}, Cmd: high, Deps: make(deps, 3)},
+		"Accept":    accept{head: from, ID: instanceID{1, 1}, Cmd: high, Deps: make(deps, 3)},
+		"Commit":    commit{head: from, ID: instanceID{1, 1}, Cmd: high, Deps: make(deps, 3)},
 	} {
 		for _, crash := range []bool{false, true} {
 			var disk smrtest.Disk
@@ -68,7 +68,7 @@ func TestStampsSurvive(t *testing.T) {
 			if crash {
 				r, env = onDisk(t, &disk)
 			}
-			c := work("v", "k")
+			c := workOn("v", "k")
 			r.begin(env, c, &proposal{entries: c.Entries})
 			if c.Stamp <= high.Stamp {
 				t.Errorf("%s of a command with the stamp %d, crash %v: the next one's is %d", name, high.Stamp, crash, c.Stamp)
@@ -83,9 +83,9 @@ func TestStampsSurvive(t *testing.T) {
 func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var disk smrtest.Disk
 	executed, env := onDisk(t, &disk)
-	at := ID{1, 1}
-	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: Commit{Head: Head{Gen: 1}, ID: at,
-		Cmd: &Command{Kind: Checkpoint, Stamp: 1}, Deps: make(Deps, 3)}})
+	at := instanceID{1, 1}
+	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: commit{head: head{Gen: 1}, ID: at,
+		Cmd: &command{Kind: checkpoint, Stamp: 1}, Deps: make(deps, 3)}})
 	disk.Write(env, 0)
 	if executed.checkpoint != at {
 		t.Fatalf("the checkpoint is %v, want %v", executed.checkpoint, at)
@@ -101,19 +101,19 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	if !installed.Install(env, smrtest.Arrive(t, env, installed.State, snap, placeLayout.Length)) {
 		t.Fatal("the image was not installed")
 	}
-	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted,
+	for name, r := range map[string]*replica{"that has executed it": executed, "restarted": restarted,
 		"that got the state": installed} {
 		env := protocol.NewEnv[smr.Message](nil, 100, nil)
 		env.Begin(0)
-		id := ID{3, 1}
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: 1}, ID: id, Cmd: work("c", "k"),
-			Deps: make(Deps, 3)}})
+		id := instanceID{3, 1}
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Gen: 1}, ID: id, Cmd: workOn("c", "k"),
+			Deps: make(deps, 3)}})
 		if d := r.find(id).deps; d[0] < at.Index {
 			t.Errorf("a replica %s has a command depend on %v, want on the checkpoint %v", name, d, at)
 		}
-		own := work("own", "other")
+		own := workOn("own", "other")
 		r.begin(env, own, &proposal{entries: own.Entries})
-		if i := r.find(ID{2, 1}); i.cmd != own || i.deps[0] < at.Index {
+		if i := r.find(instanceID{2, 1}); i.cmd != own || i.deps[0] < at.Index {
 			t.Errorf("a replica %s proposes after %v, want after the checkpoint %v", name, i.deps, at)
 		}
 	}

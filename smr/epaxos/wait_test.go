@@ -12,13 +12,13 @@ import (
 // does not give up a command because of another one whose proposer is silent.
 func TestWaitsForWhatMayBeDecided(t *testing.T) {
 	th := newTheatre(t, 5)
-	c := th.propose(1, work("c", "k"))
+	c := th.propose(1, workOn("c", "k"))
 	th.deliver(th.except(among(1, 2, 3), isCommit))
 	if !th.nodes[1].find(c).decided() {
 		t.Fatal("replica 1 has not decided")
 	}
-	d := th.propose(5, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
+	d := th.propose(5, workOn("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 4 })
 	th.recover(2, c)
 	th.deliver(among(2, 3, 4))
 	if i := th.nodes[2].find(c); i.nothing || i.try == nil || i.try.stage != waitingFor {
@@ -26,7 +26,7 @@ func TestWaitsForWhatMayBeDecided(t *testing.T) {
 	}
 	th.recover(4, d)
 	th.deliver(among(2, 3, 4))
-	for _, id := range []ID{c, d} {
+	for _, id := range []instanceID{c, d} {
 		if got := th.decisions(id); len(got) != 1 {
 			t.Errorf("%v: decided is %v", id, got)
 		}
@@ -38,7 +38,7 @@ func TestWaitsForWhatMayBeDecided(t *testing.T) {
 // fast quorum.
 func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 	th := newTheatre(t, 5)
-	c := th.propose(1, work("c", "k"))
+	c := th.propose(1, workOn("c", "k"))
 	own := th.take(func(m mail) bool { return m.to == 1 })
 	asks := th.take(func(m mail) bool { return m.to == 2 || m.to == 3 })
 	th.mail = asks
@@ -46,11 +46,11 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 	for len(th.mail) > 0 { // 2 and 3 agree, and 1 does not hear it yet
 		m := th.mail[0]
 		th.mail = th.mail[1:]
-		th.do(m.to, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
+		th.do(m.to, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
 		votes = append(votes, th.take(func(m mail) bool { return m.to == 1 })...)
 	}
-	d := th.propose(5, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
+	d := th.propose(5, workOn("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 4 })
 	th.recover(4, d)
 	th.deliver(among(1, 2, 4))
 	if i := th.nodes[4].find(d); i.try == nil || i.try.stage != waitingFor {
@@ -73,11 +73,11 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 // again.
 func TestProposerThatHasNotDecided(t *testing.T) {
 	th := newTheatre(t, 3)
-	c := th.propose(1, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
+	c := th.propose(1, workOn("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(preAccept); return ask && m.to == 2 })
 	th.recover(2, c)
 	th.deliver(among(1, 2))
-	if i := th.nodes[2].find(c); i.phase != committed || !i.nothing {
+	if i := th.nodes[2].find(c); i.phase != phaseCommitted || !i.nothing {
 		t.Errorf("%v is %v, nothing %v, want that nothing is decided", c, i.phase, i.nothing)
 	}
 	if n := len(th.nodes[1].queue); n != 1 {
@@ -88,12 +88,12 @@ func TestProposerThatHasNotDecided(t *testing.T) {
 // TestComponentsGoByStamps: of what depends on each other, what was proposed after the other was
 // known comes after it, whoever proposed it; checkpoints and changes of the members come last.
 func TestComponentsGoByStamps(t *testing.T) {
-	at := func(row protocol.ID, stamp uint64, kind CommandKind) *instance {
-		return &instance{id: ID{row, 1}, cmd: &Command{Kind: kind, Stamp: stamp}}
+	at := func(row protocol.ID, stamp uint64, kind commandKind) *instance {
+		return &instance{id: instanceID{row, 1}, cmd: &command{Kind: kind, Stamp: stamp}}
 	}
-	change := at(1, 1, Work)
+	change := at(1, 1, work)
 	change.cmd.Entries = []kit.Entry{{Kind: kit.ChangeMembers}}
-	sorted := []*instance{at(3, 4, Work), at(1, 5, Work), at(2, 5, Work), at(1, 2, Checkpoint), change}
+	sorted := []*instance{at(3, 4, work), at(1, 5, work), at(2, 5, work), at(1, 2, checkpoint), change}
 	for i, a := range sorted {
 		for k, b := range sorted {
 			if got := order(a, b); got < 0 != (i < k) || got == 0 != (i == k) {

@@ -74,7 +74,7 @@ func newTestWorld(sc scenario) (*world, error) {
 	w.Group, err = smrsim.New(smrsim.Config{
 		Protocol: Protocol(), Place: place, Clients: clients, RoundTrip: trip,
 		Sim: sim.Config[smr.Message]{
-			Seed: sc.seed, Codec: Codec(), CodecChance: 0.2, Disk: sc.disk, CheckEvery: 5, TraceKeep: 200,
+			Seed: sc.seed, Codec: codec(), CodecChance: 0.2, Disk: sc.disk, CheckEvery: 5, TraceKeep: 200,
 			Replay: fmt.Sprintf("go test -run TestSeeds . (seed %d, faults %v)", sc.seed, sc.faults),
 		},
 		Replica: func(c *smr.ReplicaConfig) {

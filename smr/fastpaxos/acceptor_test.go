@@ -12,13 +12,13 @@ import (
 )
 
 // onDisk starts replica 1 of some with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk, members int) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk, members int) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	cfg := smr.ReplicaConfig{ID: 1, Machine: kv.New()}
 	for i := range members {
 		cfg.Members = append(cfg.Members, smr.Member{ID: protocol.ID(i + 1)})
 	}
-	r, err := NewReplica(cfg)
+	r, err := newReplica(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk, members int) (*Replica, *protocol.
 }
 
 // begun returns replica 1, which takes part, with its disk.
-func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
+func begun(t *testing.T, members int) (*replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
 	r, env := onDisk(t, disk, members)
@@ -42,15 +42,15 @@ func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *sm
 }
 
 // follow has it follow an era's coordinator, with slots open from one on.
-func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
-	id := e.coordinator()
+func follow(r *replica, env *protocol.Env[smr.Message], e kit.Ballot, open smr.Slot) {
+	id := e.Owner()
 	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-		Msg: Beat{Head: Head{Era: e, Generation: r.State.Generation()}, Leads: true, Open: open}})
+		Msg: beat{head: head{Era: e, Generation: r.State.Generation()}, Leads: true, Open: open}})
 }
 
 // command is a request of one new command.
-func command(seq kit.Seq) Copy {
-	return Copy{kit.Request{Session: 1, Acked: 1,
+func command(seq kit.Seq) requestCopy {
+	return requestCopy{kit.Request{Session: 1, Acked: 1,
 		Commands: []kit.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
 }
 
@@ -58,15 +58,15 @@ func command(seq kit.Seq) Copy {
 // open ones: the coordinator has others' entries proposed there, and a client would count.
 func TestVotesAreInOpenSlots(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	if r.fastTop != 10 {
 		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
 	}
 	// Where it has accepted in the classic round, which is above the fast one, it does not vote any
 	// more.
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.State.Generation()},
-		[]Placed{{11, work(7)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()},
+		[]item{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
 		t.Errorf("voted in slot %d, want 12, as slot 11 has a classic vote", r.fastTop)
@@ -78,10 +78,10 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.Cfg.MaxPendingBytes = 100
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 1)
-	large := func(seq kit.Seq, bytes int) Copy {
-		return Copy{kit.Request{Session: 1, Acked: 1,
+	large := func(seq kit.Seq, bytes int) requestCopy {
+		return requestCopy{kit.Request{Session: 1, Acked: 1,
 			Commands: []kit.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
 	}
 	for seq, c := range []struct {
@@ -92,11 +92,11 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 			t.Errorf("command %d, of %d bytes: voted up to slot %d, want %d", seq+1, c.bytes, r.fastTop, c.top)
 		}
 	}
-	head := Head{Era: era, Generation: r.State.Generation()}
+	head := head{Era: era, Generation: r.State.Generation()}
 	other := kit.Entry{Kind: kit.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{head, []Placed{{1, other}}}}) // in the place of its own vote
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{head, []item{{1, other}}}}) // in the place of its own vote
 	own := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: head, Items: []Placed{{1, other}, {2, own}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: head, Items: []item{{1, other}, {2, own}}}})
 	if r.State.Applied() != 2 || r.oursBytes != 0 {
 		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.State.Applied(), r.oursBytes)
 	}
@@ -106,7 +106,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	if r.fastTop != 4 {
 		t.Errorf("with room for two of three commands, voted up to slot %d, want 4", r.fastTop)
 	}
-	if follow(r, env, newEra(era, 2), 10); r.oursBytes != 0 {
+	if follow(r, env, kit.NewBallot(era, 2), 10); r.oursBytes != 0 {
 		t.Errorf("in another era %d bytes are left", r.oursBytes)
 	}
 }
@@ -115,7 +115,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 // too.
 func TestLastVoteSurvivesCrash(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	for s := range kit.Seq(5) {
 		r.Receive(env, 77, command(s+1))
 	}
@@ -136,7 +136,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		disk.Write(env, 0)
 		promise := func(id protocol.ID) {
 			r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-				Msg: Promise{Head: Head{Era: era, Generation: r.State.Generation()}, Low: 1, Applied: applied}})
+				Msg: promise{head: head{Era: era, Generation: r.State.Generation()}, Low: 1, Applied: applied}})
 			for len(env.Out) > 0 { // its own promise comes back from its disk
 				out := slices.Clone(env.Out)
 				disk.Write(env, 0)
@@ -158,7 +158,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 // keep the bytes of both messages until its log is cut.
 func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 10)
+	follow(r, env, kit.NewBallot(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	vote := r.cell(10).vote.Entry
 	if vote.Kind != kit.Command {
@@ -166,8 +166,9 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: Head{Era: newEra(0, 2), Generation: r.State.Generation()},
-		Items: []Placed{{10, told}}}})
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h,
+		Items: []item{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {
 		t.Fatalf("slot 10: %v, %v", c.decided, c.value)
@@ -182,19 +183,19 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 func TestSuggestedIsVotedFor(t *testing.T) {
 	r, env, _ := begun(t, 3)
 	r.Cfg.MaxPendingBytes = 100
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 1)
 	entry := func(seq kit.Seq) kit.Entry {
 		return kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}
 	}
 	for seq := range kit.Seq(2) {
-		r.Receive(env, 77, Copy{kit.Request{Session: 1, Acked: 1,
+		r.Receive(env, 77, requestCopy{kit.Request{Session: 1, Acked: 1,
 			Commands: []kit.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
 	}
 	if r.fastTop != 1 {
 		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.State.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: suggest{head{Era: era, Generation: r.State.Generation()},
 		[]kit.Entry{entry(2)}}})
 	if r.fastTop != 2 || r.oursBytes != 180 {
 		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop,

@@ -6,8 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *Replica) fetch() Fetch {
-	m := Fetch{r.head(r.promised), r.State.Applied()}
+func (r *replica) fetch() fetch {
+	m := fetch{r.head(r.promised), r.State.Applied()}
 	if len(r.State.Members()) == 0 {
 		m.Generation = 0 // only a snapshot says with whom the group began
 	}
@@ -15,10 +15,10 @@ func (r *Replica) fetch() Fetch {
 }
 
 // onTick says that the replica is there, and looks who else is.
-func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
+func (r *replica) onTick(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
 	r.beat(env)
-	if !r.Tempo.Beat(env.Now, beat) {
+	if !r.Tempo.Beat(env.Now, beatEvery) {
 		return
 	}
 	r.progress.Beat(env)
@@ -29,14 +29,15 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		}
 	}
 	_, member := r.State.Member(r.Cfg.ID)
-	if ask := r.progress.Lags(env, r.State.Applied(), member, len(r.State.Members()) > 0, r.others()); ask != 0 {
+	ask := r.progress.Lags(env, r.State.Applied(), member, len(r.State.Members()) > 0, r.others())
+	if ask != 0 && !r.Arriving(env) {
 		r.Admission.Send(env, ask, r.fetch())
 	}
 }
 
 // beat tells all how far the replica is, and the coordinator's acceptors which slots are open.
-func (r *Replica) beat(env *protocol.Env[smr.Message]) {
-	m := Beat{Head: r.head(r.promised), Applied: r.State.Applied()}
+func (r *replica) beat(env *protocol.Env[smr.Message]) {
+	m := beat{head: r.head(r.promised), Applied: r.State.Applied()}
 	if r.lead != nil {
 		m.Leads, m.Open = true, r.open
 	}
@@ -50,7 +51,7 @@ func (r *Replica) beat(env *protocol.Env[smr.Message]) {
 }
 
 // others returns all who are told how far the replica is: members, and who has asked.
-func (r *Replica) others() []protocol.ID {
+func (r *replica) others() []protocol.ID {
 	ids := r.State.MemberIDs()
 	if len(ids) == 0 {
 		for _, m := range r.Cfg.Members {

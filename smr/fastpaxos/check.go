@@ -3,7 +3,7 @@ package fastpaxos
 import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	if r.Over() {
 		return nil
 	}
@@ -12,7 +12,7 @@ func (r *Replica) Check() error {
 	case r.base > r.journal.Snapshot() || r.journal.Snapshot() > applied:
 		return fmt.Errorf("fastpaxos: base %d <= snapshot %d <= applied %d does not hold", r.base, r.journal.Snapshot(),
 			applied)
-	case r.lead != nil && (r.promised != r.lead.era || r.promised.coordinator() != r.Cfg.ID):
+	case r.lead != nil && (r.promised != r.lead.era || r.promised.Owner() != r.Cfg.ID):
 		return fmt.Errorf("fastpaxos: leads in the era %v, and has promised %v", r.lead.era, r.promised)
 	case r.lead != nil && r.lead.classic && r.open != 0:
 		return fmt.Errorf("fastpaxos: slots from %d on are open in a classic era", r.open)

@@ -16,11 +16,11 @@ type choice struct {
 // among the votes of the highest round: in a classic one there is only one value, and in a fast one
 // a value has been chosen only if so many of the asked voted for it that the others can make a fast
 // quorum of it. At most one value has [MSR-TR-2005-112, §2.2].
-func choose(votes []Vote, asked, n int) choice {
-	var top Vote
+func choose(votes []vote, asked, n int) choice {
+	var top vote
 	for _, v := range votes {
 		if v.Era > top.Era || v.Era == top.Era && v.Classic {
-			top = Vote{Era: v.Era, Classic: v.Classic}
+			top = vote{Era: v.Era, Classic: v.Classic}
 		}
 	}
 	var best choice

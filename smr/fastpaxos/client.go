@@ -8,9 +8,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Client is the client node. It finds the coordinator as clients of a leader do, sends each new
+// client is the client node. It finds the coordinator as clients of a leader do, sends each new
 // command to all members, and counts their votes.
-type Client struct {
+type client struct {
 	*kit.Client
 	roundTrip time.Duration
 
@@ -24,7 +24,7 @@ type Client struct {
 
 // count is the votes for a command in one slot of an era.
 type count struct {
-	era        Era
+	era        kit.Ballot
 	generation uint64
 	slot       smr.Slot
 	by         []protocol.ID
@@ -41,21 +41,21 @@ const (
 // that it does not vote. If slots are opened meanwhile, the coordinator sees to the votes.
 const closedFor = 4
 
-// NewClient returns a client node.
-func NewClient(cfg smr.ClientConfig) (*Client, error) {
+// newClient returns a client node.
+func newClient(cfg smr.ClientConfig) (*client, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{roundTrip: cfg.RoundTrip, counts: map[kit.Seq][]count{}}
+	c := &client{roundTrip: cfg.RoundTrip, counts: map[kit.Seq][]count{}}
 	c.Client, err = kit.NewClient(cfg, kit.Hooks{Send: c.send, Receive: c.receive})
 	return c, err
 }
 
 // receive takes what members say of votes. A command that is answered needs no votes any more.
-func (c *Client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
+func (c *client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
 	switch msg := msg.(type) {
-	case Cast:
+	case cast:
 		if c.closed = msg.Need == 0; c.closed {
 			c.closedAt = env.Now
 		}
@@ -70,14 +70,14 @@ func (c *Client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 }
 
 // votes tells whether members vote, as far as is known.
-func (c *Client) votes(now time.Duration) bool {
+func (c *client) votes(now time.Duration) bool {
 	since := now - c.closedAt
 	return !c.closed || since < 0 || since >= closedFor*c.roundTrip
 }
 
 // send sends a request to the supposed coordinator, and those of its commands that are sent for the
 // first time to the other members as well, but for large ones that they have no use for.
-func (c *Client) send(env *protocol.Env[smr.Message], to protocol.ID, req kit.Request) {
+func (c *client) send(env *protocol.Env[smr.Message], to protocol.ID, req kit.Request) {
 	env.Send(to, req)
 	if req.Session != c.session {
 		c.session, c.sent = req.Session, 0
@@ -101,13 +101,13 @@ func (c *Client) send(env *protocol.Env[smr.Message], to protocol.ID, req kit.Re
 	}
 	for _, m := range c.Members() {
 		if m.ID != to {
-			env.Send(m.ID, Copy{fresh})
+			env.Send(m.ID, requestCopy{fresh})
 		}
 	}
 }
 
 // onCast counts votes: with those of a fast quorum in one slot, the position is fixed.
-func (c *Client) onCast(env *protocol.Env[smr.Message], from protocol.ID, m Cast) {
+func (c *client) onCast(env *protocol.Env[smr.Message], from protocol.ID, m cast) {
 	if m.Session != c.session || m.Need == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Client) onCast(env *protocol.Env[smr.Message], from protocol.ID, m Cast
 		}
 		if n := &counts[i]; n.add(from) && len(n.by) >= int(m.Need) {
 			delete(c.counts, item.Seq)
-			c.OnEarly(env, m.Era.coordinator(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
+			c.OnEarly(env, m.Era.Owner(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
 		}
 	}
 }

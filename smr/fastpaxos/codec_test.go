@@ -11,50 +11,50 @@ import (
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a
 // few.
 func messages() []smr.Message {
-	zero, own, other := Head{Generation: 3}, Head{Era: 1<<32 | 1, Generation: 3}, Head{Era: 2<<32 | 2, Generation: 3}
-	alone := Head{Era: 1<<32 | 1, Generation: 1}
+	zero, own, other := head{Generation: 3}, head{Era: 1<<32 | 1, Generation: 3}, head{Era: 2<<32 | 2, Generation: 3}
+	alone := head{Era: 1<<32 | 1, Generation: 1}
 	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
 	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4,
 		Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
-	items := []Placed{{1, command}, {2, kit.Entry{Kind: kit.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
-	votes := []Vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change},
+	items := []item{{1, command}, {2, kit.Entry{Kind: kit.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
+	votes := []vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change},
 		{Slot: 2, Era: 5, Classic: true, Entry: change}}
 	out := []smr.Message{
-		Copy{kit.Request{Session: 3, Acked: 4, After: 1 << 60,
+		requestCopy{kit.Request{Session: 3, Acked: 4, After: 1 << 60,
 			Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
 		kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
-		Cast{Head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
-		VoteRecord{Votes: votes},
-		PromiseRecord{Era: 7},
+		cast{head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
+		voteRecord{Votes: votes},
+		promiseRecord{Era: 7},
 	}
-	for _, h := range []Head{zero, own, other, alone} {
+	for _, h := range []head{zero, own, other, alone} {
 		out = append(out,
-			Beat{Head: h, Applied: 1 << 60, Leads: true, Open: 1},
-			Beat{Head: h, Open: 1 << 62},
-			Voted{h, items},
-			Suggest{h, []kit.Entry{command, change}},
-			Close{h, 9},
-			Close{h, 1 << 60},
-			Accept{h, items},
-			Accepted{h, []smr.Slot{1, 2, 1 << 40}},
-			Decided{Head: h, Items: items},
-			Decided{Head: h, Items: items, More: true},
-			DecidedNames{h, []Named{{1, work(1), 0, 0}, {1 << 40, work(2), 1 << 40, 7}, {2, change, 5, 1}}},
-			Prepare{h, 1},
-			Prepare{h, 0},
-			Promise{Head: h, Low: 1, Votes: votes},
-			Promise{Head: h, Low: 1, Applied: 9, Votes: votes, Next: 1},
-			Refusal{h},
-			Fetch{h, 0},
-			Look{h, 1},
-			Follows{h, 1 << 40, 7},
-			Follows{h, 0, 1 << 50},
+			beat{head: h, Applied: 1 << 60, Leads: true, Open: 1},
+			beat{head: h, Open: 1 << 62},
+			voted{h, items},
+			suggest{h, []kit.Entry{command, change}},
+			closeSlots{h, 9},
+			closeSlots{h, 1 << 60},
+			accept{h, items},
+			accepted{h, []smr.Slot{1, 2, 1 << 40}},
+			decided{head: h, Items: items},
+			decided{head: h, Items: items, More: true},
+			decidedNames{h, []named{{1, work(1), 0, 0}, {1 << 40, work(2), 1 << 40, 7}, {2, change, 5, 1}}},
+			prepare{h, 1},
+			prepare{h, 0},
+			promise{head: h, Low: 1, Votes: votes},
+			promise{head: h, Low: 1, Applied: 9, Votes: votes, Next: 1},
+			refusal{h},
+			fetch{h, 0},
+			look{h, 1},
+			follows{h, 1 << 40, 7},
+			follows{h, 0, 1 << 50},
 		)
 	}
 	return out
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
 // TestLayouts: a message is written as earlier versions of the program know it, unless it has what
 // these do not know.
@@ -63,15 +63,15 @@ func TestLayouts(t *testing.T) {
 		m   smr.Message
 		tag byte
 	}{
-		{Decided{Head: Head{}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Decided{More: true}, 83},
+		{decided{head: head{}, Items: []item{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {decided{More: true}, 83},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
 		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {
-		if b, err := Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
+		if b, err := codec().Append(nil, c.m); err != nil || b[1] != c.tag {
 			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)
 		}
 	}
 }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }

@@ -24,7 +24,7 @@ const (
 
 // leading is what a coordinator knows.
 type leading struct {
-	era      Era
+	era      kit.Ballot
 	start    smr.Slot // what earlier coordinators may have had decided is not beyond it
 	end      smr.Slot // the last slot that it gave out or has seen a vote for
 	classic  bool     // no fast votes: it gives out the slots
@@ -32,8 +32,8 @@ type leading struct {
 	tallies  map[smr.Slot]*tally
 	placed   map[wish]smr.Slot // commands that it has proposed in a classic round
 	wants    []*want           // what clients want and is not applied, in order
-	accepts  []Placed          // to be proposed at the end of the call
-	news     []Placed          // decided in this call
+	accepts  []item            // to be proposed at the end of the call
+	news     []item            // decided in this call
 	suggest  []kit.Entry
 	reads    kit.Rounds
 	looked   int // beats since something was asked for reads
@@ -42,7 +42,7 @@ type leading struct {
 // tally is how the members have voted in a slot.
 type tally struct {
 	by      quorum.Votes
-	votes   []Vote
+	votes   []vote
 	classic bool // entry was proposed in the classic round
 	entry   kit.Entry
 	acks    quorum.Votes
@@ -66,7 +66,7 @@ const (
 	recoverAfter = 4
 )
 
-func (r *Replica) stopLeading() {
+func (r *replica) stopLeading() {
 	if r.lead != nil {
 		r.lead, r.open = nil, 0
 		r.Desk.Reset()
@@ -74,7 +74,7 @@ func (r *Replica) stopLeading() {
 }
 
 // take takes what a client wants from the coordinator.
-func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	var entries []kit.Entry
 	after := smr.Slot(0)
 	switch m := msg.(type) {
@@ -102,7 +102,7 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 
 // propose gives slots to what is wanted, in a classic era; in others it has commands voted on that
 // nobody seems to have voted for.
-func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
+func (r *replica) propose(env *protocol.Env[smr.Message], beats int) {
 	l := r.lead
 	for _, w := range l.wants {
 		change := w.entry.Kind == kit.ChangeMembers
@@ -129,19 +129,19 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 		}
 	}
 	for i, id := 0, r.State.MemberIDs(); len(l.suggest) > 0 && i < len(id); i++ {
-		r.Admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
+		r.Admission.Send(env, id[i], suggest{r.head(r.promised), l.suggest})
 	}
 	l.suggest = nil
 }
 
 // proposeIn proposes an entry in the classic round of a slot.
-func (r *Replica) proposeIn(s smr.Slot, e kit.Entry) {
+func (r *replica) proposeIn(s smr.Slot, e kit.Entry) {
 	t := r.lead.tally(s)
 	t.classic, t.entry, t.age = true, e, 0
 	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}
-	r.lead.accepts = append(r.lead.accepts, Placed{s, e})
+	r.lead.accepts = append(r.lead.accepts, item{s, e})
 }
 
 func (l *leading) tally(s smr.Slot) *tally {
@@ -153,7 +153,7 @@ func (l *leading) tally(s smr.Slot) *tally {
 	return t
 }
 
-func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Voted) {
+func (r *replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m voted) {
 	if r.lead == nil || m.Era != r.promised || r.lead.classic {
 		return
 	}
@@ -164,7 +164,7 @@ func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Vo
 		r.lead.end = max(r.lead.end, p.Slot)
 		t := r.lead.tally(p.Slot)
 		if t.by.Add(from) {
-			t.votes = append(t.votes, Vote{Slot: p.Slot, Era: m.Era, Entry: p.Entry})
+			t.votes = append(t.votes, vote{Slot: p.Slot, Era: m.Era, Entry: p.Entry})
 			r.judge(env, p.Slot, t)
 		}
 	}
@@ -173,7 +173,7 @@ func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Vo
 
 // judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any
 // more.
-func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
+func (r *replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
 	}
@@ -210,7 +210,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 
 // weigh notes whether the votes for a slot have collided. If most do, fast rounds cost more than
 // they save, and the coordinator goes over to a classic era for a while.
-func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
+func (r *replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 	g := &r.luck
 	g.slots++
 	if collided {
@@ -233,7 +233,7 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 // command that was voted for here, or the one that waits for the longest time. The votes are those
 // members' answers to phase 1 of the classic round, as they will not vote in the fast one again
 // [MSR-TR-2005-112, §3.2 coordinated recovery].
-func (r *Replica) resolve(s smr.Slot, t *tally) {
+func (r *replica) resolve(s smr.Slot, t *tally) {
 	c := choose(t.votes, len(t.votes), len(r.State.MemberIDs()))
 	if c.bound {
 		r.proposeIn(s, c.entry)
@@ -255,7 +255,7 @@ func (r *Replica) resolve(s smr.Slot, t *tally) {
 }
 
 // unplaced tells whether a command has no slot that is decided or is about to be.
-func (r *Replica) unplaced(e kit.Entry) bool {
+func (r *replica) unplaced(e kit.Entry) bool {
 	if e.Kind == kit.NoOp || e.Kind == kit.ChangeMembers {
 		return false
 	}
@@ -266,7 +266,7 @@ func (r *Replica) unplaced(e kit.Entry) bool {
 	return !placed
 }
 
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
+func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m accepted) {
 	if r.lead == nil || m.Era != r.promised {
 		return
 	}
@@ -283,18 +283,18 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 }
 
 // decide notes what is chosen in a slot.
-func (r *Replica) decide(s smr.Slot, e kit.Entry) {
+func (r *replica) decide(s smr.Slot, e kit.Entry) {
 	r.cell(s).decide(e)
 	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}
-	r.lead.news = append(r.lead.news, Placed{s, e})
+	r.lead.news = append(r.lead.news, item{s, e})
 	r.top = max(r.top, s)
 	r.tries = 0
 }
 
 // tellDecided proposes and tells what the call has come to.
-func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
+func (r *replica) tellDecided(env *protocol.Env[smr.Message]) {
 	l := r.lead
 	if l == nil {
 		return
@@ -304,12 +304,12 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
 			// it is on the disks of a quorum
-			r.Admission.SendAhead(env, id, Decided{Head: r.head(r.promised), Items: chunk})
+			r.Admission.SendAhead(env, id, decided{head: r.head(r.promised), Items: chunk})
 		}
 	}
 	for _, id := range r.others() {
 		if len(large) > 0 {
-			r.Admission.SendAhead(env, id, DecidedNames{r.head(r.promised), large})
+			r.Admission.SendAhead(env, id, decidedNames{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil
@@ -317,10 +317,10 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 
 // sendAccepts proposes entries in classic rounds. It does not wait for the coordinator's disk,
 // which coordinates no era again that it did before a crash.
-func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
+func (r *replica) sendAccepts(env *protocol.Env[smr.Message], items []item) {
 	for chunk := range chunks(items) {
 		for _, id := range r.State.MemberIDs() {
-			if m := (Accept{r.head(r.promised), chunk}); id != r.Cfg.ID {
+			if m := (accept{r.head(r.promised), chunk}); id != r.Cfg.ID {
 				r.Admission.SendAhead(env, id, m)
 			} else {
 				r.Admission.Send(env, id, m)
@@ -330,9 +330,9 @@ func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 }
 
 // supervise looks in each beat for slots that do not get on, and repeats what may be lost.
-func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
+func (r *replica) supervise(env *protocol.Env[smr.Message]) {
 	l := r.lead
-	var again []Placed
+	var again []item
 	shut := smr.Slot(0)
 	for s := r.State.Applied() + 1; s <= l.end; s++ {
 		if r.cell(s).decided {
@@ -342,7 +342,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 		t.age++
 		switch {
 		case t.classic && t.age > 1:
-			again = append(again, Placed{s, t.entry})
+			again = append(again, item{s, t.entry})
 		case t.classic:
 		default:
 			r.judge(env, s, t)
@@ -357,7 +357,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 	r.sendAccepts(env, again)
 	if shut > 0 && !l.classic {
 		for _, id := range r.State.MemberIDs() {
-			r.Admission.Send(env, id, Close{r.head(r.promised), shut})
+			r.Admission.Send(env, id, closeSlots{r.head(r.promised), shut})
 		}
 	}
 	r.propose(env, 1)
@@ -376,8 +376,8 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 }
 
 // chunks cuts entries into parts that fit in a message.
-func chunks(items []Placed) func(yield func([]Placed) bool) {
-	return func(yield func([]Placed) bool) {
+func chunks(items []item) func(yield func([]item) bool) {
+	return func(yield func([]item) bool) {
 		first, size := 0, 0
 		for i, p := range items {
 			n := entryBytes + len(p.Entry.Command)

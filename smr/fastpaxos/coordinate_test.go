@@ -12,7 +12,7 @@ import (
 )
 
 // lead has replica 1 coordinate its next era: a majority promises, and tells of votes.
-func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtest.Disk, votes ...Vote) {
+func lead(t *testing.T, r *replica, env *protocol.Env[smr.Message], disk *smrtest.Disk, votes ...vote) {
 	t.Helper()
 	r.campaign(env, false)
 	disk.Write(env, 0)
@@ -20,7 +20,7 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id),
-			Msg: Promise{Head: Head{Era: era, Generation: r.State.Generation()}, Low: r.State.Applied() + 1, Votes: votes}})
+			Msg: promise{head: head{Era: era, Generation: r.State.Generation()}, Low: r.State.Applied() + 1, Votes: votes}})
 		for len(env.Out) > 0 { // its own promise comes from its disk
 			out := slices.Clone(env.Out)
 			disk.Write(env, 0)
@@ -47,15 +47,15 @@ func TestVotesOfTheEraCount(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	lead(t, r, env, disk)
-	for era, want := range map[Era]bool{newEra(0, 1): false, r.promised: true} {
-		h := Head{Era: era, Generation: r.State.Generation()}
-		r.onVoted(env, 2, Voted{h, []Placed{{r.open, work(1)}}})
+	for era, want := range map[kit.Ballot]bool{kit.NewBallot(0, 1): false, r.promised: true} {
+		h := head{Era: era, Generation: r.State.Generation()}
+		r.onVoted(env, 2, voted{h, []item{{r.open, work(1)}}})
 		if counted := r.lead.tallies[r.open] != nil; counted != want {
 			t.Errorf("a fast vote of the era %v in %v: counts %v", era, r.promised, counted)
 		}
 		delete(r.lead.tallies, r.open)
 		r.proposeIn(50, work(2))
-		r.onAccepted(env, 2, Accepted{h, []smr.Slot{50}})
+		r.onAccepted(env, 2, accepted{h, []smr.Slot{50}})
 		if counted := r.lead.tallies[50].acks.Len() > 0; counted != want {
 			t.Errorf("a classic vote of the era %v in %v: counts %v", era, r.promised, counted)
 		}
@@ -68,8 +68,8 @@ func TestVotesOfTheEraCount(t *testing.T) {
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
 		r, env, _ := begun(t, 3)
-		h := Head{Era: newEra(0, 2), Generation: r.State.Generation() + other}
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, work(1)}}}})
+		h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation() + other}
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{1, work(1)}}}})
 		if accepted := r.top == 1; accepted != (other == 0) {
 			t.Errorf("the coordinator's generation is higher by %d: accepted %v", other, accepted)
 		}
@@ -95,7 +95,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
 			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id),
-				Msg: Follows{Head{Era: r.promised, Generation: r.State.Generation()}, r.lead.reads.Round(), c.top}})
+				Msg: follows{head{Era: r.promised, Generation: r.State.Generation()}, r.lead.reads.Round(), c.top}})
 		}
 		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
@@ -113,13 +113,13 @@ func TestPhaseOneComesFirst(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	r.lead.reads.Take(env, r.Cfg, 77, []kit.Query{{ID: 1}}, 0)
-	lead(t, r, env, disk, Vote{Slot: 5, Era: newEra(0, 2), Entry: work(1)})
+	lead(t, r, env, disk, vote{Slot: 5, Era: kit.NewBallot(0, 2), Entry: work(1)})
 	if r.open != 6 || r.lead.tallies[5] == nil || !r.lead.tallies[5].classic {
 		t.Errorf("a vote in slot 5 was found, and slots from %d on are open", r.open)
 	}
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-			Msg: Follows{Head: r.head(r.promised), Round: r.lead.reads.Round()}})
+			Msg: follows{head: r.head(r.promised), Round: r.lead.reads.Round()}})
 	}
 	if r.lead.reads.Round() == 0 || !r.lead.reads.Waiting() {
 		t.Errorf("queries were asked for %d times, and wait: %v; want them to wait for slot 5", r.lead.reads.Round(),
@@ -145,8 +145,8 @@ func TestNothingAboveAChange(t *testing.T) {
 // before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1,
 			Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
@@ -169,16 +169,16 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		fixed           bool
 	}{"all the same": {0, 0, 0, true}, "another era": {1, 0, 0, false}, "other members": {0, 1, 0, false},
 		"another slot": {0, 0, 1, false}} {
-		client, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}})
+		client, err := newClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		env := new(smrtest.Disk).Env()
 		client.session, client.counts[1] = 1, []count{}
 		for id := range uint64(3) {
-			m := Cast{Head: Head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
+			m := cast{head: head{Era: kit.NewBallot(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
 			if id == 2 {
-				m.Era, m.Generation, m.Items[0].Slot = m.Era+Era(c.era<<32), m.Generation+c.generation, 7+c.slot
+				m.Era, m.Generation, m.Items[0].Slot = m.Era+kit.Ballot(c.era<<32), m.Generation+c.generation, 7+c.slot
 			}
 			client.onCast(env, protocol.ID(id+1), m)
 		}
@@ -192,7 +192,7 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 // through, though it has promised the other one: the others keep to the higher.
 func TestHigherAttemptGoesOn(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	lower := newEra(0, 3)
+	lower := kit.NewBallot(0, 3)
 	r.above = lower
 	r.silent = courtesy
 	r.campaign(env, false)
@@ -200,15 +200,15 @@ func TestHigherAttemptGoesOn(t *testing.T) {
 	if c == nil || c.era <= lower {
 		t.Fatalf("replica 1 does not stand in an era above %v: %+v", lower, c)
 	}
-	head := func(e Era) Head { return Head{Era: e, Generation: r.State.Generation()} }
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{head(lower), r.State.Applied() + 1}})
+	head := func(e kit.Ballot) head { return head{Era: e, Generation: r.State.Generation()} }
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: prepare{head(lower), r.State.Applied() + 1}})
 	if r.promised != lower {
 		t.Fatalf("promised %v, want %v", r.promised, lower)
 	}
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Head: head(c.era), Low: r.State.Applied() + 1}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: promise{head: head(c.era), Low: r.State.Applied() + 1}})
 	for _, e := range slices.Clone(env.Out) {
-		if _, own := kit.Inside(e.Msg).(Promise); own && e.To == 1 {
+		if _, own := kit.Inside(e.Msg).(promise); own && e.To == 1 {
 			r.Receive(env, 1, e.Msg)
 		}
 	}

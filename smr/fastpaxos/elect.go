@@ -11,10 +11,10 @@ import (
 
 // candidacy is an attempt to coordinate.
 type candidacy struct {
-	era     Era
+	era     kit.Ballot
 	classic bool
 	low     smr.Slot // phase 1 is about the slots from here on
-	found   map[smr.Slot][]Vote
+	found   map[smr.Slot][]vote
 	last    smr.Slot // of found
 	votes   quorum.Votes
 	next    map[protocol.ID]smr.Slot // how far a member has told its votes; 0: all
@@ -25,7 +25,7 @@ type candidacy struct {
 
 // Times in beats.
 const (
-	beat         = 0.5 // round trips between two
+	beatEvery    = 0.5 // round trips between two
 	patience     = 5   // before a coordinator is missed
 	turn         = 2   // how much later than one member the next one misses it
 	courtesy     = 4   // for which nobody takes over from a coordinator that was heard
@@ -36,7 +36,7 @@ const (
 
 // watch stands for coordinator if there is none, or if this replica was and does not know any more
 // what it knew.
-func (r *Replica) watch(env *protocol.Env[smr.Message]) {
+func (r *replica) watch(env *protocol.Env[smr.Message]) {
 	r.silent++
 	r.rest = max(r.rest-1, 0)
 	if r.lead != nil {
@@ -59,10 +59,10 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 }
 
 // campaign begins phase 1 for all slots that are not applied.
-func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
+func (r *replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	c := &candidacy{
-		era: newEra(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
-		found: map[smr.Slot][]Vote{}, next: map[protocol.ID]smr.Slot{}, asked: map[protocol.ID]int{},
+		era: kit.NewBallot(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
+		found: map[smr.Slot][]vote{}, next: map[protocol.ID]smr.Slot{}, asked: map[protocol.ID]int{},
 	}
 	r.cand = c
 	r.tries = min(r.tries+1, maxTries)
@@ -74,7 +74,7 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 
 // insist asks those who have not told all, and gives up when nobody has told more for a while:
 // large votes take many messages and much longer than a round trip.
-func (r *Replica) insist(env *protocol.Env[smr.Message]) {
+func (r *replica) insist(env *protocol.Env[smr.Message]) {
 	c := r.cand
 	if c.beats-c.heard >= candidateFor<<r.tries/2 {
 		r.above = max(r.above, c.era)
@@ -92,7 +92,7 @@ func (r *Replica) insist(env *protocol.Env[smr.Message]) {
 }
 
 // abandon ends an attempt.
-func (r *Replica) abandon() {
+func (r *replica) abandon() {
 	r.cand = nil
 	if r.carry != nil {
 		r.carry = nil
@@ -101,18 +101,18 @@ func (r *Replica) abandon() {
 }
 
 // pause waits after an attempt that was in vain, so that of several one comes through.
-func (r *Replica) pause(env *protocol.Env[smr.Message]) {
+func (r *replica) pause(env *protocol.Env[smr.Message]) {
 	r.rest = courtesy + env.Rand.IntN(len(r.State.MemberIDs())<<r.tries)
 }
 
 // welcome tells whether enough others have promised for the replica to promise too. Before, its own
 // promise would only disturb a coordinator that the others hear.
-func (r *Replica) welcome(c *candidacy) bool {
+func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Among(r.State.MemberIDs()) >= quorum.Majority(len(r.State.Members()))-1
 }
 
-func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
-	m := Prepare{r.head(r.cand.era), r.cand.next[id]}
+func (r *replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
+	m := prepare{r.head(r.cand.era), r.cand.next[id]}
 	r.cand.asked[id] = r.cand.beats
 	if id != r.Cfg.ID {
 		r.Admission.SendAhead(env, id, m)
@@ -121,15 +121,15 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	}
 }
 
-func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
+func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	switch {
-	case m.Era == 0 || m.Era.coordinator() != from:
+	case m.Era == 0 || m.Era.Owner() != from:
 		return
 	case m.Era < r.promised:
-		r.Admission.SendAhead(env, from, Refusal{r.head(r.promised)})
+		r.Admission.SendAhead(env, from, refusal{r.head(r.promised)})
 		return
 	case m.Era > r.promised:
-		if from != r.Cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
+		if from != r.Cfg.ID && from != r.promised.Owner() && r.silent < courtesy && r.promised != 0 {
 			return
 		}
 		r.adopt(env, m.Era)
@@ -137,7 +137,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.silent, r.rest = 0, max(r.rest, courtesy)
 	}
 	r.told = max(r.told, m.Low)
-	p := Promise{Head: r.head(m.Era), Low: m.Low, Applied: r.State.Applied()}
+	p := promise{head: r.head(m.Era), Low: m.Low, Applied: r.State.Applied()}
 	size := 0
 	for s := max(m.Low, r.base+1); s <= r.base+smr.Slot(len(r.cells)); s++ {
 		c := r.cell(s)
@@ -153,7 +153,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.Admission.Send(env, from, p)
 }
 
-func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
+func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m promise) {
 	c := r.cand
 	if c == nil || m.Era != c.era || c.next[from] == 0 || m.Low != c.next[from] || m.Next != 0 && m.Next <= m.Low {
 		return
@@ -190,7 +190,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 
 // becomeCoordinator proposes what phase 1 has found, in the classic rounds of the new era, and then
 // opens the slots behind, or gives them out.
-func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
+func (r *replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	c := r.cand
 	r.cand = nil
 	l := &leading{
@@ -231,7 +231,7 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	r.execute(env)
 }
 
-func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {
 	if m.Era <= r.promised || r.cand != nil && m.Era == r.cand.era {
 		return // of the replica's own next era it need not be told
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // execute applies what is decided, in the order of the slots.
-func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	before := r.State.Applied()
 	for !r.Over() {
 		s := r.State.Applied() + 1
@@ -35,7 +35,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry) {
+func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry) {
 	if v := r.cell(s).vote; v.Entry.Kind != 0 && r.ours[wishFor(v.Entry)].slot == s {
 		r.forgetOwn(wishFor(v.Entry))
 	}
@@ -66,7 +66,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 
 // changed takes note that a change of the members was applied. That it was is on disk before the
 // replica votes for anything above.
-func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
+func (r *replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.State.Generation() != before {
 		if err := r.journal.SaveNow(env, r.Cfg, r.State, nil); err != nil {
 			r.Fail(env, err)
@@ -81,23 +81,23 @@ func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	}
 }
 
-func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
 		r.cut(env, to)
 	}
 }
 
 // cut forgets the slots up to one, on disk as far as whole records allow.
-func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+func (r *replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	if to > r.base {
 		r.cells = slices.Delete(r.cells, 0, int(min(to-r.base, smr.Slot(len(r.cells)))))
 		r.base = to
 		r.top = max(r.top, to)
 	}
-	r.journal.Cut(env, to, PromiseRecord{r.promised})
+	r.journal.Cut(env, to, promiseRecord{r.promised})
 }
 
-func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
+func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m decided) {
 	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
@@ -115,12 +115,12 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // split parts entries into those that are told whole, and the names of large commands.
-func split(items []Placed) (small []Placed, large []Named) {
+func split(items []item) (small []item, large []named) {
 	for _, p := range items {
 		if n := len(p.Entry.Command); n < largeBytes {
 			small = append(small, p)
 		} else {
-			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n),
+			named := named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n),
 				Sum: crc32.Checksum(p.Entry.Command, crc32.MakeTable(crc32.Castagnoli))}
 			named.Entry.Command = nil
 			large = append(large, named)
@@ -134,7 +134,7 @@ const largeBytes = 4 << 10
 
 // onDecidedNames learns that what the replica has accepted in slots is decided, if it is that. What
 // it has not accepted it fetches when it does not get on.
-func (r *Replica) onDecidedNames(env *protocol.Env[smr.Message], m DecidedNames) {
+func (r *replica) onDecidedNames(env *protocol.Env[smr.Message], m decidedNames) {
 	if len(r.State.Members()) == 0 {
 		return // only a snapshot says with whom the group began
 	}
@@ -156,15 +156,15 @@ func (r *Replica) onDecidedNames(env *protocol.Env[smr.Message], m DecidedNames)
 
 // onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
 // not there any more.
-func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fetch) {
 	r.progress.Heard(from, 0, m.Applied)
 	if r.State.Applied() <= m.Applied {
 		return
 	}
 	if m.Applied >= r.base && m.Generation != 0 {
-		var items []Placed
+		var items []item
 		for s := m.Applied + 1; s <= r.State.Applied(); s++ {
-			items = append(items, Placed{s, r.cell(s).value})
+			items = append(items, item{s, r.cell(s).value})
 		}
 		r.tellParts(env, from, items)
 		return
@@ -177,14 +177,14 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks
 // for the rest.
-func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, items []Placed) {
-	var parts []Decided
+func (r *replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, items []item) {
+	var parts []decided
 	bytes := 0
 	for chunk := range chunks(items) {
 		for _, p := range chunk {
 			bytes += entryBytes + len(p.Entry.Command)
 		}
-		parts = append(parts, Decided{Head: r.head(r.promised), Items: chunk})
+		parts = append(parts, decided{head: r.head(r.promised), Items: chunk})
 		if bytes >= kit.UnderwayBytes/2 {
 			break
 		}
@@ -198,7 +198,7 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 
 // onInstalled goes on from a snapshot. Votes for later slots stay: they are promises. A coordinator
 // that has to be told leads no more.
-func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.journal.Has(s.Slot)
 	r.write(env)
 	r.cut(env, s.Slot)

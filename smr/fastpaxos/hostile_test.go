@@ -11,9 +11,9 @@ import (
 
 // FuzzReceive gives replicas messages as they like to be.
 func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, Codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
+	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
 		cfg.Machine = kv.New()
-		r, err := NewReplica(cfg)
+		r, err := newReplica(cfg)
 		if err != nil {
 			return nil, nil, err
 		}

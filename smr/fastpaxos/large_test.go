@@ -21,26 +21,26 @@ func big(seq kit.Seq) kit.Entry {
 // it is the same, and not otherwise.
 func TestDecidedNamesLargeCommands(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	era := newEra(0, 2)
-	h := Head{Era: era, Generation: r.State.Generation()}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
-	small, named := split([]Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
-	if len(small) != 1 || len(named) != 4 || named[0].Entry.Command != nil {
-		t.Fatalf("%d commands are told whole and %d named", len(small), len(named))
+	era := kit.NewBallot(0, 2)
+	h := head{Era: era, Generation: r.State.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
+	small, names := split([]item{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
+	if len(small) != 1 || len(names) != 4 || names[0].Entry.Command != nil {
+		t.Fatalf("%d commands are told whole and %d named", len(small), len(names))
 	}
-	other := named[2]
+	other := names[2]
 	other.Sum++
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: DecidedNames{h, []Named{named[0], named[1], other, named[3]}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decidedNames{h, []named{names[0], names[1], other, names[3]}}})
 	if r.State.Applied() != 2 {
 		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.State.Applied())
 	}
 	// What an earlier era's coordinator had accepted there may be another command.
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{4, big(9)}}}})
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: DecidedNames{h, named[2:]}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{4, big(9)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decidedNames{h, names[2:]}})
 	if r.State.Applied() != 3 {
 		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.State.Applied())
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{{4, big(4)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{{4, big(4)}}}})
 	if r.State.Applied() != 4 {
 		t.Errorf("applied %d slots, want 4, after the command came", r.State.Applied())
 	}
@@ -53,20 +53,20 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 	disk.Write(env, 0)
 	r.proposeIn(1, big(1))
 	r.flush(env)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.State.Generation()},
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accepted{head{Era: r.promised, Generation: r.State.Generation()},
 		[]smr.Slot{1}}})
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.State.Generation()},
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accepted{head{Era: r.promised, Generation: r.State.Generation()},
 		[]smr.Slot{1}}})
 	bytes, named := 0, 0
 	for _, e := range env.Out {
 		switch m := kit.Inside(e.Msg).(type) {
-		case Accept:
+		case accept:
 			if e.To == 2 {
 				bytes += len(m.Items[0].Entry.Command)
 			}
-		case Decided:
+		case decided:
 			bytes += len(m.Items[0].Entry.Command)
-		case DecidedNames:
+		case decidedNames:
 			named++
 		}
 	}
@@ -82,12 +82,12 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	r, env, disk := begun(t, 3)
 	r.campaign(env, false)
 	era := r.cand.era
-	h := Head{Era: era, Generation: r.State.Generation()}
+	h := head{Era: era, Generation: r.State.Generation()}
 	for page := range smr.Slot(pages) {
 		if r.cand == nil || r.cand.era != era {
 			t.Fatalf("gave up after %d of %d parts", page, pages)
 		}
-		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true,
+		m := promise{head: h, Low: page + 1, Votes: []vote{{Slot: page + 1, Era: 1, Classic: true,
 			Entry: big(kit.Seq(page + 1))}}, Next: page + 2}
 		if page == pages-1 {
 			m.Next = 0
@@ -97,7 +97,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 		r.onTick(env)
 		asked := 0
 		for _, e := range env.Out {
-			if p, ok := kit.Inside(e.Msg).(Prepare); ok && e.To == 2 && p.Low == page+2 {
+			if p, ok := kit.Inside(e.Msg).(prepare); ok && e.To == 2 && p.Low == page+2 {
 				asked++
 			}
 		}
@@ -115,16 +115,16 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3)
-	h := Head{Era: newEra(0, 2), Generation: r.State.Generation()}
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
 	for s := range smr.Slot(slots) {
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{{s + 1, big(kit.Seq(s + 1))}}}})
 	}
 	for applied, turns := smr.Slot(0), 0; applied < slots; turns++ {
 		disk.Write(env, 0)
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Fetch{Head{Era: h.Era, Generation: h.Generation}, applied}})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: fetch{head{Era: h.Era, Generation: h.Generation}, applied}})
 		before, more := applied, false
 		for _, e := range env.Out {
-			if m, ok := kit.Inside(e.Msg).(Decided); ok && e.To == 3 {
+			if m, ok := kit.Inside(e.Msg).(decided); ok && e.To == 3 {
 				if more || m.Items[0].Slot != applied+1 {
 					t.Fatalf("slots from %d follow those up to %d, which ask for more: %v", m.Items[0].Slot, applied, more)
 				}
@@ -142,20 +142,20 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 // the coordinator only; small ones and, after a while, large ones to all.
 func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	r, env, _ := begun(t, 3)
-	follow(r, env, newEra(0, 2), 0)
+	follow(r, env, kit.NewBallot(0, 2), 0)
 	req := command(1)
 	req.Commands[0].Command = big(1).Command
 	r.Receive(env, 77, req)
-	var said []Cast
+	var said []cast
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Cast); ok && e.To == 77 {
+		if m, ok := kit.Inside(e.Msg).(cast); ok && e.To == 77 {
 			said = append(said, m)
 		}
 	}
 	if len(said) != 1 || said[0].Need != 0 {
 		t.Fatalf("a member that does not vote says %+v", said)
 	}
-	c, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}},
+	c, err := newClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 		RoundTrip: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 		c.send(own, 1, kit.Request{Session: 1,
 			Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
 		for _, e := range own.Out {
-			if _, ok := kit.Inside(e.Msg).(Copy); ok {
+			if _, ok := kit.Inside(e.Msg).(requestCopy); ok {
 				n++
 			}
 		}

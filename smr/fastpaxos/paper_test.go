@@ -19,7 +19,7 @@ import (
 // newWorld returns a group at the place of a paper, and a client at every site.
 func newWorld(t *testing.T, preset string, disk sim.Disk) *world {
 	return &world{smrtest.Deploy(t, preset, smrsim.Config{
-		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: Codec(), Disk: disk}, FirstClient: 100,
+		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: codec(), Disk: disk}, FirstClient: 100,
 		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.SnapshotEvery, c.Leader = kv.New(), 500, 1 },
 		Client:  func(c *smr.ClientConfig) { c.Nearest = 1 },
 	})}
@@ -82,7 +82,7 @@ func collide(t *testing.T, rate int, d time.Duration, fast bool) []time.Duration
 	for at := time.Duration(0); fast && at < d+3*time.Second; at += time.Millisecond {
 		w.After(at, func() {
 			for _, m := range w.Members {
-				w.Get(m.ID).(*Replica).luck.collided = 0
+				w.Get(m.ID).(*replica).luck.collided = 0
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestSilentReplica(t *testing.T) {
 // command in a slot that is not above its bound.
 func TestCausalBound(t *testing.T) {
 	w := newWorld(t, "na3", sim.Disk{})
-	r := w.Get(3).(*Replica)
+	r := w.Get(3).(*replica)
 	bound := r.top + 5
 	w.Cut(w.Client("VA"), 1)
 	w.Cut(w.Client("VA"), 2)

@@ -20,8 +20,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a no-op vote is told and not made", Dir: dir, Test: "TestVotesForNothingAreMade",
-			Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
-			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, " +
+			Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(vote{Slot: s, Era: r.promised, Entry: e})\n",
+			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(vote{Slot: s, Era: r.promised, " +
 				"Entry: e})\n\t\t\t}\n",
 		},
 		{
@@ -49,13 +49,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
-			Old: "\tr.journal.Promised(env.Append(PromiseRecord{e}))\n",
-			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(PromiseRecord{e}))\n\t}\n",
+			Old: "\tr.journal.Promised(env.Append(promiseRecord{e}))\n",
+			New: "\tif !MUTANT {\n\t\tr.journal.Promised(env.Append(promiseRecord{e}))\n\t}\n",
 		},
 		{
 			Name: "votes are not durable", Dir: dir, Test: "TestSeedsNotice/4",
-			Old: "\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n",
-			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(VoteRecord{r.pending}), last)\n\t}\n",
+			Old: "\tr.journal.Wrote(env.Append(voteRecord{r.pending}), last)\n",
+			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(voteRecord{r.pending}), last)\n\t}\n",
 		},
 		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
@@ -100,13 +100,14 @@ func TestSeedsNotice(t *testing.T) {
 // coordinator.
 func TestVotesForNothingAreMade(t *testing.T) {
 	r, env, disk := begun(t, 3)
-	era := newEra(0, 2)
+	era := kit.NewBallot(0, 2)
 	follow(r, env, era, 5)
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Close{Head: Head{Era: era, Generation: r.State.Generation()}, Slot: 7}})
+	h := head{Era: era, Generation: r.State.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: closeSlots{head: h, Slot: 7}})
 	told := map[smr.Slot]bool{}
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Voted); ok && e.Kind == protocol.KindSend {
+		if m, ok := kit.Inside(e.Msg).(voted); ok && e.Kind == protocol.KindSend {
 			for _, p := range m.Items {
 				told[p.Slot] = p.Entry.Kind == kit.NoOp
 			}
@@ -121,12 +122,12 @@ func TestVotesForNothingAreMade(t *testing.T) {
 			r, env = onDisk(t, disk, 3)
 			disk.Write(env, 0)
 		}
-		next := newEra(era, 3)
+		next := kit.NewBallot(era, 3)
 		r.silent = courtesy // the old coordinator is gone
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Head{Era: next, Generation: r.State.Generation()}, 5}})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: prepare{head{Era: next, Generation: r.State.Generation()}, 5}})
 		promised := map[smr.Slot]bool{}
 		for _, e := range env.Out {
-			if m, ok := kit.Inside(e.Msg).(Promise); ok {
+			if m, ok := kit.Inside(e.Msg).(promise); ok {
 				for _, v := range m.Votes {
 					promised[v.Slot] = v.Entry.Kind == kit.NoOp && v.Era == era && !v.Classic
 				}

@@ -10,9 +10,9 @@ func Protocol() smr.Protocol {
 	return smr.Protocol{
 		Name:       "fastpaxos",
 		Doc:        "Fast Paxos: clients send commands to all replicas, and a coordinator resolves collisions.",
-		NewReplica: kit.NodeOf(NewReplica),
-		NewClient:  kit.NodeOf(NewClient),
+		NewReplica: kit.NodeOf(newReplica),
+		NewClient:  kit.NodeOf(newClient),
 		Learns:     true,
-		Codec:      Codec(),
+		Codec:      codec(),
 	}
 }

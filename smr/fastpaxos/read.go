@@ -12,19 +12,19 @@ import (
 // it was asked, which was later than they came: so no other one has had anything executed before.
 // And they wait for the slots in which that majority has voted: a client may know already that its
 // command is chosen there.
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.lead.reads
 	if q.Take(env, r.Cfg, from, m.Queries, max(r.State.Applied(), r.lead.start)) && q.Next() {
 		r.look(env)
 	}
 }
 
-func (r *Replica) look(env *protocol.Env[smr.Message]) {
+func (r *replica) look(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
 	r.lead.looked = 0
 	for _, id := range r.State.MemberIDs() {
 		if id != r.Cfg.ID {
-			r.Admission.SendAhead(env, id, Look{r.head(r.promised), q.Round()})
+			r.Admission.SendAhead(env, id, look{r.head(r.promised), q.Round()})
 		}
 	}
 	q.Heard(r.Cfg.ID, q.Round(), r.fastTop)
@@ -32,14 +32,14 @@ func (r *Replica) look(env *protocol.Env[smr.Message]) {
 }
 
 // lookAgain repeats a question that is not answered, or asks the next one.
-func (r *Replica) lookAgain(env *protocol.Env[smr.Message]) {
+func (r *replica) lookAgain(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
 	if r.lead.looked++; r.lead.looked >= 2 && (q.Next() || q.Unanswered()) {
 		r.look(env)
 	}
 }
 
-func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m Follows) {
+func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m follows) {
 	if r.lead == nil || m.Era != r.promised || m.Round > r.lead.reads.Round() {
 		return
 	}
@@ -50,7 +50,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.answerReads(env)
 }
 
-func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	if !r.Over() && r.lead.reads.Waiting() {
 		voters := r.State.MemberIDs()
 		r.lead.reads.Answer(env, r.State, voters)
@@ -59,7 +59,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 
 // takeChange takes a change of the members. A new one is brought up to date first: until it is, it
 // would only make the majority larger.
-func (r *Replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
+func (r *replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
 	r.Desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
 	_, member := r.State.Member(id)

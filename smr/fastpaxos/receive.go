@@ -7,14 +7,14 @@ import (
 )
 
 // onOther takes the copy that a client sends to acceptors that are not near it.
-func (r *Replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if c, ok := msg.(Copy); ok {
+func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if c, ok := msg.(requestCopy); ok {
 		r.onClient(env, from, c)
 	}
 }
 
 // onPeer takes what replicas say to each other. A sender that is no member any more is told so.
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	if r.State.Removed(from) {
 		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
@@ -25,13 +25,13 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.TakeChunk(env, from, m, r.State.Applied())
 	case kit.SnapshotWanted:
 		r.Transfers.OnWanted(env, from, m)
-	case Fetch:
+	case fetch:
 		r.onFetch(env, from, m)
-	case Decided:
+	case decided:
 		r.onDecided(env, from, m)
-	case DecidedNames:
+	case decidedNames:
 		r.onDecidedNames(env, m)
-	case Beat:
+	case beat:
 		r.progress.Heard(from, 0, m.Applied)
 	}
 	_, member := r.State.Member(from)
@@ -39,16 +39,16 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	switch m := msg.(type) {
-	case Prepare:
+	case prepare:
 		r.onPrepare(env, from, m)
 		return
-	case Promise:
+	case promise:
 		r.onPromise(env, from, m)
 		return
-	case Refusal:
+	case refusal:
 		r.onRefusal(env, m)
 		return
-	case Follows:
+	case follows:
 		r.onFollows(env, from, m)
 		return
 	}
@@ -61,9 +61,9 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return // one of the two does not know who the members are
 	}
 	switch m := msg.(type) {
-	case Voted:
+	case voted:
 		r.onVoted(env, from, m)
-	case Accepted:
+	case accepted:
 		r.onAccepted(env, from, m)
 	default:
 		r.onCoordinator(env, from, msg, head)
@@ -71,48 +71,48 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 }
 
 // onCoordinator takes what an era's coordinator says to acceptors.
-func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head Head) {
-	b, beats := msg.(Beat)
+func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head head) {
+	b, beats := msg.(beat)
 	switch {
-	case head.Era == 0 || head.Era.coordinator() != from || beats && !b.Leads:
+	case head.Era == 0 || head.Era.Owner() != from || beats && !b.Leads:
 		return
 	case head.Era < r.promised:
-		r.Admission.SendAhead(env, from, Refusal{r.head(r.promised)})
+		r.Admission.SendAhead(env, from, refusal{r.head(r.promised)})
 		return
 	case head.Era > r.promised:
 		r.adopt(env, head.Era)
 	}
 	r.silent = 0
 	switch m := msg.(type) {
-	case Beat:
+	case beat:
 		r.open, r.openFor = m.Open, m.Generation
-	case Suggest:
+	case suggest:
 		for _, e := range m.Entries {
 			r.vote(e, 0, true)
 		}
-	case Close:
+	case closeSlots:
 		r.onClose(m)
-	case Accept:
+	case accept:
 		r.onAccept(env, from, m)
-	case Look:
-		r.Admission.SendAhead(env, from, Follows{r.head(m.Era), m.Round, r.fastTop})
+	case look:
+		r.Admission.SendAhead(env, from, follows{r.head(m.Era), m.Round, r.fastTop})
 	}
 }
 
-func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if _, ok := t.(beatTimer); ok {
 		r.onTick(env)
 	}
 }
 
 // flush ends a call: it writes and tells votes and decisions.
-func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	r.write(env)
 	if len(r.voted) > 0 && r.promised != 0 {
-		r.Admission.Send(env, r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
+		r.Admission.Send(env, r.promised.Owner(), voted{r.head(r.promised), r.voted})
 	}
 	for _, b := range r.casts {
-		env.Send(b.client, b.Cast)
+		env.Send(b.client, b.cast)
 	}
 	r.voted, r.casts = nil, nil
 	r.tellDecided(env)

@@ -9,29 +9,29 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Replica is an acceptor, learner and possible coordinator.
-type Replica struct {
+// replica is an acceptor, learner and possible coordinator.
+type replica struct {
 	kit.Replica
 
-	promised Era // nothing below it is accepted any more
+	promised kit.Ballot // nothing below it is accepted any more
 	base     smr.Slot
 	cells    []cell // cells[i] is slot base+1+i
 	top      smr.Slot
 	journal  kit.Journal
-	pending  []Vote // what this call has accepted
+	pending  []vote // what this call has accepted
 
-	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
-	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
-	openFor uint64   // the generation of members to whom they are
-	silent  int      // beats since the coordinator was heard
-	told    smr.Slot // from where on votes were told last to who has the promise
-	rest    int      // beats, until it may try to lead
-	tries   int      // to lead, since something was decided
-	above   Era      // the next attempt is in an era above it
+	open    smr.Slot   // slots from it on are open for fast votes of the promised era; 0: none
+	fastTop smr.Slot   // the last slot of the replica's votes in the promised era's fast round
+	openFor uint64     // the generation of members to whom they are
+	silent  int        // beats since the coordinator was heard
+	told    smr.Slot   // from where on votes were told last to who has the promise
+	rest    int        // beats, until it may try to lead
+	tries   int        // to lead, since something was decided
+	above   kit.Ballot // the next attempt is in an era above it
 	ours    map[wish]ownVote
 	// oursBytes are those of the commands in ours.
 	oursBytes int
-	voted     []Placed // in this call, for the coordinator
+	voted     []item // in this call, for the coordinator
 	casts     []castFor
 	progress  kit.Progress
 
@@ -43,7 +43,7 @@ type Replica struct {
 
 // cell is what a replica knows of one slot.
 type cell struct {
-	vote    Vote // Entry.Kind 0: none
+	vote    vote // Entry.Kind 0: none
 	decided bool
 	value   kit.Entry
 }
@@ -59,7 +59,7 @@ func (c *cell) decide(e kit.Entry) {
 
 type castFor struct {
 	client protocol.ID
-	Cast
+	cast
 }
 
 type beatTimer struct{} // twice in a round trip: say and look who is there
@@ -67,13 +67,13 @@ type beatTimer struct{} // twice in a round trip: say and look who is there
 // window is how far above the last applied slot there may be votes.
 const window = 1 << 13
 
-// NewReplica returns a replica.
-func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+// newReplica returns a replica.
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	base, err := kit.NewReplica("fastpaxos", cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{Replica: base, ours: map[wish]ownVote{}, progress: kit.NewProgress(base.Transfers)}
+	r := &replica{Replica: base, ours: map[wish]ownVote{}, progress: kit.NewProgress(base.Transfers)}
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin,
@@ -83,19 +83,19 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) fastQuorum() int {
+func (r *replica) fastQuorum() int {
 	return quorum.Fast(len(r.State.Members()))
 }
 
-func (r *Replica) head(e Era) Head {
-	return Head{Era: e, Generation: r.State.Generation()}
+func (r *replica) head(e kit.Ballot) head {
+	return head{Era: e, Generation: r.State.Generation()}
 }
 
-func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
 }
 
-func (r *Replica) load(
+func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
 	slot, _, ok, err := r.State.Load(env, nil)
@@ -115,10 +115,10 @@ func (r *Replica) load(
 	defer r.findTop()
 	for _, rec := range log {
 		switch m := rec.Msg.(type) {
-		case PromiseRecord:
+		case promiseRecord:
 			r.promised = max(r.promised, m.Era)
 			r.journal.Promised(rec.Index)
-		case VoteRecord:
+		case voteRecord:
 			last := smr.Slot(0)
 			for _, v := range m.Votes {
 				if v.Slot > r.top+4*window {
@@ -138,7 +138,7 @@ func (r *Replica) load(
 }
 
 // findTop finds the last vote in the promised era's fast round after a restart.
-func (r *Replica) findTop() {
+func (r *replica) findTop() {
 	for _, c := range r.cells {
 		if v := c.vote; v.Entry.Kind != 0 && v.Era == r.promised && !v.Classic {
 			r.fastTop = max(r.fastTop, v.Slot)
@@ -147,7 +147,7 @@ func (r *Replica) findTop() {
 }
 
 // cell returns what is known of a slot above base, which is not far above what was applied.
-func (r *Replica) cell(s smr.Slot) *cell {
+func (r *replica) cell(s smr.Slot) *cell {
 	for smr.Slot(len(r.cells)) < s-r.base {
 		r.cells = append(r.cells, cell{})
 	}
@@ -155,12 +155,12 @@ func (r *Replica) cell(s smr.Slot) *cell {
 }
 
 // near tells whether a slot is one that the replica keeps anything of.
-func (r *Replica) near(s smr.Slot) bool {
+func (r *replica) near(s smr.Slot) bool {
 	return s > r.State.Applied() && s <= r.State.Applied()+2*window
 }
 
 // put takes a vote into memory.
-func (r *Replica) put(v Vote) {
+func (r *replica) put(v vote) {
 	if v.Slot > r.base {
 		r.cell(v.Slot).vote = v
 		r.top = max(r.top, v.Slot)
@@ -168,13 +168,13 @@ func (r *Replica) put(v Vote) {
 }
 
 // accept takes a vote into the log, in memory at once and on disk with all of the call.
-func (r *Replica) accept(v Vote) {
+func (r *replica) accept(v vote) {
 	r.put(v)
 	r.pending = append(r.pending, v)
 }
 
 // write puts what the call has accepted on disk.
-func (r *Replica) write(env *protocol.Env[smr.Message]) {
+func (r *replica) write(env *protocol.Env[smr.Message]) {
 	if len(r.pending) == 0 {
 		return
 	}
@@ -183,12 +183,12 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	for _, v := range r.pending {
 		last = max(last, v.Slot)
 	}
-	r.journal.Wrote(env.Append(VoteRecord{r.pending}), last)
+	r.journal.Wrote(env.Append(voteRecord{r.pending}), last)
 	r.pending = nil
 }
 
 // adopt promises a higher era.
-func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
+func (r *replica) adopt(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()
@@ -203,11 +203,11 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 		r.abandon()
 		r.stopLeading()
 	}
-	r.journal.Promised(env.Append(PromiseRecord{e}))
+	r.journal.Promised(env.Append(promiseRecord{e}))
 }
 
 // active tells whether the replica takes part.
-func (r *Replica) active() bool {
+func (r *replica) active() bool {
 	if r.Over() || !r.Admission.Votes() || r.State.Applied() == 0 && r.Cfg.Join {
 		return false
 	}
@@ -215,10 +215,10 @@ func (r *Replica) active() bool {
 	return member
 }
 
-func (r *Replica) status(s *smr.Status) {
+func (r *replica) status(s *smr.Status) {
 	s.Role, s.Ballot, s.Snapshot, s.LogSize = "acceptor", uint64(r.promised), r.journal.Snapshot(), r.journal.Records()
 	if r.silent < patience {
-		s.Leader = r.promised.coordinator()
+		s.Leader = r.promised.Owner()
 	}
 	switch {
 	case !r.active() || !r.Admission.Admitted():

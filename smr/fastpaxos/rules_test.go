@@ -28,13 +28,13 @@ func valueChoice(n int) (cases int, wrong string) {
 			voted[i] = values[w%len(values)]
 		}
 		for set := range 1 << n {
-			var votes []Vote
+			var votes []vote
 			asked := 0
 			for i, e := range voted {
 				if set>>i&1 == 1 {
 					asked++
 					if e.Kind != 0 {
-						votes = append(votes, Vote{Slot: 1, Era: 1, Entry: e})
+						votes = append(votes, vote{Slot: 1, Era: 1, Entry: e})
 					}
 				}
 			}
@@ -72,9 +72,9 @@ func TestValueChoice(t *testing.T) {
 	// Votes of a higher round say all that can be known of lower ones, and a classic round stands
 	// above the fast one of its era.
 	a, b := kit.Entry{Kind: kit.Command, Seq: 1}, kit.Entry{Kind: kit.Command, Seq: 2}
-	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b},
-		Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
-	for _, votes := range [][]Vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
+	low, high, classic := vote{Slot: 1, Era: 1, Entry: a}, vote{Slot: 1, Era: 2, Entry: b},
+		vote{Slot: 1, Era: 1, Classic: true, Entry: b}
+	for _, votes := range [][]vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
 		if got := choose(votes, 3, 3); !got.entry.Equal(b) {
 			t.Errorf("of %v: %+v", votes, got)
 		}
@@ -88,12 +88,12 @@ func TestValueChoice(t *testing.T) {
 // accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t, 3)
-	era := Era(0)
+	era := kit.Ballot(0)
 	for range 2 { // the log is cut if at least two records go
-		era = newEra(era, 2)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Head{Era: era, Generation: r.State.Generation()}, 1}})
+		era = kit.NewBallot(era, 2)
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{head{Era: era, Generation: r.State.Generation()}, 1}})
 		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-			_, ok := kit.Inside(e.Msg).(Promise)
+			_, ok := kit.Inside(e.Msg).(promise)
 			return ok && e.Kind == protocol.KindSend
 		}) {
 			t.Fatalf("no promise that waits for the disk: %+v", env.Out)
@@ -109,10 +109,10 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3)
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.State.Generation()},
-		[]Placed{{1, kit.Entry{Kind: kit.NoOp}}}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{head{Era: kit.NewBallot(0, 3), Generation: r.State.Generation()},
+		[]item{{1, kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := kit.Inside(e.Msg).(Refusal)
+		refusal, ok := kit.Inside(e.Msg).(refusal)
 		return ok && refusal.Era == era
 	})
 }
@@ -127,5 +127,5 @@ func TestPromiseIsOnDisk(t *testing.T) {
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
-	smrtest.FromDisk(t, Protocol(), Cast{}, Voted{}, Accepted{}, Promise{})
+	smrtest.FromDisk(t, Protocol(), cast{}, voted{}, accepted{}, promise{})
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // onClient takes what a client wants.
-func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.active() || !r.Admission.Admitted() {
-		if _, copied := msg.(Copy); !copied {
+		if _, copied := msg.(requestCopy); !copied {
 			env.SendAhead(from, kit.Redirect{})
 		}
 		return
 	}
-	c, copied := msg.(Copy)
+	c, copied := msg.(requestCopy)
 	if copied {
 		msg = c.Request
 	}
@@ -31,9 +31,9 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	}
 }
 
-func (r *Replica) coordinator() smr.Member {
+func (r *replica) coordinator() smr.Member {
 	for _, m := range r.State.Members() {
-		if m.ID == r.promised.coordinator() && m.ID != r.Cfg.ID && r.silent < patience {
+		if m.ID == r.promised.Owner() && m.ID != r.Cfg.ID && r.silent < patience {
 			return m
 		}
 	}
@@ -41,12 +41,12 @@ func (r *Replica) coordinator() smr.Member {
 }
 
 // voteAll votes for a client's commands, each in the next free slot, but not twice.
-func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
+func (r *replica) voteAll(from protocol.ID, req kit.Request) {
 	if r.open == 0 {
 		r.sayClosed(from, req)
 		return
 	}
-	m := Cast{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
+	m := cast{head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
 	for _, c := range req.Commands {
 		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq),
 			Command: c.Command}
@@ -66,20 +66,20 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 }
 
 // sayClosed tells a client that its large commands are of no use here.
-func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
+func (r *replica) sayClosed(from protocol.ID, req kit.Request) {
 	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c kit.RequestedCommand) bool {
 		return len(c.Command) >= largeBytes
 	}) {
 		return
 	}
-	r.casts = append(r.casts, castFor{from, Cast{Head: r.head(r.promised), Session: req.Session}})
+	r.casts = append(r.casts, castFor{from, cast{head: r.head(r.promised), Session: req.Session}})
 }
 
 // vote votes for an entry in the next free slot of the fast round, above another slot, and returns
 // the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes
 // of own votes there are: the coordinator's desk bounds those, and acceptors of which each is full
 // with another command would have nothing decided.
-func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
+func (r *replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 	s := max(max(r.top, after, r.State.Applied())+1, r.open)
 	if r.open == 0 || r.openFor != r.State.Generation() || s > r.State.Applied()+window {
 		return 0
@@ -88,42 +88,42 @@ func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 		r.oursBytes+len(e.Command) > r.Cfg.MaxPendingBytes {
 		return 0 // the coordinator has it decided when there is room
 	}
-	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
+	r.accept(vote{Slot: s, Era: r.promised, Entry: e})
 	r.fastTop = max(r.fastTop, s)
 	r.forgetOwn(wishFor(e))
 	r.ours[wishFor(e)] = ownVote{s, len(e.Command)}
 	r.oursBytes += len(e.Command)
-	r.voted = append(r.voted, Placed{s, e})
+	r.voted = append(r.voted, item{s, e})
 	return s
 }
 
 // onClose votes for nothing where the others were ahead, so that a majority has voted there.
-func (r *Replica) onClose(m Close) {
+func (r *replica) onClose(m closeSlots) {
 	if r.open == 0 || !r.near(m.Slot) {
 		return
 	}
 	for s := max(r.open, r.State.Applied()+1); s <= m.Slot; s++ {
 		if c := r.cell(s); !c.decided && (c.vote.Entry.Kind == 0 || c.vote.Era < r.promised) {
 			e := kit.Entry{Kind: kit.NoOp}
-			r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
+			r.accept(vote{Slot: s, Era: r.promised, Entry: e})
 			r.fastTop = max(r.fastTop, s)
-			r.voted = append(r.voted, Placed{s, e})
+			r.voted = append(r.voted, item{s, e})
 		} else if c.vote.Era == r.promised && !c.vote.Classic {
-			r.voted = append(r.voted, Placed{s, c.vote.Entry}) // it may be lost
+			r.voted = append(r.voted, item{s, c.vote.Entry}) // it may be lost
 		}
 	}
 }
 
 // onAccept accepts what the coordinator has chosen for slots, in the era's classic round.
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
-	answer := Accepted{Head: r.head(m.Era)}
+func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
+	answer := accepted{head: r.head(m.Era)}
 	for _, p := range m.Items {
 		if p.Slot > r.State.Applied()+2*window {
 			continue
 		}
 		if p.Slot > r.base { // what was forgotten was decided so
 			if c := r.cell(p.Slot); c.vote.Era != m.Era || !c.vote.Classic {
-				r.accept(Vote{Slot: p.Slot, Era: m.Era, Classic: true, Entry: p.Entry})
+				r.accept(vote{Slot: p.Slot, Era: m.Era, Classic: true, Entry: p.Entry})
 			}
 		}
 		answer.Slots = append(answer.Slots, p.Slot)
@@ -139,13 +139,13 @@ type ownVote struct {
 	bytes int // of the command
 }
 
-func (r *Replica) forgetOwn(w wish) {
+func (r *replica) forgetOwn(w wish) {
 	r.oursBytes -= r.ours[w].bytes
 	delete(r.ours, w)
 }
 
 // forgetOurs forgets what the replica has voted for by itself.
-func (r *Replica) forgetOurs() {
+func (r *replica) forgetOurs() {
 	clear(r.ours)
 	r.oursBytes = 0
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protocol.ID, m Accept) {
+func (r *replica) onAccept(env *protocol.Env[smr.Message], l *track, from protocol.ID, m accept) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || from == r.Cfg.ID || m.First == 0:
 		return
 	case m.Ballot < l.promised:
-		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
 		l.adopt(m.Ballot)
@@ -24,7 +24,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 	if m.First > l.matched+1 {
 		if l.missing != l.matched+1 {
 			l.missing = l.matched + 1
-			r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
+			r.Admission.SendAhead(env, from, missing{r.place(l, l.promised), l.missing})
 		}
 		return
 	}
@@ -38,9 +38,9 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 	}
 	if len(votes) > 0 {
 		r.accept(l, first, votes)
-		l.matched += Pos(len(votes))
+		l.matched += pos(len(votes))
 		l.rematch()
-		if slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip }) {
+		if slices.ContainsFunc(votes, func(v vote) bool { return !v.Skip }) {
 			l.tell = tellAll // what was skipped needs no votes
 		}
 		r.giveWay(l, first)
@@ -53,7 +53,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 }
 
 // giveWay has the replica skip its free slots below the commands of a track from a position on.
-func (r *Replica) giveWay(l *track, first Pos) {
+func (r *replica) giveWay(l *track, first pos) {
 	for p := l.end(); p >= first && p > l.base; p-- {
 		if l.at(p).Entry.Kind != kit.NoOp {
 			r.above = max(r.above, r.epoch.slot(l, p))
@@ -63,7 +63,7 @@ func (r *Replica) giveWay(l *track, first Pos) {
 }
 
 // learn decides what a majority of the members has in a track, and goes on with the execution.
-func (r *Replica) learn(env *protocol.Env[smr.Message], l *track) {
+func (r *replica) learn(env *protocol.Env[smr.Message], l *track) {
 	before := l.commit
 	l.advance(quorum.Majority(len(r.epoch.members)))
 	if l.lead != nil && l.owner == r.Cfg.ID && l.commit > before {
@@ -72,7 +72,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], l *track) {
 	r.execute(env)
 }
 
-func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *track, member int, m Missing) {
+func (r *replica) onMissing(env *protocol.Env[smr.Message], l *track, member int, m missing) {
 	if l.lead == nil || m.Ballot != l.promised {
 		return
 	}
@@ -86,7 +86,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *track, member int
 }
 
 // onAccepted takes a vote. There is room for more on the way to who gives it.
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *track, member int, m Accepted) {
+func (r *replica) onAccepted(env *protocol.Env[smr.Message], l *track, member int, m accepted) {
 	l.acked(member, ack{m.Ballot, m.Match})
 	if member == r.own && l.owner == r.Cfg.ID {
 		l.skips = max(l.skips, m.Match)
@@ -99,7 +99,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *track, member in
 }
 
 // pump sends a member what it was not sent of a track, as much at a time as may be under way.
-func (r *Replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
+func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	to := r.epoch.members[member]
 	if to == r.Cfg.ID {
 		return
@@ -111,20 +111,20 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	for *next <= l.end() && !underway.Full() {
 		items, after := l.items(*next, l.end())
 		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
-		r.Admission.Send(env, to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
+		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
 		*next = after
 	}
 }
 
 // ackedBy returns how far a member is known to have a track.
-func (r *Replica) ackedBy(l *track, member int) Pos {
+func (r *replica) ackedBy(l *track, member int) pos {
 	if a := l.acks[member]; a.ballot == l.promised {
 		return a.match
 	}
 	return l.commit
 }
 
-func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised Ballot) {
+func (r *replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised kit.Ballot) {
 	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return
 	}

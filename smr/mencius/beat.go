@@ -8,17 +8,17 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *Replica) fetch() Fetch {
-	return Fetch{Epoch: r.epoch.number, Applied: r.State.Applied()}
+func (r *replica) fetch() fetch {
+	return fetch{Epoch: r.epoch.number, Applied: r.State.Applied()}
 }
 
 // onTick says that the replica is there, and looks who else is.
-func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
-	m := Beat{Epoch: r.epoch.number, Applied: r.State.Applied(), Seen: r.seen}
+func (r *replica) onTick(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
+	m := beat{Epoch: r.epoch.number, Applied: r.State.Applied(), Seen: r.seen}
 	for _, l := range r.epoch.tracks {
 		if l.lead != nil && r.active() {
-			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
+			m.Leads = append(m.Leads, led{l.index, l.promised, l.commit})
 		}
 	}
 	asks := r.Tempo.Asks()
@@ -28,7 +28,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			r.Tempo.Ask(env, id)
 		}
 	}
-	if !r.Tempo.Beat(env.Now, beat) {
+	if !r.Tempo.Beat(env.Now, beatEvery) {
 		return
 	}
 	r.progress.Beat(env)
@@ -40,28 +40,29 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		r.lookAgain(env)
 		r.soon(env)
 	}
-	if ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others()); ask != 0 {
+	ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others())
+	if ask != 0 && !r.Arriving(env) {
 		r.Admission.Send(env, ask, r.fetch())
 	}
 	r.urgent = r.urgent || len(r.parts) > 0
 }
 
 // heartbeat asks those who have not answered for all of a track: something may be lost.
-func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
+func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	if l.lead == nil {
 		return
 	}
 	for i, id := range r.epoch.members {
 		if id != r.Cfg.ID && r.ackedBy(l, i) < l.end() {
 			r.pump(env, l, i)
-			r.Admission.Send(env, id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+			r.Admission.Send(env, id, accept{place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
 		}
 	}
 }
 
 // others returns all who are told how far the replica is: members of now and of soon, and who has
 // asked.
-func (r *Replica) others() []protocol.ID {
+func (r *replica) others() []protocol.ID {
 	ids := slices.Concat(r.epoch.members, r.State.MemberIDs())
 	if len(ids) == 0 {
 		for _, m := range r.Cfg.Members {
@@ -71,7 +72,7 @@ func (r *Replica) others() []protocol.ID {
 	return r.progress.Peers(r.Cfg.ID, ids...)
 }
 
-func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Beat) {
+func (r *replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m beat) {
 	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if m.Epoch != r.epoch.number || !r.active() {
 		return
@@ -88,12 +89,12 @@ func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Bea
 // onLed takes a leader's word about its track. Replicas whose ballots differ must not ignore each
 // other: a leader with nothing left to propose sends no Accept by which it would find out, and the
 // tracks of an epoch that ends are full.
-func (r *Replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.ID, led Led) {
+func (r *replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.ID, led led) {
 	switch {
 	case l.leaderOf(led.Ballot) != from:
 		return
 	case led.Ballot < l.promised:
-		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case led.Ballot > l.promised:
 		l.adopt(led.Ballot)
@@ -103,6 +104,6 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.
 	l.decide(led.Commit)
 	if l.matched < led.Commit && l.missing != l.matched+1 {
 		l.missing = l.matched + 1
-		r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
+		r.Admission.SendAhead(env, from, missing{r.place(l, l.promised), l.missing})
 	}
 }

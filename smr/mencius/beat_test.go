@@ -13,10 +13,10 @@ import (
 // replica whose ballot is another one must not ignore them: it tells the leader of a higher ballot,
 // promises the leader's own, and asks for the positions that it lacks.
 func TestBeatsSettleBallots(t *testing.T) {
-	low := newBallot(0, 2)
-	high := newBallot(low, 3)
+	low := kit.NewBallot(0, 2)
+	high := kit.NewBallot(low, 3)
 	for name, c := range map[string]struct {
-		promised, led Ballot
+		promised, led kit.Ballot
 		refused       bool
 		missing       bool
 	}{
@@ -28,25 +28,25 @@ func TestBeatsSettleBallots(t *testing.T) {
 		l := r.epoch.tracks[1]
 		l.silent = patience // or it would not promise
 		r.Receive(env, l.leaderOf(c.promised), kit.Letter{Disk: kit.Incarnation(l.leaderOf(c.promised)),
-			Msg: Prepare{Place{Epoch: 1, Track: 1, Ballot: c.promised}, 1}})
+			Msg: prepare{place{Epoch: 1, Track: 1, Ballot: c.promised}, 1}})
 		disk.Write(env, 0)
 		leader := l.leaderOf(c.led)
 		l.silent = 3
 		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader),
-			Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: c.led, Commit: 5}}}})
-		var refused, missing bool
+			Msg: beat{Epoch: 1, Leads: []led{{Track: 1, Ballot: c.led, Commit: 5}}}})
+		var refused, lacking bool
 		for _, e := range env.Out {
 			switch m := kit.Inside(e.Msg).(type) {
-			case Refusal:
+			case refusal:
 				refused = e.To == leader && m.Ballot == high
-			case Missing:
-				missing = e.To == leader && m.Ballot == c.led && m.Want == 1
+			case missing:
+				lacking = e.To == leader && m.Ballot == c.led && m.Want == 1
 			}
 		}
-		if refused != c.refused || missing != c.missing || l.promised != high || l.commit != 0 ||
+		if refused != c.refused || lacking != c.missing || l.promised != high || l.commit != 0 ||
 			(l.silent == 0) == c.refused {
 			t.Errorf("%s: refused %v, asks for what it lacks %v, promised %v, decided %d, silent for %d beats", name, refused,
-				missing, l.promised, l.commit, l.silent)
+				lacking, l.promised, l.commit, l.silent)
 		}
 		disk.Write(env, 0)
 		if again, _ := onDisk(t, disk); again.epoch.tracks[1].promised != high {

@@ -15,14 +15,14 @@ func TestChangeIsAnsweredInForce(t *testing.T) {
 	r, env, disk := begun(t)
 	l := r.epoch.tracks[0]
 	open := kit.Entry{Kind: kit.OpenSession, Client: 77, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}
-	r.extend(env, l, []Vote{{Entry: open}})
+	r.extend(env, l, []vote{{Entry: open}})
 	r.apply(env, 1, l, 1)
 	request := kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 3}}
 	r.Receive(env, 77, request)
 	if len(r.queue) != 1 {
 		t.Fatalf("%d changes are to be proposed", len(r.queue))
 	}
-	r.extend(env, l, []Vote{{Entry: r.queue[0]}})
+	r.extend(env, l, []vote{{Entry: r.queue[0]}})
 	r.queue = nil
 	answered := func() bool {
 		r.Desk.Flush(env)

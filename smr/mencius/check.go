@@ -7,7 +7,7 @@ import (
 )
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	if r.Over() {
 		return nil
 	}
@@ -35,10 +35,10 @@ func (r *Replica) Check() error {
 			if v.Ballot > l.promised {
 				return fmt.Errorf("mencius: track %d: position %d was accepted in ballot %v, above the promised %v", l.index,
 					l.base+
-						1+Pos(i), v.Ballot, l.promised)
+						1+pos(i), v.Ballot, l.promised)
 			}
 			if v.Skip && v.Entry.Kind != kit.NoOp {
-				return fmt.Errorf("mencius: track %d: position %d was skipped and has the %v", l.index, l.base+1+Pos(i), v.Entry)
+				return fmt.Errorf("mencius: track %d: position %d was skipped and has the %v", l.index, l.base+1+pos(i), v.Entry)
 			}
 		}
 	}

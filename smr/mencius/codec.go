@@ -7,8 +7,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Codec returns the codec of the protocol's messages and records.
-func Codec() protocol.Codec[smr.Message] {
+// codec returns the codec of the protocol's messages and records.
+func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("mencius", 1,
 		kit.Kind(64, acceptFields), kit.Kind(65, acceptedFields), kit.Kind(66, missingFields), kit.Kind(67, refusalFields),
 		kit.Kind(68, prepareFields),
@@ -18,15 +18,15 @@ func Codec() protocol.Codec[smr.Message] {
 	)
 }
 
-func placeFields(c *wirefmt.Coder, m *Place) {
+func placeFields(c *wirefmt.Coder, m *place) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func itemsFields(c *wirefmt.Coder, items *[]Item) { wirefmt.List(c, items, 2, itemFields) }
+func itemsFields(c *wirefmt.Coder, items *[]item) { wirefmt.List(c, items, 2, itemFields) }
 
-func itemFields(c *wirefmt.Coder, m *Item) {
+func itemFields(c *wirefmt.Coder, m *item) {
 	wirefmt.Uint(c, &m.Skips)
 	there := m.Entry.Kind != 0
 	if wirefmt.Bool(c, &there); there {
@@ -34,92 +34,92 @@ func itemFields(c *wirefmt.Coder, m *Item) {
 	}
 }
 
-func acceptFields(c *wirefmt.Coder, m *Accept) {
-	placeFields(c, &m.Place)
+func acceptFields(c *wirefmt.Coder, m *accept) {
+	placeFields(c, &m.place)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)
 	itemsFields(c, &m.Items)
 }
 
-func acceptedFields(c *wirefmt.Coder, m *Accepted) {
-	placeFields(c, &m.Place)
+func acceptedFields(c *wirefmt.Coder, m *accepted) {
+	placeFields(c, &m.place)
 	wirefmt.Uint(c, &m.Match)
 }
 
-func missingFields(c *wirefmt.Coder, m *Missing) {
-	placeFields(c, &m.Place)
+func missingFields(c *wirefmt.Coder, m *missing) {
+	placeFields(c, &m.place)
 	wirefmt.Uint(c, &m.Want)
 }
 
-func refusalFields(c *wirefmt.Coder, m *Refusal) { placeFields(c, &m.Place) }
+func refusalFields(c *wirefmt.Coder, m *refusal) { placeFields(c, &m.place) }
 
-func prepareFields(c *wirefmt.Coder, m *Prepare) {
-	placeFields(c, &m.Place)
+func prepareFields(c *wirefmt.Coder, m *prepare) {
+	placeFields(c, &m.place)
 	wirefmt.Uint(c, &m.Low)
 }
 
-func promiseFields(c *wirefmt.Coder, m *Promise) {
-	placeFields(c, &m.Place)
+func promiseFields(c *wirefmt.Coder, m *promise) {
+	placeFields(c, &m.place)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.Base)
 	wirefmt.Bool(c, &m.Last)
 	wirefmt.List(c, &m.Votes, 2+kit.MinEntryBytes, voteFields)
 }
 
-func voteFields(c *wirefmt.Coder, m *Vote) {
+func voteFields(c *wirefmt.Coder, m *vote) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Bool(c, &m.Skip)
 	kit.EntryFields(c, &m.Entry)
 }
 
-func beatFields(c *wirefmt.Coder, m *Beat) {
+func beatFields(c *wirefmt.Coder, m *beat) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Applied)
 	wirefmt.Uint(c, &m.Seen)
 	wirefmt.List(c, &m.Leads, 3, ledFields)
 }
 
-func ledFields(c *wirefmt.Coder, m *Led) {
+func ledFields(c *wirefmt.Coder, m *led) {
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Commit)
 }
 
-func fetchFields(c *wirefmt.Coder, m *Fetch) {
+func fetchFields(c *wirefmt.Coder, m *fetch) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Applied)
 }
 
-func decidedFields(c *wirefmt.Coder, m *Decided) {
+func decidedFields(c *wirefmt.Coder, m *decided) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.First)
 	kit.EntriesFields(c, &m.Entries)
 }
 
-func lookFields(c *wirefmt.Coder, m *Look) {
+func lookFields(c *wirefmt.Coder, m *look) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 }
 
-func seenFields(c *wirefmt.Coder, m *Seen) {
+func seenFields(c *wirefmt.Coder, m *seen) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)
 }
 
-func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
+func acceptRecordFields(c *wirefmt.Coder, m *acceptRecord) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.List(c, &m.Parts, 4, partFields)
 }
 
-func partFields(c *wirefmt.Coder, m *Part) {
+func partFields(c *wirefmt.Coder, m *part) {
 	wirefmt.Uint32(c, &m.Track)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 }
 
-func promiseRecordFields(c *wirefmt.Coder, m *PromiseRecord) {
+func promiseRecordFields(c *wirefmt.Coder, m *promiseRecord) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.List(c, &m.Ballots, 1, wirefmt.Uint)
 }

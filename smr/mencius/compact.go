@@ -9,16 +9,16 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func sortedPos(m map[Pos]kit.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
+func sortedPos(m map[pos]kit.Entry) []pos { return slices.Sorted(maps.Keys(m)) }
 
-func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
 		r.cut(env, to)
 	}
 }
 
 // cut forgets the slots up to one, on disk as far as whole records allow.
-func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+func (r *replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	for _, l := range r.epoch.tracks {
 		l.cut(r.epoch.upTo(l, to))
 	}
@@ -26,21 +26,21 @@ func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 }
 
 // forget cuts all of the log: it is another epoch's.
-func (r *Replica) forget(env *protocol.Env[smr.Message]) {
+func (r *replica) forget(env *protocol.Env[smr.Message]) {
 	r.journal.Forget(env)
 	r.parts, r.partsLast, r.urgent = nil, 0, false
 }
 
 // onFetch answers a replica that lags: with what was decided, or with the state as it is if that is
 // not there any more.
-func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fetch) {
 	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if len(r.epoch.members) == 0 || r.State.Applied() <= m.Applied {
 		return
 	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
 		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
-			r.Admission.Send(env, from, Decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
+			r.Admission.Send(env, from, decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
 // is forgotten.
-func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
+func (r *replica) decidedFrom(first smr.Slot) []kit.Entry {
 	var entries []kit.Entry
 	size := 0
 	for s := first; s <= r.State.Applied(); s++ {
@@ -71,7 +71,7 @@ func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
 
 // onDecided takes over what others know to be decided. It is accepted as well, in the promised
 // ballot: no other can be chosen, and a track has no gaps.
-func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
+func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m decided) {
 	have := r.State.Applied()
 	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first {
 		return
@@ -79,8 +79,8 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 	if uint64(len(m.Entries)) <= uint64(have+1-m.First) {
 		return
 	}
-	first := make([]Pos, len(r.epoch.tracks))
-	votes := make([][]Vote, len(r.epoch.tracks))
+	first := make([]pos, len(r.epoch.tracks))
+	votes := make([][]vote, len(r.epoch.tracks))
 	for i, e := range m.Entries[have+1-m.First:] {
 		s := have + 1 + smr.Slot(i)
 		if r.epoch.last != 0 && s > r.epoch.last {
@@ -93,12 +93,12 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		if l.lead != nil && (p > l.end() || !l.at(p).Entry.Equal(e)) {
 			l.lead = nil // somebody else has led it since
 		}
-		votes[l.index] = append(votes[l.index], Vote{l.promised, false, e})
+		votes[l.index] = append(votes[l.index], vote{l.promised, false, e})
 	}
 	for i, l := range r.epoch.tracks {
 		if len(votes[i]) > 0 {
 			r.accept(l, first[i], votes[i])
-			l.commit = max(l.commit, first[i]+Pos(len(votes[i]))-1)
+			l.commit = max(l.commit, first[i]+pos(len(votes[i]))-1)
 			l.rematch()
 		}
 	}
@@ -109,14 +109,14 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // fits tells whether a snapshot is of this epoch or a later one.
-func (r *Replica) fits(s *kit.Arrived) bool {
+func (r *replica) fits(s *kit.Arrived) bool {
 	e, err := readFront(s.Slot, s.Front)
 	return err == nil && e.number >= r.epoch.number
 }
 
 // onInstalled goes on from a snapshot. Votes for later slots of the same epoch stay: they are
 // promises.
-func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	e, err := readFront(s.Slot, s.Front)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 	} else {
 		r.cut(env, s.Slot)
 		if r.own >= 0 { // what became of them the clients ask again
-			maps.DeleteFunc(r.mine, func(p Pos, _ kit.Entry) bool { return p <= r.epoch.tracks[r.own].base })
+			maps.DeleteFunc(r.mine, func(p pos, _ kit.Entry) bool { return p <= r.epoch.tracks[r.own].base })
 		}
 	}
 	r.Desk.Reset()

@@ -12,7 +12,7 @@ import (
 // sends tells whether a call has sent something about a track that only its leader sends.
 func sends(env *protocol.Env[smr.Message], track uint32) bool {
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		a, ok := kit.Inside(e.Msg).(Accept)
+		a, ok := kit.Inside(e.Msg).(accept)
 		return ok && a.Track == track
 	})
 }
@@ -39,11 +39,11 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 			r.Expire(env, proposeTimer{})
 		}
 		l := r.epoch.tracks[0]
-		if l.lead == nil || l.end() != Pos(min(c.proposed.Kind, 1)) {
+		if l.lead == nil || l.end() != pos(min(c.proposed.Kind, 1)) {
 			t.Fatalf("%s: leads its track: %v, proposed %d", name, l.lead != nil, l.end())
 		}
 		disk.Write(env, 0)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: c.decided}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{Epoch: 1, First: 1, Entries: c.decided}})
 		if leads := l.lead != nil; leads != c.leads || r.Status(0).Serves != c.leads {
 			t.Errorf("decided is %s: leads %v, serves %v, want %v", name, leads, r.Status(0).Serves, c.leads)
 		}
@@ -62,20 +62,20 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 // TestCommitsEndWithTheBallot: a new leader says that three positions are decided, of which the
 // replica has the first from it, and others from the leader before. Those are not what was decided.
 func TestCommitsEndWithTheBallot(t *testing.T) {
-	once := newBallot(0, 3)
+	once := kit.NewBallot(0, 3)
 	r, env, disk := begun(t)
 	l := r.epoch.tracks[1]
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1,
-		Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1,
+		Items: []item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
 	disk.Write(env, 0)
 	for name, say := range map[string]smr.Message{
-		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 1, Commit: 3,
-			Items: []Item{{Entry: work(1)}}}},
-		"Beat": kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: once, Commit: 3}}}},
+		"Accept": kit.Letter{Disk: 3, Msg: accept{place: place{Epoch: 1, Track: 1, Ballot: once}, First: 1, Commit: 3,
+			Items: []item{{Entry: work(1)}}}},
+		"Beat": kit.Letter{Disk: 3, Msg: beat{Epoch: 1, Leads: []led{{Track: 1, Ballot: once, Commit: 3}}}},
 	} {
 		if name == "Beat" { // which has no entries of its own
-			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 1,
-				Items: []Item{{Entry: work(1)}}}})
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{place: place{Epoch: 1, Track: 1, Ballot: once}, First: 1,
+				Items: []item{{Entry: work(1)}}}})
 			disk.Write(env, 0)
 		}
 		r.Receive(env, 3, say)
@@ -85,8 +85,8 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 				l.matched, l.promised, once)
 		}
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: once}, First: 2, Commit: 3,
-		Items: []Item{{Entry: work(20)}, {Entry: work(30)}}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{place: place{Epoch: 1, Track: 1, Ballot: once}, First: 2, Commit: 3,
+		Items: []item{{Entry: work(20)}, {Entry: work(30)}}}})
 	if l.commit != 3 || !l.at(2).Entry.Equal(work(20)) {
 		t.Errorf("decided up to %d with %v in the second position, want 3 and what the leader sent", l.commit, l.at(2).Entry)
 	}
@@ -104,7 +104,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	before := []kit.Entry{noOp, open, noOp, noOp} // slots 1 to 4
 
 	behind, env, disk := begun(t)
-	behind.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: before}})
+	behind.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{Epoch: 1, First: 1, Entries: before}})
 	disk.Write(env, 0)
 	own := behind.epoch.tracks[0]
 	behind.leadFrom(env, own, own.end()+1)
@@ -119,7 +119,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	room := behind.limit()
 
 	ahead, env, _ := begun(t)
-	ahead.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: append(before, remove)}})
+	ahead.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{Epoch: 1, First: 1, Entries: append(before, remove)}})
 	if ahead.State.Applied() != s || len(ahead.State.Members()) != 2 {
 		t.Fatalf("applied %d, %d members", ahead.State.Applied(), len(ahead.State.Members()))
 	}

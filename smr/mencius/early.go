@@ -20,7 +20,7 @@ type wish struct {
 
 func wishFor(e kit.Entry) wish { return wish{e.Client, e.Session, e.Seq} }
 
-func (r *Replica) noteEarly(from protocol.ID, m kit.Request) {
+func (r *replica) noteEarly(from protocol.ID, m kit.Request) {
 	for _, c := range m.Commands {
 		if c.Early && len(r.early) < maxEarly {
 			r.early[wish{from, m.Session, c.Seq}] = true
@@ -30,7 +30,7 @@ func (r *Replica) noteEarly(from protocol.ID, m kit.Request) {
 
 // tellDurable tells clients of commands in the own track that are decided from a position on. The
 // slots below may be open still.
-func (r *Replica) tellDurable(env *protocol.Env[smr.Message], l *track, first Pos) {
+func (r *replica) tellDurable(env *protocol.Env[smr.Message], l *track, first pos) {
 	var out kit.EarlyReplies
 	for p := max(first, l.base+1); p <= l.commit && len(r.early) > 0; p++ {
 		if e := l.at(p).Entry; e.Kind == kit.Command && r.early[wishFor(e)] {

@@ -18,14 +18,14 @@ const window = 1 << 13
 // epoch is a row of slots that belong to the same members in turn. An epoch without members is that
 // of a replica that knows nothing yet.
 type epoch struct {
-	number  Epoch
+	number  epochNumber
 	first   smr.Slot
 	last    smr.Slot      // 0 until its members are changed
 	members []protocol.ID // in the order of their tracks
 	tracks  []*track
 }
 
-func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
+func newEpoch(number epochNumber, first smr.Slot, members []protocol.ID) *epoch {
 	e := &epoch{number: number, first: first, members: members}
 	for i, id := range members {
 		e.tracks = append(e.tracks, &track{
@@ -36,29 +36,29 @@ func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 }
 
 // at returns whose track a slot is in, and where. The slot is not below the epoch.
-func (e *epoch) at(s smr.Slot) (*track, Pos) {
+func (e *epoch) at(s smr.Slot) (*track, pos) {
 	n := smr.Slot(len(e.members))
-	return e.tracks[(s-e.first)%n], Pos((s-e.first)/n) + 1
+	return e.tracks[(s-e.first)%n], pos((s-e.first)/n) + 1
 }
 
-func (e *epoch) slot(l *track, p Pos) smr.Slot {
+func (e *epoch) slot(l *track, p pos) smr.Slot {
 	return e.first + smr.Slot(p-1)*smr.Slot(len(e.members)) + smr.Slot(l.index)
 }
 
 // upTo returns a track's last position at or below a slot, 0 if there is none.
-func (e *epoch) upTo(l *track, s smr.Slot) Pos {
+func (e *epoch) upTo(l *track, s smr.Slot) pos {
 	if s < e.first+smr.Slot(l.index) {
 		return 0
 	}
-	return Pos((s-e.first-smr.Slot(l.index))/smr.Slot(len(e.members))) + 1
+	return pos((s-e.first-smr.Slot(l.index))/smr.Slot(len(e.members))) + 1
 }
 
 // index returns a member's place, or -1.
 func (e *epoch) index(id protocol.ID) int { return slices.Index(e.members, id) }
 
 // promises returns what was promised in all tracks.
-func (e *epoch) promises() PromiseRecord {
-	rec := PromiseRecord{Epoch: e.number}
+func (e *epoch) promises() promiseRecord {
+	rec := promiseRecord{Epoch: e.number}
 	for _, l := range e.tracks {
 		rec.Ballots = append(rec.Ballots, l.promised)
 	}
@@ -67,7 +67,7 @@ func (e *epoch) promises() PromiseRecord {
 
 // front is what a snapshot has in front of the state.
 type front struct {
-	number  Epoch
+	number  epochNumber
 	first   smr.Slot
 	last    smr.Slot
 	members []protocol.ID

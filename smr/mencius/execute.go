@@ -7,7 +7,7 @@ import (
 )
 
 // execute applies what is decided, in the order of the slots of all tracks.
-func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	for len(r.epoch.members) > 0 && !r.Over() {
 		s := r.State.Applied() + 1
 		if r.epoch.last != 0 && s > r.epoch.last {
@@ -27,7 +27,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	r.answerReads(env)
 }
 
-func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *track, p Pos) {
+func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *track, p pos) {
 	e := l.at(p).Entry
 	l.commit = max(l.commit, p) // one that was skipped too
 	l.matched = max(l.matched, p)
@@ -78,7 +78,7 @@ func changed(a, b []smr.Member) bool {
 
 // again has a command proposed once more if its slot has another entry: the track was revoked
 // meanwhile. If the slot gets the command after all, it is executed once.
-func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) {
+func (r *replica) again(env *protocol.Env[smr.Message], p pos, there kit.Entry) {
 	e, ok := r.mine[p]
 	if !ok {
 		return
@@ -95,7 +95,7 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 
 // beginEpoch goes on with the members as they are now. The snapshot takes the place of the log, as
 // its tracks are not those of the new members.
-func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
+func (r *replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, r.State.MemberIDs())
 	r.enter(env)
@@ -109,7 +109,7 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 
 // enter is what has to be done when the epoch has become another one: what was known of the old
 // tracks is void.
-func (r *Replica) enter(env *protocol.Env[smr.Message]) {
+func (r *replica) enter(env *protocol.Env[smr.Message]) {
 	for _, c := range r.changes {
 		r.Desk.Applied(env, c.entry, c.reply)
 	}

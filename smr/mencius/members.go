@@ -10,12 +10,13 @@ import (
 
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it
 // would only make the majority larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
+func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.Desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
 	_, member := r.State.Member(id)
 	if _, there := r.Admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.State.Removed(id) {
-		if p, ok := r.progress.Of(id); !ok || Epoch(p.Epoch) != r.epoch.number || p.Applied+window/4 < r.State.Applied() {
+		p, ok := r.progress.Of(id)
+		if !ok || epochNumber(p.Epoch) != r.epoch.number || p.Applied+window/4 < r.State.Applied() {
 			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
 				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
 			return

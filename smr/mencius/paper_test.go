@@ -20,7 +20,7 @@ import (
 // nearest replica.
 func newWorld(t *testing.T, preset string, disk sim.Disk) *world {
 	return &world{smrtest.Deploy(t, preset, smrsim.Config{
-		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: Codec(), Disk: disk}, FirstClient: 100,
+		Protocol: Protocol(), Sim: sim.Config[smr.Message]{Codec: codec(), Disk: disk}, FirstClient: 100,
 		Replica: func(c *smr.ReplicaConfig) { c.Machine, c.SnapshotEvery = kv.New(), 500 },
 	})}
 }
@@ -184,7 +184,7 @@ func TestWindow(t *testing.T) {
 		w.Call(w.Client("WA"), smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
 	}
 	w.Run(20 * time.Millisecond)
-	r := w.Get(1).(*Replica)
+	r := w.Get(1).(*replica)
 	l := r.epoch.tracks[0]
 	if last, end := r.epoch.slot(l, l.end()), r.State.Applied()+window; last > end || len(r.queue) == 0 {
 		t.Errorf("proposed up to slot %d, the window ends with %d, %d commands wait", last, end, len(r.queue))

@@ -39,9 +39,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a leader of a lower ballot is not told", Dir: dir, Test: "TestBeatsSettleBallots",
-			Old: "\t\tr.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > " +
+			Old: "\t\tr.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > " +
 				"l.promised:\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.Admission.SendAhead(env, from, Refusal{r.place(l, " +
+			New: "\t\tif !MUTANT {\n\t\t\tr.Admission.SendAhead(env, from, refusal{r.place(l, " +
 				"l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
 		},
 		{
@@ -72,7 +72,7 @@ func plants() []plant.Bug {
 		{
 			Name: "a track's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
 			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
-			New: "\tif MUTANT && l.owner != r.Cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, " +
+			New: "\tif MUTANT && l.owner != r.Cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []vote{{c.ballot, false, " +
 				"r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
 				"\tr.soon(env)\n}\n\n// leadFrom makes ",
 		},

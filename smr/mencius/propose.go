@@ -11,7 +11,7 @@ import (
 const ahead = 64
 
 // onClient takes what a client wants.
-func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.active() || !r.Admission.Admitted() {
 		env.SendAhead(from, kit.Redirect{})
 		return
@@ -44,7 +44,7 @@ func busy(m kit.Request) kit.Busy {
 }
 
 // soon proposes when what has come up by now was taken, so that it travels and is written together.
-func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.waiting && (len(r.queue) > 0 || r.reads.Due()) {
 		r.waiting = true
 		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
@@ -52,7 +52,7 @@ func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 }
 
 // limit returns the last slot that may be proposed in.
-func (r *Replica) limit() smr.Slot {
+func (r *replica) limit() smr.Slot {
 	if r.epoch.last != 0 {
 		return r.epoch.last
 	}
@@ -60,7 +60,7 @@ func (r *Replica) limit() smr.Slot {
 }
 
 // propose gives own slots to what is queued, as far as there are any, and asks on behalf of reads.
-func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	if !r.active() {
 		return
 	}
@@ -72,11 +72,11 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	r.skip(env) // of the epoch's last slots too: what is queued waits for the next one
 	room := r.epoch.upTo(l, r.limit())
 	for len(r.queue) > 0 && l.end() < room {
-		n := kit.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.Cfg.MaxBatch), room-l.end())))
-		votes := make([]Vote, n)
+		n := kit.FitEntries(r.queue, int(min(pos(len(r.queue)), pos(r.Cfg.MaxBatch), room-l.end())))
+		votes := make([]vote, n)
 		for i, e := range r.queue[:n] {
-			votes[i] = Vote{l.promised, false, e}
-			r.mine[l.end()+1+Pos(i)] = e
+			votes[i] = vote{l.promised, false, e}
+			r.mine[l.end()+1+pos(i)] = e
 		}
 		r.queue = r.queue[n:]
 		r.extend(env, l, votes)
@@ -88,7 +88,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 
 // extend proposes in the free positions of a track that the replica leads. What it sends waits for
 // its own disk, as it will have to know after a crash where it has proposed.
-func (r *Replica) extend(env *protocol.Env[smr.Message], l *track, votes []Vote) {
+func (r *replica) extend(env *protocol.Env[smr.Message], l *track, votes []vote) {
 	r.accept(l, l.end()+1, votes)
 	l.matched = l.end()
 	l.tell = tellAll
@@ -99,13 +99,13 @@ func (r *Replica) extend(env *protocol.Env[smr.Message], l *track, votes []Vote)
 
 // skip promises that nothing will come of the own slots below what they must be above, and fills
 // the other tracks that the replica leads.
-func (r *Replica) skip(env *protocol.Env[smr.Message]) {
+func (r *replica) skip(env *protocol.Env[smr.Message]) {
 	e := r.epoch
 	for _, l := range e.tracks {
 		if l.lead == nil {
 			continue
 		}
-		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.above, r.limit())
+		nothing, to := vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.above, r.limit())
 		switch {
 		case e.last != 0:
 			to = e.last
@@ -117,7 +117,7 @@ func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 		}
 		nothing.Skip = l.owner == r.Cfg.ID
 		if n := e.upTo(l, to); n > l.end() {
-			votes := make([]Vote, n-l.end())
+			votes := make([]vote, n-l.end())
 			for i := range votes {
 				votes[i] = nothing
 			}

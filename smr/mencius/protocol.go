@@ -10,11 +10,11 @@ func Protocol() smr.Protocol {
 	return smr.Protocol{
 		Name:       "mencius",
 		Doc:        "Mencius: replicas own the slots in turn, so each client asks the nearest one.",
-		NewReplica: kit.NodeOf(NewReplica),
+		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.PlainClient,
-		Salvage:    kit.SalvageOf(NewReplica),
+		Salvage:    kit.SalvageOf(newReplica),
 		Learns:     true,
-		Codec:      Codec(),
+		Codec:      codec(),
 		Leaderless: true,
 	}
 }

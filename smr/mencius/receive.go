@@ -8,7 +8,7 @@ import (
 
 // onPeer takes what replicas say to each other. A sender that is no member any more, in whose epoch
 // nobody is, is told so.
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	if r.State.Removed(from) && r.epoch.index(from) < 0 {
 		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
@@ -19,11 +19,11 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.TakeChunk(env, from, m, r.State.Applied())
 	case kit.SnapshotWanted:
 		r.Transfers.OnWanted(env, from, m)
-	case Beat:
+	case beat:
 		r.onBeat(env, from, m)
-	case Fetch:
+	case fetch:
 		r.onFetch(env, from, m)
-	case Decided:
+	case decided:
 		r.onDecided(env, from, m)
 	}
 	member := r.epoch.index(from)
@@ -31,42 +31,42 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	switch m := msg.(type) {
-	case Look:
+	case look:
 		r.onLook(env, from, m)
-	case Seen:
+	case seen:
 		r.onSeen(env, from, m)
 	}
 	about, ok := msg.(placed)
 	if !ok {
 		return
 	}
-	place := about.place()
+	place := about.where()
 	if place.Epoch != r.epoch.number || int(place.Track) >= len(r.epoch.tracks) {
 		return
 	}
 	l := r.epoch.tracks[place.Track]
 	switch m := msg.(type) {
-	case Accept:
+	case accept:
 		r.onAccept(env, l, from, m)
-	case Accepted:
+	case accepted:
 		r.onAccepted(env, l, member, m)
-	case Missing:
+	case missing:
 		r.onMissing(env, l, member, m)
-	case Refusal:
+	case refusal:
 		r.onRefusal(env, l, m.Ballot)
-	case Prepare:
+	case prepare:
 		r.onPrepare(env, l, from, m)
-	case Promise:
+	case promise:
 		r.onPromise(env, l, member, m)
 	}
 }
 
 // place returns what a message about a track begins with.
-func (r *Replica) place(l *track, b Ballot) Place {
-	return Place{Epoch: r.epoch.number, Track: l.index, Ballot: b}
+func (r *replica) place(l *track, b kit.Ballot) place {
+	return place{Epoch: r.epoch.number, Track: l.index, Ballot: b}
 }
 
-func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case beatTimer:
 		r.onTick(env)
@@ -77,7 +77,7 @@ func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 }
 
 // Broken asks for what a peer may have sent in vain, and tells it again what it may not have heard.
-func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	member := r.epoch.index(from)
 	if !r.active() || member < 0 {
 		return
@@ -89,7 +89,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
 			r.pump(env, l, member)
 		case l.leader() == from:
-			r.Admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.matched + 1})
+			r.Admission.SendAhead(env, from, missing{r.place(l, l.promised), l.matched + 1})
 			l.tell = tellAll
 		}
 	}
@@ -97,7 +97,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 }
 
 // flush ends a call: it skips, and tells what was accepted.
-func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	if r.active() {
 		r.skip(env)
 		for _, l := range r.epoch.tracks {
@@ -109,8 +109,8 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 
 // tellAccepted tells how far a track is on this replica's disk: its own vote is a message to
 // itself.
-func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *track) {
-	m := Accepted{r.place(l, l.promised), l.matched}
+func (r *replica) tellAccepted(env *protocol.Env[smr.Message], l *track) {
+	m := accepted{r.place(l, l.promised), l.matched}
 	switch {
 	case l.tell == tellNobody:
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Replica is an acceptor and learner in all tracks, the owner of one, and where clients ask.
-type Replica struct {
+// replica is an acceptor and learner in all tracks, the owner of one, and where clients ask.
+type replica struct {
 	kit.Replica
 
 	epoch *epoch
@@ -20,12 +20,12 @@ type Replica struct {
 	above smr.Slot // own commands get slots above it: clients have seen what comes of it
 
 	journal   kit.Journal
-	parts     []Part // what was accepted and is not in a record
+	parts     []part // what was accepted and is not in a record
 	partsLast smr.Slot
 	urgent    bool // parts has to be on disk before anything is said of it
 
 	queue    []kit.Entry       // what clients want and has no slot yet
-	mine     map[Pos]kit.Entry // what was proposed in the own track and is not applied
+	mine     map[pos]kit.Entry // what was proposed in the own track and is not applied
 	waiting  bool              // for proposeTimer
 	proposed time.Duration     // when it ran out last
 	reads    kit.Rounds
@@ -42,14 +42,14 @@ type (
 	proposeTimer struct{} // what came up together is proposed
 )
 
-// NewReplica returns a replica.
-func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+// newReplica returns a replica.
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	base, err := kit.NewReplica("mencius", cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{
-		Replica: base, own: -1, epoch: &epoch{}, mine: map[Pos]kit.Entry{}, progress: kit.NewProgress(base.Transfers),
+	r := &replica{
+		Replica: base, own: -1, epoch: &epoch{}, mine: map[pos]kit.Entry{}, progress: kit.NewProgress(base.Transfers),
 		early: map[wish]bool{},
 	}
 	r.State.KeepApplied()
@@ -62,11 +62,11 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) onBegin(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beat)), beatTimer{})
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
 }
 
-func (r *Replica) load(
+func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
 	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
@@ -107,9 +107,9 @@ func (r *Replica) load(
 	return !ok && len(log) == 0, nil
 }
 
-func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
+func (r *replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
-	case PromiseRecord:
+	case promiseRecord:
 		r.journal.Promised(rec.Index)
 		if m.Epoch != r.epoch.number {
 			return nil // of a group that is not any more
@@ -119,7 +119,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 				r.epoch.tracks[i].promised = max(r.epoch.tracks[i].promised, b)
 			}
 		}
-	case AcceptRecord:
+	case acceptRecord:
 		last := smr.Slot(0)
 		for _, p := range m.Parts {
 			if m.Epoch != r.epoch.number {
@@ -135,7 +135,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 				l.base, l.votes = p.First-1, nil // what is before it is in the snapshot
 			}
 			r.put(l, p.First, votes)
-			last = max(last, r.epoch.slot(l, p.First+Pos(len(votes))-1))
+			last = max(last, r.epoch.slot(l, p.First+pos(len(votes))-1))
 		}
 		r.journal.Found(rec.Index, last)
 	default:
@@ -145,9 +145,9 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 }
 
 // put takes votes for consecutive positions into memory.
-func (r *Replica) put(l *track, first Pos, votes []Vote) {
+func (r *replica) put(l *track, first pos, votes []vote) {
 	for i, v := range votes {
-		p := first + Pos(i)
+		p := first + pos(i)
 		l.set(p, v)
 		if v.Entry.Kind != kit.NoOp {
 			r.seen = max(r.seen, r.epoch.slot(l, p))
@@ -157,13 +157,13 @@ func (r *Replica) put(l *track, first Pos, votes []Vote) {
 
 // accept takes votes of one ballot for consecutive positions into the log, in memory at once and on
 // disk with all of the call.
-func (r *Replica) accept(l *track, first Pos, votes []Vote) {
+func (r *replica) accept(l *track, first pos, votes []vote) {
 	r.put(l, first, votes)
-	r.urgent = r.urgent || l.owner == r.Cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
+	r.urgent = r.urgent || l.owner == r.Cfg.ID || slices.ContainsFunc(votes, func(v vote) bool { return !v.Skip })
 	for len(votes) > 0 {
 		items, n := pack(votes)
-		r.parts = append(r.parts, Part{Track: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
-		first += Pos(n)
+		r.parts = append(r.parts, part{Track: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
+		first += pos(n)
 		r.partsLast = max(r.partsLast, r.epoch.slot(l, first-1))
 		votes = votes[n:]
 	}
@@ -171,29 +171,29 @@ func (r *Replica) accept(l *track, first Pos, votes []Vote) {
 
 // write puts what was accepted on disk. What others have skipped waits until there is something
 // else: it is on their disks.
-func (r *Replica) write(env *protocol.Env[smr.Message]) {
+func (r *replica) write(env *protocol.Env[smr.Message]) {
 	if r.urgent && len(r.parts) > 0 {
 		r.urgent = false
 		r.Tempo.Busy()
-		r.journal.Wrote(env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast)
+		r.journal.Wrote(env.Append(acceptRecord{r.epoch.number, r.parts}), r.partsLast)
 		r.parts, r.partsLast = nil, 0
 	}
 }
 
 // promise writes down what was promised.
-func (r *Replica) promise(env *protocol.Env[smr.Message]) {
+func (r *replica) promise(env *protocol.Env[smr.Message]) {
 	r.journal.Promised(env.Append(r.epoch.promises()))
 }
 
 // active tells whether the replica takes part in its epoch.
-func (r *Replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
+func (r *replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
 
 // gone tells whether there is no place for the replica any more: one that was removed is needed
 // until its epoch has ended.
-func (r *Replica) gone() bool { return r.State.Removed(r.Cfg.ID) && r.epoch.index(r.Cfg.ID) < 0 }
+func (r *replica) gone() bool { return r.State.Removed(r.Cfg.ID) && r.epoch.index(r.Cfg.ID) < 0 }
 
 // findOwn finds the replica's place in the epoch.
-func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
+func (r *replica) findOwn(env *protocol.Env[smr.Message]) {
 	before := r.own
 	r.own = r.epoch.index(r.Cfg.ID)
 	if r.own < 0 || before >= 0 {
@@ -206,7 +206,7 @@ func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) status(s *smr.Status) {
+func (r *replica) status(s *smr.Status) {
 	s.Ballot, s.Snapshot, s.LogSize = uint64(r.epoch.number), r.journal.Snapshot(), r.journal.Records()
 	switch {
 	case !r.active() || !r.Admission.Admitted():

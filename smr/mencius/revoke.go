@@ -9,17 +9,17 @@ import (
 
 // candidacy is an attempt to lead a track.
 type candidacy struct {
-	ballot Ballot
-	low    Pos // phase 1 is about the positions from here on
-	best   []Vote
+	ballot kit.Ballot
+	low    pos // phase 1 is about the positions from here on
+	best   []vote
 	votes  quorum.Votes
-	next   []Pos // how far a member has told what it has accepted, in the order of the members; 0: all
+	next   []pos // how far a member has told what it has accepted, in the order of the members; 0: all
 	beats  int   // since it began
 }
 
 // Times in beats.
 const (
-	beat         = 0.5 // round trips between two
+	beatEvery    = 0.5 // round trips between two
 	patience     = 5   // before a leader is missed
 	turn         = 2   // how much later than the next one behind the owner the one after that misses it
 	courtesy     = 4   // for which nobody takes a track from a leader that was heard
@@ -32,7 +32,7 @@ const (
 func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
 
 // watch looks after the tracks that others lead, and takes back the own one.
-func (r *Replica) watch(env *protocol.Env[smr.Message]) {
+func (r *replica) watch(env *protocol.Env[smr.Message]) {
 	n := len(r.epoch.members)
 	waits, _ := r.epoch.at(r.State.Applied() + 1)
 	stuck := r.progress.Stands(r.State.Applied()) && r.seen > r.State.Applied()
@@ -59,8 +59,8 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 }
 
 // campaign begins phase 1 for all positions of a track that are not known to be decided.
-func (r *Replica) campaign(env *protocol.Env[smr.Message], l *track) {
-	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.Cfg.ID), low: l.commit + 1}
+func (r *replica) campaign(env *protocol.Env[smr.Message], l *track) {
+	c := &candidacy{ballot: kit.NewBallot(max(l.promised, l.above), r.Cfg.ID), low: l.commit + 1}
 	l.cand = c
 	l.tries = min(l.tries+1, maxTries)
 	for range r.epoch.members {
@@ -70,7 +70,7 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], l *track) {
 }
 
 // insist asks those who have not told all, and gives up after a while.
-func (r *Replica) insist(env *protocol.Env[smr.Message], l *track) {
+func (r *replica) insist(env *protocol.Env[smr.Message], l *track) {
 	c := l.cand
 	if c.beats >= candidateFor<<l.tries/2 {
 		l.above, l.cand = max(l.above, c.ballot), nil
@@ -89,18 +89,18 @@ func (r *Replica) insist(env *protocol.Env[smr.Message], l *track) {
 
 // pause returns how many beats to wait after an attempt that was in vain, so that of several one
 // comes through.
-func (r *Replica) pause(env *protocol.Env[smr.Message], l *track) int {
+func (r *replica) pause(env *protocol.Env[smr.Message], l *track) int {
 	return courtesy + env.Rand.IntN(len(r.epoch.members)<<l.tries)
 }
 
 // welcome tells whether enough others have promised for the replica to promise too. Before, its own
 // promise would only disturb a leader that the others hear.
-func (r *Replica) welcome(c *candidacy) bool {
+func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
 }
 
-func (r *Replica) prepare(env *protocol.Env[smr.Message], l *track, member int) {
-	m := Prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
+func (r *replica) prepare(env *protocol.Env[smr.Message], l *track, member int) {
+	m := prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
 	if to := r.epoch.members[member]; to != r.Cfg.ID {
 		r.Admission.SendAhead(env, to, m)
 	} else {
@@ -108,12 +108,12 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message], l *track, member int) 
 	}
 }
 
-func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from protocol.ID, m Prepare) {
+func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from protocol.ID, m prepare) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
 		return
 	case m.Ballot < l.promised:
-		r.Admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
+		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
 		if from != l.owner && from != r.Cfg.ID && !l.suspects(courtesy) {
@@ -122,7 +122,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 		l.adopt(m.Ballot)
 		r.promise(env)
 	}
-	p := Promise{Place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
+	p := promise{place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
 	size := 0
 	for pos := m.Low; pos > l.base && pos <= l.end(); pos++ {
 		v := *l.at(pos)
@@ -135,7 +135,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 	r.Admission.Send(env, from, p)
 }
 
-func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int, m Promise) {
+func (r *replica) onPromise(env *protocol.Env[smr.Message], l *track, member int, m promise) {
 	c := l.cand
 	if c == nil || m.Ballot != c.ballot || c.next[member] == 0 || m.Low != c.next[member] {
 		return
@@ -144,10 +144,10 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int
 		return // it has thrown away what this replica lacks, which has to catch up first
 	}
 	for i, v := range m.Votes {
-		c.merge(m.Low+Pos(i), v)
+		c.merge(m.Low+pos(i), v)
 	}
 	if !m.Last {
-		c.next[member] += Pos(len(m.Votes))
+		c.next[member] += pos(len(m.Votes))
 		r.prepare(env, l, member)
 		return
 	}
@@ -164,7 +164,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *track, member int
 
 // merge takes an acceptor's vote for a position at most one beyond the last: the one of the highest
 // ballot binds the candidate. That the owner has skipped a position is true in any ballot.
-func (c *candidacy) merge(p Pos, v Vote) {
+func (c *candidacy) merge(p pos, v vote) {
 	switch i := int(p - c.low); {
 	case i > len(c.best):
 	case i == len(c.best):
@@ -176,7 +176,7 @@ func (c *candidacy) merge(p Pos, v Vote) {
 
 // becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted
 // anything is free.
-func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
+func (r *replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 	c := l.cand
 	l.cand = nil
 	votes := c.best[min(len(c.best), int(l.base+1-min(c.low, l.base+1))):]
@@ -198,7 +198,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 }
 
 // leadFrom makes the replica a track's leader, who sends the others the positions from one on.
-func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *track, next Pos) {
+func (r *replica) leadFrom(env *protocol.Env[smr.Message], l *track, next pos) {
 	l.lead = &leading{underway: make([]kit.Underway, len(r.epoch.members))}
 	for range r.epoch.members {
 		l.lead.next = append(l.lead.next, next)

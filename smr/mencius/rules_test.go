@@ -14,10 +14,10 @@ import (
 // accept something in a lower one.
 func refusesAfterCrash(t *testing.T, cut bool) bool {
 	r, env, disk := begun(t)
-	ballot := newBallot(0, 2)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Place{Epoch: 1, Track: 1, Ballot: ballot}, 1}})
+	ballot := kit.NewBallot(0, 2)
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{place{Epoch: 1, Track: 1, Ballot: ballot}, 1}})
 	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := kit.Inside(e.Msg).(Promise)
+		_, ok := kit.Inside(e.Msg).(promise)
 		return ok && e.Kind == protocol.KindSend
 	}) {
 		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
@@ -32,10 +32,10 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 	}
 	r, env = onDisk(t, disk)
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1,
-		Items: []Item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1,
+		Items: []item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := kit.Inside(e.Msg).(Refusal)
+		refusal, ok := kit.Inside(e.Msg).(refusal)
 		return ok && refusal.Ballot == ballot
 	})
 }
@@ -50,15 +50,15 @@ func TestPromiseIsOnDisk(t *testing.T) {
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
-	smrtest.FromDisk(t, Protocol(), Accept{}, Accepted{}, Promise{})
+	smrtest.FromDisk(t, Protocol(), accept{}, accepted{}, promise{})
 }
 
 // TestRevokerTakesTheHighestBallot: of what acceptors have accepted for a position, the vote of the
 // highest ballot binds who takes a track over, in whatever order they tell it.
 func TestRevokerTakesTheHighestBallot(t *testing.T) {
-	lower := newBallot(0, 2)
-	higher := newBallot(lower, 3)
-	for _, votes := range [][2]Vote{
+	lower := kit.NewBallot(0, 2)
+	higher := kit.NewBallot(lower, 3)
+	for _, votes := range [][2]vote{
 		{{Ballot: lower, Entry: work(1)}, {Ballot: higher, Entry: work(2)}},
 		{{Ballot: higher, Entry: work(2)}, {Ballot: lower, Entry: work(1)}},
 	} {
@@ -70,7 +70,7 @@ func TestRevokerTakesTheHighestBallot(t *testing.T) {
 		disk.Write(env, 0)
 		for i, v := range votes {
 			from := protocol.ID(2 + i)
-			p := Promise{Place: Place{Epoch: 1, Track: 1, Ballot: ballot}, Low: 1, Votes: []Vote{v}, Last: true}
+			p := promise{place: place{Epoch: 1, Track: 1, Ballot: ballot}, Low: 1, Votes: []vote{v}, Last: true}
 			r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: p})
 		}
 		own := slices.Clone(env.Out)
@@ -91,7 +91,7 @@ func TestRevokerTakesTheHighestBallot(t *testing.T) {
 func TestLogGoesBeforeAState(t *testing.T) {
 	r, env, _ := begun(t)
 	for _, l := range r.epoch.tracks {
-		votes := make([]Vote, 4)
+		votes := make([]vote, 4)
 		for i := range votes {
 			votes[i].Entry.Kind = kit.NoOp
 		}
@@ -102,12 +102,12 @@ func TestLogGoesBeforeAState(t *testing.T) {
 	if r.State.Applied() != 12 {
 		t.Fatalf("applied up to %d", r.State.Applied())
 	}
-	answer := func(m Fetch) (log, state bool) {
+	answer := func(m fetch) (log, state bool) {
 		env.Begin(0)
 		r.Receive(env, 4, kit.Letter{Disk: 4, Msg: m})
 		for _, e := range env.Out {
 			switch m := kit.Inside(e.Msg).(type) {
-			case Decided:
+			case decided:
 				log = m.First == 4
 			case kit.SnapshotChunk:
 				state = true
@@ -115,10 +115,10 @@ func TestLogGoesBeforeAState(t *testing.T) {
 		}
 		return log, state
 	}
-	if log, _ := answer(Fetch{}); log {
+	if log, _ := answer(fetch{}); log {
 		t.Error("who knows no epoch gets a part of the log")
 	}
-	if log, state := answer(Fetch{Epoch: 1, Applied: 3}); !log || state {
+	if log, state := answer(fetch{Epoch: 1, Applied: 3}); !log || state {
 		t.Errorf("who has the slots up to 3 gets those behind them: %v; a state: %v", log, state)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // applyDoubtful executes what was accepted in all tracks, in the order of their slots. A slot of
 // which the disk has nothing was not executed with a command in it.
-func (r *Replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
+func (r *replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
 	last := smr.Slot(0)
 	for _, l := range r.epoch.tracks {
 		if l.end() > 0 {

@@ -13,18 +13,18 @@ import (
 type track struct {
 	index    uint32
 	owner    protocol.ID
-	promised Ballot // nothing below it is accepted any more
-	base     Pos    // positions up to it are done with and forgotten
-	votes    []Vote // votes[i] is what was accepted for position base+1+i
+	promised kit.Ballot // nothing below it is accepted any more
+	base     pos        // positions up to it are done with and forgotten
+	votes    []vote     // votes[i] is what was accepted for position base+1+i
 	// matched is the last position up to which the votes are those of the promised ballot's leader.
 	// Invariant: commit <= matched <= end().
-	matched Pos
-	commit  Pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
+	matched pos
+	commit  pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
 	// skips is how far skipped positions count as decided. In a track of others that is all: they
 	// were told when they were on the owner's disk. In the own track it is what is on disk: an
 	// owner that forgets in a crash what it has skipped may propose there, in front of what was
 	// executed already.
-	skips Pos
+	skips pos
 	acks  []ack // what members have on disk, in their order
 
 	lead  *leading   // nil if the replica does not lead the track
@@ -32,22 +32,22 @@ type track struct {
 	rest  int        // beats, until it may try again
 	tries int        // to lead the track, since something in it was decided
 
-	above   Ballot // the next attempt is in a ballot above it
-	silent  int    // beats since the leader was heard
-	blocked int    // beats for which the execution has waited for the track
-	missing Pos    // what was asked for last, in this beat; 0: nothing
+	above   kit.Ballot // the next attempt is in a ballot above it
+	silent  int        // beats since the leader was heard
+	blocked int        // beats for which the execution has waited for the track
+	missing pos        // what was asked for last, in this beat; 0: nothing
 	tell    teller
 }
 
 // ack is how far a member has the leader's positions of a ballot on disk.
 type ack struct {
-	ballot Ballot
-	match  Pos
+	ballot kit.Ballot
+	match  pos
 }
 
 // leading is a leader's view of the others.
 type leading struct {
-	next     []Pos // the first position that a member was not sent, in the order of the members
+	next     []pos // the first position that a member was not sent, in the order of the members
 	underway []kit.Underway
 }
 
@@ -60,28 +60,28 @@ const (
 	tellAll
 )
 
-func (l *track) end() Pos { return l.base + Pos(len(l.votes)) }
+func (l *track) end() pos { return l.base + pos(len(l.votes)) }
 
-func (l *track) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
+func (l *track) at(p pos) *vote { return &l.votes[p-l.base-1] }
 
 // decided tells whether no other than the position's vote will ever be chosen there: what is
 // skipped needs no majority, as its owner alone could have proposed.
-func (l *track) decided(p Pos) bool {
+func (l *track) decided(p pos) bool {
 	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip
 }
 
 // leader returns to whom the promised ballot belongs.
 func (l *track) leader() protocol.ID { return l.leaderOf(l.promised) }
 
-func (l *track) leaderOf(b Ballot) protocol.ID {
+func (l *track) leaderOf(b kit.Ballot) protocol.ID {
 	if b == 0 {
 		return l.owner
 	}
-	return protocol.ID(uint32(b))
+	return b.Owner()
 }
 
 // set puts a vote in a position that is at most one beyond the last.
-func (l *track) set(p Pos, v Vote) {
+func (l *track) set(p pos, v vote) {
 	switch {
 	case p <= l.base:
 	case p <= l.end():
@@ -102,7 +102,7 @@ func (l *track) rematch() {
 }
 
 // adopt promises a higher ballot. The record of it is the caller's affair.
-func (l *track) adopt(b Ballot) {
+func (l *track) adopt(b kit.Ballot) {
 	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
 	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
 	if l.cand != nil && l.cand.ballot < b {
@@ -113,7 +113,7 @@ func (l *track) adopt(b Ballot) {
 
 // advance decides what a majority has accepted in the promised ballot and the replica has too.
 func (l *track) advance(majority int) {
-	var match []Pos
+	var match []pos
 	for _, a := range l.acks {
 		if a.ballot == l.promised {
 			match = append(match, a.match)
@@ -123,7 +123,7 @@ func (l *track) advance(majority int) {
 }
 
 // decide takes note that the promised ballot's positions up to one are decided.
-func (l *track) decide(to Pos) {
+func (l *track) decide(to pos) {
 	if to = min(to, l.matched); to > l.commit {
 		l.commit, l.tries = to, 0
 	}
@@ -137,11 +137,11 @@ func (l *track) acked(member int, a ack) {
 }
 
 // cut forgets the positions up to one.
-func (l *track) cut(to Pos) {
+func (l *track) cut(to pos) {
 	if to <= l.base {
 		return
 	}
-	l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, Pos(len(l.votes)))))
+	l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, pos(len(l.votes)))))
 	l.base = to
 	l.commit = max(l.commit, to)
 	l.rematch()
@@ -149,14 +149,14 @@ func (l *track) cut(to Pos) {
 
 // items returns what was accepted from one position to another, or as much as fits in a message,
 // and the position after it.
-func (l *track) items(from, to Pos) ([]Item, Pos) {
+func (l *track) items(from, to pos) ([]item, pos) {
 	votes := l.votes[from-l.base-1 : to-l.base]
 	items, n := pack(votes)
-	return items, from + Pos(n)
+	return items, from + pos(n)
 }
 
 // pack returns votes as items, as many as fit in a message, and how many that are.
-func pack(votes []Vote) (items []Item, n int) {
+func pack(votes []vote) (items []item, n int) {
 	size := 0
 	var skips uint64
 	for _, v := range votes {
@@ -166,19 +166,19 @@ func pack(votes []Vote) (items []Item, n int) {
 			if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(items) > 0 {
 				break
 			}
-			items = append(items, Item{skips, v.Entry})
+			items = append(items, item{skips, v.Entry})
 			skips = 0
 		}
 		n++
 	}
 	if skips > 0 {
-		items = append(items, Item{Skips: skips})
+		items = append(items, item{Skips: skips})
 	}
 	return items, n
 }
 
 // sizeOf returns how many bytes the commands of items have.
-func sizeOf(items []Item) (n int) {
+func sizeOf(items []item) (n int) {
 	for _, it := range items {
 		n += len(it.Entry.Command)
 	}
@@ -190,7 +190,7 @@ const entryBytes = 32
 
 // unpack returns items as votes in a ballot, without the first ones; ok is false if there are more
 // than a window of them.
-func unpack(items []Item, b Ballot, without Pos) (votes []Vote, ok bool) {
+func unpack(items []item, b kit.Ballot, without pos) (votes []vote, ok bool) {
 	n := uint64(0)
 	for _, it := range items {
 		if it.Skips > window {
@@ -207,13 +207,13 @@ func unpack(items []Item, b Ballot, without Pos) (votes []Vote, ok bool) {
 	if n <= uint64(without) {
 		return nil, true
 	}
-	votes = make([]Vote, 0, n)
+	votes = make([]vote, 0, n)
 	for _, it := range items {
 		for range it.Skips {
-			votes = append(votes, Vote{b, true, kit.Entry{Kind: kit.NoOp}})
+			votes = append(votes, vote{b, true, kit.Entry{Kind: kit.NoOp}})
 		}
 		if it.Entry.Kind != 0 {
-			votes = append(votes, Vote{b, false, it.Entry})
+			votes = append(votes, vote{b, false, it.Entry})
 		}
 	}
 	return votes[without:], true

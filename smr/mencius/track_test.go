@@ -12,7 +12,7 @@ import (
 )
 
 // begun returns replica 1 of three, which owns track 0 and takes part, with its disk.
-func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
+func begun(t *testing.T) (*replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
 	r, env := onDisk(t, disk)
@@ -25,9 +25,9 @@ func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 }
 
 // onDisk starts replica 1 of three with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
-	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func work(seq kit.Seq) kit.Entry {
 // TestVotesOfOneBallotDecide: what members have accepted in lower ballots may be something else.
 func TestVotesOfOneBallotDecide(t *testing.T) {
 	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).tracks[0]
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	l.adopt(high)
-	for p := range Pos(4) {
-		l.set(p+1, Vote{high, false, work(kit.Seq(p + 1))})
+	for p := range pos(4) {
+		l.set(p+1, vote{high, false, work(kit.Seq(p + 1))})
 	}
 	l.rematch()
 	l.acks = []ack{{high, 4}, {low, 4}, {0, 4}}
@@ -64,26 +64,26 @@ func TestVotesOfOneBallotDecide(t *testing.T) {
 // TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was
 // accepted in another ballot.
 func TestCommitsAreOfTheBallot(t *testing.T) {
-	once := newBallot(0, 3)
+	once := kit.NewBallot(0, 3)
 	for name, c := range map[string]struct {
-		accepted, led Ballot
-		want          Pos
+		accepted, led kit.Ballot
+		want          pos
 	}{
 		"the leader": {0, 0, 1},
 		"a leader whose proposal was not accepted": {0, once, 0},
 		"the leader, of a later ballot":            {once, once, 1},
-		"the same leader in another ballot":        {once, newBallot(once, 3), 0},
+		"the same leader in another ballot":        {once, kit.NewBallot(once, 3), 0},
 		"the leader before":                        {once, 0, 0},
 	} {
 		r, env, disk := begun(t)
 		l := r.epoch.tracks[1]
 		from := l.leaderOf(c.accepted)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
-			Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
+			Msg: accept{place: place{Epoch: 1, Track: 1, Ballot: c.accepted}, First: 1, Items: []item{{Entry: work(1)}}}})
 		disk.Write(env, 0)
 		from = l.leaderOf(c.led)
 		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from),
-			Msg: Beat{Epoch: 1, Leads: []Led{{Track: 1, Ballot: c.led, Commit: 1}}}})
+			Msg: beat{Epoch: 1, Leads: []led{{Track: 1, Ballot: c.led, Commit: 1}}}})
 		if l.commit != c.want {
 			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
 		}
@@ -94,7 +94,7 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 // crash, whatever made it skip the slot.
 func TestSkipsSurviveCrash(t *testing.T) {
 	r, env, disk := begun(t)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Beat{Epoch: 1, Seen: 20}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: beat{Epoch: 1, Seen: 20}})
 	own := r.epoch.tracks[0]
 	skipped := own.end()
 	if want := r.epoch.upTo(own, 20); skipped != want {
@@ -126,12 +126,12 @@ func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 // that it did.
 func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r, env, disk := begun(t)
-	ballot := newBallot(0, 3)
-	fill := make([]Item, 40)
+	ballot := kit.NewBallot(0, 3)
+	fill := make([]item, 40)
 	for i := range fill {
 		fill[i].Entry.Kind = kit.NoOp
 	}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Track: 1, Ballot: ballot}, First: 1,
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{place: place{Epoch: 1, Track: 1, Ballot: ballot}, First: 1,
 		Items: fill}})
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
@@ -163,7 +163,7 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 		r.Expire(env, proposeTimer{})
 		disk.Write(env, 0)
 		r.epoch.last = last
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Seen{Epoch: 1, Round: r.reads.Round()}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: seen{Epoch: 1, Round: r.reads.Round()}})
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
 			return ok
@@ -179,9 +179,9 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 // told.
 func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	r, env, disk := begun(t)
-	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Track: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}
+	accept := kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1, Items: []item{{Entry: work(1)}}}}
 	r.Receive(env, 2, accept)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Place{Epoch: 1, Track: 1}, 1}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accepted{place{Epoch: 1, Track: 1}, 1}})
 	if at := r.State.Applied(); at != 0 {
 		t.Errorf("slots up to %d were executed before the own one was skipped on disk", at)
 	}
@@ -189,7 +189,7 @@ func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	if l := r.epoch.tracks[0]; l.end() != 1 || !l.at(1).Skip {
 		t.Fatalf("the own slot was not skipped: %+v", l.votes)
 	}
-	r.Receive(env, 1, kit.Letter{Disk: r.Admission.Own(), Msg: Accepted{Place{Epoch: 1, Track: 0}, 1}})
+	r.Receive(env, 1, kit.Letter{Disk: r.Admission.Own(), Msg: accepted{place{Epoch: 1, Track: 0}, 1}})
 	if at := r.State.Applied(); at != 2 {
 		t.Errorf("slots up to %d were executed when the own one was skipped on disk, want 2", at)
 	}

@@ -16,24 +16,24 @@ func TestPartAtATime(t *testing.T) {
 	const positions, size = 320, 64 << 10
 	r, env, disk := begun(t)
 	l := r.epoch.tracks[0]
-	votes := make([]Vote, positions)
+	votes := make([]vote, positions)
 	for i := range votes {
-		votes[i] = Vote{Entry: work(kit.Seq(i + 1))}
+		votes[i] = vote{Entry: work(kit.Seq(i + 1))}
 		votes[i].Entry.Command = make([]byte, size)
 	}
-	next := Pos(1)
+	next := pos(1)
 	// take lets replica 2 take what it was sent, and returns how much that was.
 	take := func() (sent int) {
 		t.Helper()
 		for _, e := range env.Out {
-			m, ok := kit.Inside(e.Msg).(Accept)
+			m, ok := kit.Inside(e.Msg).(accept)
 			if !ok || e.To != 2 || len(m.Items) == 0 {
 				continue
 			}
 			if m.First != next {
 				t.Fatalf("sent from position %d, want from %d", m.First, next)
 			}
-			next += Pos(len(m.Items))
+			next += pos(len(m.Items))
 			sent += sizeOf(m.Items)
 		}
 		return sent
@@ -42,19 +42,19 @@ func TestPartAtATime(t *testing.T) {
 		disk.Write(env, now)
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: msg})
 	}
-	place := Place{Epoch: 1}
+	place := place{Epoch: 1}
 	r.extend(env, l, votes)
-	for acked, parts := Pos(0), 0; acked < positions; parts++ {
+	for acked, parts := pos(0), 0; acked < positions; parts++ {
 		sent := take()
 		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d positions were acknowledged", parts, sent, acked, positions)
 		}
-		receive(0, Missing{place, acked + 1})
+		receive(0, missing{place, acked + 1})
 		if again := take(); again != 0 {
 			t.Fatalf("%d bytes were sent again that are on their way", again)
 		}
 		acked = next - 1
-		receive(0, Accepted{place, acked})
+		receive(0, accepted{place, acked})
 	}
 	l.acks[1].match, next = 300, 301
 	r.Broken(env, 2)
@@ -62,7 +62,7 @@ func TestPartAtATime(t *testing.T) {
 		t.Errorf("after the connection broke %d bytes were sent, want %d", sent, 20*size)
 	}
 	next = 311
-	receive(r.Times(2), Missing{place, 311})
+	receive(r.Times(2), missing{place, 311})
 	if sent := take(); sent != 10*size {
 		t.Errorf("two round trips later %d bytes were sent again, want %d", sent, 10*size)
 	}

@@ -3,7 +3,7 @@ package multipaxos
 import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	l := &r.log
 	switch {
 	case r.Over():

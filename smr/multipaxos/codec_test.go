@@ -1,4 +1,4 @@
-package multipaxos_test
+package multipaxos
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
-	"github.com/foresay/foresay/smr/multipaxos"
 )
 
 // messages are of all kinds that nodes send or record.
@@ -20,27 +19,27 @@ func messages() []smr.Message {
 		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4,
 			Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 	}
-	var votes []multipaxos.Vote
+	var votes []vote
 	for i, e := range entries {
-		votes = append(votes, multipaxos.Vote{Ballot: multipaxos.Ballot(i), Entry: e})
+		votes = append(votes, vote{Ballot: kit.Ballot(i), Entry: e})
 	}
 	return []smr.Message{
-		multipaxos.Lead{Ballot: 2},
-		multipaxos.PreVote{Ballot: 1<<32 | 1, Commit: 9},
-		multipaxos.PreVoteReply{Ballot: 2, Granted: true, Promised: 1},
-		multipaxos.Prepare{Ballot: 2, Low: 3},
-		multipaxos.Promise{Ballot: 2, Low: 3, Base: 2, Commit: 4, Slots: votes, Last: true},
-		multipaxos.Accept{Ballot: 2, First: 3, Commit: 2, Round: 8, Entries: entries},
-		multipaxos.Accept{Ballot: 2, First: 3, Commit: 2},
-		multipaxos.Accepted{Ballot: 2, Match: 3},
-		multipaxos.Follows{Ballot: 2, Round: 3},
-		multipaxos.Missing{Ballot: 2, Want: 3},
-		multipaxos.Refusal{Promised: 2},
-		multipaxos.PromiseRecord{Ballot: 1, Commit: 2},
-		multipaxos.AcceptRecord{Ballot: 1, First: 2, Commit: 1, Entries: entries},
+		lead{Ballot: 2},
+		preVote{Ballot: 1<<32 | 1, Commit: 9},
+		preVoteReply{Ballot: 2, Granted: true, Promised: 1},
+		prepare{Ballot: 2, Low: 3},
+		promise{Ballot: 2, Low: 3, Base: 2, Commit: 4, Slots: votes, Last: true},
+		accept{Ballot: 2, First: 3, Commit: 2, Round: 8, Entries: entries},
+		accept{Ballot: 2, First: 3, Commit: 2},
+		accepted{Ballot: 2, Match: 3},
+		follows{Ballot: 2, Round: 3},
+		missing{Ballot: 2, Want: 3},
+		refusal{Promised: 2},
+		promiseRecord{Ballot: 1, Commit: 2},
+		acceptRecord{Ballot: 1, First: 2, Commit: 1, Entries: entries},
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, multipaxos.Codec(), 64, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, multipaxos.Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }

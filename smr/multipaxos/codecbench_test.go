@@ -1,4 +1,4 @@
-package multipaxos_test
+package multipaxos
 
 import (
 	"bytes"
@@ -6,17 +6,16 @@ import (
 
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
-	"github.com/foresay/foresay/smr/multipaxos"
 )
 
 // BenchmarkCodec encodes and decodes what a leader sends in one message under load.
 func BenchmarkCodec(b *testing.B) {
-	m := multipaxos.Accept{Ballot: 1<<32 | 1, First: 1 << 20, Commit: 1<<20 - 1, Round: 8}
+	m := accept{Ballot: 1<<32 | 1, First: 1 << 20, Commit: 1<<20 - 1, Round: 8}
 	for i := range kit.Seq(16) {
 		m.Entries = append(m.Entries, kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 1<<20 + i, Acked: 1 << 20,
 			Command: bytes.Repeat([]byte("x"), 100)})
 	}
-	codec := multipaxos.Codec()
+	codec := codec()
 	var msg smr.Message = kit.Letter{Disk: 1 << 60, Msg: m}
 	encoded, err := codec.Append(nil, msg)
 	if err != nil {
@@ -39,7 +38,7 @@ func BenchmarkCodec(b *testing.B) {
 			}
 		}
 	})
-	var small smr.Message = kit.Letter{Disk: 1 << 60, Msg: multipaxos.Accepted{Ballot: 1<<32 | 1, Match: 1 << 20}}
+	var small smr.Message = kit.Letter{Disk: 1 << 60, Msg: accepted{Ballot: 1<<32 | 1, Match: 1 << 20}}
 	short, _ := codec.Append(nil, small)
 	b.Run("encode small", func(b *testing.B) {
 		b.ReportAllocs()

@@ -7,21 +7,21 @@ import (
 )
 
 // maybeSnapshot writes a snapshot when one is due, and cuts the log.
-func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	if to, ok := r.log.disk.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
-		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
+		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
 	}
 }
 
-func (r *Replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
+func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if to, ok := r.log.disk.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
-		r.log.cut(env, to, PromiseRecord{r.promised, r.commit})
+		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
 	}
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
 // log that is left, or for a new member to find itself in it.
-func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
+func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	out, err := r.State.SendState(r.commit, nil)
 	if err != nil {
 		return // it is asked for again
@@ -29,7 +29,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	r.Transfers.Begin(env, p.id, out)
 }
 
-func (r *Replica) onSnapshotWanted(
+func (r *replica) onSnapshotWanted(
 	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted,
 ) {
 	p := r.peer(from)
@@ -47,7 +47,7 @@ func (r *Replica) onSnapshotWanted(
 	r.pump(env, p)
 }
 
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.role != leader && (r.role != blank || r.Cfg.Join) {
 		r.TakeChunk(env, from, m, r.commit)
 	}
@@ -55,10 +55,10 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 
 // onInstalled goes on from a snapshot. Votes for later slots stay: others may have counted them,
 // and an entry may be decided by them. A candidacy ends, as its phase 1 began at an older commit.
-func (r *Replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
+func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.commit = s.Slot
 	r.log.disk.Has(s.Slot)
-	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
+	r.log.cut(env, s.Slot, promiseRecord{r.promised, s.Slot})
 	r.rematch()
 	if r.role == candidate {
 		r.becomeFollower(env, 0)

@@ -11,14 +11,14 @@ import (
 // welcome, so that a replica that was cut off does not depose a leader that works. Phase 1 then
 // asks a majority to promise the ballot and to tell their votes. Its zero value is no attempt.
 type candidacy struct {
-	ballot Ballot // 0: none chosen yet
-	above  Ballot // the highest ballot that others said they had promised; the next one is above it
-	pre    bool   // in the pre-vote
+	ballot kit.Ballot // 0: none chosen yet
+	above  kit.Ballot // the highest ballot that others said they had promised; the next one is above it
+	pre    bool       // in the pre-vote
 	votes  quorum.Votes
 
 	low    smr.Slot // phase 1 covers the slots from here on
 	pages  []page   // one for each acceptor that was asked
-	best   []Vote   // for each slot from low on, the vote of the highest ballot so far
+	best   []vote   // for each slot from low on, the vote of the highest ballot so far
 	decide smr.Slot // the votes in best up to this slot are known to be decided
 }
 
@@ -31,7 +31,7 @@ type page struct {
 }
 
 // onCampaign tries to lead, or tries again.
-func (r *Replica) onCampaign(env *protocol.Env[smr.Message]) {
+func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
 		r.preVote(env)
@@ -59,8 +59,8 @@ func (r *Replica) onCampaign(env *protocol.Env[smr.Message]) {
 
 // preVote asks all members whether they would promise. Asking again in the same ballot keeps the
 // answers that have come.
-func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
-	ballot := newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
+func (r *replica) preVote(env *protocol.Env[smr.Message]) {
+	ballot := kit.NewBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
 	if r.candidacy.ballot != ballot {
 		r.candidacy = candidacy{ballot: ballot, above: r.candidacy.above, pre: true}
 	}
@@ -68,14 +68,14 @@ func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
 	env.Stop(leaderTimer{})
 	for _, m := range r.State.Members() {
 		if m.ID != r.Cfg.ID {
-			r.Admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
+			r.Admission.SendAhead(env, m.ID, preVote{Ballot: ballot, Commit: r.commit})
 		}
 	}
 	env.After(r.Tempo.Times(retry*(1+env.Rand.Float64())), campaignTimer{})
-	r.onPreVoteReply(env, r.Cfg.ID, PreVoteReply{Ballot: ballot, Granted: true})
+	r.onPreVoteReply(env, r.Cfg.ID, preVoteReply{Ballot: ballot, Granted: true})
 }
 
-func (r *Replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m PreVote) {
+func (r *replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m preVote) {
 	if r.State.Removed(from) {
 		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
@@ -84,10 +84,10 @@ func (r *Replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m 
 	// miss a leader, so it never objects. A candidate that lacks slots which this log has discarded
 	// could not use this replica's promise (see onPromise): it needs a snapshot first.
 	granted := (r.quiet && r.role != leader || r.role == blank) && m.Ballot > r.promised && m.Commit >= r.log.base
-	r.Admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
+	r.Admission.SendAhead(env, from, preVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
 }
 
-func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.ID, m PreVoteReply) {
+func (r *replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.ID, m preVoteReply) {
 	c := &r.candidacy
 	if !m.Granted {
 		// Without this a replica whose ballots are too low would be refused for ever: a pre-vote
@@ -102,7 +102,7 @@ func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 }
 
 // stand begins phase 1 in a ballot. Slots up to commit need none: this replica knows their values.
-func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
+func (r *replica) stand(env *protocol.Env[smr.Message], b kit.Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)
@@ -110,14 +110,14 @@ func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
 }
 
 // majority tells whether a majority of the members has voted.
-func (r *Replica) majority(v *quorum.Votes) bool {
+func (r *replica) majority(v *quorum.Votes) bool {
 	members := r.State.MemberIDs()
 	return v.Among(members) >= quorum.Majority(len(members))
 }
 
 // askForPromises asks all members that were not asked yet. The replica itself is one of them: its
 // own promise arrives, as a message to itself, when it is on disk.
-func (r *Replica) askForPromises(env *protocol.Env[smr.Message]) {
+func (r *replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for _, id := range r.State.MemberIDs() {
 		if c.page(id) == nil {
@@ -139,8 +139,8 @@ func (c *candidacy) page(of protocol.ID) *page {
 // prepare asks an acceptor for the next page of its votes. The message to others need not wait for
 // the candidate's own promise to be on disk. If a crash forgets that promise, the candidate may ask
 // in the same ballot again, but it has proposed nothing in it: see maybeLead.
-func (r *Replica) prepare(env *protocol.Env[smr.Message], p page) {
-	m := Prepare{Ballot: r.candidacy.ballot, Low: p.next}
+func (r *replica) prepare(env *protocol.Env[smr.Message], p page) {
+	m := prepare{Ballot: r.candidacy.ballot, Low: p.next}
 	if p.from == r.Cfg.ID {
 		r.onPrepare(env, p.from, m)
 	} else {
@@ -151,7 +151,7 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message], p page) {
 // onPrepare is phase 1b: a promise to accept nothing in lower ballots any more, and this replica's
 // votes so far. The two together are what makes phase 1 safe: whatever a lower ballot decides, or
 // has decided, has a vote among those of any majority that promised.
-func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
+func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	switch {
 	case !owns(from, m.Ballot):
 		return // a ballot is its owner's alone: else two replicas could lead in it
@@ -159,7 +159,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.Admission.SendAhead(env, from, kit.Removed{})
 		return
 	case m.Ballot < r.promised:
-		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		if from != r.Cfg.ID && r.role != blank {
@@ -171,11 +171,11 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 			r.quiet = quiet
 		}
 		r.adopt(m.Ballot)
-		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
+		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
 	}
 	// An equal ballot is answered too: the candidate asks for the next page, or the answer was
 	// lost.
-	p := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
+	p := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
 	size := 0
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
@@ -192,7 +192,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 
 // onPromise collects the votes of one acceptor, a page at a time. Pages are taken in order only,
 // and once: best has no gaps because no acceptor's log has one.
-func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
+func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m promise) {
 	c := &r.candidacy
 	p := c.page(from)
 	if r.role != candidate || c.pre || m.Ballot != c.ballot || p == nil || p.done || m.Low != p.next {
@@ -222,7 +222,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 // ballot binds the candidate: if a lower ballot has decided the slot, each ballot after it has
 // proposed that entry again [Paxos Made Simple §2.2]. A vote that its acceptor knows to be decided
 // binds as well, whatever its ballot: a vote of a higher one can only be for the same entry.
-func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
+func (c *candidacy) merge(s smr.Slot, v vote, decided smr.Slot) {
 	i := int(s - c.low)
 	switch {
 	case i > len(c.best):
@@ -243,7 +243,7 @@ func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 //
 // Before it leads it applies what phase 1 found to be decided. That may change the members, and
 // with them the majority that has to promise: hence the loop.
-func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.votes) {
 		if own := c.page(r.Cfg.ID); own == nil || !own.done {
@@ -260,7 +260,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 		for s := r.commit + 1; s <= c.decide; s++ {
 			entries = append(entries, c.best[s-c.low].Entry)
 		}
-		r.log.accept(env, AcceptRecord{Ballot: c.ballot, First: r.commit + 1, Commit: c.decide, Entries: entries})
+		r.log.accept(env, acceptRecord{Ballot: c.ballot, First: r.commit + 1, Commit: c.decide, Entries: entries})
 		r.decide(env, c.decide)
 		if r.role != candidate {
 			return // it was removed

@@ -10,7 +10,7 @@ import (
 
 // becomeFollower makes the replica follow a leader, or nobody yet if it is 0, and wait for word of
 // it.
-func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID) {
+func (r *replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID) {
 	if r.role == leader {
 		r.stopLeading(env)
 	}
@@ -23,7 +23,7 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 }
 
 // hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
-func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
+func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 	if gap := env.Now - r.heard.at; r.heard.from == from {
 		// if it is long, its heartbeats are behind something large
 		r.Tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
@@ -41,7 +41,7 @@ func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // onQuiet gives up on a leader that was not heard for leaderTimeout. The random wait that follows
 // keeps replicas that miss the same leader from standing all at once.
-func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
+func (r *replica) onQuiet(env *protocol.Env[smr.Message]) {
 	if r.role != follower || r.followsHost(env) {
 		return
 	}
@@ -51,29 +51,29 @@ func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
 
 // adopt promises a higher ballot; the caller writes it down. matched is about the promised ballot's
 // leader, so it is found anew: votes of the old ballot say nothing about the new leader's entries.
-func (r *Replica) adopt(b Ballot) {
+func (r *replica) adopt(b kit.Ballot) {
 	r.promised = b
 	r.rematch()
 }
 
 // owns tells whether a ballot is a replica's.
-func owns(id protocol.ID, b Ballot) bool { return id != protocol.App && protocol.ID(uint32(b)) == id }
+func owns(id protocol.ID, b kit.Ballot) bool { return id != protocol.App && b.Owner() == id }
 
 // onAccept is phase 2b. A vote needs no promise in phase 1: an Accept of a higher ballot is one to
 // adopt, and accepting it promises that ballot.
-func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	switch {
 	case !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:
 		return
 	case m.Ballot < r.promised:
-		r.Admission.SendAhead(env, from, Refusal{Promised: r.promised})
+		r.Admission.SendAhead(env, from, refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		r.adopt(m.Ballot)
 		// It is written even if the message is a heartbeat, or leaves a gap, and so brings no vote:
 		// the answers below are answers in this ballot, and after a crash too whoever gave them
 		// refuses lower ones (TestImpliedPromiseIsOnDisk).
-		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
+		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
@@ -82,7 +82,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		// higher ballot that gets this replica's promise decides only after the question was asked.
 		// That no lower ballot decides anything more holds by the majority that promised this one
 		// in phase 1, on their disks.
-		r.Admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
+		r.Admission.SendAhead(env, from, follows{Ballot: m.Ballot, Round: m.Round})
 	}
 	// A replica to be added has no state: even with all slots it would lack the members with whom
 	// the group began, which stand in no slot. So it asks for a snapshot.
@@ -97,7 +97,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	r.take(env, m)
 	// Send, not SendAhead: the leader counts this as a vote. If a crash could undo it, a later
 	// phase 1 might not find an entry that was decided and acknowledged.
-	r.Admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
+	r.Admission.Send(env, from, accepted{Ballot: m.Ballot, Match: r.matched})
 }
 
 // take accepts what is new in a message of the leader's, which begins at most one slot beyond
@@ -110,12 +110,12 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 // Because a message is taken only if it leaves no gap, whoever has voted for a slot in a ballot has
 // voted in that ballot for each slot below it too, or knew it to be decided. becomeLeader rests on
 // this.
-func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
+func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 	had := r.matched + 1 - m.First
 	end := max(r.matched, m.First+smr.Slot(len(m.Entries))-1)
 	commit := max(r.commit, min(m.Commit, end))
 	if had < smr.Slot(len(m.Entries)) {
-		r.log.accept(env, AcceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
+		r.log.accept(env, acceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
 		r.matched = end
 	}
 	r.decide(env, commit)
@@ -123,8 +123,8 @@ func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 
 // miss asks for what lies before a message that came too early. Several messages behind one gap
 // lead to one question, since the answer to it brings all of them again.
-func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
-	m := Missing{Ballot: b, Want: want}
+func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b kit.Ballot, want smr.Slot) {
+	m := missing{Ballot: b, Want: want}
 	since := env.Now - r.asked
 	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {
 		return
@@ -135,14 +135,14 @@ func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballo
 
 // Broken asks the leader for what may have been lost with a connection to it. Waiting for the next
 // message to show the gap would take up to a heartbeat.
-func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.role == follower && from == r.leader && !r.Admission.Refused() {
-		r.Admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
+		r.Admission.SendAhead(env, from, missing{Ballot: r.promised, Want: r.matched + 1})
 	}
 }
 
 // decide applies what is decided up to a slot.
-func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
+func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	for r.commit < to {
 		r.commit++
 		e := r.log.at(r.commit).Entry
@@ -159,7 +159,7 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	r.maybeSnapshot(env)
 }
 
-func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {
 	if m.Promised <= r.promised {
 		return
 	}

@@ -5,12 +5,13 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // handOver asks a follower to lead, or the one that has most if to is 0. The leader goes on until
 // that has a majority's promises, the leader's own among them: what it proposes meanwhile phase 1
 // finds. So the group stands still for a round trip and not for the time of an election.
-func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
+func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case r.role != leader:
 		return 0, fmt.Sprintf("replica %d does not lead", r.Cfg.ID)
@@ -34,16 +35,16 @@ func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 		best.match+smr.Slot(r.Cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}
-	r.Admission.SendAhead(env, best.id, Lead{Ballot: r.promised})
+	r.Admission.SendAhead(env, best.id, lead{Ballot: r.promised})
 	return best.id, ""
 }
 
 // onLead stands for leader, as the leader wants it.
-func (r *Replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m Lead) {
+func (r *replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m lead) {
 	if r.role != follower || r.leader != from || m.Ballot != r.promised || !owns(from, m.Ballot) {
 		return
 	}
 	r.role, r.leader = candidate, 0
 	env.Stop(leaderTimer{})
-	r.stand(env, newBallot(max(r.promised, r.candidacy.above), r.Cfg.ID))
+	r.stand(env, kit.NewBallot(max(r.promised, r.candidacy.above), r.Cfg.ID))
 }

@@ -41,7 +41,7 @@ type peer struct {
 // becomeLeader proposes what phase 1 has found in the leader's own ballot, and then what clients
 // want. A majority has promised the ballot, so nothing more is decided in lower ones: what they may
 // have decided is among the votes found, and ends where those end (start).
-func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
+func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
 	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
@@ -72,7 +72,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
-func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
+func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
 	r.Transfers.Clear()
 	r.rest.Wake(env.Now)
@@ -86,7 +86,7 @@ func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 // keeps its match, which from now on is a vote: a learner accepts by the same rules as a member,
 // and Accepted says that it has the slots on disk in this ballot. But the vote is that disk's: if
 // the member was added with another disk than the learner had, nothing is known of it.
-func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
+func (r *replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
 	member := func(id protocol.ID) bool {
 		_, ok := r.State.Member(id)
@@ -117,7 +117,7 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 }
 
 // dropTransfers forgets the transfers to replicas that are not followed any more.
-func (r *Replica) dropTransfers() {
+func (r *replica) dropTransfers() {
 	for _, id := range r.Transfers.To() {
 		if r.peer(id) == nil {
 			r.Transfers.Drop(id)
@@ -126,7 +126,7 @@ func (r *Replica) dropTransfers() {
 }
 
 // onClient takes what a client wants, or says who leads.
-func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if r.role != leader {
 		env.SendAhead(from, kit.Redirect{Leader: r.leaderMember()})
 		return
@@ -145,14 +145,14 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // soon proposes when what has come up by now was taken, so that it travels and is written together.
-func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.lead.waiting {
 		r.lead.waiting = true
 		env.After(kit.Pace(env.Now, r.lead.proposed, r.Cfg.RoundTrip), proposeTimer{})
 	}
 }
 
-func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
+func (r *replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
 		r.lead.waiting, r.lead.proposed = false, env.Now
 		r.propose(env)
@@ -160,7 +160,7 @@ func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) leaderMember() smr.Member {
+func (r *replica) leaderMember() smr.Member {
 	for _, m := range r.State.Members() {
 		if m.ID == r.leader {
 			return m
@@ -173,7 +173,7 @@ func (r *Replica) leaderMember() smr.Member {
 // writes them to its own disk. If it crashes in between, it may forget what it proposed, but its
 // promise of the ballot is on disk (maybeLead), so it never proposes anything else in this ballot.
 // Its own vote counts only once it is on disk, by the same message as the others'.
-func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
@@ -185,7 +185,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		entries := slices.Clone(l.queue[:n])
 		l.queue = l.queue[n:]
-		r.log.accept(env, AcceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
+		r.log.accept(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
 		l.end += smr.Slot(n)
 		r.matched = l.end
 		for _, p := range l.followers() {
@@ -198,17 +198,17 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		l.queue = nil
 	}
 	if l.end >= first {
-		r.Admission.Send(env, r.Cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
+		r.Admission.Send(env, r.Cfg.ID, accepted{Ballot: r.promised, Match: l.end})
 	}
 }
 
 // room tells whether a follower may be sent more before it answers.
-func (r *Replica) room(p *peer) bool {
+func (r *replica) room(p *peer) bool {
 	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) && !p.underway.Full()
 }
 
-func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
-	r.Admission.SendAhead(env, p.id, Accept{
+func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
+	r.Admission.SendAhead(env, p.id, accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
 	if len(entries) == 0 {
@@ -230,7 +230,7 @@ func sizeOf(entries []kit.Entry) (n int) {
 }
 
 // pump sends a follower what it has not been sent.
-func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
+func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 	for p.next <= r.lead.end && r.room(p) {
 		if p.next <= r.log.base {
 			r.sendSnapshot(env, p)
@@ -241,7 +241,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
 	}
 }
 
-func (r *Replica) peer(id protocol.ID) *peer {
+func (r *replica) peer(id protocol.ID) *peer {
 	for _, p := range r.lead.followers() {
 		if p.id == id {
 			return p
@@ -252,7 +252,7 @@ func (r *Replica) peer(id protocol.ID) *peer {
 
 // onAccepted counts a vote. Those of other ballots are not for this leader's entries. A match
 // beyond the end is of nothing that was proposed.
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Accepted) {
+func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m accepted) {
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
 	}
@@ -282,7 +282,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 // [Raft §5.4.2].
 //
 // A decision may change the members, and with them the majority for the next slot: hence the loop.
-func (r *Replica) advance(env *protocol.Env[smr.Message]) {
+func (r *replica) advance(env *protocol.Env[smr.Message]) {
 	before := r.commit
 	for r.role == leader {
 		match := []smr.Slot{r.lead.own}
@@ -310,7 +310,7 @@ func (r *Replica) advance(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Missing) {
+func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m missing) {
 	if r.role != leader || m.Ballot != r.promised {
 		return
 	}
@@ -333,7 +333,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 	r.pump(env, p)
 }
 
-func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
+func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	if r.role != leader || r.staysAtRest(env) {
 		return
 	}
@@ -350,7 +350,7 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 }
 
 // heartbeat says that the leader is there and what is decided.
-func (r *Replica) heartbeat(env *protocol.Env[smr.Message]) {
+func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
 	for _, p := range r.lead.followers() {
 		r.accept(env, p, nil)
 	}
@@ -358,7 +358,7 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message]) {
 
 // onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by
 // now, and clients should look for them.
-func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
+func (r *replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 	if r.role != leader {
 		return
 	}

@@ -18,7 +18,7 @@ const (
 
 // learn makes a replica that waits to be added a learner of the leader's, which brings it up to
 // date, or keeps it one.
-func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation) {
+func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation) {
 	if r.role != leader {
 		return
 	}
@@ -42,7 +42,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it
 // would only make the majority larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
+func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.Desk.Meet(env, m.Change)
 	if reason := r.behind(env.Now, m.Change); reason != "" {
 		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
@@ -52,7 +52,7 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 }
 
 // behind returns why a replica cannot be added yet, "" if it can.
-func (r *Replica) behind(now time.Duration, c smr.Change) string {
+func (r *replica) behind(now time.Duration, c smr.Change) string {
 	id := c.Add.ID
 	_, member := r.State.Member(id)
 	disk, there := r.Admission.Joiner(id)

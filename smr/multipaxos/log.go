@@ -13,16 +13,16 @@ import (
 // keeps the latest vote only: phase 1 asks for no other.
 type slotLog struct {
 	base  smr.Slot
-	votes kit.Paged[Vote] // votes.At(i) is slot base+1+i
+	votes kit.Paged[vote] // votes.At(i) is slot base+1+i
 	disk  kit.Journal
 }
 
 func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.Len()) }
 
-func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.At(int(s - l.base - 1)) }
+func (l *slotLog) at(s smr.Slot) vote { return *l.votes.At(int(s - l.base - 1)) }
 
 // set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
-func (l *slotLog) set(s smr.Slot, v Vote) {
+func (l *slotLog) set(s smr.Slot, v vote) {
 	switch {
 	case s <= l.base:
 	case s <= l.last():
@@ -36,14 +36,14 @@ func (l *slotLog) set(s smr.Slot, v Vote) {
 
 // accept puts votes for consecutive slots into the log, and writes them down. They count as votes
 // once they are on disk, so whatever tells of them is sent with Send.
-func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
+func (l *slotLog) accept(env *protocol.Env[smr.Message], rec acceptRecord) {
 	for i, e := range rec.Entries {
-		l.set(rec.First+smr.Slot(i), Vote{rec.Ballot, e})
+		l.set(rec.First+smr.Slot(i), vote{rec.Ballot, e})
 	}
 	l.disk.Wrote(env.Append(rec), rec.First+smr.Slot(len(rec.Entries))-1)
 }
 
-func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
+func (l *slotLog) promise(env *protocol.Env[smr.Message], rec promiseRecord) {
 	l.disk.Promised(env.Append(rec))
 }
 
@@ -51,9 +51,9 @@ func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
 // later vote for a slot. The log may begin above slot 1, after a cut, but has no gap from there on.
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
-	case PromiseRecord:
+	case promiseRecord:
 		l.disk.Promised(rec.Index)
-	case AcceptRecord:
+	case acceptRecord:
 		if l.votes.Len() == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
 		}
@@ -61,7 +61,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 			return fmt.Errorf("record %d begins with slot %d, after a gap behind %d", rec.Index, m.First, l.last())
 		}
 		for i, e := range m.Entries {
-			l.set(m.First+smr.Slot(i), Vote{m.Ballot, e})
+			l.set(m.First+smr.Slot(i), vote{m.Ballot, e})
 		}
 		l.disk.Found(rec.Index, m.First+smr.Slot(len(m.Entries))-1)
 	default:
@@ -72,7 +72,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 
 // cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The
 // promise is written again: its record may be among those that are cut (TestPromiseSurvivesACut).
-func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
+func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p promiseRecord) {
 	if to <= l.base {
 		return
 	}

@@ -1,126 +1,115 @@
 package multipaxos
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// A Ballot is an attempt to lead. Each belongs to one replica, whose ID is the lower half, so no
-// two replicas ever propose in the same ballot. 0 is below all ballots.
-type Ballot uint64
-
-// newBallot returns a replica's lowest ballot above another one.
-func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
-
-func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
-
 // What replicas say to each other, in letters.
 type (
-	// PreVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
-	PreVote struct {
-		Ballot Ballot
+	// preVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
+	preVote struct {
+		Ballot kit.Ballot
 		Commit smr.Slot
 	}
 
-	// PreVoteReply answers a PreVote. Promised is the highest ballot that the sender has promised.
-	PreVoteReply struct {
-		Ballot   Ballot
+	// preVoteReply answers a PreVote. Promised is the highest ballot that the sender has promised.
+	preVoteReply struct {
+		Ballot   kit.Ballot
 		Granted  bool
-		Promised Ballot
+		Promised kit.Ballot
 	}
 
-	// Prepare is phase 1a for all slots from Low on.
-	Prepare struct {
-		Ballot Ballot
+	// prepare is phase 1a for all slots from Low on.
+	prepare struct {
+		Ballot kit.Ballot
 		Low    smr.Slot
 	}
 
-	// Promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless
+	// promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless
 	// it is the last part, the candidate asks for more.
-	Promise struct {
-		Ballot Ballot
+	promise struct {
+		Ballot kit.Ballot
 		Low    smr.Slot
 		// The sender has discarded slots up to Base; a candidate that needs them cannot lead by
 		// this promise.
 		Base   smr.Slot
 		Commit smr.Slot // the sender's votes up to Commit are the decided values
-		Slots  []Vote
+		Slots  []vote
 		Last   bool
 	}
 
-	// Vote is the entry that was accepted for a slot last, and in which ballot.
-	Vote struct {
-		Ballot Ballot
+	// vote is the entry that was accepted for a slot last, and in which ballot.
+	vote struct {
+		Ballot kit.Ballot
 		Entry  kit.Entry
 	}
 
-	// Accept is phase 2a for consecutive slots from First on, which the follower takes if it has
+	// accept is phase 2a for consecutive slots from First on, which the follower takes if it has
 	// all before them. Without entries it is a heartbeat.
-	Accept struct {
-		Ballot  Ballot
+	accept struct {
+		Ballot  kit.Ballot
 		First   smr.Slot
 		Commit  smr.Slot // slots up to it are decided
 		Round   uint64   // number of the leader's question whether it still leads; 0 if none was asked
 		Entries []kit.Entry
 	}
 
-	// Accepted is phase 2b: the sender has on its disk what the ballot's leader has in all slots up
+	// accepted is phase 2b: the sender has on its disk what the ballot's leader has in all slots up
 	// to Match, because it accepted them in this ballot or knew them to be decided.
-	Accepted struct {
-		Ballot Ballot
+	accepted struct {
+		Ballot kit.Ballot
 		Match  smr.Slot
 	}
 
-	// Lead asks a follower to take over from the ballot's leader. It skips the pre-vote, in which
+	// lead asks a follower to take over from the ballot's leader. It skips the pre-vote, in which
 	// those who hear the leader would refuse.
-	Lead struct {
-		Ballot Ballot
+	lead struct {
+		Ballot kit.Ballot
 	}
 
-	// Follows answers a leader's question: when the sender received it, it had promised no higher
+	// follows answers a leader's question: when the sender received it, it had promised no higher
 	// ballot. Reads that came before the question can be answered once a majority has said so.
-	Follows struct {
-		Ballot Ballot
+	follows struct {
+		Ballot kit.Ballot
 		Round  uint64
 	}
 
-	// Missing answers an Accept that was ahead of the sender's log: it needs the slots from Want
+	// missing answers an Accept that was ahead of the sender's log: it needs the slots from Want
 	// on, or a snapshot if Want is 0.
-	Missing struct {
-		Ballot Ballot
+	missing struct {
+		Ballot kit.Ballot
 		Want   smr.Slot
 	}
 
-	// Refusal answers a message of a ballot below the one that the sender has promised.
-	Refusal struct {
-		Promised Ballot
+	// refusal answers a message of a ballot below the one that the sender has promised.
+	refusal struct {
+		Promised kit.Ballot
 	}
 )
 
 // Records of the log.
 type (
-	// PromiseRecord is a ballot below which nothing is accepted any more.
-	PromiseRecord struct {
-		Ballot Ballot
+	// promiseRecord is a ballot below which nothing is accepted any more.
+	promiseRecord struct {
+		Ballot kit.Ballot
 		Commit smr.Slot
 	}
 
-	// AcceptRecord is what was accepted for consecutive slots from First on. It promises its ballot
+	// acceptRecord is what was accepted for consecutive slots from First on. It promises its ballot
 	// as well.
-	AcceptRecord struct {
-		Ballot  Ballot
+	acceptRecord struct {
+		Ballot  kit.Ballot
 		First   smr.Slot
 		Commit  smr.Slot // decided up to here; may be below what was known before the crash
 		Entries []kit.Entry
 	}
 )
 
-// Codec returns the codec of the protocol's messages and records.
-func Codec() protocol.Codec[smr.Message] {
+// codec returns the codec of the protocol's messages and records.
+func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("multipaxos", 1,
 		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields),
 		kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
@@ -130,35 +119,35 @@ func Codec() protocol.Codec[smr.Message] {
 	)
 }
 
-func preVoteFields(c *wirefmt.Coder, m *PreVote) {
+func preVoteFields(c *wirefmt.Coder, m *preVote) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Commit)
 }
 
-func preVoteReplyFields(c *wirefmt.Coder, m *PreVoteReply) {
+func preVoteReplyFields(c *wirefmt.Coder, m *preVoteReply) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Bool(c, &m.Granted)
 	wirefmt.Uint(c, &m.Promised)
 }
 
-func prepareFields(c *wirefmt.Coder, m *Prepare) {
+func prepareFields(c *wirefmt.Coder, m *prepare) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Low)
 }
 
-func promiseFields(c *wirefmt.Coder, m *Promise) {
+func promiseFields(c *wirefmt.Coder, m *promise) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.Base)
 	wirefmt.Uint(c, &m.Commit)
 	wirefmt.Bool(c, &m.Last)
-	wirefmt.List(c, &m.Slots, 1+kit.MinEntryBytes, func(c *wirefmt.Coder, v *Vote) {
+	wirefmt.List(c, &m.Slots, 1+kit.MinEntryBytes, func(c *wirefmt.Coder, v *vote) {
 		wirefmt.Uint(c, &v.Ballot)
 		kit.EntryFields(c, &v.Entry)
 	})
 }
 
-func acceptFields(c *wirefmt.Coder, m *Accept) {
+func acceptFields(c *wirefmt.Coder, m *accept) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)
@@ -166,35 +155,35 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 	kit.EntriesFields(c, &m.Entries)
 }
 
-func acceptedFields(c *wirefmt.Coder, m *Accepted) {
+func acceptedFields(c *wirefmt.Coder, m *accepted) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Match)
 }
 
-func leadFields(c *wirefmt.Coder, m *Lead) {
+func leadFields(c *wirefmt.Coder, m *lead) {
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func followsFields(c *wirefmt.Coder, m *Follows) {
+func followsFields(c *wirefmt.Coder, m *follows) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Round)
 }
 
-func missingFields(c *wirefmt.Coder, m *Missing) {
+func missingFields(c *wirefmt.Coder, m *missing) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Want)
 }
 
-func refusalFields(c *wirefmt.Coder, m *Refusal) {
+func refusalFields(c *wirefmt.Coder, m *refusal) {
 	wirefmt.Uint(c, &m.Promised)
 }
 
-func promiseRecordFields(c *wirefmt.Coder, m *PromiseRecord) {
+func promiseRecordFields(c *wirefmt.Coder, m *promiseRecord) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Commit)
 }
 
-func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
+func acceptRecordFields(c *wirefmt.Coder, m *acceptRecord) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)

@@ -20,19 +20,19 @@ func TestNobodyLeadsWithoutItsOwnPromise(t *testing.T) {
 	ballot := s.r.candidacy.ballot
 	for _, id := range []protocol.ID{2, 3} {
 		call(func() {
-			s.r.Receive(s.env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: PreVoteReply{Ballot: ballot, Granted: true}})
+			s.r.Receive(s.env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: preVoteReply{Ballot: ballot, Granted: true}})
 		})
 	}
 	for _, id := range []protocol.ID{2, 3, 4, 5} {
 		call(func() {
-			s.r.Receive(s.env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Ballot: ballot, Low: 1, Last: true}})
+			s.r.Receive(s.env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: promise{Ballot: ballot, Low: 1, Last: true}})
 		})
 	}
 	if s.r.role != candidate {
 		t.Fatalf("it is %v before its own promise is on disk", s.r.role)
 	}
 	call(func() {
-		s.r.Receive(s.env, 1, kit.Letter{Disk: s.r.Admission.Own(), Msg: Promise{Ballot: ballot, Low: 1, Last: true}})
+		s.r.Receive(s.env, 1, kit.Letter{Disk: s.r.Admission.Own(), Msg: promise{Ballot: ballot, Low: 1, Last: true}})
 	})
 	if s.r.role != leader {
 		t.Errorf("it is %v with all promises, its own among them", s.r.role)

@@ -1,4 +1,4 @@
-package multipaxos_test
+package multipaxos
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
-	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/smrsim"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/wan"
@@ -27,8 +26,8 @@ func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], adjust f
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Codec = multipaxos.Codec()
-	c := smrsim.Config{Protocol: multipaxos.Protocol(), Place: place, FirstClient: 100, Sim: cfg,
+	cfg.Codec = codec()
+	c := smrsim.Config{Protocol: Protocol(), Place: place, FirstClient: 100, Sim: cfg,
 		Client: func(c *smr.ClientConfig) { c.Nearest = 0 }}
 	if longest := place.Matrix.MaxRTT(place.Matrix.Sites()); longest > smr.DefaultRoundTrip {
 		c.RoundTrip = longest
@@ -411,7 +410,7 @@ func TestOverload(t *testing.T) {
 // queries. All messages stay below twice the bound, as long as single commands do.
 func TestLargeCommandsTravel(t *testing.T) {
 	largest := 0
-	codec := multipaxos.Codec()
+	codec := codec()
 	w := newWorld(t, "na3", sim.Config[smr.Message]{SizeBytes: func(m smr.Message) int {
 		b, err := codec.Append(nil, m)
 		if err != nil {

@@ -23,18 +23,18 @@ func change(remove protocol.ID) kit.Entry {
 // script runs one replica, of five, whose peers are written down.
 type script struct {
 	t   *testing.T
-	r   *Replica
+	r   *replica
 	env *protocol.Env[smr.Message]
 	out []protocol.Effect[smr.Message]
 }
 
-func newScript(t *testing.T, log ...AcceptRecord) *script {
+func newScript(t *testing.T, log ...acceptRecord) *script {
 	t.Helper()
 	var group []smr.Member
 	for id := range protocol.ID(5) {
 		group = append(group, smr.Member{ID: id + 1})
 	}
-	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +79,12 @@ func (s *script) receive(from protocol.ID, msg smr.Message) {
 }
 
 // campaign brings the replica to phase 1 and returns its ballot.
-func (s *script) campaign() Ballot {
+func (s *script) campaign() kit.Ballot {
 	s.t.Helper()
 	s.do(func() { s.r.Expire(s.env, campaignTimer{}) })
 	b := s.r.candidacy.ballot
-	s.receive(2, kit.Letter{Disk: 2, Msg: PreVoteReply{Ballot: b, Granted: true}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: PreVoteReply{Ballot: b, Granted: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: preVoteReply{Ballot: b, Granted: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: preVoteReply{Ballot: b, Granted: true}})
 	if s.r.candidacy.pre || s.r.promised != b {
 		s.t.Fatalf("phase 1 of ballot %v has not begun", b)
 	}
@@ -94,7 +94,7 @@ func (s *script) campaign() Ballot {
 // proposed returns what the leader sent to a peer with its first Accept.
 func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []kit.Entry) {
 	for _, e := range s.out {
-		if a, ok := kit.Inside(e.Msg).(Accept); ok && e.To == to && len(a.Entries) > 0 {
+		if a, ok := kit.Inside(e.Msg).(accept); ok && e.To == to && len(a.Entries) > 0 {
 			return a.First, a.Entries
 		}
 	}
@@ -115,38 +115,38 @@ func (s *script) want(first smr.Slot, want ...kit.Entry) {
 // TestPhase1TakesTheHighestBallot [Paxos Made Simple §2.2, P2c]: slot 2 was accepted in three
 // ballots, slot 3 by one acceptor only.
 func TestPhase1TakesTheHighestBallot(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
+	s := newScript(t, acceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true,
-		Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 2, Commit: 1, Last: true,
+		Slots: []vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises of five are enough")
 	}
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true,
-		Slots: []Vote{{4<<32 | 4, value(66)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 2, Commit: 1, Last: true,
+		Slots: []vote{{4<<32 | 4, value(66)}}}})
 	if s.r.role == leader {
 		t.Fatal("a promise that came twice counts twice")
 	}
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 2, Commit: 0, Last: true,
-		Slots: []Vote{{2<<32 | 3, value(22)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 2, Commit: 0, Last: true,
+		Slots: []vote{{2<<32 | 3, value(22)}}}})
 	s.want(2, value(21), value(30))
 }
 
 // TestPhase1ComparesNeighbours: of two votes for a slot the one of the next ballot wins, whether
 // another member has it in the same round or the round is one higher, and whoever tells first.
 func TestPhase1ComparesNeighbours(t *testing.T) {
-	low := Ballot(1<<32 | 4)
-	for _, high := range []Ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
+	low := kit.Ballot(1<<32 | 4)
+	for _, high := range []kit.Ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
 		for _, first := range []bool{false, true} {
 			s := newScript(t)
 			b := s.campaign()
-			votes := []Vote{{low, value(1)}, {high, value(2)}}
+			votes := []vote{{low, value(1)}, {high, value(2)}}
 			if first {
 				slices.Reverse(votes)
 			}
 			for i, v := range votes {
-				s.receive(protocol.ID(i+2), kit.Letter{Disk: kit.Incarnation(i + 2), Msg: Promise{Ballot: b, Low: 1, Last: true,
-					Slots: []Vote{v}}})
+				s.receive(protocol.ID(i+2), kit.Letter{Disk: kit.Incarnation(i + 2), Msg: promise{Ballot: b, Low: 1, Last: true,
+					Slots: []vote{v}}})
 			}
 			s.want(1, value(2))
 		}
@@ -159,19 +159,19 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 // finds.
 func TestPhase1AgreesWithItsTwin(t *testing.T) {
 	const slots = 6
-	ballots := []Ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
+	ballots := []kit.Ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		votes := func() []Vote { // of the slots from 1 on; a ballot has one value in a slot
-			out := make([]Vote, rnd.IntN(slots+1))
+		votes := func() []vote { // of the slots from 1 on; a ballot has one value in a slot
+			out := make([]vote, rnd.IntN(slots+1))
 			for i := range out {
 				b := rnd.IntN(len(ballots))
-				out[i] = Vote{ballots[b], value(i*len(ballots) + b)}
+				out[i] = vote{ballots[b], value(i*len(ballots) + b)}
 			}
 			return out
 		}
-		best := map[smr.Slot]Vote{}
-		count := func(told []Vote) {
+		best := map[smr.Slot]vote{}
+		count := func(told []vote) {
 			for i, v := range told {
 				if s := smr.Slot(i + 1); v.Ballot > best[s].Ballot {
 					best[s] = v
@@ -179,9 +179,9 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 			}
 		}
 		own := votes()
-		var log []AcceptRecord
+		var log []acceptRecord
 		for i, v := range own {
-			log = append(log, AcceptRecord{Ballot: v.Ballot, First: smr.Slot(i + 1), Entries: []kit.Entry{v.Entry}})
+			log = append(log, acceptRecord{Ballot: v.Ballot, First: smr.Slot(i + 1), Entries: []kit.Entry{v.Entry}})
 		}
 		s := newScript(t, log...)
 		b := s.campaign()
@@ -189,7 +189,7 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 		counted := 1
 		for _, id := range rnd.Perm(4) {
 			from := protocol.ID(id + 2)
-			m := Promise{Ballot: b, Low: 1, Last: true, Slots: votes()}
+			m := promise{Ballot: b, Low: 1, Last: true, Slots: votes()}
 			if rnd.IntN(4) == 0 {
 				m.Base = 1 + smr.Slot(rnd.IntN(3)) // all that was accepted there is decided, and not told
 				m.Slots = nil
@@ -219,15 +219,15 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 func TestPhase1InPages(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	for slot := smr.Slot(1); slot <= 3; slot++ {
 		if s.r.role == leader {
 			t.Fatalf("it leads before slot %d is told", slot)
 		}
-		s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: slot, Last: slot == 3,
-			Slots: []Vote{{1<<32 | 2, value(int(slot))}}}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: slot, Last: slot == 3,
+			Slots: []vote{{1<<32 | 2, value(int(slot))}}}})
 		asked := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
-			m, ok := kit.Inside(e.Msg).(Prepare)
+			m, ok := kit.Inside(e.Msg).(prepare)
 			return ok && e.To == 2 && m.Low == slot+1
 		})
 		if asked != (slot < 3) {
@@ -242,10 +242,10 @@ func TestPhase1InPages(t *testing.T) {
 func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true,
-		Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 1, Last: true,
-		Slots: []Vote{{1<<32 | 2, value(10)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true,
+		Slots: []vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Commit: 1, Last: true,
+		Slots: []vote{{1<<32 | 2, value(10)}}}})
 	s.want(2, value(20))
 	if s.r.commit != 1 {
 		t.Errorf("%d slots are decided, want 1", s.r.commit)
@@ -258,16 +258,16 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	s := newScript(t)
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
 	b := s.campaign()
-	s.receive(5, kit.Letter{Disk: 5, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 2, Last: true,
-		Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}}})
+	s.receive(5, kit.Letter{Disk: 5, Msg: promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Commit: 2, Last: true,
+		Slots: []vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("the promise of a removed replica counts")
 	}
 	if s.r.commit != 2 || len(s.r.State.Members()) != 4 {
 		t.Fatalf("%d slots are decided, and there are %d members", s.r.commit, len(s.r.State.Members()))
 	}
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	s.want(3, value(3))
 }
 
@@ -277,9 +277,9 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 func TestPhase1EndsWithAChange(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true,
-		Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true,
+		Slots: []vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	s.want(1, value(1), change(5))
 	s.out = nil
 	s.receive(9, kit.OpenRequest{Nonce: 1})
@@ -287,8 +287,8 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 	if _, entries := s.proposed(2); entries != nil {
 		t.Errorf("proposed %v above a change that is not decided", entries)
 	}
-	s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 2}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accepted{Ballot: b, Match: 2}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 2}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: accepted{Ballot: b, Match: 2}})
 	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
 	if first, entries := s.proposed(2); first != 3 || len(entries) != 1 {
 		t.Errorf("after the change was decided: from slot %d on %v", first, entries)
@@ -298,17 +298,17 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 // TestVotesOfEarlierBallotsDoNotCount: a majority has accepted slot 1, in different ballots. It is
 // decided only when a majority has it in the leader's.
 func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
+	s := newScript(t, acceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}}})
-	s.receive(4, kit.Letter{Disk: 4, Msg: Accepted{Ballot: 1<<32 | 2, Match: 1}})
-	s.receive(5, kit.Letter{Disk: 5, Msg: Accepted{Ballot: b, Match: 0}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 1}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true, Slots: []vote{{1<<32 | 2, value(1)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true, Slots: []vote{{1<<32 | 2, value(1)}}}})
+	s.receive(4, kit.Letter{Disk: 4, Msg: accepted{Ballot: 1<<32 | 2, Match: 1}})
+	s.receive(5, kit.Letter{Disk: 5, Msg: accepted{Ballot: b, Match: 0}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 1}})
 	if s.r.commit != 0 {
 		t.Fatal("two votes of the leader's ballot decide, of five")
 	}
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accepted{Ballot: b, Match: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: accepted{Ballot: b, Match: 1}})
 	if s.r.commit != 1 {
 		t.Error("three votes of the leader's ballot do not decide")
 	}
@@ -317,22 +317,22 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 // TestFollowerDecidesOnlyWhatItHas: the leader says that three slots are decided; the follower has
 // the third one from an earlier ballot.
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
-	b := Ballot(2<<32 | 3)
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 1, Commit: 3,
+	s := newScript(t, acceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
+	b := kit.Ballot(2<<32 | 3)
+	s.receive(3, kit.Letter{Disk: 3, Msg: accept{Ballot: b, First: 1, Commit: 3,
 		Entries: []kit.Entry{value(1), value(2)}}})
 	if s.r.commit != 2 || s.r.matched != 2 {
 		t.Errorf("decided %d, matched %d, want 2", s.r.commit, s.r.matched)
 	}
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 5, Commit: 3}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: accept{Ballot: b, First: 5, Commit: 3}})
 	missing := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
-		m, ok := kit.Inside(e.Msg).(Missing)
+		m, ok := kit.Inside(e.Msg).(missing)
 		return ok && e.To == 3 && m.Want == 3
 	})
 	if !missing || s.r.commit != 2 {
 		t.Errorf("decided %d; slot 3 is asked for: %v", s.r.commit, missing)
 	}
-	s.receive(2, kit.Letter{Disk: 2, Msg: Accept{Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []kit.Entry{value(33)}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: accept{Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []kit.Entry{value(33)}}})
 	if s.r.commit != 2 {
 		t.Error("an Accept below the promise was taken")
 	}
@@ -354,19 +354,19 @@ func (s *script) answers(to protocol.ID) []smr.Message {
 // promised or accepted; the same ballot's question is answered again.
 func TestPromiseIsKept(t *testing.T) {
 	s := newScript(t)
-	b := Ballot(5<<32 | 3)
+	b := kit.Ballot(5<<32 | 3)
 	for range 2 {
 		s.answers(3)
-		s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: b, Low: 1}})
-		if got := s.answers(3); len(got) != 1 || got[0].(Promise).Ballot != b {
+		s.receive(3, kit.Letter{Disk: 3, Msg: prepare{Ballot: b, Low: 1}})
+		if got := s.answers(3); len(got) != 1 || got[0].(promise).Ballot != b {
 			t.Fatalf("the answer to a Prepare is %v", got)
 		}
 	}
 	s.answers(2)
-	s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 4<<32 | 2, Low: 1}})
-	s.receive(2, kit.Letter{Disk: 2, Msg: Accept{Ballot: 4<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: prepare{Ballot: 4<<32 | 2, Low: 1}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: accept{Ballot: 4<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}}})
 	for _, m := range s.answers(2) {
-		if r, ok := m.(Refusal); !ok || r.Promised != b {
+		if r, ok := m.(refusal); !ok || r.Promised != b {
 			t.Errorf("a lower ballot is answered with %#v", m)
 		}
 	}
@@ -379,12 +379,12 @@ func TestPromiseIsKept(t *testing.T) {
 // ballot that is not its sender's.
 func TestWrongDiskIsNotHeard(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 1<<32 | 3, Low: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: prepare{Ballot: 1<<32 | 3, Low: 1}})
 	s.answers(3)
-	s.receive(3, kit.Letter{Disk: 33, Msg: Prepare{Ballot: 2<<32 | 3, Low: 1}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 2<<32 | 4, Low: 1}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 2<<32 | 4, First: 1, Entries: []kit.Entry{value(1)}}})
-	s.receive(3, Prepare{Ballot: 2<<32 | 3, Low: 1})
+	s.receive(3, kit.Letter{Disk: 33, Msg: prepare{Ballot: 2<<32 | 3, Low: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: prepare{Ballot: 2<<32 | 4, Low: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: accept{Ballot: 2<<32 | 4, First: 1, Entries: []kit.Entry{value(1)}}})
+	s.receive(3, prepare{Ballot: 2<<32 | 3, Low: 1})
 	if got := s.answers(3); len(got) != 0 || s.r.promised != 1<<32|3 {
 		t.Errorf("answered %v, promised %v", got, s.r.promised)
 	}
@@ -394,16 +394,16 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 // accepted and known to be decided is there.
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 1<<32 | 3, First: 1, Commit: 2,
+	s.receive(3, kit.Letter{Disk: 3, Msg: accept{Ballot: 1<<32 | 3, First: 1, Commit: 2,
 		Entries: []kit.Entry{value(1), value(2), value(3)}}})
-	restart := func() (*Replica, error) {
+	restart := func() (*replica, error) {
 		var disk []protocol.Record[smr.Message]
 		for _, e := range s.out {
 			if e.Kind == protocol.KindAppend {
 				disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
 			}
 		}
-		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.Cfg.Members, Machine: kv.New()})
+		r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: s.r.Cfg.Members, Machine: kv.New()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +412,7 @@ func TestRestartRemembers(t *testing.T) {
 		return r, err
 	}
 	for _, c := range []struct {
-		promised Ballot
+		promised kit.Ballot
 		matched  smr.Slot
 	}{{1<<32 | 3, 3}, {2<<32 | 2, 2}} {
 		r, err := restart()
@@ -424,9 +424,9 @@ func TestRestartRemembers(t *testing.T) {
 			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit,
 				r.matched, r.State.Applied())
 		}
-		s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 2<<32 | 2, Low: 1}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: prepare{Ballot: 2<<32 | 2, Low: 1}})
 	}
-	s.out = append(s.out, protocol.Effect[smr.Message]{Kind: protocol.KindAppend, Index: 99, Msg: AcceptRecord{First: 7}})
+	s.out = append(s.out, protocol.Effect[smr.Message]{Kind: protocol.KindAppend, Index: 99, Msg: acceptRecord{First: 7}})
 	if _, err := restart(); err == nil {
 		t.Error("a log with a gap was loaded")
 	}
@@ -436,7 +436,7 @@ func TestRestartRemembers(t *testing.T) {
 // that its ID is free.
 func TestJoinerWaitsForItsWelcome(t *testing.T) {
 	s := newScript(t)
-	r, err := NewReplica(smr.ReplicaConfig{ID: 6, Members: s.r.Cfg.Members, Machine: kv.New(), Join: true})
+	r, err := newReplica(smr.ReplicaConfig{ID: 6, Members: s.r.Cfg.Members, Machine: kv.New(), Join: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func TestJoinerWaitsForItsWelcome(t *testing.T) {
 	j.do(func() { r.Start(j.env, nil) })
 	for want := range 2 {
 		j.answers(3)
-		j.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 1<<32 | 3, Low: 1}})
+		j.receive(3, kit.Letter{Disk: 3, Msg: prepare{Ballot: 1<<32 | 3, Low: 1}})
 		if got := j.answers(3); len(got) != want {
 			t.Errorf("a Prepare is answered with %v", got)
 		}
@@ -459,21 +459,21 @@ func TestLogSurvives(t *testing.T) {
 		env := protocol.NewEnv[smr.Message](nil, 1, nil)
 		var l slotLog
 		var disk []protocol.Record[smr.Message]
-		twin := map[smr.Slot]Vote{}
+		twin := map[smr.Slot]vote{}
 		for n := range 60 {
 			env.Begin(0)
-			b := Ballot(n + 1)
+			b := kit.Ballot(n + 1)
 			switch rnd.IntN(4) {
 			case 0:
-				l.promise(env, PromiseRecord{Ballot: b})
+				l.promise(env, promiseRecord{Ballot: b})
 			case 1:
-				l.cut(env, l.base+smr.Slot(rnd.IntN(int(l.last()-l.base)+1)), PromiseRecord{Ballot: b})
+				l.cut(env, l.base+smr.Slot(rnd.IntN(int(l.last()-l.base)+1)), promiseRecord{Ballot: b})
 			default:
 				first := l.last() + 1 - smr.Slot(rnd.IntN(int(min(l.last()-l.base, 3))+1))
-				rec := AcceptRecord{Ballot: b, First: first}
+				rec := acceptRecord{Ballot: b, First: first}
 				for i := range 1 + rnd.IntN(4) {
 					rec.Entries = append(rec.Entries, value(n*10+i))
-					twin[first+smr.Slot(i)] = Vote{b, rec.Entries[i]}
+					twin[first+smr.Slot(i)] = vote{b, rec.Entries[i]}
 				}
 				l.accept(env, rec)
 			}
@@ -497,7 +497,7 @@ func TestLogSurvives(t *testing.T) {
 				t.Fatalf("slots %d to %d are on disk, %d to %d in memory", again.base+1, again.last(), l.base+1, l.last())
 			}
 			for s := l.base + 1; s <= l.last(); s++ {
-				for _, v := range []Vote{l.at(s), again.at(s)} {
+				for _, v := range []vote{l.at(s), again.at(s)} {
 					if v.Ballot != twin[s].Ballot || !v.Entry.Equal(twin[s].Entry) {
 						t.Fatalf("slot %d is %v in ballot %v, want %v in ballot %v", s, v.Entry, v.Ballot, twin[s].Entry, twin[s].Ballot)
 					}

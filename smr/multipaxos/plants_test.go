@@ -22,7 +22,7 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "votes are told before they are on disk", Dir: dir, Test: seeds,
 			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
-				"Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
+				"accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
 		},
 		{
 			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: seeds,
@@ -58,8 +58,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the promise implied by an Accept is not on disk", Dir: dir, Test: "TestImpliedPromiseIsOnDisk",
-			Old: "\t\tr.log.promise(env, PromiseRecord{m.Ballot, r.commit})\n\t}\n\tr.hearLeader(env, from)\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.log.promise(env, PromiseRecord{m.Ballot, " +
+			Old: "\t\tr.log.promise(env, promiseRecord{m.Ballot, r.commit})\n\t}\n\tr.hearLeader(env, from)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.log.promise(env, promiseRecord{m.Ballot, " +
 				"r.commit})\n\t\t}\n\t}\n\tr.hearLeader(env, from)\n",
 		},
 		{
@@ -69,8 +69,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the leader's own vote counts before its disk", Dir: dir, Test: "TestOwnVoteWaitsForTheDisk",
-			Old: "\t\tr.Admission.Send(env, r.Cfg.ID, Accepted{",
-			New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.Admission.Send(env, r.Cfg.ID, Accepted{",
+			Old: "\t\tr.Admission.Send(env, r.Cfg.ID, accepted{",
+			New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.Admission.Send(env, r.Cfg.ID, accepted{",
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
@@ -94,8 +94,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
-			Old: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
-			New: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT " +
+			Old: "\tp := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
+			New: "\tp := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT " +
 				"{\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
 		},
 	})

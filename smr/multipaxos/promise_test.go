@@ -14,9 +14,9 @@ import (
 )
 
 // onDisk starts replica 1 of three with a disk, and admits it.
-func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
-	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 
 // refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is
 // refused, with which promise.
-func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Ballot) {
+func refuses(r *replica, env *protocol.Env[smr.Message], b kit.Ballot) (promised kit.Ballot) {
 	env.Begin(0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: b, First: 1, Entries: []kit.Entry{value(1)}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: b, First: 1, Entries: []kit.Entry{value(1)}}})
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(Refusal); ok {
+		if m, ok := kit.Inside(e.Msg).(refusal); ok {
 			promised = m.Promised
 		}
 	}
@@ -48,8 +48,8 @@ func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Bal
 // not, also if it was sent no entries, or could not take them. After a crash it accepts nothing in
 // a lower one: a leader of the higher one was confirmed by it, and has answered reads.
 func TestImpliedPromiseIsOnDisk(t *testing.T) {
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
-	for name, m := range map[string]Accept{
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
+	for name, m := range map[string]accept{
 		"a heartbeat":  {Ballot: high, First: 1, Round: 1},
 		"after a gap":  {Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
 		"with entries": {Ballot: high, First: 1, Entries: []kit.Entry{value(2)}},
@@ -68,7 +68,7 @@ func TestImpliedPromiseIsOnDisk(t *testing.T) {
 // TestPromiseSurvivesACut: a log that is cut, by a snapshot of the replica's own or by one that it
 // gets, keeps what the replica has promised.
 func TestPromiseSurvivesACut(t *testing.T) {
-	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	for _, installed := range []bool{false, true} {
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
@@ -76,9 +76,9 @@ func TestPromiseSurvivesACut(t *testing.T) {
 		for i := range entries {
 			entries[i].Kind = kit.NoOp
 		}
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: low, First: 1, Commit: 40, Entries: entries}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: low, First: 1, Commit: 40, Entries: entries}})
 		disk.Write(env, 0)
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: high, Low: 41}})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: prepare{Ballot: high, Low: 41}})
 		disk.Write(env, 0)
 		if installed {
 			other := kit.NewState(kv.New(), r.State.Members())
@@ -108,19 +108,19 @@ func TestPromiseSurvivesACut(t *testing.T) {
 // does not tell what was decided there. The candidate must not lead with its promise: it would fill
 // them.
 func TestPromisesAfterACutDoNotCount(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2)}})
+	s := newScript(t, acceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2)}})
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true}})
 	if s.r.role == leader || s.r.candidacy.votes.Has(2) || s.r.candidacy.votes.Has(3) {
 		t.Fatalf("it is %v with promises of those who have slots 4 and 5 in a snapshot alone", s.r.role)
 	}
-	s.receive(4, kit.Letter{Disk: 4, Msg: Promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true,
-		Slots: []Vote{{1<<32 | 2, value(3)}}}})
+	s.receive(4, kit.Letter{Disk: 4, Msg: promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true,
+		Slots: []vote{{1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises that count, of five, are enough")
 	}
-	s.receive(5, kit.Letter{Disk: 5, Msg: Promise{Ballot: b, Low: 3, Base: 0, Last: true}})
+	s.receive(5, kit.Letter{Disk: 5, Msg: promise{Ballot: b, Low: 3, Base: 0, Last: true}})
 	if s.r.role != leader || s.r.commit != 3 {
 		t.Errorf("with three promises that count it is %v, and decided %d, want that it leads, and 3", s.r.role, s.r.commit)
 	}
@@ -134,29 +134,29 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	r.Expire(env, campaignTimer{})
 	b := r.candidacy.ballot
 	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: PreVoteReply{Ballot: b, Granted: true}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: preVoteReply{Ballot: b, Granted: true}})
 	disk.Write(env, 0)
 	own := r.Admission.Own()
-	r.Receive(env, 1, kit.Letter{Disk: own, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	r.Receive(env, 1, kit.Letter{Disk: own, Msg: promise{Ballot: b, Low: 1, Last: true}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	disk.Write(env, 0)
 	if r.role != leader {
 		t.Fatalf("it is %v", r.role)
 	}
 	r.Receive(env, 9, kit.OpenRequest{Nonce: 1})
 	r.Expire(env, proposeTimer{})
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 1}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 1}})
 	if r.commit != 0 {
 		t.Error("decided by one vote and the leader's own, which is not on disk")
 	}
 	waits := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		m, ok := kit.Inside(e.Msg).(Accepted)
+		m, ok := kit.Inside(e.Msg).(accepted)
 		return ok && e.To == 1 && e.Kind == protocol.KindSend && m.Match == 1
 	})
 	if !waits {
 		t.Fatalf("the leader's own vote is no message that waits for the disk: %+v", env.Out)
 	}
-	r.Receive(env, 1, kit.Letter{Disk: own, Msg: Accepted{Ballot: b, Match: 1}})
+	r.Receive(env, 1, kit.Letter{Disk: own, Msg: accepted{Ballot: b, Match: 1}})
 	if r.commit != 1 {
 		t.Errorf("decided %d with both votes, want 1", r.commit)
 	}
@@ -168,7 +168,7 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Ballot: b, Low: 1, Last: true}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: promise{Ballot: b, Low: 1, Last: true}})
 	}
 	if s.r.role != leader {
 		t.Fatalf("it is %v", s.r.role)
@@ -183,13 +183,13 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("round %d of questions", round)
 	}
 	for _, id := range []protocol.ID{2, 3, 4} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Ballot: b - 1<<32, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b - 1<<32, Round: round}})
 	}
 	if answered() {
 		t.Error("a read is answered by the word of members that followed in another ballot")
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Ballot: b, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b, Round: round}})
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")
@@ -207,13 +207,13 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		r.Cfg.SnapshotEvery = 1 + rnd.IntN(12)
 		for range 1 + rnd.IntN(30) {
 			from := protocol.ID(2 + rnd.IntN(2))
-			b := newBallot(Ballot(rnd.IntN(5))<<32, from)
+			b := kit.NewBallot(kit.Ballot(rnd.IntN(5))<<32, from)
 			own := kit.Incarnation(from)
 			switch rnd.IntN(8) {
 			case 0:
-				r.Receive(env, from, kit.Letter{Disk: own, Msg: Prepare{Ballot: b, Low: r.commit + 1}})
+				r.Receive(env, from, kit.Letter{Disk: own, Msg: prepare{Ballot: b, Low: r.commit + 1}})
 			case 1:
-				r.Receive(env, from, kit.Letter{Disk: own, Msg: Accept{Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1}})
+				r.Receive(env, from, kit.Letter{Disk: own, Msg: accept{Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1}})
 			case 2:
 				other := kit.NewState(kv.New(), r.State.Members())
 				other.Skip(r.commit + smr.Slot(rnd.IntN(6)))
@@ -225,7 +225,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 					r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: other.Applied(), Data: data}, nil))
 				}
 			default:
-				m := Accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))),
+				m := accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))),
 					Entries: make([]kit.Entry, rnd.IntN(5))}
 				if m.First <= r.commit {
 					m.First = r.commit + 1 // what is decided is sent as it was
@@ -260,7 +260,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
-	smrtest.FromDisk(t, Protocol(), Promise{}, Accepted{})
+	smrtest.FromDisk(t, Protocol(), promise{}, accepted{})
 }
 
 // TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not

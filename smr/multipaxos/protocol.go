@@ -10,11 +10,11 @@ func Protocol() smr.Protocol {
 	return smr.Protocol{
 		Name:       "multipaxos",
 		Doc:        "Multi-Paxos: a stable leader orders the commands, and a majority accepts them.",
-		NewReplica: kit.NodeOf(NewReplica),
+		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.PlainClient,
-		Salvage:    kit.SalvageOf(NewReplica),
+		Salvage:    kit.SalvageOf(newReplica),
 		HandsOver:  true,
 		Learns:     true,
-		Codec:      Codec(),
+		Codec:      codec(),
 	}
 }

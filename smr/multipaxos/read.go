@@ -10,14 +10,14 @@ import (
 // leader when it was asked, and it is asked after the queries came: so no later leader had decided
 // anything when they came. Second, all slots up to start must be applied: until then this leader
 // does not know all that earlier ones have decided and acknowledged.
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if r.lead.reads.Take(env, r.Cfg, from, m.Queries, max(r.commit, r.lead.start)) {
 		r.soon(env)
 	}
 }
 
 // askRound asks the followers whether they still follow, if there are queries that wait for it.
-func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
+func (r *replica) askRound(env *protocol.Env[smr.Message]) {
 	if q := &r.lead.reads; r.role == leader && q.Next() {
 		q.Heard(r.Cfg.ID, q.Round(), 0)
 		r.heartbeat(env)
@@ -25,7 +25,7 @@ func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Follows) {
+func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m follows) {
 	p := r.peer(from)
 	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.Round() || p.stranger(disk) {
 		return
@@ -40,7 +40,7 @@ func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 	r.askRound(env)
 }
 
-func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	if r.lead.reads.Waiting() {
 		voters := append(r.others(), r.Cfg.ID)
 		r.lead.reads.Answer(env, r.State, voters)

@@ -23,14 +23,14 @@ func (r role) String() string {
 	return [...]string{"blank", "follower", "candidate", "leader"}[r]
 }
 
-// Replica is an acceptor, learner and possible leader.
-type Replica struct {
+// replica is an acceptor, learner and possible leader.
+type replica struct {
 	kit.Replica // its Tempo is of what the leader says, and of answers to it; its Transfers are a leader's
 	role        role
 
 	// promised is the highest ballot that this replica has answered in; it accepts nothing in lower
 	// ones. It is on disk before anybody is told of a promise or a vote in it.
-	promised Ballot
+	promised kit.Ballot
 	log      slotLog
 	// commit is the last slot that is known to be decided, as are all before it. Invariant:
 	// log.base <= commit <= log.last(), and all up to it are applied.
@@ -47,7 +47,7 @@ type Replica struct {
 		from protocol.ID
 		at   time.Duration
 	}
-	missing Missing // the last one that was sent
+	missing missing // the last one that was sent
 	asked   time.Duration
 	rest    kit.Rest
 
@@ -77,13 +77,13 @@ const (
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
 )
 
-// NewReplica returns a replica.
-func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+// newReplica returns a replica.
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	base, err := kit.NewReplica("multipaxos", cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{Replica: base, rest: kit.NewRest(base.Cfg)}
+	r := &replica{Replica: base, rest: kit.NewRest(base.Cfg)}
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
 		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.maybeStir,
@@ -92,7 +92,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-func (r *Replica) load(
+func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
 	slot, _, ok, err := r.State.Load(env, nil)
@@ -112,9 +112,9 @@ func (r *Replica) load(
 			return false, err
 		}
 		switch m := rec.Msg.(type) {
-		case PromiseRecord:
+		case promiseRecord:
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
-		case AcceptRecord:
+		case acceptRecord:
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *Replica) load(
 // does, in whatever ballots the votes were cast: a decided entry is the one that every later ballot
 // proposes. Above that, a vote in the promised ballot is for its leader's entry, and a vote of a
 // lower ballot may be for another one.
-func (r *Replica) rematch() {
+func (r *replica) rematch() {
 	r.matched = r.commit
 	for r.matched < r.log.last() && r.log.at(r.matched+1).Ballot == r.promised {
 		r.matched++
@@ -149,7 +149,7 @@ func (r *Replica) rematch() {
 }
 
 // Receive takes a message.
-func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	r.maybeWake(env, kit.Inside(msg))
 	if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
 		to, reason := r.handOver(env, h.To)
@@ -160,7 +160,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 }
 
 // onPeer takes what replicas say to each other.
-func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
@@ -176,25 +176,25 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onRestNow(env, from, msg)
 	case kit.Rested:
 		r.onRested(env, from, letter.Disk, msg)
-	case PreVote:
+	case preVote:
 		r.onPreVote(env, from, msg)
-	case PreVoteReply:
+	case preVoteReply:
 		r.onPreVoteReply(env, from, msg)
-	case Prepare:
+	case prepare:
 		r.onPrepare(env, from, msg)
-	case Accept:
+	case accept:
 		r.onAccept(env, from, msg)
-	case Promise:
+	case promise:
 		r.onPromise(env, from, msg)
-	case Accepted:
+	case accepted:
 		r.onAccepted(env, from, letter.Disk, msg)
-	case Follows:
+	case follows:
 		r.onFollows(env, from, letter.Disk, msg)
-	case Missing:
+	case missing:
 		r.onMissing(env, from, letter.Disk, msg)
-	case Refusal:
+	case refusal:
 		r.onRefusal(env, msg)
-	case Lead:
+	case lead:
 		r.onLead(env, from, msg)
 	}
 }
@@ -202,11 +202,11 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 // votes tells whether the replica answers as an acceptor. A joining replica does, even before it
 // knows that it is a member: else two changes in a row could leave a majority of replicas that wait
 // to be told by a leader whom they would have to elect.
-func (r *Replica) votes() bool {
+func (r *replica) votes() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
 
-func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
+func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case leaderTimer:
 		r.onQuiet(env)
@@ -222,7 +222,7 @@ func (r *Replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 }
 
 // maybeTakePart makes a follower of a replica that was admitted.
-func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	if r.role != blank || !r.Admission.Admitted() {
 		return
 	}
@@ -246,7 +246,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 }
 
 // onMembers takes note of who the members are.
-func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
+func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 	r.maybeTakePart(env)
 	if r.role == leader {
 		r.followMembers(env)
@@ -254,7 +254,7 @@ func (r *Replica) onMembers(env *protocol.Env[smr.Message]) {
 }
 
 // onRemoved ends the replica's part: it is no member any more.
-func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
+func (r *replica) onRemoved(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
 		r.heartbeat(env) // the others can go on when they know that this is decided
 		r.stopLeading(env)
@@ -264,7 +264,7 @@ func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
 	env.Stop(campaignTimer{})
 }
 
-func (r *Replica) status(s *smr.Status) {
+func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot, s.Committed = r.role.String(), r.leader, uint64(r.promised), r.commit
 	s.Snapshot, s.LogSize, s.Resting = r.log.disk.Snapshot(), r.log.disk.Records(), r.rest.Resting()
 }
@@ -272,7 +272,7 @@ func (r *Replica) status(s *smr.Status) {
 // applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above
 // the commit that is on disk count too: they may have been decided, and acknowledged, without this
 // disk knowing it.
-func (r *Replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
+func (r *replica) applyDoubtful(*protocol.Env[smr.Message]) (n int, err error) {
 	for s := r.State.Applied() + 1; s <= r.log.last(); s++ {
 		r.State.Apply(s, r.log.at(s).Entry)
 		n++

@@ -16,7 +16,7 @@ const restLook = 4 * leaderTimeout
 
 // maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later
 // then.
-func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration, asked bool) {
+func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration, asked bool) {
 	if !r.rest.Due(env.Now) || !r.idle() {
 		return 0, false
 	}
@@ -24,7 +24,7 @@ func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 }
 
 // idle tells whether a leader has nothing to do, and all others have all that it has.
-func (r *Replica) idle() bool {
+func (r *replica) idle() bool {
 	l := &r.lead
 	if len(l.peers) == 0 || len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || l.reads.Waiting() ||
 		r.commit != l.end || r.log.last() != l.end {
@@ -34,7 +34,7 @@ func (r *Replica) idle() bool {
 }
 
 // others returns the other members.
-func (r *Replica) others() []protocol.ID {
+func (r *replica) others() []protocol.ID {
 	var ids []protocol.ID
 	for _, p := range r.lead.peers {
 		ids = append(ids, p.id)
@@ -43,7 +43,7 @@ func (r *Replica) others() []protocol.ID {
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
-func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
+func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
 	if r.role != follower || r.leader != from || r.quiet || uint64(r.promised) != m.Ballot {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onRested has a leader rest once all followers do.
-func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
+func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
 	p := r.peer(from)
 	if r.role != leader || p == nil || p.stranger(disk) || m.Ballot != uint64(r.promised) || !r.idle() {
 		return
@@ -67,12 +67,12 @@ func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, dis
 }
 
 // maybeWake wakes a leader that is given something to do.
-func (r *Replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
+func (r *replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 	if r.role != leader {
 		return
 	}
 	switch msg.(type) {
-	case PreVote, Prepare, Missing, Refusal, Accept, Promise:
+	case preVote, prepare, missing, refusal, accept, promise:
 	default:
 		if !kit.Wakes(msg) {
 			return
@@ -83,7 +83,7 @@ func (r *Replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 
 // wake has a leader beat again, if it rested. From now on it waits for words of its followers as
 // when it began to lead.
-func (r *Replica) wake(env *protocol.Env[smr.Message]) {
+func (r *replica) wake(env *protocol.Env[smr.Message]) {
 	if !r.rest.Wake(env.Now) {
 		return
 	}
@@ -95,7 +95,7 @@ func (r *Replica) wake(env *protocol.Env[smr.Message]) {
 }
 
 // staysAtRest tells whether a leader needs no beat: all followers' hosts are there. Else it wakes.
-func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
+func (r *replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false
 	}
@@ -108,7 +108,7 @@ func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 }
 
 // stir wakes a follower that hears from its leader: one at rest would be silent.
-func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+func (r *replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if _, again := msg.(kit.RestNow); again || r.role != follower || !r.rest.Resting() || !r.rest.Relies(from) {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 }
 
 // maybeStir wakes a follower whose leader is another one now, or nobody.
-func (r *Replica) maybeStir(env *protocol.Env[smr.Message]) {
+func (r *replica) maybeStir(env *protocol.Env[smr.Message]) {
 	if r.role != leader && r.rest.Resting() && !r.rest.Relies(r.leader) {
 		r.rest.Wake(env.Now)
 	}
@@ -124,7 +124,7 @@ func (r *Replica) maybeStir(env *protocol.Env[smr.Message]) {
 
 // followsHost tells whether a follower at rest still hears its leader's host, and waits for its
 // next word. Else it wakes.
-func (r *Replica) followsHost(env *protocol.Env[smr.Message]) bool {
+func (r *replica) followsHost(env *protocol.Env[smr.Message]) bool {
 	if !r.rest.Resting() {
 		return false
 	}

@@ -16,8 +16,8 @@ import (
 func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	var disk smrtest.Disk
-	start := func() (*Replica, *protocol.Env[smr.Message]) {
-		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
+	start := func() (*replica, *protocol.Env[smr.Message]) {
+		r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	for i := range entries {
 		entries[i].Kind = kit.NoOp
 	}
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: newBallot(0, 2), First: 1, Entries: entries}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{Ballot: kit.NewBallot(0, 2), First: 1, Entries: entries}})
 	disk.Write(env, 0)
 	other := kit.NewState(kv.New(), group)
 	other.Skip(20)

@@ -12,8 +12,8 @@ import (
 func TestStateWaitsForThePresentRoundTrip(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	s.r.Tempo.Saw(time.Hour, 5*s.r.Cfg.RoundTrip)
 	chunks := func(at time.Duration, call func()) (n int) {
 		s.env.Begin(at)

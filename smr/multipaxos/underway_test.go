@@ -15,8 +15,8 @@ func TestPartAtATime(t *testing.T) {
 	const slots, size = 320, 64 << 10
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
-	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	for i := range slots {
 		e := value(i + 1)
 		e.Command = make([]byte, size)
@@ -27,7 +27,7 @@ func TestPartAtATime(t *testing.T) {
 	take := func() (sent int) {
 		t.Helper()
 		for _, e := range s.out {
-			m, ok := kit.Inside(e.Msg).(Accept)
+			m, ok := kit.Inside(e.Msg).(accept)
 			if !ok || e.To != 2 || len(m.Entries) == 0 {
 				continue
 			}
@@ -46,11 +46,11 @@ func TestPartAtATime(t *testing.T) {
 		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d slots were acknowledged", parts, sent, acked, slots)
 		}
-		s.receive(2, kit.Letter{Disk: 2, Msg: Missing{Ballot: b, Want: acked + 1}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: missing{Ballot: b, Want: acked + 1}})
 		if again := take(); again != 0 {
 			t.Fatalf("%d bytes were sent again that are on their way", again)
 		}
 		acked = next - 1
-		s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: acked}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: acked}})
 	}
 }

@@ -24,9 +24,9 @@ type (
 	submitTimer struct{ id store.TxnID }
 )
 
-// Client is the node of an application. It reads from the servers of a majority of the sites, and
+// client is the node of an application. It reads from the servers of a majority of the sites, and
 // has the coordinator of one site commit, or of another one if that does not answer.
-type Client struct {
+type client struct {
 	cfg          store.Config
 	id           store.ClientID
 	shards       map[protocol.ID]store.Place
@@ -57,13 +57,13 @@ type submit struct {
 	begun time.Duration
 }
 
-// NewClient returns a client. The error names the field of the configuration that is wrong.
-func NewClient(cfg store.Config) (*Client, error) {
+// newClient returns a client. The error names the field of the configuration that is wrong.
+func newClient(cfg store.Config) (*client, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{},
+	c := &client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{},
 		submitRefs: map[uint64]store.TxnID{}}
 	c.shards, c.coordinators = cfg.Layout.Places()
 	_, isShard := c.shards[cfg.ID]
@@ -75,19 +75,19 @@ func NewClient(cfg store.Config) (*Client, error) {
 
 // Patience implements store.ClientNode: a commit is two decisions of groups, one after the other,
 // whose leaders may be anywhere.
-func (c *Client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
+func (c *client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
 
 // ReadPatience implements store.ClientNode.
-func (c *Client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
+func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 
 // Start implements protocol.Node.
-func (c *Client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.id = store.ClientID(env.Rand.Uint64())
 	c.home = env.Rand.IntN(len(c.cfg.Layout.Sites))
 }
 
 // Receive implements protocol.Node.
-func (c *Client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Get:
 		c.onGet(env, m)
@@ -109,7 +109,7 @@ func (c *Client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 }
 
 // Expire implements protocol.Node.
-func (c *Client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case getTimer:
 		if g := c.gets[t.n]; g != nil {
@@ -122,7 +122,7 @@ func (c *Client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	}
 }
 
-func (c *Client) onGet(env *protocol.Env[store.Message], m store.Get) {
+func (c *client) onGet(env *protocol.Env[store.Message], m store.Get) {
 	if full := len(c.gets) >= c.cfg.MaxWaiting; full || len(m.Key) > store.MaxKeyBytes {
 		env.Send(protocol.App, store.Got{Ref: m.Ref, Full: full})
 		return
@@ -134,7 +134,7 @@ func (c *Client) onGet(env *protocol.Env[store.Message], m store.Get) {
 }
 
 // read asks all sites that have not answered.
-func (c *Client) read(env *protocol.Env[store.Message], n uint64, g *get) {
+func (c *client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 	if g.tries >= tries && env.Now-g.begun >= askFor {
 		c.endGet(env, n)
 		env.Send(protocol.App, store.Got{Ref: g.ask.Ref})
@@ -150,7 +150,7 @@ func (c *Client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 	env.After(c.ReadPatience(), getTimer{n})
 }
 
-func (c *Client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
+func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
 	p, ok := c.shards[from]
 	g := c.gets[m.Ref]
 	if !ok || g == nil || g.answers[p.Site] != nil || p.Index != c.cfg.Layout.ShardOf(g.ask.Key) {
@@ -182,20 +182,20 @@ func (c *Client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 }
 
 // endGet forgets a read.
-func (c *Client) endGet(env *protocol.Env[store.Message], n uint64) {
+func (c *client) endGet(env *protocol.Env[store.Message], n uint64) {
 	delete(c.getRefs, c.gets[n].ask.Ref)
 	delete(c.gets, n)
 	env.Stop(getTimer{n})
 }
 
 // see keeps the next version above one that somebody has.
-func (c *Client) see(time uint64) {
+func (c *client) see(time uint64) {
 	if time < 1<<63 {
 		c.last = max(c.last, time)
 	}
 }
 
-func (c *Client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
+func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	for _, r := range m.Reads {
 		c.see(r.Version.Time)
 	}
@@ -207,7 +207,7 @@ func (c *Client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	c.begin(env, m.Ref, t, store.Rejected)
 }
 
-func (c *Client) onQuery(env *protocol.Env[store.Message], m store.Query) {
+func (c *client) onQuery(env *protocol.Env[store.Message], m store.Query) {
 	if s := c.submits[m.Txn.ID]; s != nil {
 		s.refs = append(s.refs, m.Ref)
 		c.submitRefs[m.Ref] = m.Txn.ID
@@ -217,7 +217,7 @@ func (c *Client) onQuery(env *protocol.Env[store.Message], m store.Query) {
 }
 
 // begin has a transaction committed. What cannot be asked has the given end.
-func (c *Client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn, refused store.Verdict) {
+func (c *client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn, refused store.Verdict) {
 	o := store.Outcome{Verdict: refused}
 	err := t.Validate()
 	switch {
@@ -237,7 +237,7 @@ func (c *Client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn
 }
 
 // send asks a coordinator, each time that of the next site.
-func (c *Client) send(env *protocol.Env[store.Message], s *submit) {
+func (c *client) send(env *protocol.Env[store.Message], s *submit) {
 	if s.tries >= tries && env.Now-s.begun >= askFor {
 		o := store.Outcome{Verdict: store.Unknown}
 		if s.txn.ReadOnly() {
@@ -254,7 +254,7 @@ func (c *Client) send(env *protocol.Env[store.Message], s *submit) {
 	env.After(c.Patience(), submitTimer{s.txn.ID})
 }
 
-func (c *Client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
+func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	if !ok || s == nil {
@@ -266,7 +266,7 @@ func (c *Client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m
 	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.Site)
 }
 
-func (c *Client) end(env *protocol.Env[store.Message], s *submit, o store.Outcome, site int) {
+func (c *client) end(env *protocol.Env[store.Message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
 	env.Stop(submitTimer{s.txn.ID})
 	for _, ref := range s.refs {
@@ -276,7 +276,7 @@ func (c *Client) end(env *protocol.Env[store.Message], s *submit, o store.Outcom
 }
 
 // onCancel forgets a call. Others that wait for the same transaction go on waiting.
-func (c *Client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
+func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
 	if n, ok := c.getRefs[m.Ref]; ok {
 		c.endGet(env, n)
 	}

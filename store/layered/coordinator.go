@@ -11,9 +11,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Coordinator is the node that has transactions prepared and decided. It forgets all with a crash:
+// coordinator is the node that has transactions prepared and decided. It forgets all with a crash:
 // servers then ask another incarnation, or another coordinator, to finish what is open.
-type Coordinator struct {
+type coordinator struct {
 	cfg     store.Config
 	format  *wirefmt.Format[store.Message]
 	groups  []group // by shard
@@ -43,9 +43,9 @@ type call struct {
 // againTimer is when a call is made again that its group did not answer.
 type againTimer struct{ id smr.CallID }
 
-// NewCoordinator returns a coordinator. The error names the field of the configuration that is
+// newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
-func NewCoordinator(cfg store.Config) (*Coordinator, error) {
+func newCoordinator(cfg store.Config) (*coordinator, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 	if !ok {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
-	c := &Coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
+	c := &coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
 	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
 		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k),
 			RoundTrip: cfg.RoundTrip, Nearest: nearest})
@@ -68,7 +68,7 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 }
 
 // Start implements protocol.Node.
-func (c *Coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	for k := range c.groups {
 		g := &c.groups[k]
 		g.call(env, func(in *protocol.Env[smr.Message]) { g.node.Start(in, nil) })
@@ -76,7 +76,7 @@ func (c *Coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Recor
 }
 
 // Receive implements protocol.Node.
-func (c *Coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case grouped:
 		if int(m.Shard) < len(c.groups) && from != protocol.App {
@@ -90,7 +90,7 @@ func (c *Coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 }
 
 // Expire implements protocol.Node.
-func (c *Coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case groupTimer:
 		c.groups[t.shard].expire(env, t.inner)
@@ -103,14 +103,14 @@ func (c *Coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer)
 }
 
 // Broken implements protocol.Linked.
-func (c *Coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
+func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
 	for k := range c.groups {
 		c.groups[k].broken(env, from)
 	}
 }
 
 // onCommit begins a transaction, or tells what became of it.
-func (c *Coordinator) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
+func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
 	if m.Txn.Validate() != nil {
 		return
 	}
@@ -160,7 +160,7 @@ func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
 
 // onFinish aborts a transaction that is open for long, unless its anchor knows that it is
 // committed.
-func (c *Coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
+func (c *coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
 	if c.entries[m.ID] != nil || !c.cfg.Layout.ValidShards(m.Shards) || m.ID.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
 		return
 	}
@@ -169,13 +169,13 @@ func (c *Coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
 	c.askAnchor(env, e, false, store.Fenced)
 }
 
-func (c *Coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
+func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
 	e.asked = true
 	c.ask(env, call{e.shards[0], e.id, decide{ID: e.id, Shards: e.shards, Commit: commit, Anchor: true, Reason: why}})
 }
 
 // ask has a group execute a command.
-func (c *Coordinator) ask(env *protocol.Env[store.Message], k call) {
+func (c *coordinator) ask(env *protocol.Env[store.Message], k call) {
 	b, err := c.format.Append(nil, k.command)
 	if err != nil {
 		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
@@ -186,7 +186,7 @@ func (c *Coordinator) ask(env *protocol.Env[store.Message], k call) {
 }
 
 // hear takes what a group's client says.
-func (c *Coordinator) hear(env *protocol.Env[store.Message], msg smr.Message) {
+func (c *coordinator) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	m, ok := msg.(smr.Done)
 	k, mine := c.calls[m.ID]
 	if !ok || !mine {
@@ -218,7 +218,7 @@ func (c *Coordinator) hear(env *protocol.Env[store.Message], msg smr.Message) {
 }
 
 // onVote takes what a shard says about its part.
-func (c *Coordinator) onVote(env *protocol.Env[store.Message], e *entry, shard uint32, res result) {
+func (c *coordinator) onVote(env *protocol.Env[store.Message], e *entry, shard uint32, res result) {
 	if e.decided != nil || e.asked {
 		return
 	}
@@ -241,7 +241,7 @@ func (c *Coordinator) onVote(env *protocol.Env[store.Message], e *entry, shard u
 
 // settle takes the end of a transaction from a shard that knows it, tells the clients, and has the
 // other shards carry it out.
-func (c *Coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint32, res result) {
+func (c *coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint32, res result) {
 	d := store.Decided{ID: e.id, Verdict: store.Aborted, Reason: res.Reason}
 	switch {
 	case res.State == committed:
@@ -265,14 +265,14 @@ func (c *Coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint
 }
 
 // carriedOut notes that a shard has carried out the decision.
-func (c *Coordinator) carriedOut(env *protocol.Env[store.Message], e *entry, shard uint32) {
+func (c *coordinator) carriedOut(env *protocol.Env[store.Message], e *entry, shard uint32) {
 	delete(e.left, shard)
 	c.maybeEnd(env, e)
 }
 
 // maybeEnd forgets a transaction whose shards have all carried out the decision. The anchor is told
 // first, if it remembers a commit until then.
-func (c *Coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
+func (c *coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
 	switch {
 	case len(e.left) > 0:
 	case e.decided.Verdict == store.Committed && len(e.shards) > 1:
@@ -283,7 +283,7 @@ func (c *Coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
 }
 
 // Check implements protocol.Checked.
-func (c *Coordinator) Check() error {
+func (c *coordinator) Check() error {
 	for id, e := range c.entries { //pure:ok any broken one is an error
 		if e.id != id || e.decided == nil && e.left != nil {
 			return fmt.Errorf("layered: coordinator %d: transaction %v is kept as %+v", c.cfg.ID, id, *e)

@@ -18,7 +18,7 @@ func subject() storetest.Subject {
 	return storetest.Subject{
 		Protocol: Protocol(), Package: "./store/layered", Settle: 2 * time.Second,
 		Values: func(n protocol.Node[store.Message], _ protocol.Keys) iter.Seq2[store.Key, store.Value] {
-			values := n.(*Server).shard.values
+			values := n.(*server).shard.values
 			return func(yield func(store.Key, store.Value) bool) {
 				for _, k := range slices.Sorted(maps.Keys(values)) {
 					if !yield(k, values[k]) {
@@ -28,7 +28,7 @@ func subject() storetest.Subject {
 			}
 		},
 		Left: func(n protocol.Node[store.Message]) string {
-			if open := n.(*Server).shard.open(); len(open) > 0 {
+			if open := n.(*server).shard.open(); len(open) > 0 {
 				return fmt.Sprintf("has %d open transactions", len(open))
 			}
 			return ""

@@ -10,10 +10,10 @@ func Protocol() store.Protocol {
 	return store.Protocol{
 		Name:           "layered",
 		Doc:            "Two-phase commit whose participants are Raft groups.",
-		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(NewServer(cfg)) },
-		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(NewCoordinator(cfg)) },
+		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newServer(cfg)) },
+		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newCoordinator(cfg)) },
 		NewClient: func(cfg store.Config) (store.ClientNode, error) {
-			c, err := NewClient(cfg)
+			c, err := newClient(cfg)
 			if err != nil {
 				return nil, err
 			}

@@ -21,8 +21,8 @@ type (
 	sweepTimer struct{}
 )
 
-// Server is the node of one shard at one site: a member of the shard's group.
-type Server struct {
+// server is the node of one shard at one site: a member of the shard's group.
+type server struct {
 	cfg     store.Config
 	place   store.Place
 	shard   *shard
@@ -97,8 +97,8 @@ func members(l store.Layout, shard int) []smr.Member {
 	return out
 }
 
-// NewServer returns a server. The error names the field of the configuration that is wrong.
-func NewServer(cfg store.Config) (*Server, error) {
+// newServer returns a server. The error names the field of the configuration that is wrong.
+func newServer(cfg store.Config) (*server, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func NewServer(cfg store.Config) (*Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
-	s := &Server{cfg: cfg, place: p, shard: newShard(cfg.Applied), first: map[store.TxnID]time.Duration{}}
+	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), first: map[store.TxnID]time.Duration{}}
 	// The first members of the groups are at different sites, which share the leaders' work.
 	lead := cfg.Layout.Sites[p.Index%len(cfg.Layout.Sites)].Shards[p.Index]
 	replica, err := raft.Protocol().NewReplica(smr.ReplicaConfig{
@@ -122,7 +122,7 @@ func NewServer(cfg store.Config) (*Server, error) {
 }
 
 // Start implements protocol.Node.
-func (s *Server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
+func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
 	var inner []protocol.Record[smr.Message]
 	for _, r := range log {
 		if m, ok := r.Msg.(grouped); ok {
@@ -134,7 +134,7 @@ func (s *Server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 }
 
 // hear takes what the replica says to its application.
-func (s *Server) hear(env *protocol.Env[store.Message], msg smr.Message) {
+func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
 		s.leads = m
@@ -145,7 +145,7 @@ func (s *Server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 }
 
 // Receive implements protocol.Node.
-func (s *Server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case grouped:
 		if m.Shard == s.group.shard && from != protocol.App {
@@ -164,7 +164,7 @@ func (s *Server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 }
 
 // Expire implements protocol.Node.
-func (s *Server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case groupTimer:
 		s.group.expire(env, t.inner)
@@ -174,13 +174,13 @@ func (s *Server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 }
 
 // Broken implements protocol.Linked.
-func (s *Server) Broken(env *protocol.Env[store.Message], from protocol.ID) {
+func (s *server) Broken(env *protocol.Env[store.Message], from protocol.ID) {
 	s.group.broken(env, from)
 }
 
 // sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
 // so that the first one is enough where all are well.
-func (s *Server) sweep(env *protocol.Env[store.Message]) {
+func (s *server) sweep(env *protocol.Env[store.Message]) {
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
 	seen := map[store.TxnID]time.Duration{}
 	for _, t := range s.shard.open() {
@@ -196,7 +196,7 @@ func (s *Server) sweep(env *protocol.Env[store.Message]) {
 	s.first = seen
 }
 
-func (s *Server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
+func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
 	s.group.receive(env, protocol.App, smr.StatusQuery{})
 	st := store.ServerStatus{
 		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.leads.Ready(),
@@ -216,7 +216,7 @@ func (s *Server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 }
 
 // Check implements protocol.Checked.
-func (s *Server) Check() error {
+func (s *server) Check() error {
 	locks := map[store.Key]lock{}
 	for _, t := range s.shard.open() {
 		if t.locked != (t.state == prepared) {

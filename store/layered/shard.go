@@ -61,10 +61,7 @@ func (s *shard) Apply(command []byte) []byte {
 	case decide:
 		r = s.decide(m)
 	case done:
-		if t := s.txns[m.ID]; t != nil && t.awaited {
-			t.awaited = false
-			s.ended(t)
-		}
+		r = s.finish(m)
 	}
 	b, err := s.format.Append(nil, r)
 	if err != nil {
@@ -160,6 +157,20 @@ func (s *shard) decide(m decide) result {
 	}
 	t.awaited = m.Anchor && m.Commit && len(t.shards) > 1
 	return s.end(t, m.Commit, m.Reason)
+}
+
+// finish takes note that all shards have carried out what this one decided. The answer says what
+// became of the transaction.
+func (s *shard) finish(m done) result {
+	t := s.txns[m.ID]
+	if t == nil {
+		return result{forgotten, store.Old}
+	}
+	if t.awaited {
+		t.awaited = false
+		s.ended(t)
+	}
+	return result{t.state, t.reason}
 }
 
 // end gives a transaction its end.

@@ -29,7 +29,8 @@ func TestShard(t *testing.T) {
 		{"another one has read what is replaced", []any{part, end(true), other}, []result{{prepared, 0}, {committed, 0},
 			{aborted, store.StaleRead}}},
 		{"all have carried it out", []any{part, end(true), done{id}, end(false)}, []result{{prepared, 0}, {committed, 0},
-			{State: aborted}, {committed, 0}}},
+			{committed, 0}, {committed, 0}}},
+		{"all have carried out what nobody remembers", []any{done{id}}, []result{{forgotten, store.Old}}},
 	} {
 		for _, restored := range []bool{false, true} {
 			s := newShard(nil)

@@ -78,7 +78,7 @@ type admission struct {
 }
 
 // startAdmission tells whether the disk is a new one.
-func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
+func (s *server) startAdmission(env *protocol.Env[message]) (newDisk bool) {
 	a := &s.admission
 	a.agreed, a.known, a.heard = map[protocol.ID]uint64{}, map[protocol.ID]diskMark{}, map[protocol.ID]diskMark{}
 	for k, v := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff")) {
@@ -108,14 +108,14 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 	return newDisk
 }
 
-func (s *Server) saveAdmission(env *protocol.Env[Message]) {
+func (s *server) saveAdmission(env *protocol.Env[message]) {
 	a := &s.admission
 	diskid.Identity{Disk: a.own.disk, Joined: a.joined, Refused: a.refused}.Write(env, selfKey)
 }
 
 // raiseMark has the disk's mark be above all that was written before, and tells the peers once it
 // is durable.
-func (s *Server) raiseMark(env *protocol.Env[Message]) {
+func (s *server) raiseMark(env *protocol.Env[message]) {
 	a := &s.admission
 	a.own.mark++
 	env.Put([]byte(markKey), binary.BigEndian.AppendUint64(nil, a.own.mark))
@@ -127,7 +127,7 @@ func (s *Server) raiseMark(env *protocol.Env[Message]) {
 }
 
 // marked has what is written now be marked soon, and writes what waits for a write to go with.
-func (s *Server) marked(env *protocol.Env[Message]) {
+func (s *server) marked(env *protocol.Env[message]) {
 	a := &s.admission
 	switch {
 	case a.due:
@@ -142,7 +142,7 @@ func (s *Server) marked(env *protocol.Env[Message]) {
 	s.keepHeard(env)
 }
 
-func (s *Server) endMarking(env *protocol.Env[Message]) {
+func (s *server) endMarking(env *protocol.Env[message]) {
 	a := &s.admission
 	switch {
 	case a.refused != "":
@@ -157,7 +157,7 @@ func (s *Server) endMarking(env *protocol.Env[Message]) {
 }
 
 // keepHeard writes what was heard of peers' marks, and says so.
-func (s *Server) keepHeard(env *protocol.Env[Message]) {
+func (s *server) keepHeard(env *protocol.Env[message]) {
 	a := &s.admission
 	if len(a.heard) == 0 || a.refused != "" {
 		return
@@ -172,14 +172,14 @@ func (s *Server) keepHeard(env *protocol.Env[Message]) {
 }
 
 // know writes how far a peer's disk is, and tells it.
-func (s *Server) know(env *protocol.Env[Message], peer protocol.ID, m diskMark) {
+func (s *server) know(env *protocol.Env[message], peer protocol.ID, m diskMark) {
 	s.admission.known[peer] = m
 	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(peer)), m.bytes())
-	env.Send(peer, Welcome{Asked: m.start, Disk: m.disk, Mark: m.mark, Start: m.start})
+	env.Send(peer, welcome{Asked: m.start, Disk: m.disk, Mark: m.mark, Start: m.start})
 }
 
 // sayHello tells the peers that do not know it how far the disk is, until they say that they do.
-func (s *Server) sayHello(env *protocol.Env[Message]) {
+func (s *server) sayHello(env *protocol.Env[message]) {
 	a := &s.admission
 	if a.refused != "" {
 		return
@@ -188,7 +188,7 @@ func (s *Server) sayHello(env *protocol.Env[Message]) {
 	for _, peer := range s.peers {
 		if a.agreed[peer] < a.own.mark {
 			behind = true
-			env.Send(peer, Hello{Disk: a.own.disk, Mark: a.own.mark, Start: a.own.start})
+			env.Send(peer, hello{Disk: a.own.disk, Mark: a.own.mark, Start: a.own.start})
 		}
 	}
 	if behind {
@@ -197,7 +197,7 @@ func (s *Server) sayHello(env *protocol.Env[Message]) {
 }
 
 // helloAgain is for peers that have not answered.
-func (s *Server) helloAgain(env *protocol.Env[Message]) {
+func (s *server) helloAgain(env *protocol.Env[message]) {
 	a := &s.admission
 	a.waited = min(a.waited+1, hearAll)
 	if a.admitted {
@@ -210,7 +210,7 @@ func (s *Server) helloAgain(env *protocol.Env[Message]) {
 // maybeAdmit lets the server take part when enough peers know its disk. If that took part before,
 // those are enough that make a majority with it, without which it decides nothing anyway; but
 // others may know more, and are waited for a little.
-func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
+func (s *server) maybeAdmit(env *protocol.Env[message]) {
 	a := &s.admission
 	enough := quorum.FirstDisk(len(s.cfg.Layout.Sites))
 	if a.joined {
@@ -229,7 +229,7 @@ func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
 	}
 }
 
-func (s *Server) onHello(env *protocol.Env[Message], from protocol.ID, m Hello) {
+func (s *server) onHello(env *protocol.Env[message], from protocol.ID, m hello) {
 	a := &s.admission
 	if !s.isPeer(from) || m.Disk == 0 || a.refused != "" {
 		return
@@ -244,7 +244,7 @@ func (s *Server) onHello(env *protocol.Env[Message], from protocol.ID, m Hello) 
 		s.know(env, from, told)
 		s.marked(env) // it is a promise, as a vote is
 	case known.disk != m.Disk || known.mark >= m.Mark:
-		env.Send(from, Welcome{Asked: m.Start, Disk: known.disk, Mark: known.mark, Start: known.start})
+		env.Send(from, welcome{Asked: m.Start, Disk: known.disk, Mark: known.mark, Start: known.start})
 	case known.start != m.Start: // who asks waits to take part
 		delete(a.heard, from)
 		s.know(env, from, told)
@@ -256,7 +256,7 @@ func (s *Server) onHello(env *protocol.Env[Message], from protocol.ID, m Hello) 
 	}
 }
 
-func (s *Server) onWelcome(env *protocol.Env[Message], from protocol.ID, m Welcome) {
+func (s *server) onWelcome(env *protocol.Env[message], from protocol.ID, m welcome) {
 	a := &s.admission
 	switch {
 	case !s.isPeer(from) || m.Asked != a.own.start || a.refused != "":
@@ -275,7 +275,7 @@ func (s *Server) onWelcome(env *protocol.Env[Message], from protocol.ID, m Welco
 }
 
 // refuseDisk ends the part of the server's disk, for good.
-func (s *Server) refuseDisk(env *protocol.Env[Message], why string) {
+func (s *server) refuseDisk(env *protocol.Env[message], why string) {
 	s.admission.refused = why
 	s.saveAdmission(env)
 	env.Stop(helloTimer{})

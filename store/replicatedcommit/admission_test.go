@@ -11,7 +11,7 @@ import (
 
 // takesPart tells whether a server is up, was admitted and was not refused.
 func (s *script) takesPart(id protocol.ID) bool {
-	n, ok := s.Sim.Get(id).(*Server)
+	n, ok := s.Sim.Get(id).(*server)
 	return ok && n.admission.admitted && n.admission.refused == ""
 }
 

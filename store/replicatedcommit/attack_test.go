@@ -111,7 +111,7 @@ func (w *world) watch() {
 
 func (w *world) uncopied() error {
 	for _, id := range w.Nodes() {
-		s, ok := w.Sim.Get(id).(*Server)
+		s, ok := w.Sim.Get(id).(*server)
 		if !ok || s.newcomer.syncing {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 
 // silence returns for how long a site that is there says nothing at most. Reads tell how long
 // answers take that no transaction holds up; where there are none, votes do.
-func (c *Client) silence() time.Duration {
+func (c *client) silence() time.Duration {
 	answer := c.ReadPatience()
 	if c.reading.mean == 0 {
 		answer = c.pace.lag(2, c.cfg.RoundTrip)
@@ -30,7 +30,7 @@ func (s sites) all(l store.Layout) bool {
 // away returns the sites that have been silent for longer than one that is there: as many of them
 // as a majority can do without, those that have been silent for longest. More cannot be away, as
 // then nothing goes on; so a site that is only slow is not taken for one beside another that is.
-func (c *Client) away(env *protocol.Env[Message]) []int {
+func (c *client) away(env *protocol.Env[message]) []int {
 	silent := c.cfg.Layout.Unfenced()
 	spare := max(len(silent)-c.cfg.Layout.Majority(), 0)
 	silent = slices.DeleteFunc(silent, func(i int) bool { return c.silent[i] == 0 || env.Now-c.silent[i] <= c.silence() })
@@ -42,7 +42,7 @@ func (c *Client) away(env *protocol.Env[Message]) []int {
 // none is. Two of three that vote differently could not decide then, and would lock what others
 // need, so that they could not either. All clients ask the same site first, whose no is the end of
 // it, and whose yes keeps others from asking the second.
-func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
+func (c *client) firstHealthy(env *protocol.Env[message]) int {
 	away := c.away(env)
 	if len(away) == 0 {
 		return noSite

@@ -34,7 +34,7 @@ func TestBusyMachines(t *testing.T) {
 	s.run(time.Second)
 	for i := range s.Layout.Sites {
 		for _, id := range s.Layout.Sites[i].Shards {
-			if n := s.Sim.Get(id).(*Server); len(n.debts) > 0 {
+			if n := s.Sim.Get(id).(*server); len(n.debts) > 0 {
 				t.Errorf("server %d owes %v", id, n.debts)
 			}
 		}

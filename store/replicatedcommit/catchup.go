@@ -20,13 +20,13 @@ type catchUpTimer struct{}
 // votes and answers reads as before: its own votes are on its disk, and what it has missed others
 // refuse.
 type catchUp struct {
-	owing  map[protocol.ID]Owing  // by server: what it says, if that is not paid
+	owing  map[protocol.ID]owing  // by server: what it says, if that is not paid
 	paid   map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
 	source protocol.ID            // zero: none is copied
 	round  uint64                 // tells this copy from earlier ones, whose pages may still be on their way
 	from   string
 	since  uint64
-	covers map[protocol.ID]Owing      // what was owed when the copy began
+	covers map[protocol.ID]owing      // what was owed when the copy began
 	copied map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
 	kept   bool                       // how far the copy is, is on disk
 	tries  int                        // how often the page was asked for
@@ -42,12 +42,12 @@ func catchUpFields(c *wirefmt.Coder, m *catchUp) {
 	wirefmt.Uint32(c, &m.source)
 	wirefmt.Uint(c, &m.since)
 	wirefmt.String(c, &m.from)
-	wirefmt.Map(c, &m.covers, 4, func(c *wirefmt.Coder, server *protocol.ID, o *Owing) {
+	wirefmt.Map(c, &m.covers, 4, func(c *wirefmt.Coder, server *protocol.ID, o *owing) {
 		wirefmt.Uint32(c, server)
 		owingFields(c, o)
 	})
 	if m.covers == nil {
-		m.covers = map[protocol.ID]Owing{}
+		m.covers = map[protocol.ID]owing{}
 	}
 }
 
@@ -67,8 +67,10 @@ const (
 	// here and at the source: it is as much work as six values, which its client waits for.
 	catchUpTxn = 6 * catchUpValue
 	// catchUpLeast is the share of the time for values that the copy has however much is decided: a
-	// site that is back must come up to the others some day.
-	catchUpLeast = 0.1
+	// site that is back must come up to the others some day. A newcomer must soon, as no other site
+	// may be lost until then.
+	catchUpLeast  = 0.1
+	newcomerLeast = 0.5
 	// catchUpYield is how much longer the server waits when the source takes longer than it did at
 	// best, as then it has other work.
 	catchUpYield = 4
@@ -82,8 +84,9 @@ type copyPace struct {
 	busy         float64       // the share of the time that transactions take, over the last pages
 }
 
-// pause returns how long to wait after a page, when so many transactions have been decided.
-func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, page Page) time.Duration {
+// pause returns how long to wait after a page, when so many transactions have been decided. The
+// copy has a share of the time at least.
+func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, least float64, page page) time.Duration {
 	bytes := 0
 	for _, kv := range page.Values {
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
@@ -103,17 +106,17 @@ func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, page Page
 		c.busy += (min(busy, 1) - c.busy) / 4
 	}
 	c.since, c.decided = now, decided
-	work = time.Duration(float64(work) / max(1-c.busy, catchUpLeast))
+	work = time.Duration(float64(work) / max(1-c.busy, least))
 	return max(roundTrip/catchUpPace, work, store.SendTime(bytes)) + catchUpYield*late
 }
 
 func newCatchUp() catchUp {
-	return catchUp{owing: map[protocol.ID]Owing{}, paid: map[protocol.ID]uint64{}, copied: map[protocol.ID]partCopied{}}
+	return catchUp{owing: map[protocol.ID]owing{}, paid: map[protocol.ID]uint64{}, copied: map[protocol.ID]partCopied{}}
 }
 
 // startCatchUp goes on with a copy that was under way when the server stopped. All that was said
 // when it began is still so.
-func (s *Server) startCatchUp(env *protocol.Env[Message]) {
+func (s *server) startCatchUp(env *protocol.Env[message]) {
 	b, ok := env.Get([]byte(catchUpKey))
 	if !ok {
 		return
@@ -133,17 +136,17 @@ func (s *Server) startCatchUp(env *protocol.Env[Message]) {
 	env.After(s.cfg.RoundTrip, catchUpTimer{})
 }
 
-func newRound(env *protocol.Env[Message]) uint64 { return 1 + env.Rand.Uint64()>>1 }
+func newRound(env *protocol.Env[message]) uint64 { return 1 + env.Rand.Uint64()>>1 }
 
 // keepCatchUp writes how far the copy is to the disk, with what was copied.
-func (s *Server) keepCatchUp(env *protocol.Env[Message]) {
+func (s *server) keepCatchUp(env *protocol.Env[message]) {
 	c := &s.catchUp
 	c.kept = true
 	env.Put([]byte(catchUpKey), catchUpLayout.Encode(*c))
 }
 
 // dropCatchUp ends the copy.
-func (s *Server) dropCatchUp(env *protocol.Env[Message]) {
+func (s *server) dropCatchUp(env *protocol.Env[message]) {
 	c := &s.catchUp
 	if c.source, c.covers = 0, nil; c.kept {
 		c.kept = false
@@ -153,17 +156,17 @@ func (s *Server) dropCatchUp(env *protocol.Env[Message]) {
 
 // onOwing begins a copy soon: others may owe something as well, which the same copy pays. They are
 // asked.
-func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) {
+func (s *server) onOwing(env *protocol.Env[message], from protocol.ID, m owing) {
 	c := &s.catchUp
 	if _, ok := s.shards[from]; !ok || from == s.cfg.ID {
 		return
 	}
 	if s.newcomer.syncing {
-		env.Send(from, Paid{m.Serial, true})
+		env.Send(from, paid{m.Serial, true})
 		return
 	}
 	if serial, ok := c.paid[from]; ok && serial == m.Serial {
-		env.Send(from, Paid{Serial: serial})
+		env.Send(from, paid{Serial: serial})
 		return
 	}
 	c.owing[from] = m
@@ -172,14 +175,14 @@ func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) 
 		env.After(6*s.cfg.RoundTrip, catchUpTimer{})
 		for _, id := range slices.Sorted(maps.Keys(s.shards)) {
 			if id != s.cfg.ID {
-				env.Send(id, Paid{})
+				env.Send(id, paid{})
 			}
 		}
 	}
 }
 
 // goOnCatchingUp asks for the next page, or for the same one again.
-func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
+func (s *server) goOnCatchingUp(env *protocol.Env[message]) {
 	c := &s.catchUp
 	c.timed = false
 	if s.admission.refused != "" {
@@ -194,14 +197,14 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 		return
 	}
 	c.pace.asked = env.Now
-	env.Send(c.source, Copy{Stage: CopyValues, From: c.from, Since: c.since, Round: c.round})
+	env.Send(c.source, askPage{Stage: copyValues, From: c.from, Since: c.since, Round: c.round})
 	c.timed = true
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
 }
 
 // beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is
 // there rather than others.
-func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
+func (s *server) beginCatchUp(env *protocol.Env[message]) bool {
 	c := &s.catchUp
 	c.source, c.from, c.tries, c.covers, c.round, c.pace = 0, "", 1, maps.Clone(c.owing), newRound(env), copyPace{}
 	c.since = math.MaxUint64
@@ -221,7 +224,7 @@ func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 
 // bestSource returns the peer that pays most of what is owed, of those that have not failed; 0 if
 // none pays any.
-func (s *Server) bestSource() (source protocol.ID) {
+func (s *server) bestSource() (source protocol.ID) {
 	c := &s.catchUp
 	best := 0
 	for _, peer := range s.peers {
@@ -247,7 +250,7 @@ func (s *Server) bestSource() (source protocol.ID) {
 // it. A server that is not owed anything itself by the same debtor has carried out all that it is
 // for. If there is none, as servers of all sites have been away at one time or another, so many are
 // copied that a majority of the sites has one of them.
-func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (sites uint64, is bool) {
+func (s *server) copiedWith(from protocol.ID, m owing, source protocol.ID) (sites uint64, is bool) {
 	site := uint64(1) << s.shards[source].Site
 	if n := s.catchUp.copied[from]; n.serial == m.Serial {
 		sites = n.sites
@@ -257,9 +260,9 @@ func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (site
 }
 
 // onOwedPage takes a page, as a newcomer does.
-func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page) {
+func (s *server) onOwedPage(env *protocol.Env[message], from protocol.ID, m page) {
 	c := &s.catchUp
-	if from != c.source || c.source == 0 || m.Stage != CopyValues || m.Round != c.round || m.From != c.from ||
+	if from != c.source || c.source == 0 || m.Stage != copyValues || m.Round != c.round || m.From != c.from ||
 		m.Next != "" && m.Next <= m.From || !s.validPage(m) {
 		return
 	}
@@ -274,12 +277,12 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), catchUpTimer{})
+		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, catchUpLeast, m), catchUpTimer{})
 	}
 }
 
 // pay tells those whose debts are covered by what has been copied.
-func (s *Server) pay(env *protocol.Env[Message]) {
+func (s *server) pay(env *protocol.Env[message]) {
 	c := &s.catchUp
 	c.failed = 0
 	for _, peer := range slices.Sorted(maps.Keys(c.covers)) {
@@ -289,7 +292,7 @@ func (s *Server) pay(env *protocol.Env[Message]) {
 			c.copied[peer] = partCopied{m.Serial, sites}
 			continue
 		}
-		env.Send(peer, Paid{Serial: m.Serial})
+		env.Send(peer, paid{Serial: m.Serial})
 		c.paid[peer] = m.Serial
 		delete(c.copied, peer)
 		if c.owing[peer].Serial == m.Serial {
@@ -299,7 +302,7 @@ func (s *Server) pay(env *protocol.Env[Message]) {
 	s.dropCatchUp(env)
 }
 
-func (s *Server) checkCatchUp() error {
+func (s *server) checkCatchUp() error {
 	c := &s.catchUp
 	if (c.source != 0 || len(c.owing) > 0) && !c.timed && s.admission.refused == "" {
 		return fmt.Errorf("replicatedcommit: server %d: it copies server %d, is owed something by %d, and waits for nothing",

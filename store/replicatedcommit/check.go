@@ -10,7 +10,7 @@ import (
 
 // Check implements protocol.Checked: locks are those of votes for transactions that are not
 // decided, and no decision has contradicted another one.
-func (s *Server) Check() error {
+func (s *server) Check() error {
 	if s.contrary != nil {
 		return s.contrary
 	}
@@ -32,7 +32,7 @@ func (s *Server) Check() error {
 	return nil
 }
 
-func (s *Server) checkLocks() error {
+func (s *server) checkLocks() error {
 	for _, key := range slices.Sorted(maps.Keys(s.locks)) {
 		l := s.locks[key]
 		if l.writer.IsZero() && len(l.readers) == 0 {
@@ -40,14 +40,14 @@ func (s *Server) checkLocks() error {
 		}
 		if w := l.writer; !w.IsZero() {
 			r := s.txns[w]
-			if r == nil || r.state != Yes || !slices.ContainsFunc(r.writes, func(a store.Write) bool { return a.Key == key }) {
+			if r == nil || r.state != yes || !slices.ContainsFunc(r.writes, func(a store.Write) bool { return a.Key == key }) {
 				return fmt.Errorf("replicatedcommit: server %d: %v has a write lock on %q, but no undecided vote for it", s.cfg.ID,
 					w, key)
 			}
 		}
 		for _, id := range l.readers {
 			r := s.txns[id]
-			if r == nil || r.state != Yes || !slices.ContainsFunc(r.reads, func(a store.Read) bool { return a.Key == key }) {
+			if r == nil || r.state != yes || !slices.ContainsFunc(r.reads, func(a store.Read) bool { return a.Key == key }) {
 				return fmt.Errorf("replicatedcommit: server %d: %v has a read lock on %q, but no undecided vote for it", s.cfg.ID,
 					id, key)
 			}
@@ -60,7 +60,7 @@ func (s *Server) checkLocks() error {
 	return nil
 }
 
-func (s *Server) checkWaiting() error {
+func (s *server) checkWaiting() error {
 	n := 0
 	for _, key := range slices.Sorted(maps.Keys(s.waiting)) {
 		n += len(s.waiting[key])
@@ -83,7 +83,7 @@ func (s *Server) checkWaiting() error {
 	return nil
 }
 
-func (s *Server) checkReservations() error {
+func (s *server) checkReservations() error {
 	n := 0
 	for _, key := range slices.Sorted(maps.Keys(s.reservations)) {
 		queue := s.reservations[key]
@@ -105,26 +105,26 @@ func (s *Server) checkReservations() error {
 }
 
 // Check implements protocol.Checked: an outcome is not the other one than what the votes add up to.
-func (c *Coordinator) Check() error {
+func (c *coordinator) Check() error {
 	for _, id := range slices.SortedFunc(maps.Keys(c.entries), store.Version.Compare) {
 		e := c.entries[id]
-		yes, no := 0, 0
+		ayes, nays := 0, 0
 		for i := range e.rows {
 			switch r := &e.rows[i]; {
-			case r.vote() == Yes:
-				yes++
-			case r.whole == No || slices.Contains(r.cells, No): // what was forgotten may have been a yes, which came late
-				no++
+			case r.vote() == yes:
+				ayes++
+			case r.whole == no || slices.Contains(r.cells, no): // what was forgotten may have been a yes, which came late
+				nays++
 			}
 		}
 		majority := c.cfg.Layout.Majority()
-		if e.outcome == Aborted && yes >= majority || e.outcome == Committed && len(e.rows)-no < majority &&
+		if e.outcome == aborted && ayes >= majority || e.outcome == committed && len(e.rows)-nays < majority &&
 			e.reason != store.Old && !c.recalled(e) {
 			return fmt.Errorf("replicatedcommit: coordinator %d: %v is decided as %d with %d yes and %d no", c.cfg.ID, id,
-				e.outcome, yes, no)
+				e.outcome, ayes, nays)
 		}
-		if e.outcome == Undecided && yes >= majority && !e.readOnly {
-			return fmt.Errorf("replicatedcommit: coordinator %d: %v has %d yes and is not decided", c.cfg.ID, id, yes)
+		if e.outcome == undecided && ayes >= majority && !e.readOnly {
+			return fmt.Errorf("replicatedcommit: coordinator %d: %v has %d yes and is not decided", c.cfg.ID, id, ayes)
 		}
 	}
 	return nil
@@ -132,8 +132,8 @@ func (c *Coordinator) Check() error {
 
 // recalled tells whether some shard remembers the decision, so that it does not rest on votes:
 // those of sites that have forgotten theirs count as no.
-func (c *Coordinator) recalled(e *entry) bool {
+func (c *coordinator) recalled(e *entry) bool {
 	return slices.ContainsFunc(e.rows, func(r row) bool {
-		return slices.ContainsFunc(r.cells, func(s State) bool { return s == Wanting || s == Committed })
+		return slices.ContainsFunc(r.cells, func(s txnState) bool { return s == wanting || s == committed })
 	})
 }

@@ -30,9 +30,9 @@ const (
 // slower is by how many powers of two a client waits longer after it has asked so often.
 func slower(asked int) int { return min(max(asked-tries, 0), 5) }
 
-// Client is the node of an application that reads and commits transactions: [Get], [Submit] and
+// client is the node of an application that reads and commits transactions: [Get], [Submit] and
 // [Query] each have one answer.
-type Client struct {
+type client struct {
 	cfg          store.Config
 	id           store.ClientID // of this incarnation
 	shards       map[protocol.ID]store.Place
@@ -84,13 +84,13 @@ type submit struct {
 	sent  int // how often in all
 }
 
-// NewClient returns a client. The error names the field of the configuration that is wrong.
-func NewClient(cfg store.Config) (*Client, error) {
+// newClient returns a client. The error names the field of the configuration that is wrong.
+func newClient(cfg store.Config) (*client, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{
+	c := &client{
 		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{},
 		submitRefs: map[uint64]store.TxnID{},
 	}
@@ -110,12 +110,12 @@ func NewClient(cfg store.Config) (*Client, error) {
 }
 
 // Start implements protocol.Node.
-func (c *Client) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
+func (c *client) Start(env *protocol.Env[message], _ []protocol.Record[message]) {
 	c.id = store.ClientID(env.Rand.Uint64())
 }
 
 // Receive implements protocol.Node.
-func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+func (c *client) Receive(env *protocol.Env[message], from protocol.ID, msg message) {
 	if from == protocol.App {
 		switch m := msg.(type) {
 		case store.Get:
@@ -140,7 +140,7 @@ func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 }
 
 // Expire implements protocol.Node.
-func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
+func (c *client) Expire(env *protocol.Env[message], t protocol.Timer) {
 	switch t := t.(type) {
 	case getTimer:
 		switch g := c.gets[t.n]; {
@@ -157,7 +157,7 @@ func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	}
 }
 
-func (c *Client) onGet(env *protocol.Env[Message], m store.Get) {
+func (c *client) onGet(env *protocol.Env[message], m store.Get) {
 	if len(c.gets) >= c.cfg.MaxWaiting || len(m.Key) > store.MaxKeyBytes {
 		env.Send(protocol.App, store.Got{Ref: m.Ref, Full: len(c.gets) >= c.cfg.MaxWaiting})
 		return
@@ -169,7 +169,7 @@ func (c *Client) onGet(env *protocol.Env[Message], m store.Get) {
 	c.sendGet(env, c.n, g)
 }
 
-func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
+func (c *client) sendGet(env *protocol.Env[message], n uint64, g *get) {
 	if g.tries >= tries && env.Now-g.begun >= askFor {
 		c.endGet(env, n)
 		env.Send(protocol.App, store.Got{Ref: g.ask.Ref})
@@ -217,7 +217,7 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 // goes by what it is told: its transaction is refused, or it is not.
 const maxQueued = 16
 
-func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m store.ReadReply) {
+func (c *client) onReadReply(env *protocol.Env[message], from protocol.ID, m store.ReadReply) {
 	p, ok := c.shards[from]
 	g := c.gets[m.Ref]
 	if !ok || g == nil || p.Index != c.cfg.Layout.ShardOf(g.ask.Key) || g.answers[p.Site] != nil {
@@ -277,13 +277,13 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m sto
 const maxTime = 1 << 63
 
 // see keeps the next version above one that somebody has.
-func (c *Client) see(time uint64) {
+func (c *client) see(time uint64) {
 	if time < maxTime {
 		c.last = max(c.last, time)
 	}
 }
 
-func (c *Client) onSubmit(env *protocol.Env[Message], m store.Submit) {
+func (c *client) onSubmit(env *protocol.Env[message], m store.Submit) {
 	for _, r := range m.Reads {
 		c.see(r.Version.Time)
 	}
@@ -302,7 +302,7 @@ func (c *Client) onSubmit(env *protocol.Env[Message], m store.Submit) {
 	c.begin(env, s)
 }
 
-func (c *Client) onQuery(env *protocol.Env[Message], m store.Query) {
+func (c *client) onQuery(env *protocol.Env[message], m store.Query) {
 	if s := c.submits[m.Txn.ID]; s != nil { // it is on its way, or was asked about
 		s.refs = append(s.refs, m.Ref)
 		c.submitRefs[m.Ref] = m.Txn.ID
@@ -312,7 +312,7 @@ func (c *Client) onQuery(env *protocol.Env[Message], m store.Query) {
 	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, hold: noSite, sent: recoverFrom})
 }
 
-func (c *Client) begin(env *protocol.Env[Message], s *submit) {
+func (c *client) begin(env *protocol.Env[message], s *submit) {
 	o := store.Outcome{Verdict: store.Rejected}
 	if s.sent > 0 {
 		o.Verdict = store.Unknown // it may have been sent before, whatever is wrong with the question
@@ -341,7 +341,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 	env.Send(protocol.App, store.Done{Ref: s.refs[0], Txn: s.txn, Outcome: o, Site: noSite})
 }
 
-func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
+func (c *client) sendCommit(env *protocol.Env[message], s *submit) {
 	if s.tries >= tries && (env.Now-s.begun >= askFor || c.stuck(env, s)) {
 		c.giveUp(env, s)
 		return
@@ -365,7 +365,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 // askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the
 // decision. While one site is asked before others, those that are away are asked with it when that
 // is repeated: they may be back, and it gone.
-func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
+func (c *client) askVotes(env *protocol.Env[message], s *submit) {
 	away := c.away(env)
 	for _, i := range c.cfg.Layout.Unfenced() {
 		switch {
@@ -384,7 +384,7 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 	}
 }
 
-func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m store.SiteVote) {
+func (c *client) onSiteVote(env *protocol.Env[message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	c.see(m.Hint)
@@ -440,7 +440,7 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 	return yes, no, o
 }
 
-func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m store.Decided) {
+func (c *client) onDecided(env *protocol.Env[message], from protocol.ID, m store.Decided) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	if ok {
@@ -453,14 +453,14 @@ func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m store
 }
 
 // split tells whether sites have voted differently, so that those that are missing decide.
-func (c *Client) split(s *submit) bool {
+func (c *client) split(s *submit) bool {
 	yes, no, _ := s.count()
 	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.Majority()
 }
 
 // stuck tells whether the votes are split and the sites that are missing have been silent for long:
 // to ask for longer gains nothing before they are back. One that is only slow is waited for.
-func (c *Client) stuck(env *protocol.Env[Message], s *submit) bool {
+func (c *client) stuck(env *protocol.Env[message], s *submit) bool {
 	for i, v := range s.votes {
 		if c.cfg.Layout.Sites[i].Fenced {
 			continue // nobody waits for it
@@ -473,7 +473,7 @@ func (c *Client) stuck(env *protocol.Env[Message], s *submit) bool {
 }
 
 // giveUp says what is known of a transaction whose decision does not come.
-func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
+func (c *client) giveUp(env *protocol.Env[message], s *submit) {
 	_, _, refused := s.count()
 	o := store.Outcome{Verdict: store.Unknown}
 	if c.split(s) {
@@ -496,7 +496,7 @@ func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 // noSite is Done.Site where no site's word was the last.
 const noSite = -1
 
-func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, site int) {
+func (c *client) end(env *protocol.Env[message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
 	c.pace.bytes -= s.bytes
 	env.Stop(submitTimer{s.txn.ID})
@@ -514,7 +514,7 @@ func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, sit
 }
 
 // onCancel forgets a call. Others that wait for the same transaction go on waiting.
-func (c *Client) onCancel(env *protocol.Env[Message], m store.Cancel) {
+func (c *client) onCancel(env *protocol.Env[message], m store.Cancel) {
 	if n, ok := c.getRefs[m.Ref]; ok {
 		c.endGet(env, n)
 	}
@@ -536,14 +536,14 @@ func (c *Client) onCancel(env *protocol.Env[Message], m store.Cancel) {
 }
 
 // endGet forgets a read.
-func (c *Client) endGet(env *protocol.Env[Message], n uint64) {
+func (c *client) endGet(env *protocol.Env[message], n uint64) {
 	delete(c.getRefs, c.gets[n].ask.Ref)
 	delete(c.gets, n)
 	env.Stop(getTimer{n})
 }
 
 // Check implements protocol.Checked.
-func (c *Client) Check() error {
+func (c *client) Check() error {
 	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int {
 		return cmp.Compare(a.Time, b.Time)
 	}) {

@@ -13,11 +13,11 @@ import (
 // The nearest site is a newcomer that copies: it says no to what only reads at once, and nothing to
 // reads.
 func TestNewcomerNear(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
 	env.Begin(now)
 	c.Start(env, nil)
@@ -65,11 +65,11 @@ func TestNewcomerNear(t *testing.T) {
 // third when one of them is late, which is farther than it from then on; one read in so many asks
 // all.
 func TestReadsAskTheNearestMajority(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
 	env.Begin(now)
 	c.Start(env, nil)

@@ -96,11 +96,11 @@ func TestReadOnlyReservation(t *testing.T) {
 
 // The nearest site is asked alone, once all have been heard of.
 func TestNear(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1)})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Hour
 	sends := func() (n int) {
 		for _, e := range env.Out {
@@ -142,11 +142,11 @@ func TestNear(t *testing.T) {
 // A read of a key that is blocked, while a site is down, is refused for that key: it is not that
 // nobody answered.
 func TestReadOfABlockedKey(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
 	c.Receive(env, protocol.App, store.Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
@@ -171,11 +171,11 @@ func TestReadOfABlockedKey(t *testing.T) {
 // TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it
 // is asked in a short time: its vote decides, in place of an error that says it is away.
 func TestSlowSiteIsWaitedFor(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	done := func(at time.Duration, step func(id store.TxnID)) (out []store.Verdict) {
 		var id store.TxnID
 		for id = range c.submits {
@@ -214,11 +214,11 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 func TestFencedSiteIsNotWaitedFor(t *testing.T) {
 	l := layout(3, 1)
 	l.Sites[2].Fenced = true
-	c, err := NewClient(store.Config{ID: 99, Layout: l, RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: l, RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	id := store.TxnID{Time: 1, Client: 1}
 	if !c.stuck(env, &submit{votes: []store.SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {

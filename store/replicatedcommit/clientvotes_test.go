@@ -13,11 +13,11 @@ import (
 // A new transaction of a client whose clock is behind was never sent before: refused by all it is
 // aborted.
 func TestSlowClock(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1)})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
 	c.Receive(env, protocol.App, store.Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
@@ -41,11 +41,11 @@ func TestSlowClock(t *testing.T) {
 // The nearest site holds a read of a locked key back for a round trip, as it should; it is the
 // nearest one still.
 func TestLockedNearest(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
 	c.near = [][]time.Duration{{time.Millisecond}, {100 * time.Millisecond}, {110 * time.Millisecond}}

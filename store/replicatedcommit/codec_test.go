@@ -9,7 +9,7 @@ import (
 )
 
 // messages are of all kinds that travel.
-func messages() []Message {
+func messages() []message {
 	id := store.TxnID{Time: 1 << 42, Client: 7}
 	shards := []uint32{0, 1}
 	txn := store.Txn{
@@ -18,7 +18,7 @@ func messages() []Message {
 		Writes: []store.Write{{Key: "k0", Bytes: []byte("x")}, {Key: "k1", Delete: true}},
 	}
 	parts, _ := split(layout(3, 2), txn)
-	return []Message{
+	return []message{
 		store.ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9,
 			Queued: true},
@@ -28,37 +28,37 @@ func messages() []Message {
 		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
 		store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, store.Busy{ID: id},
-		Prepare{Txn: parts[0], Shards: shards},
-		Prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
-		Prepare{Txn: parts[0], Shards: shards, Firm: true},
+		prepare{Txn: parts[0], Shards: shards},
+		prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
+		prepare{Txn: parts[0], Shards: shards, Firm: true},
 		// is in the way of the others, or they of it
-		Prepare{Txn: store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 8}, Reads: parts[0].Reads, Writes: parts[0].Writes},
+		prepare{Txn: store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 8}, Reads: parts[0].Reads, Writes: parts[0].Writes},
 			Shards: shards, Hold: true},
-		Vote{ID: id, State: No, Reason: store.Old, Hint: 8},
-		Vote{ID: id, State: Committed},
-		Ask{ID: id, Shards: shards}, Ask{ID: id, Shards: shards, Fence: true}, Urge{ID: id, Site: 1},
-		Decide{ID: id, Shards: shards, Commit: true},
-		Decide{ID: id, Shards: shards, Old: true},
-		Applied{ID: id},
-		Forget{ID: id}, Forget{ID: id, But: []protocol.ID{31, 32}},
-		Resolve{ID: id, Shards: shards, State: Yes, Reason: store.Fenced},
-		Fetch{ID: id},
-		Content{ID: id, Writes: txn.Writes},
-		Content{ID: id, Old: true},
-		Hello{Disk: 3, Mark: 4, Start: 5},
-		Welcome{Asked: 3, Disk: 4, Mark: 5, Start: 6},
-		Owing{Serial: 3, Since: 1 << 41, To: 4}, Paid{Serial: 3}, Paid{Serial: 3, Behind: true},
-		Copy{Stage: CopyValues, From: "k0"}, Copy{Stage: CopyValues, Since: 1 << 41},
-		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Scanned: 9, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}},
-			Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true, Done: true},
+		vote{ID: id, State: no, Reason: store.Old, Hint: 8},
+		vote{ID: id, State: committed},
+		ask{ID: id, Shards: shards}, ask{ID: id, Shards: shards, Fence: true}, urge{ID: id, Site: 1},
+		decide{ID: id, Shards: shards, Commit: true},
+		decide{ID: id, Shards: shards, Old: true},
+		applied{ID: id},
+		forget{ID: id}, forget{ID: id, But: []protocol.ID{31, 32}},
+		resolve{ID: id, Shards: shards, State: yes, Reason: store.Fenced},
+		fetch{ID: id},
+		content{ID: id, Writes: txn.Writes},
+		content{ID: id, Old: true},
+		hello{Disk: 3, Mark: 4, Start: 5},
+		welcome{Asked: 3, Disk: 4, Mark: 5, Start: 6},
+		owing{Serial: 3, Since: 1 << 41, To: 4}, paid{Serial: 3}, paid{Serial: 3, Behind: true},
+		askPage{Stage: copyValues, From: "k0"}, askPage{Stage: copyValues, Since: 1 << 41},
+		page{Stage: copyTxns, From: "a", Next: "b", Old: 7, Scanned: 9, Debts: []debt{{Server: 31, Since: 5, Upto: 6}},
+			Txns: []settledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true, Done: true},
 				{Txn: store.Txn{ID: id}, Shards: shards, Old: true}}},
-		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}},
+		page{Stage: copyValues, Values: []keyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}},
 			{"k1", store.Value{Version: id}}}},
-		Look{ID: id},
-		Seen{ID: id, State: Wanting}, Seen{ID: id, State: Aborted, Old: true},
+		look{ID: id},
+		seen{ID: id, State: wanting}, seen{ID: id, State: aborted, Old: true},
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 0, messages()) }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }

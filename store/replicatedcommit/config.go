@@ -6,9 +6,9 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Message is what nodes send and applications exchange with them: one of the types of this package
+// message is what nodes send and applications exchange with them: one of the types of this package
 // or of package store.
-type Message = store.Message
+type message = store.Message
 
 // withDefaults returns the configuration with all fields set. Its error names what is wrong, or
 // says that there is not enough to copy from for sites that are new.

@@ -40,22 +40,22 @@ func TestConfigErrors(t *testing.T) {
 	} {
 		cfg := store.Config{ID: 11, Layout: layout(3, 2)}
 		c.change(&cfg)
-		if _, err := NewServer(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := newServer(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
 	cfg := store.Config{ID: 10, Layout: layout(3, 2)}
-	if _, err := NewServer(cfg); err == nil {
+	if _, err := newServer(cfg); err == nil {
 		t.Error("a coordinator's ID makes a server")
 	}
-	if _, err := NewClient(cfg); err == nil {
+	if _, err := newClient(cfg); err == nil {
 		t.Error("a coordinator's ID makes a client")
 	}
 	cfg.ID = 11
-	if _, err := NewCoordinator(cfg); err == nil {
+	if _, err := newCoordinator(cfg); err == nil {
 		t.Error("a server's ID makes a coordinator")
 	}
-	if _, err := NewClient(cfg); err == nil {
+	if _, err := newClient(cfg); err == nil {
 		t.Error("a server's ID makes a client")
 	}
 }

@@ -17,7 +17,7 @@ const ownKeyBytes = 4 << 10
 func contentsKey(id store.TxnID) []byte { return append([]byte(contentsPrefix), txnKey(id)...) }
 
 // save writes what is known of a transaction, and keeps no more of it in memory than is needed.
-func (s *Server) save(env *protocol.Env[Message], r *record) {
+func (s *server) save(env *protocol.Env[message], r *record) {
 	if s.txns[r.id] == nil {
 		s.opened(env, r.id)
 	}
@@ -32,14 +32,14 @@ func (s *Server) save(env *protocol.Env[Message], r *record) {
 }
 
 // shed drops a transaction's contents from memory when they are not needed any more.
-func (s *Server) shed(r *record) {
+func (s *server) shed(r *record) {
 	if r.settled() && r.known {
 		r.reads, r.writes, r.shed = nil, nil, true
 	}
 }
 
 // readRecord returns a transaction from what is on disk under its key, with its contents.
-func readRecord(env *protocol.Env[Message], b []byte) (*record, error) {
+func readRecord(env *protocol.Env[message], b []byte) (*record, error) {
 	r, err := parseRecord(b)
 	if err != nil || !r.ownKey {
 		return r, err
@@ -54,7 +54,7 @@ func readRecord(env *protocol.Env[Message], b []byte) (*record, error) {
 }
 
 // writes returns what a transaction writes that is known here.
-func (s *Server) writes(env *protocol.Env[Message], r *record) []store.Write {
+func (s *server) writes(env *protocol.Env[message], r *record) []store.Write {
 	if !r.shed {
 		return r.writes
 	}
@@ -67,7 +67,7 @@ func (s *Server) writes(env *protocol.Env[Message], r *record) []store.Write {
 }
 
 // remove forgets a transaction.
-func (s *Server) remove(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) remove(env *protocol.Env[message], id store.TxnID) {
 	if r := s.txns[id]; r != nil && r.ownKey {
 		env.Delete(contentsKey(id))
 	}

@@ -30,12 +30,12 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), size)
 	id := store.TxnID{Time: uint64(b.now), Client: 1}
 	txn := store.Txn{ID: id, Reads: []store.Read{{Key: "r"}}, Writes: []store.Write{{Key: "k", Bytes: large}}}
-	b.give(10, Prepare{Txn: txn, Shards: []uint32{0}})
+	b.give(10, prepare{Txn: txn, Shards: []uint32{0}})
 	if n := b.written(); n < size || n > size+1000 {
 		t.Errorf("a vote on %d bytes writes %d", size, n)
 	}
 	restart := func() {
-		s, err := NewServer(b.server.cfg)
+		s, err := newServer(b.server.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 	if l := b.server.locks["k"]; l == nil || l.writer != id || b.server.locks["r"] == nil {
 		t.Errorf("after a restart the locks are %v", b.server.locks)
 	}
-	b.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: true})
+	b.give(10, decide{ID: id, Shards: []uint32{0}, Commit: true})
 	if n := b.written(); n < size || n > size+1000 {
 		t.Errorf("a decision on %d bytes writes %d", size, n)
 	}
@@ -55,10 +55,10 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 		if r := b.server.txns[id]; r.reads != nil || r.writes != nil {
 			t.Errorf("%s: %d bytes are in memory", when, store.ContentBytes(r.reads, r.writes))
 		}
-		b.give(21, Fetch{ID: id})
-		got := Content{}
+		b.give(21, fetch{ID: id})
+		got := content{}
 		for _, e := range b.env.Out {
-			if m, ok := e.Msg.(Content); ok {
+			if m, ok := e.Msg.(content); ok {
 				got = m
 			}
 		}
@@ -67,7 +67,7 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 		}
 		restart()
 	}
-	b.give(10, Forget{ID: id})
+	b.give(10, forget{ID: id})
 	b.now += 2 * b.server.cfg.Retain
 	b.do(func() { b.server.Expire(b.env, retentionTimer{}) })
 	for key := range b.disk {
@@ -80,11 +80,11 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 // TestPatience: a client gives sites time for what it sends them, and asks as seldom as they
 // answer.
 func TestPatience(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
 	submit := func(size int) (id store.TxnID, again time.Duration) {
 		env.Begin(now)
@@ -146,7 +146,7 @@ func TestServerPatience(t *testing.T) {
 		var asks time.Duration
 		for range 30 {
 			id := store.TxnID{Time: uint64(b.now), Client: 1}
-			b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}},
+			b.give(10, prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}},
 				Shards: []uint32{0}})
 			for _, e := range b.env.Out {
 				if _, ok := e.Timer.(resolveTimer); ok && e.Kind == protocol.KindAfter {
@@ -154,7 +154,7 @@ func TestServerPatience(t *testing.T) {
 				}
 			}
 			b.now += decided
-			b.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: true})
+			b.give(10, decide{ID: id, Shards: []uint32{0}, Commit: true})
 		}
 		return asks
 	}

@@ -13,11 +13,11 @@ import (
 // left to do.
 type entryTimer struct{ id store.TxnID }
 
-// Coordinator is a node that speaks for a site on some of its transactions. It gathers votes, tells
+// coordinator is a node that speaks for a site on some of its transactions. It gathers votes, tells
 // them, decides by them and has the site's shards carry out the decision. All it knows are votes
 // that shards have on disk, so it keeps nothing: after a crash its shards ask about what is not
 // finished.
-type Coordinator struct {
+type coordinator struct {
 	cfg          store.Config
 	place        store.Place
 	shards       map[protocol.ID]store.Place
@@ -29,14 +29,14 @@ type Coordinator struct {
 	fullSaid time.Duration
 }
 
-// NewCoordinator returns a coordinator. The error names the field of the configuration that is
+// newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
-func NewCoordinator(cfg store.Config) (*Coordinator, error) {
+func newCoordinator(cfg store.Config) (*coordinator, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)),
+	c := &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)),
 		quiet: map[protocol.ID]time.Duration{}}
 	c.shards, c.coordinators = cfg.Layout.Places()
 	p, ok := c.coordinators[cfg.ID]
@@ -48,10 +48,10 @@ func NewCoordinator(cfg store.Config) (*Coordinator, error) {
 }
 
 // Start implements protocol.Node.
-func (c *Coordinator) Start(*protocol.Env[Message], []protocol.Record[Message]) {}
+func (c *coordinator) Start(*protocol.Env[message], []protocol.Record[message]) {}
 
 // Receive implements protocol.Node.
-func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+func (c *coordinator) Receive(env *protocol.Env[message], from protocol.ID, msg message) {
 	if p, ok := c.shards[from]; ok {
 		c.silent[p.Site] = 0
 		delete(c.quiet, from)
@@ -61,26 +61,26 @@ func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg 
 	switch m := msg.(type) {
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
-	case Vote:
+	case vote:
 		c.onVote(env, from, m)
 	case store.SiteVote:
 		c.onSiteVote(env, from, m)
-	case Applied:
+	case applied:
 		c.onApplied(env, from, m)
-	case Resolve:
+	case resolve:
 		c.onResolve(env, from, m)
 	}
 }
 
 // Expire implements protocol.Node.
-func (c *Coordinator) Expire(_ *protocol.Env[Message], t protocol.Timer) {
+func (c *coordinator) Expire(_ *protocol.Env[message], t protocol.Timer) {
 	if t, ok := t.(entryTimer); ok {
 		delete(c.entries, t.id)
 	}
 }
 
 // find returns what is known of a transaction, or nil if nothing is and there is no room for more.
-func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []uint32) *entry {
+func (c *coordinator) find(env *protocol.Env[message], id store.TxnID, shards []uint32) *entry {
 	e := c.entries[id]
 	switch {
 	case e != nil && slices.Equal(e.shards, shards):
@@ -94,13 +94,13 @@ func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []
 	return e
 }
 
-func (c *Coordinator) forget(env *protocol.Env[Message], e *entry) {
+func (c *coordinator) forget(env *protocol.Env[message], e *entry) {
 	delete(c.entries, e.id)
 	env.Stop(entryTimer{e.id})
 }
 
 // onCommit has the site's shards vote, for a client.
-func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m store.CommitRequest) {
+func (c *coordinator) onCommit(env *protocol.Env[message], from protocol.ID, m store.CommitRequest) {
 	if from == protocol.App || m.Txn.Validate() != nil || c.cfg.Layout.Coordinator(c.place.Site, m.Txn.ID) != c.cfg.ID {
 		return
 	}
@@ -117,7 +117,7 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m s
 	}
 	e.readOnly = m.Txn.ReadOnly()
 	e.addClient(from)
-	if e.outcome != Undecided {
+	if e.outcome != undecided {
 		c.tellOutcome(env, e, from)
 		return
 	}
@@ -125,8 +125,8 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m s
 		env.Send(from, c.siteVote(e))
 	}
 	for i, s := range shards {
-		if e.rows[c.place.Site].cells[i] == Undecided {
-			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly,
+		if e.rows[c.place.Site].cells[i] == undecided {
+			c.ask(env, c.cfg.Layout.Sites[c.place.Site].Shards[s], prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly,
 				Firm: m.Firm, Hold: m.Hold || m.Firm})
 		}
 	}
@@ -157,7 +157,7 @@ func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
 	return parts, shards
 }
 
-func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vote) {
+func (c *coordinator) onVote(env *protocol.Env[message], from protocol.ID, m vote) {
 	p, ok := c.shards[from]
 	e := c.entries[m.ID]
 	if !ok || e == nil {
@@ -175,21 +175,21 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	}
 	c.step(env, e)
 	e.current = nil
-	if m.State == Gone && p.Site == c.place.Site && e.outcome == Undecided {
+	if m.State == gone && p.Site == c.place.Site && e.outcome == undecided {
 		for _, client := range e.clients { // to whom it is too old either way
 			env.Send(client, store.SiteVote{ID: e.id, Shards: e.shards, Reason: store.Old, Hint: m.Hint})
 		}
 	}
 	switch {
-	case c.entries[m.ID] != e || e.outcome != Undecided || !e.recovering:
-	case before == Undecided && own.vote() == No:
+	case c.entries[m.ID] != e || e.outcome != undecided || !e.recovering:
+	case before == undecided && own.vote() == no:
 		c.recover(env, e) // others were asked when they could still vote yes
-	case m.State == Undecided && own.vote() == Yes:
-		env.Send(c.cfg.Layout.Sites[c.place.Site].Shards[p.Index], Urge{ID: e.id, Site: uint32(p.Site)})
+	case m.State == undecided && own.vote() == yes:
+		env.Send(c.cfg.Layout.Sites[c.place.Site].Shards[p.Index], urge{ID: e.id, Site: uint32(p.Site)})
 	}
 }
 
-func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m store.SiteVote) {
+func (c *coordinator) onSiteVote(env *protocol.Env[message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
 	if !ok || p.Site == c.place.Site || !c.cfg.Layout.ValidShards(m.Shards) {
 		return
@@ -207,7 +207,7 @@ func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m
 	c.step(env, e)
 }
 
-func (c *Coordinator) onApplied(env *protocol.Env[Message], from protocol.ID, m Applied) {
+func (c *coordinator) onApplied(env *protocol.Env[message], from protocol.ID, m applied) {
 	p, ok := c.coordinators[from]
 	e := c.entries[m.ID]
 	if !ok || e == nil || p.Site == c.place.Site {
@@ -218,9 +218,9 @@ func (c *Coordinator) onApplied(env *protocol.Env[Message], from protocol.ID, m 
 }
 
 // onResolve finds out about a transaction for a shard of the site.
-func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m Resolve) {
+func (c *coordinator) onResolve(env *protocol.Env[message], from protocol.ID, m resolve) {
 	p, ok := c.shards[from]
-	if !ok || p.Site != c.place.Site || m.State == Undecided || m.State == Old ||
+	if !ok || p.Site != c.place.Site || m.State == undecided || m.State == old ||
 		c.cfg.Layout.Coordinator(p.Site, m.ID) != c.cfg.ID {
 		return
 	}
@@ -229,7 +229,7 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 		return
 	}
 	if i, ok := slices.BinarySearch(e.shards, uint32(p.Index)); ok {
-		e.rows[p.Site].take(i, Vote{ID: m.ID, State: m.State, Reason: m.Reason})
+		e.rows[p.Site].take(i, vote{ID: m.ID, State: m.State, Reason: m.Reason})
 	}
 	c.step(env, e)
 	if c.entries[m.ID] == nil {
@@ -245,7 +245,7 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 // voted yes, and refuse it if this site has refused: they may be about to hear from the client, and
 // a refusal that nothing but haste is the reason for blocks the transaction while a third site is
 // away. What lacks here is refused, so that this site's vote is known.
-func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
+func (c *coordinator) recover(env *protocol.Env[message], e *entry) {
 	e.recovering = true
 	own := e.rows[c.place.Site].vote()
 	for _, i := range c.cfg.Layout.Unfenced() {
@@ -253,21 +253,21 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 		for j, s := range e.shards {
 			to := c.cfg.Layout.Sites[i].Shards[s]
 			switch {
-			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
+			case e.outcome != undecided && !row.applied && !settled(row.cells[j]):
 				c.ask(env, to, e.decide())
-			case e.outcome == Undecided:
+			case e.outcome == undecided:
 				// Also who has voted: it may know the decision by now.
-				fence := own == No || i == c.place.Site
-				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence})
+				fence := own == no || i == c.place.Site
+				c.ask(env, to, ask{ID: e.id, Shards: e.shards, Fence: fence})
 			}
 		}
 	}
 }
 
 // step does what follows from what is known by now.
-func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
+func (c *coordinator) step(env *protocol.Env[message], e *entry) {
 	own := &e.rows[c.place.Site]
-	if !e.said && own.vote() != Undecided {
+	if !e.said && own.vote() != undecided {
 		e.said = true
 		c.tellVote(env, e)
 	}
@@ -277,8 +277,8 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		}
 		return
 	}
-	if e.outcome == Undecided {
-		if e.outcome, e.reason = e.tally(c.cfg.Layout.Majority()); e.outcome != Undecided {
+	if e.outcome == undecided {
+		if e.outcome, e.reason = e.tally(c.cfg.Layout.Majority()); e.outcome != undecided {
 			c.carryOut(env, e)
 		} else if !e.asked && e.lost(c.cfg.Layout.Majority()) {
 			e.asked = true
@@ -288,7 +288,7 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 	}
 	if own.allSettled() && !own.applied {
 		own.applied = true
-		c.toPeers(env, e.id, Applied{e.id})
+		c.toPeers(env, e.id, applied{e.id})
 	}
 	if but, ok := c.carriedOut(env, e); ok {
 		for _, i := range c.cfg.Layout.Unfenced() {
@@ -296,7 +296,7 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 				continue // its coordinator has seen the same
 			}
 			for _, s := range e.shards {
-				env.Send(c.cfg.Layout.Sites[i].Shards[s], Forget{e.id, but})
+				env.Send(c.cfg.Layout.Sites[i].Shards[s], forget{e.id, but})
 			}
 		}
 		c.forget(env, e)
@@ -304,7 +304,7 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 }
 
 // ask sends a server what it has to answer.
-func (c *Coordinator) ask(env *protocol.Env[Message], server protocol.ID, m Message) {
+func (c *coordinator) ask(env *protocol.Env[message], server protocol.ID, m message) {
 	if _, ok := c.quiet[server]; !ok {
 		c.quiet[server] = env.Now
 	}
@@ -321,7 +321,7 @@ const (
 
 // away tells whether nothing has been heard for long of a server that has something to answer, or
 // of its whole site.
-func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool {
+func (c *coordinator) away(env *protocol.Env[message], server protocol.ID) bool {
 	site := c.shards[server].Site
 	since, quiet := c.quiet[server]
 	if c.silent[site] != 0 && (!quiet || c.silent[site] < since) {
@@ -333,7 +333,7 @@ func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool 
 // carriedOut tells whether all servers have carried out a decision, but for those that are away,
 // which are returned. A majority of the sites has whole, so that what it wrote can be copied and
 // what is left cannot decide otherwise.
-func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []protocol.ID, ok bool) {
+func (c *coordinator) carriedOut(env *protocol.Env[message], e *entry) (but []protocol.ID, ok bool) {
 	n := 0
 	for _, i := range c.cfg.Layout.Unfenced() {
 		r := &e.rows[i]
@@ -356,7 +356,7 @@ func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []pr
 }
 
 // carryOut tells clients and the site's shards a decision that was just made.
-func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
+func (c *coordinator) carryOut(env *protocol.Env[message], e *entry) {
 	for _, client := range e.clients {
 		c.tellOutcome(env, e, client)
 	}
@@ -368,7 +368,7 @@ func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
 	c.step(env, e)
 }
 
-func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
+func (c *coordinator) tellVote(env *protocol.Env[message], e *entry) {
 	v := c.siteVote(e)
 	for _, client := range e.clients {
 		env.Send(client, v)
@@ -384,13 +384,13 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 	}
 }
 
-func (c *Coordinator) siteVote(e *entry) store.SiteVote {
+func (c *coordinator) siteVote(e *entry) store.SiteVote {
 	r := &e.rows[c.place.Site]
-	return store.SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint,
+	return store.SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == yes, Reason: r.reason, Hint: r.hint,
 		Current: e.current}
 }
 
-func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {
+func (c *coordinator) toPeers(env *protocol.Env[message], id store.TxnID, m message) {
 	for _, i := range c.cfg.Layout.Unfenced() {
 		if i != c.place.Site {
 			env.Send(c.cfg.Layout.Coordinator(i, id), m)
@@ -398,10 +398,10 @@ func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Mess
 	}
 }
 
-func (c *Coordinator) tellOutcome(env *protocol.Env[Message], e *entry, client protocol.ID) {
+func (c *coordinator) tellOutcome(env *protocol.Env[message], e *entry, client protocol.ID) {
 	d := store.Decided{ID: e.id, Verdict: store.Aborted, Reason: e.reason}
 	switch {
-	case e.outcome == Committed:
+	case e.outcome == committed:
 		d.Verdict = store.Committed
 	case e.reason == store.Old:
 		d.Verdict = store.Unknown

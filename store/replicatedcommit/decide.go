@@ -11,23 +11,23 @@ import (
 
 // decide gives a transaction its end: what it writes is applied, if it is known, and its locks go,
 // in one write. In two, a crash between them could free a key whose new value is missing.
-func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
+func (s *server) decide(env *protocol.Env[message], r *record, state txnState) {
 	s.unquestion(r)
 	voted := r.state
 	r.state, r.waits = state, 0
-	s.counts.Decided(r.state == Committed, r.reason)
-	if state == Committed && r.known {
+	s.counts.Decided(r.state == committed, r.reason)
+	if state == committed && r.known {
 		s.apply(env, r)
 	}
-	if state == Committed && r.known {
+	if state == committed && r.known {
 		s.unreserveAll(env, r.reads, r.writes, r.priority) // also where it got through without this site
 	}
-	if voted == Yes {
+	if voted == yes {
 		if r.voted != 0 {
 			s.pace.saw(env.Now, env.Now-r.voted, s.cfg.RoundTrip)
 		}
 		s.unlock(env, r)
-		if state == Aborted {
+		if state == aborted {
 			s.reserveAll(env, r.reads, r.writes, r.priority) // others have refused it
 		}
 	}
@@ -38,7 +38,7 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 // that voted no or not at all. Versions follow the serial order (R1), so the highest version of
 // each key is the right one in the end: where a later transaction was applied before, nothing is
 // left to do (R4).
-func (s *Server) apply(env *protocol.Env[Message], r *record) {
+func (s *server) apply(env *protocol.Env[message], r *record) {
 	for _, w := range r.writes {
 		v := store.Value{Version: r.id, Present: !w.Delete, Bytes: w.Bytes}
 		if s.cfg.Applied != nil {
@@ -53,7 +53,7 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 
 // contradict notes that a transaction was decided in both ways, which cannot happen as long as
 // everybody keeps to the protocol.
-func (s *Server) contradict(r *record, other State) {
+func (s *server) contradict(r *record, other txnState) {
 	if s.contrary == nil {
 		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID,
 			r.id, r.state, other)
@@ -62,19 +62,19 @@ func (s *Server) contradict(r *record, other State) {
 
 // checkCopied notes that a transaction which the server took for forgotten was committed, if what
 // it writes is not here: that is copied before anybody is told that it is forgotten.
-func (s *Server) checkCopied(env *protocol.Env[Message], r *record) {
+func (s *server) checkCopied(env *protocol.Env[message], r *record) {
 	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool {
 		return r.id.After(value(env, w.Key).Version)
 	}) {
-		s.contradict(r, Committed)
+		s.contradict(r, committed)
 	}
 }
 
 // learn takes a transaction's part that comes after the server had to vote, or was told the
 // decision.
-func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
+func (s *server) learn(env *protocol.Env[message], r *record, t store.Txn) {
 	r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes
-	if r.state == Committed {
+	if r.state == committed {
 		s.apply(env, r)
 	}
 	s.save(env, r)
@@ -82,35 +82,35 @@ func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
 
 // fetch asks another site what a committed transaction writes, and all when it has been asked about
 // in vain. A site that voted yes knows it: most often all others have.
-func (s *Server) fetch(env *protocol.Env[Message], r *record) {
+func (s *server) fetch(env *protocol.Env[message], r *record) {
 	peers := s.peers
 	if r.waits == 0 && len(peers) > 0 {
 		i := env.Rand.IntN(len(peers))
 		peers = peers[i : i+1]
 	}
 	for _, p := range peers {
-		env.Send(p, Fetch{r.id})
+		env.Send(p, fetch{r.id})
 	}
 }
 
-func (s *Server) onFetch(env *protocol.Env[Message], from protocol.ID, m Fetch) {
+func (s *server) onFetch(env *protocol.Env[message], from protocol.ID, m fetch) {
 	if !s.isPeer(from) {
 		return
 	}
 	r := s.txns[m.ID]
 	switch {
 	case r != nil && r.known:
-		env.Send(from, Content{ID: m.ID, Writes: s.writes(env, r)})
-	case m.ID.Time <= s.old && !s.newcomer.syncing && s.forgotten(m.ID) == Old:
+		env.Send(from, content{ID: m.ID, Writes: s.writes(env, r)})
+	case m.ID.Time <= s.old && !s.newcomer.syncing && s.forgotten(m.ID) == old:
 		// Whoever voted yes knows the content until it forgets the transaction. If it was told of
 		// it again since, it is where it would be without.
-		env.Send(from, Content{ID: m.ID, Old: true})
+		env.Send(from, content{ID: m.ID, Old: true})
 	}
 }
 
-func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Content) {
+func (s *server) onContent(env *protocol.Env[message], from protocol.ID, m content) {
 	r := s.txns[m.ID]
-	if !s.isPeer(from) || r == nil || r.now() != Wanting {
+	if !s.isPeer(from) || r == nil || r.now() != wanting {
 		return
 	}
 	if m.Old {

@@ -15,7 +15,7 @@ import (
 const doneLag = 2 * markEvery
 
 // startDone takes the records on disk, in order, of which some are known to be done.
-func (s *Server) startDone(env *protocol.Env[Message], all []*record) {
+func (s *server) startDone(env *protocol.Env[message], all []*record) {
 	if b, ok := env.Get([]byte(doneKey)); ok && len(b) == 8 {
 		s.doneUpto = binary.BigEndian.Uint64(b)
 	}
@@ -30,7 +30,7 @@ func (s *Server) startDone(env *protocol.Env[Message], all []*record) {
 }
 
 // opened notes a transaction that is new here, or was forgotten.
-func (s *Server) opened(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) opened(env *protocol.Env[message], id store.TxnID) {
 	i, _ := slices.BinarySearchFunc(s.open, id, store.Version.Compare)
 	s.open = slices.Insert(s.open, i, id)
 	if id.Time <= s.doneUpto {
@@ -38,14 +38,14 @@ func (s *Server) opened(env *protocol.Env[Message], id store.TxnID) {
 	}
 }
 
-func (s *Server) isOpen(id store.TxnID) bool {
+func (s *server) isOpen(id store.TxnID) bool {
 	r := s.txns[id]
 	return r != nil && !r.done
 }
 
 // keepDone writes up to which time all transactions are done to the disk, and what others are owed
 // of these.
-func (s *Server) keepDone(env *protocol.Env[Message]) {
+func (s *server) keepDone(env *protocol.Env[message]) {
 	for len(s.open) > 0 && !s.isOpen(s.open[0]) {
 		s.open = s.open[1:]
 	}
@@ -65,12 +65,12 @@ func (s *Server) keepDone(env *protocol.Env[Message]) {
 	s.setDone(env, upto)
 }
 
-func (s *Server) setDone(env *protocol.Env[Message], upto uint64) {
+func (s *server) setDone(env *protocol.Env[message], upto uint64) {
 	s.doneUpto = upto
 	env.Put([]byte(doneKey), binary.BigEndian.AppendUint64(nil, upto))
 }
 
-func (s *Server) checkDone() error {
+func (s *server) checkDone() error {
 	open := 0
 	for i, id := range s.open {
 		if !s.isOpen(id) || i > 0 && s.open[i-1] == id {

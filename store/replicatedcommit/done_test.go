@@ -53,7 +53,7 @@ func TestLateTransactionIsNotDone(t *testing.T) {
 	}
 	s.run(3 * time.Second)
 	id := s.Layout.Sites[0].Shards[s.Layout.ShardOf("late")]
-	server := func() *Server { return s.Sim.Get(id).(*Server) }
+	server := func() *server { return s.Sim.Get(id).(*server) }
 	upto := server().doneUpto
 	if err := s.Sim.SetClock(201, sim.Clock{Offset: -5 * time.Second}); err != nil {
 		t.Fatal(err)
@@ -93,14 +93,14 @@ func TestStartKnowsWhatIsOwed(t *testing.T) {
 	s.Sim.Crash(id, sim.KeepAll)
 	s.Sim.Restart(id)
 	s.run(time.Millisecond)
-	n := s.Sim.Get(id).(*Server)
+	n := s.Sim.Get(id).(*server)
 	for _, r := range n.txns {
 		if r.done && n.debts[s.Layout.Sites[2].Shards[shard]] == nil {
 			t.Errorf("after a start the server takes %v for done, and owes %v", r.id, n.debtList())
 		}
 	}
 	s.run(30 * time.Second)
-	if st := s.Sim.Get(id).(*Server).forgotten(d.Txn.ID); st != Gone {
+	if st := s.Sim.Get(id).(*server).forgotten(d.Txn.ID); st != gone {
 		t.Errorf("of what c has not copied it says %v", st)
 	}
 	s.restartSite(2)
@@ -122,7 +122,7 @@ func TestForgottenIsNotToldAgain(t *testing.T) {
 	committed := func() (n uint64) {
 		for _, site := range s.Layout.Sites[:2] {
 			for _, id := range site.Shards {
-				n += s.Sim.Get(id).(*Server).counts.Committed
+				n += s.Sim.Get(id).(*server).counts.Committed
 			}
 		}
 		return n
@@ -132,7 +132,7 @@ func TestForgottenIsNotToldAgain(t *testing.T) {
 	s.run(time.Millisecond)
 	open := func() (n int) {
 		for _, id := range s.Layout.Sites[2].Shards {
-			n += len(s.Sim.Get(id).(*Server).open)
+			n += len(s.Sim.Get(id).(*server).open)
 		}
 		return n
 	}
@@ -158,7 +158,7 @@ func TestOneThatNeverHeardIsTold(t *testing.T) {
 	s.crashSite(2)
 	s.run(2 * retain)
 	shard := s.Layout.ShardOf("k")
-	server := func(site int) *Server { return s.Sim.Get(s.Layout.Sites[site].Shards[shard]).(*Server) }
+	server := func(site int) *server { return s.Sim.Get(s.Layout.Sites[site].Shards[shard]).(*server) }
 	s.Sim.Heal()
 	s.cut(s.SiteNodes(0), s.SiteNodes(1)) // a does not tell it, nor c that b is away
 	s.cut(s.Layout.Sites[0].Coordinators, s.SiteNodes(2))

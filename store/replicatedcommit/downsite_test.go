@@ -126,11 +126,11 @@ func blockedLate(t *testing.T, seed uint64) (late []time.Duration) {
 // may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow
 // one's to find out.
 func TestSlowSiteIsNotAway(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(time.Second)
 	c.Start(env, nil)
 	c.silent = []time.Duration{2 * time.Second, 0, time.Second} // the first is slow since later

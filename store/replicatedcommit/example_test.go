@@ -20,9 +20,9 @@ func Example() {
 		{Name: "seoul", Coordinators: []protocol.ID{30}, Shards: []protocol.ID{31}},
 	}}
 	const client = 100
-	var s *sim.Sim[replicatedcommit.Message]
+	var s *sim.Sim[store.Message]
 	var begun time.Duration
-	app := func(_ protocol.ID, msg replicatedcommit.Message) {
+	app := func(_ protocol.ID, msg store.Message) {
 		switch m := msg.(type) {
 		case store.Got:
 			fmt.Println("read in", s.Now()-begun, "there:", m.Value.Present)
@@ -36,18 +36,18 @@ func Example() {
 			fmt.Println(m.Outcome.Verdict, "in", s.Now()-begun)
 		}
 	}
-	s, err := sim.New(sim.Config[replicatedcommit.Message]{WAN: wan.SpecRPC(), Codec: replicatedcommit.Codec(), App: app})
+	s, err := sim.New(sim.Config[store.Message]{WAN: wan.SpecRPC(), Codec: replicatedcommit.Protocol().Codec, App: app})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	add := func(id protocol.ID, site string, node func(store.Config) (protocol.Node[replicatedcommit.Message], error)) {
+	add := func(id protocol.ID, site string, node func(store.Config) (protocol.Node[store.Message], error)) {
 		cfg := store.Config{ID: id, Layout: layout}
 		if _, err := node(cfg); err != nil {
 			fmt.Println(err)
 		}
-		err := s.Add(sim.Node[replicatedcommit.Message]{ID: id, Site: wan.Site(site),
-			New: func() protocol.Node[replicatedcommit.Message] {
+		err := s.Add(sim.Node[store.Message]{ID: id, Site: wan.Site(site),
+			New: func() protocol.Node[store.Message] {
 				n, _ := node(cfg)
 				return n
 			}})
@@ -56,15 +56,15 @@ func Example() {
 		}
 	}
 	for _, site := range layout.Sites {
-		add(site.Coordinators[0], site.Name, func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
-			return replicatedcommit.NewCoordinator(c)
+		add(site.Coordinators[0], site.Name, func(c store.Config) (protocol.Node[store.Message], error) {
+			return replicatedcommit.Protocol().NewCoordinator(c)
 		})
-		add(site.Shards[0], site.Name, func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
-			return replicatedcommit.NewServer(c)
+		add(site.Shards[0], site.Name, func(c store.Config) (protocol.Node[store.Message], error) {
+			return replicatedcommit.Protocol().NewServer(c)
 		})
 	}
-	add(client, "oregon", func(c store.Config) (protocol.Node[replicatedcommit.Message], error) {
-		return replicatedcommit.NewClient(c)
+	add(client, "oregon", func(c store.Config) (protocol.Node[store.Message], error) {
+		return replicatedcommit.Protocol().NewClient(c)
 	})
 	s.After(time.Second, func() {
 		begun = s.Now()

@@ -114,16 +114,16 @@ type app struct {
 	w    *powerWorld
 	n    int
 	rand *rand.Rand
-	node *host.Node[replicatedcommit.Message]
+	node *host.Node[store.Message]
 
 	mu    sync.Mutex
 	ref   uint64
-	calls map[uint64]chan replicatedcommit.Message
+	calls map[uint64]chan store.Message
 }
 
 func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 	a := &app{w: w, n: n, rand: rand.New(rand.NewPCG(w.plan.seed, uint64(100+n))),
-		calls: map[uint64]chan replicatedcommit.Message{}}
+		calls: map[uint64]chan store.Message{}}
 	h, err := host.New(host.Config{
 		Seed: w.plan.seed + 100 + uint64(n), Check: true,
 		Network: transport.Config{Cluster: "crash", Insecure: true, Dial: w.net.DialContext("client-" + crashSites[n])},
@@ -131,9 +131,9 @@ func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	spec := host.Spec[replicatedcommit.Message]{ID: protocol.ID(70000 + n), Codec: replicatedcommit.Codec(),
+	spec := host.Spec[store.Message]{ID: protocol.ID(70000 + n), Codec: replicatedcommit.Protocol().Codec,
 		App: a.receive}
-	if spec.Node, err = replicatedcommit.NewClient(w.config(spec.ID)); err != nil {
+	if spec.Node, err = replicatedcommit.Protocol().NewClient(w.config(spec.ID)); err != nil {
 		return nil, nil, err
 	}
 	if a.node, err = host.Add(h, spec); err != nil {
@@ -142,7 +142,7 @@ func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 	return a, h, w.setPeers(h)
 }
 
-func (a *app) receive(msg replicatedcommit.Message) {
+func (a *app) receive(msg store.Message) {
 	var ref uint64
 	switch m := msg.(type) {
 	case store.Got:
@@ -160,9 +160,9 @@ func (a *app) receive(msg replicatedcommit.Message) {
 
 // call asks the node and waits for the answer, which always comes.
 func (a *app) call(
-	ctx context.Context, ask func(ref uint64) replicatedcommit.Message,
-) (replicatedcommit.Message, error) {
-	c := make(chan replicatedcommit.Message, 1)
+	ctx context.Context, ask func(ref uint64) store.Message,
+) (store.Message, error) {
+	c := make(chan store.Message, 1)
 	a.mu.Lock()
 	a.ref++
 	ref := a.ref
@@ -235,7 +235,7 @@ func (a *app) attempt(ctx context.Context, priority store.Priority, reads, write
 	key := func(k int) store.Key { return store.Key(fmt.Sprintf("k%d", k)) }
 	var buffer store.Buffer
 	for _, k := range reads {
-		m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message {
+		m, err := a.call(ctx, func(ref uint64) store.Message {
 			return store.Get{Ref: ref, Key: key(k), Priority: priority}
 		})
 		if err != nil {
@@ -257,7 +257,7 @@ func (a *app) attempt(ctx context.Context, priority store.Priority, reads, write
 		}
 	}
 	r, w := buffer.Accesses()
-	m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message {
+	m, err := a.call(ctx, func(ref uint64) store.Message {
 		return store.Submit{Ref: ref, Priority: priority, Reads: r, Writes: w}
 	})
 	if err != nil {
@@ -279,7 +279,7 @@ func (a *app) attempt(ctx context.Context, priority store.Priority, reads, write
 		case store.Rejected:
 			return d, fmt.Errorf("%v was rejected: %s", d.Txn, d.Outcome.Detail)
 		}
-		m, err := a.call(ctx, func(ref uint64) replicatedcommit.Message { return store.Query{Ref: ref, Txn: d.Txn} })
+		m, err := a.call(ctx, func(ref uint64) store.Message { return store.Query{Ref: ref, Txn: d.Txn} })
 		if err != nil {
 			return d, err
 		}

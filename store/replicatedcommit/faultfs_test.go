@@ -265,12 +265,12 @@ func (m *machine) live() (l *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := host.Spec[replicatedcommit.Message]{
-		Codec: replicatedcommit.Codec(),
-		App:   func(msg replicatedcommit.Message) { w.failure <- fmt.Errorf("machine %s says %v", site.Name, msg) },
+	spec := host.Spec[store.Message]{
+		Codec: replicatedcommit.Protocol().Codec,
+		App:   func(msg store.Message) { w.failure <- fmt.Errorf("machine %s says %v", site.Name, msg) },
 	}
 	spec.ID = site.Coordinators[0]
-	if spec.Node, err = replicatedcommit.NewCoordinator(w.config(spec.ID)); err == nil {
+	if spec.Node, err = replicatedcommit.Protocol().NewCoordinator(w.config(spec.ID)); err == nil {
 		_, err = host.Add(h, spec)
 	}
 	var shards []*waldisk.Disk
@@ -282,7 +282,7 @@ func (m *machine) live() (l *life, err error) {
 		spec.ID, spec.Disk = id, d
 		shards = append(shards, d)
 		if err == nil {
-			spec.Node, err = replicatedcommit.NewServer(w.config(id))
+			spec.Node, err = replicatedcommit.Protocol().NewServer(w.config(id))
 		}
 		if err == nil {
 			_, err = host.Add(h, spec)

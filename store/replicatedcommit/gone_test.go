@@ -40,7 +40,7 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 	s.restartSite(2)
 	c := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
 	settled := func() bool {
-		r := s.Sim.Get(c).(*Server).txns[d.Txn.ID]
+		r := s.Sim.Get(c).(*server).txns[d.Txn.ID]
 		return r != nil && r.settled()
 	}
 	if err := s.Sim.RunUntil(20*time.Second, settled); err != nil {
@@ -61,7 +61,7 @@ func TestAbortOfWhatIsGone(t *testing.T) {
 // out at the others, and forgotten. Then two of these are replaced. What the third one owes is not
 // for the newcomers to refuse.
 func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
-	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	s := &script{t: t, answers: map[protocol.ID][]message{}}
 	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Sites: 5, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	a, d, e := s.SiteNodes(0), s.SiteNodes(3), s.SiteNodes(4)
 	// Who has read the first value overwrites it: its votes are those of a and e.
 	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.SiteNodes(1), s.SiteNodes(2), d))
-	s.Sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
+	s.Sim.Get(204).(*client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.Sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},
 		Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
@@ -103,8 +103,8 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	s.cut(slices.Concat(a[1:], e[1:]), d[1:])
 	s.cut(a[1:], e[1:])
 	aborted := func() bool { // at d, without a copy
-		n, _ := s.Sim.Get(d[1+s.Layout.ShardOf("k")]).(*Server)
-		return n != nil && n.txns[second.Txn.ID] != nil && n.txns[second.Txn.ID].state == Aborted
+		n, _ := s.Sim.Get(d[1+s.Layout.ShardOf("k")]).(*server)
+		return n != nil && n.txns[second.Txn.ID] != nil && n.txns[second.Txn.ID].state == aborted
 	}
 	if err := s.Sim.RunUntil(20*time.Second, aborted); err == nil {
 		t.Error("a site aborts what it has not copied")
@@ -131,45 +131,45 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 
 // TestPagesOfAnEarlierCopy: a page that was asked for by a copy that was given up pays no debt.
 func TestPagesOfAnEarlierCopy(t *testing.T) {
-	n, err := NewServer(store.Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
+	n, err := newServer(store.Config{ID: 31, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.admission.admitted = true
-	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-	step := func(call func()) (asked Copy, paid []uint64) {
+	env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	step := func(call func()) (asked askPage, payments []uint64) {
 		env.Begin(time.Hour)
 		call()
 		for _, out := range env.Out {
 			switch m := out.Msg.(type) {
-			case Copy:
+			case askPage:
 				asked = m
-			case Paid:
-				paid = append(paid, m.Serial)
+			case paid:
+				payments = append(payments, m.Serial)
 			}
 		}
-		return asked, paid
+		return asked, payments
 	}
 	step(func() { n.Start(env, nil) })
-	step(func() { n.Receive(env, 11, Owing{Serial: 5, Since: 1000, To: 1 << 2}) })
+	step(func() { n.Receive(env, 11, owing{Serial: 5, Since: 1000, To: 1 << 2}) })
 	first, _ := step(func() { n.Expire(env, catchUpTimer{}) })
 	for range catchUpTries {
 		step(func() { n.Expire(env, catchUpTimer{}) })
 	}
-	step(func() { n.Receive(env, 11, Owing{Serial: 5, Since: 1000, To: 1 << 2}) })
-	step(func() { n.Receive(env, 21, Owing{Serial: 9, Since: 599, To: 1 << 2}) })
+	step(func() { n.Receive(env, 11, owing{Serial: 5, Since: 1000, To: 1 << 2}) })
+	step(func() { n.Receive(env, 21, owing{Serial: 9, Since: 599, To: 1 << 2}) })
 	second, _ := step(func() { n.Expire(env, catchUpTimer{}) })
 	if first.Since != 1000 || second.Since != 599 {
 		t.Fatalf("it asks for %+v, then for %+v", first, second)
 	}
-	values := []KeyValue{{"x", store.Value{Version: store.TxnID{Time: 1001, Client: 1}, Present: true}}}
+	values := []keyValue{{"x", store.Value{Version: store.TxnID{Time: 1001, Client: 1}, Present: true}}}
 	if _, paid := step(func() {
-		n.Receive(env, 11, Page{Stage: CopyValues, Round: first.Round, Values: values})
+		n.Receive(env, 11, page{Stage: copyValues, Round: first.Round, Values: values})
 	}); len(paid) > 0 {
 		t.Errorf("a page of the first copy pays the debts %d", paid)
 	}
 	if _, paid := step(func() {
-		n.Receive(env, 21, Page{Stage: CopyValues, Round: second.Round, Values: values})
+		n.Receive(env, 21, page{Stage: copyValues, Round: second.Round, Values: values})
 	}); len(paid) != 2 {
 		t.Errorf("the second copy pays the debts %d", paid)
 	}
@@ -182,19 +182,19 @@ func TestCommitOfWhatWasGone(t *testing.T) {
 	for _, copied := range []bool{true, false} {
 		b := newServerBench(t)
 		id := store.TxnID{Time: uint64(b.now), Client: 1}
-		b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}},
+		b.give(10, prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}},
 			Shards: []uint32{0}})
 		if copied {
 			b.do(func() {
-				b.server.takeValues(b.env, []KeyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}})
+				b.server.takeValues(b.env, []keyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}})
 			})
 		}
-		b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
+		b.give(10, decide{ID: id, Shards: []uint32{0}, Old: true})
 		b.env.Begin(b.now)
-		b.server.Receive(b.env, 20, Decide{ID: id, Shards: []uint32{0}, Commit: true})
-		answered := slices.ContainsFunc(b.env.Out, func(e protocol.Effect[Message]) bool {
-			v, ok := e.Msg.(Vote)
-			return ok && e.To == 20 && v.State == Aborted && v.Reason == store.Old
+		b.server.Receive(b.env, 20, decide{ID: id, Shards: []uint32{0}, Commit: true})
+		answered := slices.ContainsFunc(b.env.Out, func(e protocol.Effect[message]) bool {
+			v, ok := e.Msg.(vote)
+			return ok && e.To == 20 && v.State == aborted && v.Reason == store.Old
 		})
 		if !answered || (b.server.Check() == nil) != copied {
 			t.Errorf("copied: %v: it answers %v, and says %v", copied, answered, b.server.Check())
@@ -208,24 +208,25 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	b := newServerBench(t)
 	id := store.TxnID{Time: uint64(b.now), Client: 1}
 	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
-	b.give(10, Prepare{Txn: txn, Shards: []uint32{0}})
-	b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
-	b.give(21, Copy{Stage: CopyTxns})
-	var page Page
+	b.give(10, prepare{Txn: txn, Shards: []uint32{0}})
+	b.give(10, decide{ID: id, Shards: []uint32{0}, Old: true})
+	b.server.inherited = id.Time // it is of an earlier epoch
+	b.give(21, askPage{Stage: copyTxns})
+	var last page
 	for _, e := range b.env.Out {
-		if p, ok := e.Msg.(Page); ok {
-			page = p
+		if p, ok := e.Msg.(page); ok {
+			last = p
 		}
 	}
-	if len(page.Txns) != 1 {
-		t.Fatalf("the page has %+v", page)
+	if len(last.Txns) != 1 {
+		t.Fatalf("the page has %+v", last)
 	}
 	newcomer := newServerBench(t)
-	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, page.Txns[0]) })
+	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, last.Txns[0]) })
 	newcomer.do(func() {
-		newcomer.server.takeSettled(newcomer.env, SettledTxn{Txn: txn, Shards: []uint32{0}, Commit: true})
+		newcomer.server.takeSettled(newcomer.env, settledTxn{Txn: txn, Shards: []uint32{0}, Commit: true})
 	})
-	if r := newcomer.server.txns[id]; r.reason != store.Old || r.state != Aborted || newcomer.server.Check() != nil {
+	if r := newcomer.server.txns[id]; r.reason != store.Old || r.state != aborted || newcomer.server.Check() != nil {
 		t.Errorf("the newcomer has %+v, and says %v", r, newcomer.server.Check())
 	}
 }
@@ -235,22 +236,22 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
 	b := newServerBench(t)
 	id := store.TxnID{Time: uint64(b.now), Client: 1}
-	b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true}) // it has not heard of it before
-	b.give(21, Look{ID: id})
-	var seen []Seen
+	b.give(10, decide{ID: id, Shards: []uint32{0}, Old: true}) // it has not heard of it before
+	b.give(21, look{ID: id})
+	var sights []seen
 	for _, e := range b.env.Out {
-		if m, ok := e.Msg.(Seen); ok {
-			seen = append(seen, m)
+		if m, ok := e.Msg.(seen); ok {
+			sights = append(sights, m)
 		}
 	}
-	if want := (Seen{ID: id, State: Aborted, Old: true}); len(seen) != 1 || seen[0] != want {
-		t.Fatalf("it answers %+v, want %+v", seen, want)
+	if want := (seen{ID: id, State: aborted, Old: true}); len(sights) != 1 || sights[0] != want {
+		t.Fatalf("it answers %+v, want %+v", sights, want)
 	}
 	for old, want := range map[bool]store.Reason{true: store.Old, false: store.Fenced} {
 		newcomer := newServerBench(t)
-		newcomer.server.newcomer.looks = map[store.TxnID]*look{id: {shards: []uint32{0}, seen: map[protocol.ID]bool{}}}
-		newcomer.give(21, Seen{ID: id, State: Aborted, Old: old})
-		if r := newcomer.server.txns[id]; r == nil || r.state != Aborted || r.reason != want {
+		newcomer.server.newcomer.looks = map[store.TxnID]*search{id: {shards: []uint32{0}, seen: map[protocol.ID]bool{}}}
+		newcomer.give(21, seen{ID: id, State: aborted, Old: old})
+		if r := newcomer.server.txns[id]; r == nil || r.state != aborted || r.reason != want {
 			t.Errorf("old %v: the newcomer has %+v, want the reason %v", old, r, want)
 		}
 	}
@@ -261,7 +262,7 @@ func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
 // other one cannot yet. Neither takes it for aborted before that has copied too: the abort of the
 // first would be the outcome for the second.
 func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
-	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	s := &script{t: t, answers: map[protocol.ID][]message{}}
 	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Sites: 5, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
@@ -301,18 +302,18 @@ func TestAbortOfWhatIsGoneWaitsForAll(t *testing.T) {
 func TestCommitIsKnown(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		votes []Vote // of the sites
-		want  State
+		votes []vote // of the sites
+		want  txnState
 		why   store.Reason
 	}{
-		{"commit", []Vote{{State: Aborted, Reason: store.Old}, {State: Yes}, {State: Committed}}, Committed, store.NoReason},
-		{"commit without contents", []Vote{{State: Aborted, Reason: store.Old}, {State: Wanting}, {State: Yes}}, Committed,
+		{"commit", []vote{{State: aborted, Reason: store.Old}, {State: yes}, {State: committed}}, committed, store.NoReason},
+		{"commit without contents", []vote{{State: aborted, Reason: store.Old}, {State: wanting}, {State: yes}}, committed,
 			store.NoReason},
-		{"abort", []Vote{{State: Aborted, Reason: store.Old}, {State: Yes}, {State: Aborted, Reason: store.Locked}}, Aborted,
+		{"abort", []vote{{State: aborted, Reason: store.Old}, {State: yes}, {State: aborted, Reason: store.Locked}}, aborted,
 			store.Locked},
-		{"abort before", []Vote{{State: Aborted, Reason: store.Locked}, {State: Yes}, {State: Aborted, Reason: store.Old}},
-			Aborted, store.Locked},
-		{"forgotten", []Vote{{State: Yes}, {State: Gone}, {State: Aborted, Reason: store.Old}}, Aborted, store.Old},
+		{"abort before", []vote{{State: aborted, Reason: store.Locked}, {State: yes}, {State: aborted, Reason: store.Old}},
+			aborted, store.Locked},
+		{"forgotten", []vote{{State: yes}, {State: gone}, {State: aborted, Reason: store.Old}}, aborted, store.Old},
 	} {
 		e := newEntry(store.TxnID{Time: 1}, []uint32{0}, layout(3, 1))
 		for i, v := range tc.votes {

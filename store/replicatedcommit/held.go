@@ -18,7 +18,7 @@ import (
 // to wait for a moment spares the client another attempt.
 type held struct {
 	from protocol.ID
-	m    Prepare
+	m    prepare
 }
 
 // holdTimer ends the wait of a request.
@@ -41,20 +41,20 @@ const firmHold = 4
 // others from the rest of its keys, so that blocking would spread (DESIGN.md, "Blocking"). A firm
 // request does wait: the first site has voted yes on it, so whatever it meets here was decided
 // there, and the decision is on its way.
-func (s *Server) mayHold(env *protocol.Env[Message], m Prepare, why store.Reason) bool {
+func (s *server) mayHold(env *protocol.Env[message], m prepare, why store.Reason) bool {
 	return (why == store.Locked || why == store.Reserved) && (m.Firm || !s.behindBlocked(m.Txn)) && !stale(env, m.Txn)
 }
 
 // stale tells whether a transaction is refused whatever becomes of those that have its keys, since
 // a value that it read, or is to write, is newer already. Such a one does not wait.
-func stale(env *protocol.Env[Message], t store.Txn) bool {
+func stale(env *protocol.Env[message], t store.Txn) bool {
 	return slices.ContainsFunc(t.Reads, func(a store.Read) bool { return value(env, a.Key).Version.After(a.Version) }) ||
 		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(value(env, w.Key).Version) })
 }
 
 // hasRoom tells whether one more request can be held back. If not, it is voted on at once: queues
 // are bounded, and a refusal is always allowed.
-func (s *Server) hasRoom(t store.Txn) bool {
+func (s *server) hasRoom(t store.Txn) bool {
 	if len(s.holding.byTxn) >= s.cfg.MaxWaiting {
 		return false
 	}
@@ -72,7 +72,7 @@ func (s *Server) hasRoom(t store.Txn) bool {
 // The timer is not only for lost messages. Each of two transactions may have a yes, and so the
 // locks, at one site, while its request waits at the other site for the locks of the other. Nothing
 // but the end of the wait breaks that circle.
-func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
+func (s *server) hold(env *protocol.Env[message], from protocol.ID, m prepare) {
 	m.Hold = false // it waits once, so that each request is voted on within a bounded time
 	h := &held{from, m}
 	s.holding.byTxn[m.Txn.ID] = h
@@ -88,7 +88,7 @@ func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 }
 
 // letGo ends the wait of a transaction's request, and returns it; nil if none waits.
-func (s *Server) letGo(env *protocol.Env[Message], id store.TxnID) *held {
+func (s *server) letGo(env *protocol.Env[message], id store.TxnID) *held {
 	h := s.holding.byTxn[id]
 	if h == nil {
 		return nil
@@ -106,14 +106,14 @@ func (s *Server) letGo(env *protocol.Env[Message], id store.TxnID) *held {
 
 // endHold votes on a transaction that need wait no longer, or may not: yes if its keys are free by
 // now, otherwise no.
-func (s *Server) endHold(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) endHold(env *protocol.Env[message], id store.TxnID) {
 	if h := s.letGo(env, id); h != nil {
 		s.onPrepare(env, h.from, h.m)
 	}
 }
 
 // changed notes that a key has a new value, or that somebody has left it.
-func (s *Server) changed(key store.Key) {
+func (s *server) changed(key store.Key) {
 	if len(s.holding.byKey[key])+len(s.waiting[key]) > 0 {
 		s.freed = append(s.freed, key)
 	}
@@ -123,7 +123,7 @@ func (s *Server) changed(key store.Key) {
 // changed. A vote may change further keys, hence the loop. Requests are looked at in the order of
 // their versions. Of those that want the same keys the one with the highest priority goes first, in
 // whatever order they are looked at: the others find the keys reserved for it.
-func (s *Server) goOn(env *protocol.Env[Message]) {
+func (s *server) goOn(env *protocol.Env[message]) {
 	for len(s.freed) > 0 {
 		var all []*held
 		for _, key := range s.freed {
@@ -143,8 +143,8 @@ func (s *Server) goOn(env *protocol.Env[Message]) {
 // unprepared returns the record of a transaction that is refused, or decided, before the server has
 // voted on it. If a request for it waits, that ends: a vote on it now would be a second one. What
 // the request says is kept, as nobody else need be asked then what the transaction writes.
-func (s *Server) unprepared(env *protocol.Env[Message], id store.TxnID, shards []uint32) *record {
-	r := &record{id: id, state: No, shards: shards}
+func (s *server) unprepared(env *protocol.Env[message], id store.TxnID, shards []uint32) *record {
+	r := &record{id: id, state: no, shards: shards}
 	if h := s.letGo(env, id); h != nil {
 		t := h.m.Txn
 		r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes
@@ -171,7 +171,7 @@ func keys(t store.Txn) iter.Seq[store.Key] {
 	}
 }
 
-func (s *Server) checkHeld() error {
+func (s *server) checkHeld() error {
 	n := 0
 	for _, key := range slices.Sorted(maps.Keys(s.holding.byKey)) {
 		queue := s.holding.byKey[key]

@@ -14,7 +14,7 @@ import (
 
 // request is what has a contest's server vote on an attempt of a transaction that reads and writes
 // keys of no version.
-func (c *contest) request(n int, reads, writes string) Prepare {
+func (c *contest) request(n int, reads, writes string) prepare {
 	c.now += time.Millisecond
 	t := store.Txn{ID: store.TxnID{Time: uint64(c.now), Client: store.ClientID(n + 1)}, Priority: c.ages[n]}
 	for _, k := range reads {
@@ -23,18 +23,18 @@ func (c *contest) request(n int, reads, writes string) Prepare {
 	for _, k := range writes {
 		t.Writes = append(t.Writes, store.Write{Key: store.Key(k), Bytes: []byte{byte('0' + n)}})
 	}
-	return Prepare{Txn: t, Shards: []uint32{0}, Hold: true}
+	return prepare{Txn: t, Shards: []uint32{0}, Hold: true}
 }
 
 // hold has the server hold a request back.
-func (c *contest) hold(n int, reads, writes string) Prepare {
+func (c *contest) hold(n int, reads, writes string) prepare {
 	c.Helper()
 	m := c.request(n, reads, writes)
 	c.wait(m)
 	return m
 }
 
-func (c *contest) wait(m Prepare) {
+func (c *contest) wait(m prepare) {
 	c.Helper()
 	c.give(10, m)
 	c.wantVotes()
@@ -44,9 +44,9 @@ func (c *contest) wait(m Prepare) {
 }
 
 // told is the votes that the server has just sent, by their transactions, and in order.
-func (c *contest) told() (votes []Vote) {
+func (c *contest) told() (votes []vote) {
 	for _, e := range c.env.Out {
-		if v, ok := e.Msg.(Vote); ok && e.Kind == protocol.KindSend {
+		if v, ok := e.Msg.(vote); ok && e.Kind == protocol.KindSend {
 			votes = append(votes, v)
 		}
 	}
@@ -55,17 +55,17 @@ func (c *contest) told() (votes []Vote) {
 
 // wantVotes expects these votes in the last event, and no other. Values that go with refusals do
 // not count.
-func (c *contest) wantVotes(want ...Vote) {
+func (c *contest) wantVotes(want ...vote) {
 	c.Helper()
 	got := c.told()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Vote{}, "Hint", "Current")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(vote{}, "Hint", "Current")); diff != "" {
 		c.Errorf("votes (-want +got):\n%s", diff)
 	}
 }
 
-func yes(m Prepare) Vote { return Vote{ID: m.Txn.ID, State: Yes} }
-func no(m Prepare, why store.Reason) Vote {
-	return Vote{ID: m.Txn.ID, State: No, Reason: why}
+func votedYes(m prepare) vote { return vote{ID: m.Txn.ID, State: yes} }
+func votedNo(m prepare, why store.Reason) vote {
+	return vote{ID: m.Txn.ID, State: no, Reason: why}
 }
 
 func (c *contest) wantValue(key store.Key, want string) {
@@ -98,16 +98,16 @@ func TestHeld(t *testing.T) {
 			holder, v := c.try(5, tc.theirs, tc.writes)
 			c.wantReason(v, store.NoReason)
 			m := c.hold(1, tc.reads, tc.mine)
-			c.give(10, Decide{ID: holder, Shards: []uint32{0}, Commit: tc.commit})
-			state := Aborted
+			c.give(10, decide{ID: holder, Shards: []uint32{0}, Commit: tc.commit})
+			state := aborted
 			if tc.commit {
-				state = Committed
+				state = committed
 			}
-			decided := Vote{ID: holder, State: state}
+			decided := vote{ID: holder, State: state}
 			if tc.want == store.NoReason {
-				c.wantVotes(decided, yes(m))
+				c.wantVotes(decided, votedYes(m))
 			} else {
-				c.wantVotes(decided, no(m, tc.want))
+				c.wantVotes(decided, votedNo(m, tc.want))
 				current := c.told()[len(c.told())-1].Current
 				if len(current) != 1 || current[0].Locked || current[0].Value.Version != holder {
 					t.Errorf("the refusal brings %+v, want what the writer has written", current)
@@ -116,7 +116,7 @@ func TestHeld(t *testing.T) {
 			if n := len(c.server.holding.byTxn); n != 0 {
 				t.Errorf("%d requests are still held back", n)
 			}
-			if !slices.ContainsFunc(c.env.Out, func(e protocol.Effect[Message]) bool {
+			if !slices.ContainsFunc(c.env.Out, func(e protocol.Effect[message]) bool {
 				return e.Kind == protocol.KindStop && e.Timer == (holdTimer{m.Txn.ID})
 			}) {
 				t.Error("its timer is not stopped")
@@ -132,20 +132,20 @@ func TestNotHeld(t *testing.T) {
 	m := c.request(1, "k", "l")
 	m.Hold = false
 	c.give(10, m)
-	c.wantVotes(no(m, store.Locked))
+	c.wantVotes(votedNo(m, store.Locked))
 	c.decide(holder, true)
 
 	m = c.request(2, "k", "m") // of the version before
 	c.give(10, m)
-	c.wantVotes(no(m, store.StaleRead))
+	c.wantVotes(votedNo(m, store.StaleRead))
 	m = c.request(3, "", "n")
 	c.give(10, m)
-	c.wantVotes(yes(m))
+	c.wantVotes(votedYes(m))
 
 	m = c.request(4, "n", "")
 	m.ReadOnly = true
 	c.give(10, m)
-	c.wantVotes(no(m, store.Locked))
+	c.wantVotes(votedNo(m, store.Locked))
 }
 
 // TestHeldKeepsItsKeys: while a request waits younger ones are refused what it needs, and it waits
@@ -163,13 +163,13 @@ func TestHeldKeepsItsKeys(t *testing.T) {
 	older := c.request(0, "", "k")
 	older.Hold = false
 	c.give(10, older)
-	c.wantVotes(no(older, store.Locked))
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: holder, State: Committed}) // the older one is next
+	c.wantVotes(votedNo(older, store.Locked))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: holder, State: committed}) // the older one is next
 	again, v := c.try(0, "", "k")
 	c.wantReason(v, store.NoReason)
-	c.give(10, Decide{ID: again, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: again, State: Committed}, yes(m))
+	c.give(10, decide{ID: again, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: again, State: committed}, votedYes(m))
 	c.decide(m.Txn.ID, true)
 	c.wantValue("k", "1")
 }
@@ -180,15 +180,15 @@ func TestOldestHeldFirst(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	old, middle, young := c.request(1, "", "k"), c.request(3, "", "k"), c.request(4, "", "k")
-	for _, m := range []Prepare{young, old, middle} {
+	for _, m := range []prepare{young, old, middle} {
 		c.wait(m)
 	}
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(old))
-	c.give(10, Decide{ID: old.Txn.ID, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: old.Txn.ID, State: Committed}, yes(middle))
-	c.give(10, Decide{ID: middle.Txn.ID, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: middle.Txn.ID, State: Committed}, yes(young))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, votedYes(old))
+	c.give(10, decide{ID: old.Txn.ID, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: old.Txn.ID, State: committed}, votedYes(middle))
+	c.give(10, decide{ID: middle.Txn.ID, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: middle.Txn.ID, State: committed}, votedYes(young))
 }
 
 // TestHeldEach: those that wait for different keys get them all when they are left at once.
@@ -196,8 +196,8 @@ func TestHeldEach(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "kl")
 	one, other := c.hold(1, "", "k"), c.hold(2, "", "l")
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(one), yes(other))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, votedYes(one), votedYes(other))
 }
 
 // TestHeldIsNext: who has reserved a key may leave it without having had it: it has read what it
@@ -209,18 +209,18 @@ func TestHeldIsNext(t *testing.T) {
 		older := c.request(0, "k", "l")
 		older.Hold = false
 		c.give(10, older)
-		c.wantVotes(no(older, store.Locked))
+		c.wantVotes(votedNo(older, store.Locked))
 		m := c.hold(1, "", "l")
 		if done {
 			again := c.request(0, "l", "")
 			again.ReadOnly = true
 			c.give(10, again)
-			c.wantVotes(yes(again), yes(m))
+			c.wantVotes(votedYes(again), votedYes(m))
 		} else {
 			// the other reservation is younger by a millisecond
 			c.now += reserveFor*c.server.cfg.RoundTrip - time.Millisecond/2
 			c.do(func() { c.server.Expire(c.env, reserveTimer{"l"}) })
-			c.wantVotes(yes(m))
+			c.wantVotes(votedYes(m))
 		}
 	}
 }
@@ -234,10 +234,10 @@ func TestHeldWithoutPriority(t *testing.T) {
 	first.Txn.Priority, second.Txn.Priority = store.Priority{}, store.Priority{}
 	c.wait(second)
 	c.wait(first)
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: holder, State: Committed}, yes(first))
-	c.give(10, Decide{ID: first.Txn.ID, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: first.Txn.ID, State: Committed}, yes(second))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: holder, State: committed}, votedYes(first))
+	c.give(10, decide{ID: first.Txn.ID, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: first.Txn.ID, State: committed}, votedYes(second))
 }
 
 // TestFirmHeld: to who waits although another site has voted yes, reservations are no reason to
@@ -248,10 +248,10 @@ func TestFirmHeld(t *testing.T) {
 	older := c.request(0, "", "k")
 	older.Hold = false
 	c.give(10, older)
-	c.wantVotes(no(older, store.Locked))
+	c.wantVotes(votedNo(older, store.Locked))
 	m := c.request(1, "", "k")
 	m.Firm = true
 	c.wait(m)
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(m))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, votedYes(m))
 }

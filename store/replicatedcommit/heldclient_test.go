@@ -14,11 +14,11 @@ import (
 // TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it
 // was told to. Who has read nothing does not know which one that is.
 func TestOneSiteHolds(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
 	sent := func(call func()) string {
 		t.Helper()
@@ -74,12 +74,12 @@ func TestHoldIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 2)))
+		env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 2)))
 		g.Start(env, nil)
 		env.Begin(0)
 		txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Writes: []store.Write{{Key: "k0"}, {Key: "k1"}}}
 		g.Receive(env, protocol.App, gate.Commit{Ref: 1, Txn: txn, Hold: hold})
-		var out []protocol.Effect[Message]
+		var out []protocol.Effect[message]
 		for _, e := range env.Out {
 			if e.Kind == protocol.KindSend {
 				out = append(out, e)
@@ -88,16 +88,16 @@ func TestHoldIsPassedOn(t *testing.T) {
 		if len(out) != 1 || out[0].To != 10 {
 			t.Fatalf("the gate sends %v", out)
 		}
-		co, err := NewCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
+		co, err := newCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		env = protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
+		env = protocol.NewEnv[message](nil, 10, rand.New(rand.NewPCG(1, 1)))
 		env.Begin(time.Hour)
 		co.Receive(env, 99, out[0].Msg)
 		n := 0
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Prepare); ok && m.Hold == hold {
+			if m, ok := e.Msg.(prepare); ok && m.Hold == hold {
 				n++
 			}
 		}

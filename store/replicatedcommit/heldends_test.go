@@ -32,13 +32,13 @@ func TestHeldNoLonger(t *testing.T) {
 	c.do(func() { c.server.Expire(c.env, resolveTimer{holder}) }) // it was not decided in time
 	late := c.request(2, "", "k")
 	c.give(10, late)
-	c.wantVotes(no(late, store.Locked))
+	c.wantVotes(votedNo(late, store.Locked))
 	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) })
-	c.wantVotes(no(m, store.Locked))
+	c.wantVotes(votedNo(m, store.Locked))
 	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) }) // as nothing would stop it
 	c.wantVotes()
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted})
 }
 
 // TestHeldBehindBlocked: when something else of what it needs changes, who waits behind a
@@ -49,8 +49,8 @@ func TestHeldBehindBlocked(t *testing.T) {
 	free, _ := c.try(4, "", "l")
 	m := c.hold(1, "", "kl")
 	c.do(func() { c.server.Expire(c.env, resolveTimer{blocked}) })
-	c.give(10, Decide{ID: free, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: free, State: Aborted}, no(m, store.Locked))
+	c.give(10, decide{ID: free, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: free, State: aborted}, votedNo(m, store.Locked))
 }
 
 // TestHeldIsStale: others may commit over this site's refusal what the request has read, or is to
@@ -72,12 +72,12 @@ func TestHeldIsStale(t *testing.T) {
 			if tc.locked > tc.changed {
 				why = store.StaleRead
 			}
-			c.give(10, Decide{ID: other, Shards: []uint32{0}, Commit: true})
-			c.wantVotes(Vote{ID: other, State: Committed, Reason: store.Reserved}, no(m, why))
+			c.give(10, decide{ID: other, Shards: []uint32{0}, Commit: true})
+			c.wantVotes(vote{ID: other, State: committed, Reason: store.Reserved}, votedNo(m, why))
 			late := c.request(3, tc.reads, tc.writes)
 			late.Txn.ID = store.TxnID{Time: other.Time - 1, Client: 77} // below the version of the write
 			c.give(10, late)
-			c.wantVotes(no(late, why))
+			c.wantVotes(votedNo(late, why))
 		})
 	}
 }
@@ -89,11 +89,11 @@ func TestHeldHearsOfChanges(t *testing.T) {
 	c.try(5, "", "l")
 	m := c.hold(1, "k", "l")
 	id := store.TxnID{Time: uint64(c.now), Client: 77}
-	c.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: id, State: Wanting})
-	c.give(21, Content{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}})
-	told := Vote{ID: id, State: Committed} // to the coordinators of all sites
-	c.wantVotes(told, told, told, no(m, store.StaleRead))
+	c.give(10, decide{ID: id, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: id, State: wanting})
+	c.give(21, content{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}})
+	told := vote{ID: id, State: committed} // to the coordinators of all sites
+	c.wantVotes(told, told, told, votedNo(m, store.StaleRead))
 }
 
 // TestHeldIsRepeated: a request that comes again, marked or not, is one, and waits no longer for
@@ -110,10 +110,10 @@ func TestHeldIsRepeated(t *testing.T) {
 			t.Errorf("it waits anew, for %v", got)
 		}
 	}
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(m))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, votedYes(m))
 	c.give(10, m)
-	c.wantVotes(yes(m))
+	c.wantVotes(votedYes(m))
 }
 
 // TestAskEndsHold: who is asked about a request that waits votes no, for good, and what the
@@ -122,14 +122,14 @@ func TestAskEndsHold(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
-	c.give(20, Ask{ID: m.Txn.ID, Shards: []uint32{0}, Fence: true})
-	c.wantVotes(no(m, store.Fenced))
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
+	c.give(20, ask{ID: m.Txn.ID, Shards: []uint32{0}, Fence: true})
+	c.wantVotes(votedNo(m, store.Fenced))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted})
 	c.give(10, m)
-	c.wantVotes(no(m, store.Fenced))
-	c.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: m.Txn.ID, State: Committed, Reason: store.Fenced})
+	c.wantVotes(votedNo(m, store.Fenced))
+	c.give(10, decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(vote{ID: m.Txn.ID, State: committed, Reason: store.Fenced})
 	c.wantValue("k", "1")
 }
 
@@ -140,37 +140,37 @@ func TestDecideEndsHold(t *testing.T) {
 		c := newContest(t)
 		holder, _ := c.try(5, "", "k")
 		m := c.hold(1, "", "kl")
-		c.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: commit})
+		c.give(10, decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: commit})
 		free := store.NoReason
 		if commit {
-			c.wantVotes(Vote{ID: m.Txn.ID, State: Committed})
+			c.wantVotes(vote{ID: m.Txn.ID, State: committed})
 			c.wantValue("k", "1")
 		} else {
-			c.wantVotes(Vote{ID: m.Txn.ID, State: Aborted})
+			c.wantVotes(vote{ID: m.Txn.ID, State: aborted})
 			c.wantValue("k", "")
 			free = store.Reserved
 		}
 		for _, e := range c.env.Out {
-			if _, ok := e.Msg.(Fetch); ok {
+			if _, ok := e.Msg.(fetch); ok {
 				t.Error("the server asks for what it has")
 			}
 		}
 		_, v := c.try(2, "", "l")
 		c.wantReason(v, free)
-		c.give(10, Decide{ID: holder, Shards: []uint32{0}}) // wakes nobody
-		c.wantVotes(Vote{ID: holder, State: Aborted})
+		c.give(10, decide{ID: holder, Shards: []uint32{0}}) // wakes nobody
+		c.wantVotes(vote{ID: holder, State: aborted})
 	}
 }
 
 // restart starts another server with what is on the disk.
 func (c *contest) restart() {
 	c.Helper()
-	again, err := NewServer(c.server.cfg)
+	again, err := newServer(c.server.cfg)
 	if err != nil {
 		c.Fatal(err)
 	}
 	again.admission.admitted = true
-	c.server, c.env = again, protocol.NewEnv[Message](c.disk, 11, rand.New(rand.NewPCG(1, 3)))
+	c.server, c.env = again, protocol.NewEnv[message](c.disk, 11, rand.New(rand.NewPCG(1, 3)))
 	c.do(func() { c.server.Start(c.env, nil) })
 }
 
@@ -179,15 +179,15 @@ func TestHeldVoteLasts(t *testing.T) {
 	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "r", "k")
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(m))
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, votedYes(m))
 	c.restart()
 	for n, k := range []string{"r", "k"} {
 		_, v := c.try(2+n, "", k)
 		c.wantReason(v, store.Locked)
 	}
 	c.give(10, m)
-	c.wantVotes(yes(m))
+	c.wantVotes(votedYes(m))
 }
 
 // TestHoldIsForgotten: a crash while a request waits is the loss of a message.
@@ -198,10 +198,10 @@ func TestHoldIsForgotten(t *testing.T) {
 	c.restart()
 	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) })
 	c.wantVotes()
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted})
 	c.give(10, m)
-	c.wantVotes(yes(m))
+	c.wantVotes(votedYes(m))
 }
 
 // TestOldHeld: a request that waits while its time is forgotten is not voted on.
@@ -210,8 +210,8 @@ func TestOldHeld(t *testing.T) {
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
 	c.do(func() { c.server.raiseOld(c.env, m.Txn.ID.Time) })
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, Vote{ID: m.Txn.ID, State: Old, Reason: store.Old})
+	c.give(10, decide{ID: holder, Shards: []uint32{0}})
+	c.wantVotes(vote{ID: holder, State: aborted}, vote{ID: m.Txn.ID, State: old, Reason: store.Old})
 }
 
 // TestFullHoldsNothing: a server that takes no more transactions does not take any in order to have
@@ -222,12 +222,12 @@ func TestFullHoldsNothing(t *testing.T) {
 	holder, _ := c.try(5, "", "k")
 	m := c.request(1, "", "k")
 	c.give(10, m)
-	c.wantVotes(Vote{ID: m.Txn.ID, State: Old, Reason: store.Overloaded})
+	c.wantVotes(vote{ID: m.Txn.ID, State: old, Reason: store.Overloaded})
 	if n := len(c.server.holding.byTxn); n != 0 {
 		t.Errorf("%d requests wait", n)
 	}
 	c.decide(holder, true)
-	c.wantVotes(Vote{ID: holder, State: Committed})
+	c.wantVotes(vote{ID: holder, State: committed})
 }
 
 // TestHoldIsBounded: the requests that wait are bounded, in all and for each key. One more is
@@ -249,13 +249,13 @@ func TestHoldIsBounded(t *testing.T) {
 			}
 			m := c.request(1, "", "k")
 			c.give(10, m)
-			c.wantVotes(no(m, store.Locked))
+			c.wantVotes(votedNo(m, store.Locked))
 			if tc.name != "in all" {
 				other, _ := c.try(4, "", "o")
 				c.hold(1, "", "o")
 				c.decide(other, false)
 			}
-			c.give(10, Decide{ID: holder, Shards: []uint32{0}})
+			c.give(10, decide{ID: holder, Shards: []uint32{0}})
 			if n := len(c.server.holding.byTxn); n >= tc.want {
 				t.Errorf("%d requests wait after the key was left", n)
 			}

@@ -13,7 +13,7 @@ import (
 // FuzzReceive gives nodes of each kind messages from anybody, in pairs: none may panic or come to a
 // state that it finds wrong, but for a server that is told two contrary decisions, which says so.
 func FuzzReceive(f *testing.F) {
-	codec := Codec()
+	codec := codec()
 	all := messages()
 	for i, m := range all {
 		a, err := codec.Append(nil, m)
@@ -30,7 +30,7 @@ func FuzzReceive(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, from byte, a, b []byte) {
-		var msgs []Message
+		var msgs []message
 		for _, b := range [][]byte{a, b} {
 			if m, err := codec.Decode(b); err == nil {
 				msgs = append(msgs, m)
@@ -48,7 +48,7 @@ func TestReceiveAnything(t *testing.T) {
 		for _, b := range messages() {
 			for _, from := range []protocol.ID{10, 11, 20, 21, 22, 200, 999} {
 				for _, id := range []protocol.ID{10, 11, 12, 99, 200} {
-					feed(t, id, from, []Message{a, b})
+					feed(t, id, from, []message{a, b})
 				}
 			}
 		}
@@ -56,23 +56,23 @@ func TestReceiveAnything(t *testing.T) {
 }
 
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
-func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
+func feed(t *testing.T, id, from protocol.ID, msgs []message) {
 	cfg := store.Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4}
 	if id == 12 { // a newcomer
 		cfg.Epoch, cfg.Layout.Sites[0].Since = 1, 1
 	}
-	var n protocol.Node[Message]
+	var n protocol.Node[message]
 	var err error
 	switch id {
 	case 10:
-		n, err = NewCoordinator(cfg)
+		n, err = newCoordinator(cfg)
 	case 99:
 		n, err = gate.New(cfg, 0)
 	case 200:
-		n, err = NewClient(cfg)
+		n, err = newClient(cfg)
 	default:
-		var s *Server
-		if s, err = NewServer(cfg); err == nil {
+		var s *server
+		if s, err = newServer(cfg); err == nil {
 			s.admission.admitted = true
 		}
 		n = s
@@ -80,7 +80,7 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var timers []protocol.Timer
 	step := func(call func()) {
 		env.Begin(time.Hour)
@@ -90,7 +90,7 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 				timers = append(timers, e.Timer)
 			}
 		}
-		s, ok := n.(*Server)
+		s, ok := n.(*server)
 		if ok && s.contrary != nil {
 			s.contrary = nil
 		}

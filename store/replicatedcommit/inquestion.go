@@ -16,8 +16,8 @@ import (
 
 // question puts the keys of a transaction that is asked about in question, if this server has
 // refused it.
-func (s *Server) question(r *record) {
-	if r.state != No || !r.known || r.questioned {
+func (s *server) question(r *record) {
+	if r.state != no || !r.known || r.questioned {
 		return
 	}
 	r.questioned = true
@@ -27,7 +27,7 @@ func (s *Server) question(r *record) {
 }
 
 // unquestion ends that, with the decision.
-func (s *Server) unquestion(r *record) {
+func (s *server) unquestion(r *record) {
 	if !r.questioned {
 		return
 	}
@@ -41,7 +41,7 @@ func (s *Server) unquestion(r *record) {
 }
 
 // inQuestion tells whether a transaction needs a key that is.
-func (s *Server) inQuestion(t store.Txn) bool {
+func (s *server) inQuestion(t store.Txn) bool {
 	if len(s.questioned) == 0 {
 		return false
 	}
@@ -53,14 +53,14 @@ func (s *Server) inQuestion(t store.Txn) bool {
 	return false
 }
 
-func (s *Server) checkQuestioned() error {
+func (s *server) checkQuestioned() error {
 	want := map[store.Key]int{}
 	if len(s.questioned) == 0 {
 		return nil
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.Version.Compare) {
 		r := s.txns[id]
-		if r.questioned && r.state != No {
+		if r.questioned && r.state != no {
 			return fmt.Errorf("replicatedcommit: server %d: the keys of %v are in question, whose state is %d", s.cfg.ID, r.id,
 				r.state)
 		}

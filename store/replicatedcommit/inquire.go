@@ -18,7 +18,7 @@ type inquiry struct {
 // inquire tells whether the others are asked first: they are once, and told if that was in vain.
 // Where a site has left the store, a server of one that voted yes may be gone, and with it what the
 // answers stand on.
-func (s *Server) inquire(env *protocol.Env[Message], r *record) bool {
+func (s *server) inquire(env *protocol.Env[message], r *record) bool {
 	_, asked := s.inquiries[r.id]
 	delete(s.inquiries, r.id)
 	old := uint64(max(env.Now-s.cfg.Retain, 0))
@@ -27,14 +27,14 @@ func (s *Server) inquire(env *protocol.Env[Message], r *record) bool {
 	}
 	s.inquiries[r.id] = &inquiry{seen: map[protocol.ID]bool{}}
 	for _, server := range s.others(r) {
-		env.Send(server, Look{r.id})
+		env.Send(server, look{r.id})
 	}
 	env.After(4*s.cfg.RoundTrip, resolveTimer{r.id})
 	return true
 }
 
 // others returns all other servers that have a part of a transaction.
-func (s *Server) others(r *record) (all []protocol.ID) {
+func (s *server) others(r *record) (all []protocol.ID) {
 	for _, site := range s.cfg.Layout.Sites {
 		for _, shard := range r.shards {
 			if id := site.Shards[shard]; id != s.cfg.ID {
@@ -47,14 +47,14 @@ func (s *Server) others(r *record) (all []protocol.ID) {
 
 // onInquired takes an answer. When all have carried the transaction out, or so many sites do not
 // remember it that one of them had voted for it and has forgotten it since, all have what it wrote.
-func (s *Server) onInquired(env *protocol.Env[Message], q *inquiry, from protocol.ID, m Seen) {
+func (s *server) onInquired(env *protocol.Env[message], q *inquiry, from protocol.ID, m seen) {
 	r := s.txns[m.ID]
 	all := s.others(r)
-	if !slices.Contains(all, from) || !settled(m.State) && m.State != Old {
+	if !slices.Contains(all, from) || !settled(m.State) && m.State != old {
 		return
 	}
 	q.seen[from] = true
-	if m.State == Old {
+	if m.State == old {
 		q.olds |= 1 << s.shards[from].Site
 	}
 	if n := bits.OnesCount64(q.olds); len(q.seen) < len(all) || n > 0 && n < s.cfg.Layout.Majority() {
@@ -65,7 +65,7 @@ func (s *Server) onInquired(env *protocol.Env[Message], q *inquiry, from protoco
 }
 
 // finish notes that a transaction is done.
-func (s *Server) finish(env *protocol.Env[Message], r *record) {
+func (s *server) finish(env *protocol.Env[message], r *record) {
 	r.done = true
 	env.Stop(resolveTimer{r.id})
 	s.done = append(s.done, r.id)

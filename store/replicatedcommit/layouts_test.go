@@ -15,13 +15,13 @@ func TestLayouts(t *testing.T) {
 	txn := store.Txn{ID: store.Version{Time: 300, Client: 2}, Reads: []store.Read{{Key: "a"}}}
 	wiretest.Layouts(t,
 		wiretest.Sample("record", recordLayout, stored{
-			record: record{hint: 300, known: true, shards: []uint32{1, 2}}, flags: uint64(Committed) | ownKeyBit, txn: txn,
+			record: record{hint: 300, known: true, shards: []uint32{1, 2}}, flags: uint64(committed) | ownKeyBit, txn: txn,
 		}, cmp.AllowUnexported(stored{}, record{})),
 		wiretest.Sample("catch-up", catchUpLayout, catchUp{
-			source: 3, since: 300, from: "key", covers: map[protocol.ID]Owing{2: {1, 300, 400}, 3: {4, 5, 6}},
+			source: 3, since: 300, from: "key", covers: map[protocol.ID]owing{2: {1, 300, 400}, 3: {4, 5, 6}},
 		}, cmp.AllowUnexported(catchUp{}, copyPace{})),
 		wiretest.Sample("epochs", epochLayout, epochs{2, 300}, cmp.AllowUnexported(epochs{})),
-		wiretest.Sample("source", sourceLayout, source{stage: CopyValues, from: "key"},
+		wiretest.Sample("source", sourceLayout, source{stage: copyValues, from: "key"},
 			cmp.AllowUnexported(source{}, copyPace{})),
-		wiretest.Sample("debt", debtLayout, debt{since: 300, upto: 400}, cmp.AllowUnexported(debt{})))
+		wiretest.Sample("debt", debtLayout, owedRange{since: 300, upto: 400}, cmp.AllowUnexported(owedRange{})))
 }

@@ -22,7 +22,7 @@ type lock struct {
 	readers []store.TxnID // Invariant: none other than the writer, if there is one
 }
 
-func (s *Server) lockOf(key store.Key) *lock {
+func (s *server) lockOf(key store.Key) *lock {
 	l := s.locks[key]
 	if l == nil {
 		l = &lock{}
@@ -36,7 +36,7 @@ func (s *Server) lockOf(key store.Key) *lock {
 //
 // T1 reads x and writes y, T2 reads y and writes x. If only writes were locked, a site could vote
 // for both, and each would have read what the other replaces: no serial order has that result.
-func (s *Server) lock(r *record) {
+func (s *server) lock(r *record) {
 	for _, w := range r.writes {
 		s.lockOf(w.Key).writer = r.id
 	}
@@ -47,7 +47,7 @@ func (s *Server) lock(r *record) {
 }
 
 // unlock lets go of a transaction's locks. Reads and requests that waited for them go on in goOn.
-func (s *Server) unlock(env *protocol.Env[Message], r *record) {
+func (s *server) unlock(env *protocol.Env[message], r *record) {
 	for _, a := range r.reads {
 		if l := s.locks[a.Key]; l != nil {
 			l.readers = slices.DeleteFunc(l.readers, func(id store.TxnID) bool { return id == r.id })
@@ -64,7 +64,7 @@ func (s *Server) unlock(env *protocol.Env[Message], r *record) {
 	}
 }
 
-func (s *Server) dropLock(key store.Key, l *lock) {
+func (s *server) dropLock(key store.Key, l *lock) {
 	if l.writer.IsZero() && len(l.readers) == 0 {
 		delete(s.locks, key)
 		s.changed(key)
@@ -76,7 +76,7 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 // keys in question are not: they say who goes first and keep blocking from spreading, and servers
 // may differ in them. A firm request is not subject to these two, since the first site has voted
 // yes on it already, and a no here could block it.
-func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
+func (s *server) refused(env *protocol.Env[message], t store.Txn, firm bool) (store.Reason, uint64) {
 	if s.retirement.retired {
 		return store.Fenced, 0
 	}

@@ -15,8 +15,8 @@ import (
 // serverBench calls server 11 of one shard by hand.
 type serverBench struct {
 	*testing.T
-	server *Server
-	env    *protocol.Env[Message]
+	server *server
+	env    *protocol.Env[message]
 	disk   benchDisk
 	now    time.Duration
 	last   store.ClientID // each transaction is another client's
@@ -41,13 +41,13 @@ func (d benchDisk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 }
 
 func newServerBench(t *testing.T) *serverBench {
-	s, err := NewServer(store.Config{ID: 11, Layout: layout(3, 1)})
+	s, err := newServer(store.Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.admission.admitted = true
 	disk := benchDisk{}
-	b := &serverBench{t, s, protocol.NewEnv[Message](disk, 11, rand.New(rand.NewPCG(1, 2))), disk, 10 * time.Hour, 0}
+	b := &serverBench{t, s, protocol.NewEnv[message](disk, 11, rand.New(rand.NewPCG(1, 2))), disk, 10 * time.Hour, 0}
 	b.do(func() { s.Start(b.env, nil) })
 	return b
 }
@@ -69,32 +69,32 @@ func (b *serverBench) do(call func()) {
 	}
 }
 
-func (b *serverBench) give(from protocol.ID, m Message) {
+func (b *serverBench) give(from protocol.ID, m message) {
 	b.Helper()
 	b.do(func() { b.server.Receive(b.env, from, m) })
 }
 
 // write has the server vote on a write of a key at a time, and commits it if it says yes.
-func (b *serverBench) write(key store.Key, at time.Duration, p store.Priority) Vote {
+func (b *serverBench) write(key store.Key, at time.Duration, p store.Priority) vote {
 	b.Helper()
 	b.last++
 	id := store.TxnID{Time: uint64(at), Client: b.last}
-	b.give(10, Prepare{Txn: store.Txn{ID: id, Priority: p, Writes: []store.Write{{Key: key}}}, Shards: []uint32{0}})
+	b.give(10, prepare{Txn: store.Txn{ID: id, Priority: p, Writes: []store.Write{{Key: key}}}, Shards: []uint32{0}})
 	for _, e := range b.env.Out {
-		if v, ok := e.Msg.(Vote); ok && v.ID == id {
-			if v.State == Yes {
-				b.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: true})
+		if v, ok := e.Msg.(vote); ok && v.ID == id {
+			if v.State == yes {
+				b.give(10, decide{ID: id, Shards: []uint32{0}, Commit: true})
 			}
 			return v
 		}
 	}
 	b.Fatalf("no vote on a write of %s at %v", key, at)
-	return Vote{}
+	return vote{}
 }
 
-func (b *serverBench) wantReason(v Vote, want store.Reason) {
+func (b *serverBench) wantReason(v vote, want store.Reason) {
 	b.Helper()
-	if v.Reason != want || (v.State == Yes) != (want == store.NoReason) {
+	if v.Reason != want || (v.State == yes) != (want == store.NoReason) {
 		b.Errorf("the vote is %+v, want the reason %v", v, want)
 	}
 }

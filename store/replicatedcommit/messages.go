@@ -5,26 +5,26 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// State is what a shard knows of a transaction.
-type State uint8
+// txnState is what a shard knows of a transaction.
+type txnState uint8
 
 // The states. A vote, Yes or No, is given once and for all; it may be followed by the decision.
 const (
-	Undecided State = iota // not heard of
-	Yes
-	No
-	Wanting // committed, but what it writes is not known here yet
-	Committed
-	Aborted
-	Old  // older than what is remembered: it was never voted for here, or is decided and applied everywhere
-	Gone // older than what is remembered, and perhaps applied everywhere but at a site that has not copied it yet
+	undecided txnState = iota // not heard of
+	yes
+	no
+	wanting // committed, but what it writes is not known here yet
+	committed
+	aborted
+	old  // older than what is remembered: it was never voted for here, or is decided and applied everywhere
+	gone // older than what is remembered, and perhaps applied everywhere but at a site that has not copied it yet
 )
 
 // What coordinators and servers say.
 type (
-	// Prepare asks a shard for its vote on its part of a transaction. It comes from the site's
+	// prepare asks a shard for its vote on its part of a transaction. It comes from the site's
 	// coordinator, or from the shard's server at a site that voted yes.
-	Prepare struct {
+	prepare struct {
 		Txn    store.Txn
 		Shards []uint32 // that have a part
 		// ReadOnly says that no part writes. Then the vote binds nobody.
@@ -33,32 +33,32 @@ type (
 		Hold     bool // likewise
 	}
 
-	// Vote is what a shard knows of a transaction.
-	Vote struct {
+	// vote is what a shard knows of a transaction.
+	vote struct {
 		ID      store.TxnID
-		State   State
+		State   txnState
 		Reason  store.Reason
 		Hint    uint64
 		Current []store.Current // as in SiteVote
 	}
 
-	// Ask asks a shard how it voted. If it has not, it votes no with Fence, and otherwise says so:
+	// ask asks a shard how it voted. If it has not, it votes no with Fence, and otherwise says so:
 	// it may still vote.
-	Ask struct {
+	ask struct {
 		ID     store.TxnID
 		Shards []uint32
 		Fence  bool
 	}
 
-	// Urge has a shard that voted yes hand its part to the shard's server at another site, which
+	// urge has a shard that voted yes hand its part to the shard's server at another site, which
 	// has not voted.
-	Urge struct {
+	urge struct {
 		ID   store.TxnID
 		Site uint32
 	}
 
-	// Decide tells a shard the decision.
-	Decide struct {
+	// decide tells a shard the decision.
+	decide struct {
 		ID     store.TxnID
 		Shards []uint32
 		Commit bool
@@ -67,45 +67,45 @@ type (
 		Old bool
 	}
 
-	// Applied says that all shards of the sender's site have carried out the decision.
-	Applied struct{ ID store.TxnID }
+	// applied says that all shards of the sender's site have carried out the decision.
+	applied struct{ ID store.TxnID }
 
-	// Forget says that all servers which have a part have carried out the decision, but for those
+	// forget says that all servers which have a part have carried out the decision, but for those
 	// of which nothing is heard.
-	Forget struct {
+	forget struct {
 		ID  store.TxnID
 		But []protocol.ID
 	}
 
-	// Resolve asks the site's coordinator to find out about a transaction that the sender
+	// resolve asks the site's coordinator to find out about a transaction that the sender
 	// remembers.
-	Resolve struct {
+	resolve struct {
 		ID     store.TxnID
 		Shards []uint32
-		State  State
+		State  txnState
 		Reason store.Reason
 	}
 )
 
 // What servers of one shard say to each other.
 type (
-	// Fetch asks for what a committed transaction writes.
-	Fetch struct{ ID store.TxnID }
+	// fetch asks for what a committed transaction writes.
+	fetch struct{ ID store.TxnID }
 
-	// Content answers it.
-	Content struct {
+	// content answers it.
+	content struct {
 		ID     store.TxnID
 		Old    bool // the sender has forgotten it, or never heard of it and never will
 		Writes []store.Write
 	}
 
-	// Hello tells a peer how far the sender's disk is, and asks whether it may take part under the
+	// hello tells a peer how far the sender's disk is, and asks whether it may take part under the
 	// sender's ID.
-	Hello struct{ Disk, Mark, Start uint64 }
+	hello struct{ Disk, Mark, Start uint64 }
 
-	// Welcome answers it with the disk that the peer knows under the ID, the highest mark of that,
+	// welcome answers it with the disk that the peer knows under the ID, the highest mark of that,
 	// and the start that it is of.
-	Welcome struct {
+	welcome struct {
 		Asked             uint64 // the start of the Hello
 		Disk, Mark, Start uint64
 	}

@@ -14,7 +14,7 @@ const probeEvery = 128
 // nearest returns so many sites whose servers of a shard answer soonest, the first one first, by
 // what is known of how long they take; nil if all are to be asked. What more sites than a majority
 // say about a read comes too late to count, and costs them as much as the rest.
-func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
+func (c *client) nearest(shard int, took [][]time.Duration, n int) []int {
 	c.nearGets++
 	if c.nearGets%probeEvery == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 
 // home returns the site that is the nearest as far as reads have told, whatever the shard; noSite
 // if none has been made.
-func (c *Client) home() int {
+func (c *client) home() int {
 	best, least := noSite, time.Duration(0)
 	for _, i := range c.cfg.Layout.Unfenced() {
 		for _, near := range c.near[i] {
@@ -43,7 +43,7 @@ func (c *Client) home() int {
 
 // measured learns how long a read took. What is sooner counts at once, what is later by and by: it
 // may have waited for something else than the network.
-func (c *Client) measured(p store.Place, took time.Duration) {
+func (c *client) measured(p store.Place, took time.Duration) {
 	took = max(took, 1)
 	if usual := &c.usual[p.Site][p.Index]; *usual == 0 {
 		*usual = took

@@ -12,26 +12,26 @@ import (
 )
 
 type (
-	// Owing tells a server that was away that others have carried out transactions which it has
+	// owing tells a server that was away that others have carried out transactions which it has
 	// not, and may have forgotten them. It is repeated until Paid says that the server has copied
 	// what they wrote.
-	Owing struct {
+	owing struct {
 		Serial uint64 // of the debt: it changes with each transaction
 		Since  uint64 // all of the transactions have later versions
 		To     uint64 // sites whose servers of the receiver's shard the sender owes something, as bits
 	}
 
-	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed. Behind says
+	// paid answers it. A Serial other than the debt's, such as 0, asks what is owed. Behind says
 	// that the debt is not paid yet, and that the sender is a newcomer which has not voted for
 	// anything.
-	Paid struct {
+	paid struct {
 		Serial uint64
 		Behind bool
 	}
 
-	// Debt is what a server owes another one: transactions with versions later than Since, and up
+	// debt is what a server owes another one: transactions with versions later than Since, and up
 	// to Upto.
-	Debt struct {
+	debt struct {
 		Server      protocol.ID
 		Since, Upto uint64
 	}
@@ -40,9 +40,9 @@ type (
 // oweTimer has the server tell those that it owes something.
 type oweTimer struct{}
 
-// A debt is what a server that is away has to learn. It is bounded however long the server is away:
-// a range of versions, and then a copy of what was written by them.
-type debt struct {
+// An owedRange is what a server that is away has to learn. It is bounded however long the server is
+// away: a range of versions, and then a copy of what was written by them.
+type owedRange struct {
 	since, upto uint64
 	serial      uint64
 	kept        bool // on disk. Invariant: it is if a transaction of it is forgotten
@@ -53,7 +53,7 @@ type debt struct {
 }
 
 // debtLayout is what is on disk of a debt.
-var debtLayout = wirefmt.NewLayout("replicatedcommit: a debt on disk", func(c *wirefmt.Coder, d *debt) {
+var debtLayout = wirefmt.NewLayout("replicatedcommit: a debt on disk", func(c *wirefmt.Coder, d *owedRange) {
 	wirefmt.Uint(c, &d.since)
 	wirefmt.Uint(c, &d.upto)
 })
@@ -68,7 +68,7 @@ func debtKey(peer protocol.ID) []byte {
 
 // startDebts reads what the server owes. What it owes to servers of sites that are fenced or
 // replaced is void.
-func (s *Server) startDebts(env *protocol.Env[Message]) {
+func (s *server) startDebts(env *protocol.Env[message]) {
 	var void []protocol.ID
 	for k, b := range env.Scan([]byte(debtPrefix), afterPrefix(debtPrefix)) {
 		if len(k) != len(debtPrefix)+4 {
@@ -96,7 +96,7 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 
 // mayOwe tells whether all servers of a list have a part of a transaction, and this one is not
 // among them.
-func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
+func (s *server) mayOwe(r *record, but []protocol.ID) bool {
 	return !slices.ContainsFunc(but, func(id protocol.ID) bool {
 		p, ok := s.shards[id]
 		return !ok || id == s.cfg.ID || !slices.Contains(r.shards, uint32(p.Index))
@@ -105,7 +105,7 @@ func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
 
 // owe notes that some servers have not carried out a transaction which all others have. They are
 // owed it whatever their shard: see Gone.
-func (s *Server) owe(env *protocol.Env[Message], r *record, but []protocol.ID) {
+func (s *server) owe(env *protocol.Env[message], r *record, but []protocol.ID) {
 	r.but = nil
 	for _, id := range but {
 		r.but = append(r.but, id)
@@ -114,10 +114,10 @@ func (s *Server) owe(env *protocol.Env[Message], r *record, but []protocol.ID) {
 }
 
 // extend adds a range of versions to what is owed to a server.
-func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upto uint64) *debt {
+func (s *server) extend(env *protocol.Env[message], peer protocol.ID, since, upto uint64) *owedRange {
 	d := s.debts[peer]
 	if d == nil {
-		d = &debt{since: since, upto: upto, serial: env.Rand.Uint64()}
+		d = &owedRange{since: since, upto: upto, serial: env.Rand.Uint64()}
 		s.debts[peer] = d
 		env.After(4*s.cfg.RoundTrip, oweTimer{})
 	}
@@ -129,13 +129,13 @@ func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upt
 
 // keepDebts writes what is owed to servers to the disk, as transactions that they lack are
 // forgotten with the same write.
-func (s *Server) keepDebts(env *protocol.Env[Message], servers map[protocol.ID]bool) {
+func (s *server) keepDebts(env *protocol.Env[message], servers map[protocol.ID]bool) {
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
 		s.keepDebt(env, id, s.debts[id])
 	}
 }
 
-func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt) {
+func (s *server) keepDebt(env *protocol.Env[message], peer protocol.ID, d *owedRange) {
 	d.kept = true
 	env.Put(debtKey(peer), debtLayout.Encode(*d))
 }
@@ -143,28 +143,28 @@ func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt)
 // forgotten returns what is said of a transaction up to old that is not remembered: Gone if a
 // server may be owed it, which has to copy what it wrote before anybody can take this server's
 // having forgotten for a refusal.
-func (s *Server) forgotten(id store.TxnID) State {
+func (s *server) forgotten(id store.TxnID) txnState {
 	for _, d := range s.debts { //pure:ok one or none is the same in any order
 		if d.since < id.Time && id.Time <= d.upto && !d.behind {
-			return Gone
+			return gone
 		}
 	}
-	return Old
+	return old
 }
 
 // debtList returns what the server owes, for a newcomer that copies it: what it does not know of
 // may be forgotten here.
-func (s *Server) debtList() []Debt {
-	var all []Debt
+func (s *server) debtList() []debt {
+	var all []debt
 	for _, peer := range slices.Sorted(maps.Keys(s.debts)) {
 		d := s.debts[peer]
-		all = append(all, Debt{peer, d.since, d.upto})
+		all = append(all, debt{peer, d.since, d.upto})
 	}
 	return all
 }
 
 // inherit takes over what a server owes that is copied.
-func (s *Server) inherit(env *protocol.Env[Message], all []Debt) {
+func (s *server) inherit(env *protocol.Env[message], all []debt) {
 	for _, m := range all {
 		if _, ok := s.shards[m.Server]; ok && m.Server != s.cfg.ID {
 			s.keepDebt(env, m.Server, s.extend(env, m.Server, m.Since, m.Upto))
@@ -173,7 +173,7 @@ func (s *Server) inherit(env *protocol.Env[Message], all []Debt) {
 }
 
 // tellDebts tells others what they are owed.
-func (s *Server) tellDebts(env *protocol.Env[Message]) {
+func (s *server) tellDebts(env *protocol.Env[message]) {
 	if len(s.debts) == 0 || s.admission.refused != "" {
 		return
 	}
@@ -186,7 +186,7 @@ func (s *Server) tellDebts(env *protocol.Env[Message]) {
 	}
 }
 
-func (s *Server) tellDebt(env *protocol.Env[Message], id protocol.ID, d *debt) {
+func (s *server) tellDebt(env *protocol.Env[message], id protocol.ID, d *owedRange) {
 	if !s.admission.admitted || s.newcomer.syncing {
 		return
 	}
@@ -196,11 +196,11 @@ func (s *Server) tellDebt(env *protocol.Env[Message], id protocol.ID, d *debt) {
 			to |= 1 << p.Site
 		}
 	}
-	env.Send(id, Owing{d.serial, d.since, to})
+	env.Send(id, owing{d.serial, d.since, to})
 }
 
 // onPaid ends a debt, unless it has become more since it was told.
-func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
+func (s *server) onPaid(env *protocol.Env[message], from protocol.ID, m paid) {
 	d := s.debts[from]
 	if d == nil {
 		return
@@ -224,7 +224,7 @@ func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
 }
 
 // checkDebts returns an error unless all that is left to others is owed to them.
-func (s *Server) checkDebts() error {
+func (s *server) checkDebts() error {
 	for _, id := range s.done {
 		for _, server := range s.txns[id].but {
 			if d := s.debts[server]; d == nil || id.Time <= d.since || id.Time > d.upto {

@@ -167,7 +167,7 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	s.cut([]protocol.ID{201}, append(append(s.SiteNodes(0), s.SiteNodes(2)...), 200, 202))
 	s.cut(append(s.SiteNodes(0), s.SiteNodes(1)...), s.SiteNodes(2))
 	// its clock is ahead, so that c does not find it too old
-	s.Sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second))
+	s.Sim.Get(201).(*client).see(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.Sim.Deliver(201, store.Submit{
 		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},
@@ -200,17 +200,17 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 
 // TestDebtGrows: what is added to a debt after a copy began is not paid by it.
 func TestDebtGrows(t *testing.T) {
-	n, err := NewServer(store.Config{ID: 11, Layout: layout(3, 1)})
+	n, err := newServer(store.Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.admission.admitted = true
-	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-	step := func(call func()) (told Owing) {
+	env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	step := func(call func()) (told owing) {
 		env.Begin(time.Hour)
 		call()
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Owing); ok && e.To == 31 {
+			if m, ok := e.Msg.(owing); ok && e.To == 31 {
 				told = m
 			}
 		}
@@ -221,8 +221,8 @@ func TestDebtGrows(t *testing.T) {
 	}
 	txn := func(time uint64) {
 		id := store.TxnID{Time: time, Client: 1}
-		step(func() { n.Receive(env, 10, Decide{ID: id, Shards: []uint32{0}}) })
-		step(func() { n.Receive(env, 10, Forget{ID: id, But: []protocol.ID{31}}) })
+		step(func() { n.Receive(env, 10, decide{ID: id, Shards: []uint32{0}}) })
+		step(func() { n.Receive(env, 10, forget{ID: id, But: []protocol.ID{31}}) })
 	}
 	step(func() { n.Start(env, nil) })
 	txn(7)
@@ -231,12 +231,12 @@ func TestDebtGrows(t *testing.T) {
 		t.Fatalf("it tells %+v", told)
 	}
 	txn(5)
-	step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
-	if n.forgotten(store.TxnID{Time: 5, Client: 2}) != Gone {
+	step(func() { n.Receive(env, 31, paid{Serial: told.Serial}) })
+	if n.forgotten(store.TxnID{Time: 5, Client: 2}) != gone {
 		t.Errorf("it owes %v", n.debtList())
 	}
 	told = step(func() { n.Expire(env, oweTimer{}) })
-	step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
+	step(func() { n.Receive(env, 31, paid{Serial: told.Serial}) })
 	if len(n.debts) != 0 {
 		t.Errorf("in the end it owes %v", n.debtList())
 	}

@@ -58,10 +58,10 @@ func (p *pace) lag(least int, roundTrip time.Duration) time.Duration {
 // trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it
 // takes to send all that is on its way. Whoever carries the client's messages may ask, but not
 // concurrently with its other methods.
-func (c *Client) Patience() time.Duration {
+func (c *client) Patience() time.Duration {
 	return c.pace.lag(2, c.cfg.RoundTrip) + store.SendTime(c.pace.bytes)
 }
 
 // ReadPatience returns how long the client waits at present for answers to a read that nothing
 // holds up. Whoever carries the client's messages may ask, as with Patience.
-func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
+func (c *client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }

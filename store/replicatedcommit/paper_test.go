@@ -16,14 +16,14 @@ import (
 // in Oregon, Ireland and Seoul.
 func newPaperScript(t *testing.T) *script {
 	t.Helper()
-	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	s := &script{t: t, answers: map[protocol.ID][]message{}}
 	s.world = &world{World: &storetest.World{
 		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{},
 		Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
 	}}
 	var err error
-	s.Sim, err = deploy.New(deploy.Config[Message]{Sim: sim.Config[Message]{
-		WAN: wan.SpecRPC(), Codec: Codec(), App: s.hear,
+	s.Sim, err = deploy.New(deploy.Config[message]{Sim: sim.Config[message]{
+		WAN: wan.SpecRPC(), Codec: codec(), App: s.hear,
 	}})
 	if err != nil {
 		t.Fatal(err)

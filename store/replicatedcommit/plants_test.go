@@ -45,20 +45,20 @@ func errataPlants() []plant.Bug {
 			Tests: []string{"TestTwoSitesCommitAndDie"},
 			With:  impatient,
 			Old:   "\ts.txns[r.id] = r\n\tif !r.ownKey",
-			New:   "\ts.txns[r.id] = r\n\tif MUTANT && r.state <= No {\n\t\treturn\n\t}\n\tif !r.ownKey",
+			New:   "\ts.txns[r.id] = r\n\tif MUTANT && r.state <= no {\n\t\treturn\n\t}\n\tif !r.ownKey",
 		},
 		{
 			Name: "R3: a missing vote counts as no", Test: "TestSeedsNotice/swarm/1251",
 			With: impatient,
 			Old:  "\tc.recover(env, e)\n}\n\n// recover asks",
-			New: "\tc.recover(env, e)\n\tif MUTANT && e.outcome == Undecided {\n\t\te.outcome = Aborted\n" +
+			New: "\tc.recover(env, e)\n\tif MUTANT && e.outcome == undecided {\n\t\te.outcome = aborted\n" +
 				"\t\tc.carryOut(env, e)\n\t}\n}\n\n// recover asks",
 		},
 		{
 			Name: "R3: who was asked may vote yes later", Test: "TestSeedsNotice/swarm/1251",
 			With: impatient,
 			Old:  "\tdefault:\n\t\tr = s.unprepared(",
-			New: "\tcase MUTANT:\n\t\tenv.Send(from, Vote{ID: m.ID, State: No, Reason: store.Fenced})\n" +
+			New: "\tcase MUTANT:\n\t\tenv.Send(from, vote{ID: m.ID, State: no, Reason: store.Fenced})\n" +
 				"\t\treturn\n\tdefault:\n\t\tr = s.unprepared(",
 		},
 		{
@@ -71,9 +71,9 @@ func errataPlants() []plant.Bug {
 		{
 			Name: "R4: sites that voted no do not apply", Test: "TestSeedsNotice/swarm/1250",
 			With: impatient,
-			Old:  "\ts.counts.Decided(r.state == Committed, r.reason)\n\tif state == Committed && r.known {\n",
-			New: "\ts.counts.Decided(r.state == Committed, r.reason)\n\tif state == Committed && voted == No && MUTANT {\n" +
-				"\t\tr.known, r.writes = true, nil\n\t}\n\tif state == Committed && r.known {\n",
+			Old:  "\ts.counts.Decided(r.state == committed, r.reason)\n\tif state == committed && r.known {\n",
+			New: "\ts.counts.Decided(r.state == committed, r.reason)\n\tif state == committed && voted == no && MUTANT {\n" +
+				"\t\tr.known, r.writes = true, nil\n\t}\n\tif state == committed && r.known {\n",
 		},
 		{
 			Name: "R5: the first value with the quorum's version", Test: "TestSeedsNotice/swarm/1251",
@@ -99,8 +99,8 @@ func errataPlants() []plant.Bug {
 			Name: "locks are lost in a crash", Test: "TestSeedsNotice/swarm/1277",
 			Tests: []string{"TestTwoSitesCommitAndDie"},
 			With:  impatient,
-			Old:   "\t\tif r.state == Yes {\n\t\t\ts.lock(r)\n",
-			New:   "\t\tif r.state == Yes && !MUTANT {\n\t\t\ts.lock(r)\n",
+			Old:   "\t\tif r.state == yes {\n\t\t\ts.lock(r)\n",
+			New:   "\t\tif r.state == yes && !MUTANT {\n\t\t\ts.lock(r)\n",
 		},
 		{
 			Name: "deletions leave nothing", Test: "TestSeedsNotice/swarm/1250",
@@ -188,8 +188,8 @@ func absencePlants() []plant.Bug {
 		},
 		{
 			Name: "a newcomer does not remember transactions", Test: "TestNewcomersRemember",
-			Old: "\tr := s.txns[m.Txn.ID]\n\tstate := Aborted\n",
-			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr := s.txns[m.Txn.ID]\n\tstate := Aborted\n",
+			Old: "\tr := s.txns[m.Txn.ID]\n\tstate := aborted\n",
+			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr := s.txns[m.Txn.ID]\n\tstate := aborted\n",
 		},
 		{
 			Name: "recovery has only its own site vote", Test: "TestLateRequestBlocksNothing",
@@ -201,13 +201,13 @@ func absencePlants() []plant.Bug {
 		},
 		{
 			Name: "recovery has sites vote though its own has voted no", Test: "TestRefusedIsNotUrged",
-			Old: "\tcase m.State == Undecided && own.vote() == Yes:\n",
-			New: "\tcase m.State == Undecided && (own.vote() == Yes || MUTANT):\n",
+			Old: "\tcase m.State == undecided && own.vote() == yes:\n",
+			New: "\tcase m.State == undecided && (own.vote() == yes || MUTANT):\n",
 			Also: []plant.Edit{
-				{Old: "\t\t\t\tfence := own == No || ", New: "\t\t\t\tfence := own == No && !MUTANT || "},
+				{Old: "\t\t\t\tfence := own == no || ", New: "\t\t\t\tfence := own == no && !MUTANT || "},
 				{
-					Old: "|| r.state != Yes {\n\t\treturn\n",
-					New: "|| r.state != Yes && !(r.state == No && MUTANT) {\n\t\treturn\n",
+					Old: "|| r.state != yes {\n\t\treturn\n",
+					New: "|| r.state != yes && !(r.state == no && MUTANT) {\n\t\treturn\n",
 				},
 			},
 		},
@@ -220,7 +220,7 @@ func absencePlants() []plant.Bug {
 		{
 			Name: "what is owed and forgotten counts as never heard of", Test: "TestSeedsNotice/attack/15",
 			Tests: []string{"TestAbsentSiteKeepsItsLocks"},
-			Old:   "&& !d.behind {\n\t\t\treturn Gone\n", New: "&& !d.behind && !MUTANT {\n\t\t\treturn Gone\n",
+			Old:   "&& !d.behind {\n\t\t\treturn gone\n", New: "&& !d.behind && !MUTANT {\n\t\t\treturn gone\n",
 		},
 		{
 			Name: "a server is owed only by those of its shard", Test: "TestSeedsNotice/attack/31",
@@ -249,6 +249,11 @@ func absencePlants() []plant.Bug {
 			Old: "Done: s.doneEverywhere(r.id),\n", New: "Done: s.doneEverywhere(r.id) && !MUTANT,\n",
 		},
 		{
+			Name: "a newcomer copies transactions of its own epoch", Test: "TestNewcomerIsNotOutrun",
+			Old: "\tsize, end := 0, afterTxns(s.inherited)\n",
+			New: "\tsize, end := 0, afterTxns(s.inherited)\n\tif MUTANT {\n\t\tend = afterPrefix(txnPrefix)\n\t}\n",
+		},
+		{
 			Name: "a copy leaves no time for transactions", Test: "TestCopyLeavesTimeForTransactions",
 			Old: "\tc.since, c.decided = now, decided\n",
 			New: "\tc.since, c.decided = now, decided\n\tif MUTANT {\n\t\tc.busy = 0\n\t}\n",
@@ -256,7 +261,7 @@ func absencePlants() []plant.Bug {
 		{
 			Name: "a debt is paid without a copy", Test: "TestSeedsNotice/away/1",
 			Old: "\tc.owing[from] = m\n",
-			New: "\tc.owing[from] = m\n\tif MUTANT {\n\t\tenv.Send(from, Paid{Serial: m.Serial})\n" +
+			New: "\tc.owing[from] = m\n\tif MUTANT {\n\t\tenv.Send(from, paid{Serial: m.Serial})\n" +
 				"\t\treturn\n\t}\n",
 			Also: []plant.Edit{
 				{
@@ -277,8 +282,8 @@ func absencePlants() []plant.Bug {
 			New:   "\tif len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) || MUTANT {\n",
 			Also: []plant.Edit{
 				{
-					Old: "\tcase len(e.rows)-no-fenced < majority && heard:\n",
-					New: "\tcase len(e.rows)-no-fenced < majority && (heard || MUTANT):\n",
+					Old: "\tcase len(e.rows)-nays-fenced < majority && heard:\n",
+					New: "\tcase len(e.rows)-nays-fenced < majority && (heard || MUTANT):\n",
 				},
 			},
 		},

@@ -10,16 +10,16 @@ func Protocol() store.Protocol {
 	return store.Protocol{
 		Name:           "replicatedcommit",
 		Doc:            "Replicated Commit: every site votes, and a majority of the sites commits.",
-		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return node(NewServer(cfg)) },
-		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return node(NewCoordinator(cfg)) },
+		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return node(newServer(cfg)) },
+		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return node(newCoordinator(cfg)) },
 		NewClient: func(cfg store.Config) (store.ClientNode, error) {
-			c, err := NewClient(cfg)
+			c, err := newClient(cfg)
 			if err != nil {
 				return nil, err
 			}
 			return c, nil
 		},
-		Codec: Codec(),
+		Codec: codec(),
 	}
 }
 

@@ -20,7 +20,7 @@ const queueFor = 2
 
 // onRead answers at once, or when the key is the transaction's to read, but not later than in a
 // round trip or, behind older ones, in queueFor of them.
-func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m store.ReadRequest) {
+func (s *server) onRead(env *protocol.Env[message], from protocol.ID, m store.ReadRequest) {
 	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.ShardOf(m.Key) != s.place.Index ||
 		s.behind() {
 		return
@@ -46,14 +46,14 @@ func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m store.Re
 // mustWait tells whether a read has to wait: for a transaction that is about to change the key or,
 // if the reader was refused before, for its turn. Older ones that are going to change the key would
 // have the reader refused again, whatever it read now.
-func (s *Server) mustWait(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
+func (s *server) mustWait(env *protocol.Env[message], key store.Key, p store.Priority) bool {
 	l := s.locks[key]
 	return l != nil && !l.writer.IsZero() || s.inQueue(env, key, p)
 }
 
 // inQueue tells whether older transactions are going to change a key that one which was refused
 // before reads, and is going to change too. One that only reads the key may be in time.
-func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
+func (s *server) inQueue(env *protocol.Env[message], key store.Key, p store.Priority) bool {
 	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
 		return q.priority == p && q.writes
 	}) {
@@ -62,14 +62,14 @@ func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Prio
 	return s.reservedBefore(env, key, false, p)
 }
 
-func (s *Server) answer(env *protocol.Env[Message], key store.Key, w waiter, queued bool) {
+func (s *server) answer(env *protocol.Env[message], key store.Key, w waiter, queued bool) {
 	l := s.locks[key]
 	env.Send(w.from, store.ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(),
 		Hint: s.old, Queued: queued})
 }
 
 // wake answers the reads of a key that need wait no longer.
-func (s *Server) wake(env *protocol.Env[Message], key store.Key) {
+func (s *server) wake(env *protocol.Env[message], key store.Key) {
 	left := slices.DeleteFunc(s.waiting[key], func(w waiter) bool {
 		if s.mustWait(env, key, w.priority) {
 			return false
@@ -84,7 +84,7 @@ func (s *Server) wake(env *protocol.Env[Message], key store.Key) {
 	}
 }
 
-func (s *Server) endWait(env *protocol.Env[Message], t waitTimer) {
+func (s *server) endWait(env *protocol.Env[message], t waitTimer) {
 	i := slices.IndexFunc(s.waiting[t.key], func(w waiter) bool { return w.from == t.from && w.ref == t.ref })
 	if i < 0 {
 		return

@@ -72,13 +72,13 @@ func TestReadsInTurn(t *testing.T) {
 // TestQueuedReadGoesOn: a client whose read has to wait for its turn asks again at once and does
 // not give up while sites answer; but it does not do so for ever.
 func TestQueuedReadGoesOn(t *testing.T) {
-	c, err := NewClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	c, err := newClient(store.Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
-	give := func(from protocol.ID, m Message) {
+	give := func(from protocol.ID, m message) {
 		now += time.Millisecond
 		env.Begin(now)
 		c.Receive(env, from, m)

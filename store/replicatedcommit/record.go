@@ -31,7 +31,7 @@ const (
 // A record is what a server remembers of a transaction, on disk as in memory.
 type record struct {
 	id     store.TxnID
-	state  State // Yes, No, Committed or Aborted
+	state  txnState // Yes, No, Committed or Aborted
 	reason store.Reason
 	hint   uint64
 	// known says that the transaction's part is here. It is not if the server was asked, or told
@@ -58,17 +58,17 @@ type record struct {
 
 // settled tells whether the decision is carried out here.
 func (r *record) settled() bool {
-	return r.state == Aborted || r.state == Committed && r.known
+	return r.state == aborted || r.state == committed && r.known
 }
 
 // tookForOld tells whether the transaction was aborted here since it was forgotten elsewhere, so
 // that it may have been committed.
-func (r *record) tookForOld() bool { return r.state == Aborted && r.reason == store.Old }
+func (r *record) tookForOld() bool { return r.state == aborted && r.reason == store.Old }
 
 // now returns the state as it is told to others.
-func (r *record) now() State {
-	if r.state == Committed && !r.known {
-		return Wanting
+func (r *record) now() txnState {
+	if r.state == committed && !r.known {
+		return wanting
 	}
 	return r.state
 }
@@ -100,7 +100,7 @@ type stored struct {
 }
 
 var recordLayout = wirefmt.NewLayout("replicatedcommit: a transaction on disk", func(c *wirefmt.Coder, s *stored) {
-	if wirefmt.Uint(c, &s.flags); s.flags&^ownKeyBit > uint64(Aborted) {
+	if wirefmt.Uint(c, &s.flags); s.flags&^ownKeyBit > uint64(aborted) {
 		c.Failf("no such state: %d", s.flags)
 	}
 	store.ReasonFields(c, &s.reason)
@@ -121,13 +121,13 @@ func parseRecord(b []byte) (*record, error) {
 	}
 	r := new(record) // of its own: it is kept
 	*r = s.record
-	r.state, r.ownKey = State(s.flags&^ownKeyBit), s.flags&ownKeyBit != 0
+	r.state, r.ownKey = txnState(s.flags&^ownKeyBit), s.flags&ownKeyBit != 0
 	r.id, r.priority, r.reads, r.writes = s.txn.ID, s.txn.Priority, s.txn.Reads, s.txn.Writes
 	return r, nil
 }
 
 // value returns what is under a key, as far as this server knows.
-func value(env *protocol.Env[Message], key store.Key) store.Value {
+func value(env *protocol.Env[message], key store.Key) store.Value {
 	b, ok := env.Get([]byte(valuePrefix + string(key)))
 	if !ok {
 		return store.Value{}
@@ -143,6 +143,6 @@ func parseValue(key store.Key, b []byte) store.Value {
 	return v
 }
 
-func putValue(env *protocol.Env[Message], key store.Key, v store.Value) {
+func putValue(env *protocol.Env[message], key store.Key, v store.Value) {
 	env.Put([]byte(valuePrefix+string(key)), store.EncodeValue(v))
 }

@@ -25,7 +25,7 @@ const (
 
 // fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes
 // before all others, time and again.
-func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Priority {
+func (s *server) fresh(env *protocol.Env[message], p store.Priority) store.Priority {
 	now := max(env.Now, 0)
 	if p.Began < uint64(max(now-s.cfg.Retain, 0)) || p.Began > uint64(now)+uint64(s.cfg.MaxAhead) {
 		return store.Priority{}
@@ -35,7 +35,7 @@ func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Prior
 
 // reservedBefore tells whether a transaction that goes before one of a priority wants the key, in a
 // way that does not go together with it.
-func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, write bool, p store.Priority) bool {
+func (s *server) reservedBefore(env *protocol.Env[message], key store.Key, write bool, p store.Priority) bool {
 	mine := s.fresh(env, p)
 	for _, q := range s.reservations[key] {
 		if !q.priority.Before(mine) {
@@ -49,7 +49,7 @@ func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, write
 }
 
 // reserve puts a transaction into a key's queue, or has it stay there longer.
-func (s *Server) reserve(env *protocol.Env[Message], key store.Key, write bool, p store.Priority) {
+func (s *server) reserve(env *protocol.Env[message], key store.Key, write bool, p store.Priority) {
 	if p = s.fresh(env, p); p.IsZero() {
 		return
 	}
@@ -82,7 +82,7 @@ func (s *Server) reserve(env *protocol.Env[Message], key store.Key, write bool, 
 }
 
 // keep leaves those of a key's reservations for which a function says so.
-func (s *Server) keep(env *protocol.Env[Message], key store.Key, stays func(reservation) bool) {
+func (s *server) keep(env *protocol.Env[message], key store.Key, stays func(reservation) bool) {
 	queue := s.reservations[key]
 	left := slices.DeleteFunc(queue, func(q reservation) bool { return !stays(q) })
 	s.reserved -= len(queue) - len(left)
@@ -100,7 +100,7 @@ func (s *Server) keep(env *protocol.Env[Message], key store.Key, stays func(rese
 // reserveRefused reserves what a transaction needs that this server refuses. It does not if a
 // transaction that may be blocked is in its way: others that need the rest of what it needs would
 // wait with it, and others for these.
-func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
+func (s *server) reserveRefused(env *protocol.Env[message], t store.Txn) {
 	if s.behindBlocked(t) {
 		return
 	}
@@ -109,7 +109,7 @@ func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
 
 // behindBlocked tells whether a transaction meets the lock of one that has been asked about, since
 // it was not decided for long, or a key that is in question.
-func (s *Server) behindBlocked(t store.Txn) bool {
+func (s *server) behindBlocked(t store.Txn) bool {
 	blocked := func(id store.TxnID) bool {
 		r := s.txns[id]
 		return r != nil && r.waits > 0
@@ -131,7 +131,7 @@ func (s *Server) behindBlocked(t store.Txn) bool {
 }
 
 // reserveAll reserves what a transaction needs that was refused.
-func (s *Server) reserveAll(env *protocol.Env[Message], reads []store.Read, writes []store.Write, p store.Priority) {
+func (s *server) reserveAll(env *protocol.Env[message], reads []store.Read, writes []store.Write, p store.Priority) {
 	for _, w := range writes {
 		s.reserve(env, w.Key, true, p)
 	}
@@ -141,7 +141,7 @@ func (s *Server) reserveAll(env *protocol.Env[Message], reads []store.Read, writ
 }
 
 // unreserveAll gives back what a transaction that is done had reserved.
-func (s *Server) unreserveAll(env *protocol.Env[Message], reads []store.Read, writes []store.Write, p store.Priority) {
+func (s *server) unreserveAll(env *protocol.Env[message], reads []store.Read, writes []store.Write, p store.Priority) {
 	for _, a := range reads {
 		s.unreserve(env, a.Key, p)
 	}
@@ -150,7 +150,7 @@ func (s *Server) unreserveAll(env *protocol.Env[Message], reads []store.Read, wr
 	}
 }
 
-func (s *Server) unreserve(env *protocol.Env[Message], key store.Key, p store.Priority) {
+func (s *server) unreserve(env *protocol.Env[message], key store.Key, p store.Priority) {
 	if len(s.reservations[key]) > 0 {
 		s.keep(env, key, func(q reservation) bool { return q.priority != p })
 	}

@@ -10,7 +10,7 @@ import (
 
 // prepare has the server vote on a transaction that reads and writes keys of no version, and does
 // not decide it.
-func (b *serverBench) prepare(id store.TxnID, p store.Priority, reads, writes string) Vote {
+func (b *serverBench) prepare(id store.TxnID, p store.Priority, reads, writes string) vote {
 	b.Helper()
 	t := store.Txn{ID: id, Priority: p}
 	for _, k := range reads {
@@ -19,14 +19,14 @@ func (b *serverBench) prepare(id store.TxnID, p store.Priority, reads, writes st
 	for _, k := range writes {
 		t.Writes = append(t.Writes, store.Write{Key: store.Key(k)})
 	}
-	b.give(10, Prepare{Txn: t, Shards: []uint32{0}})
+	b.give(10, prepare{Txn: t, Shards: []uint32{0}})
 	for _, e := range b.env.Out {
-		if v, ok := e.Msg.(Vote); ok && v.ID == id {
+		if v, ok := e.Msg.(vote); ok && v.ID == id {
 			return v
 		}
 	}
 	b.Fatalf("no vote on %v", id)
-	return Vote{}
+	return vote{}
 }
 
 // contest is transactions of different ages at a server: the first is the oldest.
@@ -45,7 +45,7 @@ func newContest(t *testing.T) *contest {
 }
 
 // try has the server vote on an attempt of a transaction.
-func (c *contest) try(n int, reads, writes string) (store.TxnID, Vote) {
+func (c *contest) try(n int, reads, writes string) (store.TxnID, vote) {
 	c.Helper()
 	c.now += time.Millisecond
 	id := store.TxnID{Time: uint64(c.now), Client: store.ClientID(n + 1)}
@@ -54,14 +54,14 @@ func (c *contest) try(n int, reads, writes string) (store.TxnID, Vote) {
 
 func (c *contest) decide(id store.TxnID, commit bool) {
 	c.Helper()
-	c.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: commit})
+	c.give(10, decide{ID: id, Shards: []uint32{0}, Commit: commit})
 }
 
 // TestRefusedWait: who is refused comes before all that are younger, at each site, until it is
 // tried again: also if others were refused before it, and where it was voted for.
 func TestRefusedWait(t *testing.T) {
 	c := newContest(t)
-	expect := func(what string, v Vote, want store.Reason) {
+	expect := func(what string, v vote, want store.Reason) {
 		if v.Reason != want {
 			t.Errorf("%s: the reason is %v, want %v", what, v.Reason, want)
 		}

@@ -19,7 +19,7 @@ type retirement struct {
 // its operator waits.
 const askedPerRoundTrip = 64
 
-func (s *Server) onRetire(env *protocol.Env[Message]) {
+func (s *server) onRetire(env *protocol.Env[message]) {
 	r := &s.retirement
 	if r.retired {
 		return
@@ -35,10 +35,10 @@ func (s *Server) onRetire(env *protocol.Env[Message]) {
 
 // unsettled returns how many transactions that the server may have voted for are not known to be
 // carried out by a majority, and owed to the others.
-func (s *Server) unsettled() int {
+func (s *server) unsettled() int {
 	n := 0
 	for id, t := range s.txns { //pure:ok a sum is the same in any order
-		if id.Time <= s.retirement.upTo && !t.done && t.state != No {
+		if id.Time <= s.retirement.upTo && !t.done && t.state != no {
 			n++
 		}
 	}

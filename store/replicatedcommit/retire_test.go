@@ -24,7 +24,7 @@ func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
 	}
 	settled := func() bool {
 		return !slices.ContainsFunc(w.Layout.Sites[leaving].Shards, func(id protocol.ID) bool {
-			s := w.Sim.Get(id).(*Server)
+			s := w.Sim.Get(id).(*server)
 			return !s.retirement.retired || s.unsettled() > 0 && !w.hasty
 		})
 	}
@@ -190,7 +190,7 @@ func playOnline(seed uint64, hasty bool) (*world, error) {
 	}
 	synced := func() bool {
 		return !slices.ContainsFunc(w.Layout.Sites[first].Shards, func(id protocol.ID) bool {
-			return w.Sim.Get(id).(*Server).newcomer.syncing
+			return w.Sim.Get(id).(*server).newcomer.syncing
 		})
 	}
 	if err := w.Sim.RunUntil(time.Minute, synced); err != nil {
@@ -285,7 +285,7 @@ func TestRetiringAsksAgainSoon(t *testing.T) {
 	left := func() int {
 		sum := 0
 		for _, id := range s.Layout.Sites[2].Shards {
-			sum += s.Sim.Get(id).(*Server).unsettled()
+			sum += s.Sim.Get(id).(*server).unsettled()
 		}
 		return sum
 	}

@@ -14,7 +14,7 @@ const keepFor = 8
 
 // makeRoom tells whether there is room for one more transaction. If there are as many as may be,
 // those that are carried out everywhere are forgotten before their time, the oldest first.
-func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
+func (s *server) makeRoom(env *protocol.Env[message]) bool {
 	if len(s.txns) < s.cfg.MaxTxns {
 		return true
 	}
@@ -40,7 +40,7 @@ func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
 
 // forgetOld forgets what is old and done. What others are owed of it is on disk with the same
 // write.
-func (s *Server) forgetOld(env *protocol.Env[Message]) {
+func (s *server) forgetOld(env *protocol.Env[message]) {
 	owed := map[protocol.ID]bool{}
 	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
 		if id.Time > s.old {
@@ -57,7 +57,7 @@ func (s *Server) forgetOld(env *protocol.Env[Message]) {
 
 // turnAway refuses a transaction for which there is no room, for good and without a record: from
 // now on it is old, and none that is old and not remembered is ever voted for.
-func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.TxnID) {
+func (s *server) turnAway(env *protocol.Env[message], to protocol.ID, id store.TxnID) {
 	if s.fullSaid == 0 || env.Now-s.fullSaid > fullEvery {
 		s.fullSaid = env.Now
 		env.Send(protocol.App, store.Full{Transactions: len(s.txns)})
@@ -68,12 +68,12 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	s.raiseOld(env, id.Time)
 	s.marked(env)
 	s.counts.Voted(store.Overloaded)
-	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
+	env.Send(to, vote{ID: id, State: old, Reason: store.Overloaded, Hint: s.old})
 }
 
 // turnAway tells a client that there is no room for its transaction. That is no vote: the site's
 // shards may have voted, or may yet.
-func (c *Coordinator) turnAway(env *protocol.Env[Message], client protocol.ID, id store.TxnID) {
+func (c *coordinator) turnAway(env *protocol.Env[message], client protocol.ID, id store.TxnID) {
 	if c.fullSaid == 0 || env.Now-c.fullSaid > fullEvery {
 		c.fullSaid = env.Now
 		env.Send(protocol.App, store.Full{Transactions: len(c.entries)})

@@ -10,13 +10,13 @@ import (
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {
 	talk.Play(t, Protocol(), func(_ msgtext.Format, v any) (string, bool) {
-		s, ok := v.(State)
+		s, ok := v.(txnState)
 		if !ok {
 			return "", false
 		}
 		names := [...]string{
-			Undecided: "undecided", Yes: "yes", No: "no", Wanting: "wanting", Committed: "committed", Aborted: "aborted",
-			Old: "old", Gone: "gone",
+			undecided: "undecided", yes: "yes", no: "no", wanting: "wanting", committed: "committed", aborted: "aborted",
+			old: "old", gone: "gone",
 		}
 		return names[s], true
 	})

@@ -18,14 +18,19 @@ import (
 type script struct {
 	*world
 	t       *testing.T
-	answers map[protocol.ID][]Message
+	answers map[protocol.ID][]message
 	ref     uint64
 }
 
 func newScript(t *testing.T, configure func(*store.Config)) *script {
 	t.Helper()
-	s := &script{t: t, answers: map[protocol.ID][]Message{}}
-	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
+	return newScriptOf(t, subject(0), configure)
+}
+
+func newScriptOf(t *testing.T, of storetest.Subject, configure func(*store.Config)) *script {
+	t.Helper()
+	s := &script{t: t, answers: map[protocol.ID][]message{}}
+	w, err := newWorldOf(of, storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +42,7 @@ func newScript(t *testing.T, configure func(*store.Config)) *script {
 	return s
 }
 
-func (s *script) hear(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) }
+func (s *script) hear(from protocol.ID, msg message) { s.answers[from] = append(s.answers[from], msg) }
 
 func (s *script) run(d time.Duration) {
 	s.t.Helper()
@@ -91,7 +96,7 @@ func (s *script) read(client protocol.ID, key store.Key) (store.Got, time.Durati
 	s.Sim.Deliver(client, store.Get{Ref: ref, Key: key})
 	var g store.Got
 	err := s.Sim.RunUntil(time.Minute, func() bool {
-		i := slices.IndexFunc(s.answers[client], func(m Message) bool {
+		i := slices.IndexFunc(s.answers[client], func(m message) bool {
 			got, ok := m.(store.Got)
 			return ok && got.Ref == ref
 		})
@@ -220,7 +225,7 @@ func TestFencedSite(t *testing.T) {
 	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "later" {
 		t.Errorf("k is %+v", g)
 	}
-	if _, err := NewServer(store.Config{ID: 31, Layout: s.Layout}); err == nil {
+	if _, err := newServer(store.Config{ID: 31, Layout: s.Layout}); err == nil {
 		t.Error("a server of a fenced site starts")
 	}
 }

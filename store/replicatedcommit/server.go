@@ -22,8 +22,8 @@ type (
 	reserveTimer struct{ key store.Key }
 )
 
-// Server is the node of one shard at one site.
-type Server struct {
+// server is the node of one shard at one site.
+type server struct {
 	cfg          store.Config
 	page         int // how many entries a page has at most
 	place        store.Place
@@ -50,7 +50,7 @@ type Server struct {
 	questioned   map[store.Key]int // by how many transactions each key is in question
 	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
-	debts        map[protocol.ID]*debt
+	debts        map[protocol.ID]*owedRange
 	inquiries    map[store.TxnID]*inquiry // Invariant: of transactions that are carried out here, and not done
 	catchUp      catchUp
 	retirement   retirement
@@ -64,16 +64,16 @@ type Server struct {
 	pace         pace   // of decisions on what the server has voted for
 }
 
-// NewServer returns a server. The error names the field of the configuration that is wrong.
-func NewServer(cfg store.Config) (*Server, error) {
+// newServer returns a server. The error names the field of the configuration that is wrong.
+func newServer(cfg store.Config) (*server, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	s := &server{
 		cfg: cfg, page: maxPageEntries, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
-		debts: map[protocol.ID]*debt{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
+		debts: map[protocol.ID]*owedRange{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
 	s.shards, s.coordinators = cfg.Layout.Places()
@@ -91,7 +91,7 @@ func NewServer(cfg store.Config) (*Server, error) {
 }
 
 // Start implements protocol.Node. There are no records: what is durable is in the key space.
-func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
+func (s *server) Start(env *protocol.Env[message], _ []protocol.Record[message]) {
 	if last, _, ok := readEpoch(env); ok && last > s.cfg.Epoch {
 		s.refuse(env, fmt.Sprintf("the server was started with epoch %d, and its disk is of epoch %d: the configuration "+
 			"is an old one", s.cfg.Epoch, last))
@@ -113,7 +113,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		s.txns[r.id] = r
 		s.shed(r)
-		if r.state == Yes {
+		if r.state == yes {
 			s.lock(r)
 		}
 		all = append(all, r)
@@ -135,18 +135,18 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 }
 
 // refuse ends the server's part, until it is started again.
-func (s *Server) refuse(env *protocol.Env[Message], why string) {
+func (s *server) refuse(env *protocol.Env[message], why string) {
 	s.admission.refused = why
 	env.Send(protocol.App, store.Refused{Reason: why})
 }
 
 // Receive implements protocol.Node.
-func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+func (s *server) Receive(env *protocol.Env[message], from protocol.ID, msg message) {
 	switch m := msg.(type) {
-	case Hello:
+	case hello:
 		s.onHello(env, from, m)
 		return
-	case Welcome:
+	case welcome:
 		s.onWelcome(env, from, m)
 		return
 	case store.StatusQuery:
@@ -166,38 +166,38 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	switch m := msg.(type) {
 	case store.ReadRequest:
 		s.onRead(env, from, m)
-	case Prepare:
+	case prepare:
 		s.onPrepare(env, from, m)
-	case Ask:
+	case ask:
 		s.onAsk(env, from, m)
-	case Urge:
+	case urge:
 		s.onUrge(env, from, m)
-	case Decide:
+	case decide:
 		s.onDecide(env, from, m)
-	case Forget:
+	case forget:
 		s.onForget(env, from, m)
-	case Fetch:
+	case fetch:
 		s.onFetch(env, from, m)
-	case Content:
+	case content:
 		s.onContent(env, from, m)
-	case Look:
+	case look:
 		s.onLook(env, from, m)
-	case Seen:
+	case seen:
 		s.onSeen(env, from, m)
-	case Copy:
+	case askPage:
 		s.onCopy(env, from, m)
-	case Page:
+	case page:
 		s.onPage(env, from, m)
-	case Owing:
+	case owing:
 		s.onOwing(env, from, m)
-	case Paid:
+	case paid:
 		s.onPaid(env, from, m)
 	}
 	s.goOn(env)
 }
 
 // Expire implements protocol.Node.
-func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
+func (s *server) Expire(env *protocol.Env[message], t protocol.Timer) {
 	switch t := t.(type) {
 	case helloTimer:
 		s.helloAgain(env)
@@ -227,10 +227,10 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	s.goOn(env)
 }
 
-func (s *Server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }
+func (s *server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }
 
 // fits tells whether shards name a transaction that this one has a part of.
-func (s *Server) fits(shards []uint32) bool {
+func (s *server) fits(shards []uint32) bool {
 	return s.cfg.Layout.ValidShards(shards) && slices.Contains(shards, uint32(s.place.Index))
 }
 
@@ -240,7 +240,7 @@ const settledPerRoundTrip = 1
 
 // watch has the server ask about a transaction until all sites have carried out the decision, or
 // are owed it.
-func (s *Server) watch(env *protocol.Env[Message], r *record) {
+func (s *server) watch(env *protocol.Env[message], r *record) {
 	wait, spread := s.pace.lag(4, s.cfg.RoundTrip)<<min(r.waits, 4), s.cfg.RoundTrip
 	wait += store.SendTime(store.ContentBytes(nil, r.writes)) // the client sends it to other sites, too
 	per := time.Duration(settledPerRoundTrip)
@@ -253,7 +253,7 @@ func (s *Server) watch(env *protocol.Env[Message], r *record) {
 	env.After(wait+time.Duration(env.Rand.Int64N(int64(spread))), resolveTimer{r.id})
 }
 
-func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) resolve(env *protocol.Env[message], id store.TxnID) {
 	r := s.txns[id]
 	if r == nil || r.done || s.admission.refused != "" {
 		return
@@ -267,20 +267,20 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 	}
 	r.waits++
 	s.question(r)
-	if r.now() == Wanting {
+	if r.now() == wanting {
 		s.fetch(env, r)
 	}
-	env.Send(s.coordinator(id), Resolve{ID: id, Shards: r.shards, State: r.now(), Reason: r.reason})
+	env.Send(s.coordinator(id), resolve{ID: id, Shards: r.shards, State: r.now(), Reason: r.reason})
 	s.watch(env, r)
 }
 
-func (s *Server) coordinator(id store.TxnID) protocol.ID {
+func (s *server) coordinator(id store.TxnID) protocol.ID {
 	return s.cfg.Layout.Coordinator(s.place.Site, id)
 }
 
 // onForget is told that all servers have carried out a decision, or all but some that are owed it
 // then. The record stays for clients that ask, until it is old.
-func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget) {
+func (s *server) onForget(env *protocol.Env[message], from protocol.ID, m forget) {
 	r := s.txns[m.ID]
 	if _, ok := s.coordinators[from]; !ok || r == nil || !r.settled() || !s.mayOwe(r, m.But) {
 		return
@@ -295,7 +295,7 @@ func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget
 }
 
 // retain forgets what is old and done, now and then.
-func (s *Server) retain(env *protocol.Env[Message]) {
+func (s *server) retain(env *protocol.Env[message]) {
 	env.After(s.cfg.Retain/8, retentionTimer{})
 	if !s.admission.admitted || s.admission.refused != "" {
 		return
@@ -305,7 +305,7 @@ func (s *Server) retain(env *protocol.Env[Message]) {
 }
 
 // raiseOld has the server vote for no transaction up to a time that it does not remember.
-func (s *Server) raiseOld(env *protocol.Env[Message], to uint64) {
+func (s *server) raiseOld(env *protocol.Env[message], to uint64) {
 	if to > s.old {
 		s.old = to
 		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))

@@ -13,7 +13,7 @@ const blockedAfter = 2
 // maxBlockedShown bounds the blocked transactions that a status names.
 const maxBlockedShown = 8
 
-func (s *Server) onStatus(env *protocol.Env[Message], m store.StatusQuery) {
+func (s *server) onStatus(env *protocol.Env[message], m store.StatusQuery) {
 	st := store.ServerStatus{
 		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Admitted: s.admission.admitted, Refused: s.admission.refused,
 		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters,
@@ -33,9 +33,9 @@ func (s *Server) onStatus(env *protocol.Env[Message], m store.StatusQuery) {
 	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
 		st.TxnBytes += store.ContentBytes(r.reads, r.writes)
 		switch {
-		case r.now() == Wanting:
+		case r.now() == wanting:
 			st.Wanting++
-		case r.state == Yes || r.state == No:
+		case r.state == yes || r.state == no:
 			st.Undecided++
 			if r.waits >= blockedAfter {
 				st.Blocked++

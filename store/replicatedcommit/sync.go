@@ -14,32 +14,32 @@ import (
 
 // What a server that takes a lost one's place, and those that it copies from, say to each other.
 type (
-	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page
+	// askPage asks a server of the shard for what it has, from a place on. It is answered by a Page
 	// when all is decided that was undecided when the epoch began. With Since it asks for values
 	// that were written by later transactions, and is answered at once.
-	Copy struct {
-		Stage Stage
+	askPage struct {
+		Stage stage
 		From  string // a key without its prefix
 		Since uint64
 		Round uint64 // tells copies apart; 0 for a newcomer, which makes one
 	}
 
-	// Page is a part of what a server has.
-	Page struct {
-		Stage Stage
+	// page is a part of what a server has.
+	page struct {
+		Stage stage
 		From  string // as asked
 		Round uint64 // as asked
 		Next  string // where the next page begins; empty: this was the stage's last
 		// Old is the time up to which the sender may have forgotten transactions.
 		Old     uint64
 		Scanned int // how many entries the sender looked at
-		Debts   []Debt
-		Txns    []SettledTxn
-		Values  []KeyValue
+		Debts   []debt
+		Txns    []settledTxn
+		Values  []keyValue
 	}
 
-	// SettledTxn is a transaction that the sender has carried out.
-	SettledTxn struct {
+	// settledTxn is a transaction that the sender has carried out.
+	settledTxn struct {
 		Txn    store.Txn // without what it reads
 		Shards []uint32
 		Commit bool
@@ -47,20 +47,20 @@ type (
 		Done   bool // all servers have carried it out: the newcomer need not ask
 	}
 
-	// KeyValue is a key with its value, or the version of its deletion.
-	KeyValue struct {
+	// keyValue is a key with its value, or the version of its deletion.
+	keyValue struct {
 		Key   store.Key
 		Value store.Value
 	}
 )
 
-// Stage is what of a server is copied.
-type Stage uint8
+// stage is what of a server is copied.
+type stage uint8
 
 // The stages, in order.
 const (
-	CopyTxns Stage = iota
-	CopyValues
+	copyTxns stage = iota
+	copyValues
 	copied // no more is needed
 )
 
@@ -69,7 +69,7 @@ type copyTimer struct{ source protocol.ID }
 
 // A source is how far a newcomer has copied what another server has.
 type source struct {
-	stage Stage
+	stage stage
 	from  string
 	pace  copyPace
 }
@@ -77,7 +77,7 @@ type source struct {
 // sourceLayout is what is on disk of it.
 var sourceLayout = wirefmt.NewLayout("how far a server was copied cannot be read from the disk",
 	func(c *wirefmt.Coder, s *source) {
-		wirefmt.Enum(c, &s.stage, CopyTxns, copied, "stage")
+		wirefmt.Enum(c, &s.stage, copyTxns, copied, "stage")
 		wirefmt.String(c, &s.from)
 	})
 
@@ -87,7 +87,7 @@ var sourceLayout = wirefmt.NewLayout("how far a server was copied cannot be read
 type newcomer struct {
 	syncing bool
 	sources map[protocol.ID]*source
-	looks   map[store.TxnID]*look
+	looks   map[store.TxnID]*search
 }
 
 // neededSources returns how many servers a newcomer copies. What the lost one was needed to commit
@@ -95,12 +95,12 @@ type newcomer struct {
 func neededSources(l store.Layout) int { return len(l.Sites) - l.Majority() + 1 }
 
 // behind tells whether the server may not vote yes or answer reads yet.
-func (s *Server) behind() bool { return s.newcomer.syncing }
+func (s *server) behind() bool { return s.newcomer.syncing }
 
 // startSync finds out whether the server is a newcomer, and how far it came.
-func (s *Server) startSync(env *protocol.Env[Message], newDisk bool) {
+func (s *server) startSync(env *protocol.Env[message], newDisk bool) {
 	n := &s.newcomer
-	n.sources, n.looks = map[protocol.ID]*source{}, map[store.TxnID]*look{}
+	n.sources, n.looks = map[protocol.ID]*source{}, map[store.TxnID]*search{}
 	if newDisk && s.cfg.Layout.Sites[s.place.Site].Since > 0 {
 		env.Put([]byte(syncKey), []byte{1})
 		n.syncing = true
@@ -129,13 +129,13 @@ func sourceKey(peer protocol.ID) []byte {
 }
 
 // askCopy asks a source for its next page, and does so again until it comes.
-func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
+func (s *server) askCopy(env *protocol.Env[message], peer protocol.ID) {
 	src := s.newcomer.sources[peer]
 	if !s.newcomer.syncing || src == nil || src.stage == copied {
 		return
 	}
 	if s.admission.admitted {
-		env.Send(peer, Copy{Stage: src.stage, From: src.from})
+		env.Send(peer, askPage{Stage: src.stage, From: src.from})
 		src.pace.asked = env.Now
 	}
 	env.After(2*s.cfg.RoundTrip, copyTimer{peer})
@@ -143,7 +143,7 @@ func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
 
 // onPage takes a page. Values and transactions come in any order, from several sources: the
 // versions decide.
-func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
+func (s *server) onPage(env *protocol.Env[message], from protocol.ID, m page) {
 	src := s.newcomer.sources[from]
 	if !s.newcomer.syncing {
 		s.onOwedPage(env, from, m)
@@ -171,12 +171,13 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), copyTimer{from})
+	pause := src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, newcomerLeast, m)
+	env.After(time.Duration(s.sharing())*pause, copyTimer{from})
 }
 
 // sharing returns how many sources are copied at the same time: they share one pace, as it is the
 // newcomer that has the work with all of them, and the computers' disks.
-func (s *Server) sharing() (n int) {
+func (s *server) sharing() (n int) {
 	for _, src := range s.newcomer.sources { //pure:ok a sum is the same in any order
 		if src.stage != copied && src.pace.least != 0 {
 			n++
@@ -187,7 +188,7 @@ func (s *Server) sharing() (n int) {
 
 // takeValues puts values that another server holds into the key space, if they are newer than what
 // is there.
-func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
+func (s *server) takeValues(env *protocol.Env[message], all []keyValue) {
 	held, from, upto := heldVersions(env, all)
 	for _, kv := range all {
 		s.counts.CopiedValues++
@@ -215,7 +216,7 @@ const heldScan = 8
 // order, so that all of one are found on one way through the key space, unless many others lie
 // between: what comes then is not looked for. A server that has just started would read a block of
 // the disk for each key that it looks up.
-func heldVersions(env *protocol.Env[Message], all []KeyValue) (held map[store.Key]store.Version, from, upto store.Key) {
+func heldVersions(env *protocol.Env[message], all []keyValue) (held map[store.Key]store.Version, from, upto store.Key) {
 	held = make(map[store.Key]store.Version, len(all))
 	if len(all) == 0 {
 		return held, "", ""
@@ -237,10 +238,10 @@ func heldVersions(env *protocol.Env[Message], all []KeyValue) (held map[store.Ke
 	return held, from, upto
 }
 
-func (s *Server) validPage(m Page) bool {
-	return !slices.ContainsFunc(m.Txns, func(t SettledTxn) bool {
+func (s *server) validPage(m page) bool {
+	return !slices.ContainsFunc(m.Txns, func(t settledTxn) bool {
 		return t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
-	}) && !slices.ContainsFunc(m.Values, func(kv KeyValue) bool {
+	}) && !slices.ContainsFunc(m.Values, func(kv keyValue) bool {
 		return s.cfg.Layout.ShardOf(kv.Key) != s.place.Index ||
 			store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
 	})
@@ -248,30 +249,30 @@ func (s *Server) validPage(m Page) bool {
 
 // takeSettled notes a transaction that another server has carried out. There are at most as many as
 // the sources together remember, so MaxTxns is not asked.
-func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
+func (s *server) takeSettled(env *protocol.Env[message], m settledTxn) {
 	r := s.txns[m.Txn.ID]
-	state := Aborted
+	state := aborted
 	if m.Commit {
-		state = Committed
+		state = committed
 	}
 	if r == nil {
-		r = &record{id: m.Txn.ID, state: No, shards: m.Shards}
+		r = &record{id: m.Txn.ID, state: no, shards: m.Shards}
 		if !m.Done {
 			s.watch(env, r)
 		}
 	}
-	if m.Old && (r.state == Yes || r.state == No) {
+	if m.Old && (r.state == yes || r.state == no) {
 		r.reason = store.Old
 	}
-	if m.Commit && !r.known && r.state != Aborted {
+	if m.Commit && !r.known && r.state != aborted {
 		r.known, r.priority, r.writes = true, m.Txn.Priority, m.Txn.Writes
-		if r.state == Committed {
+		if r.state == committed {
 			s.apply(env, r)
 			s.save(env, r)
 		}
 	}
 	switch r.state {
-	case Yes, No:
+	case yes, no:
 		s.decide(env, r, state)
 	case state:
 	default:
@@ -285,7 +286,7 @@ func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 }
 
 // maybeSynced ends the copying when enough is copied.
-func (s *Server) maybeSynced(env *protocol.Env[Message]) {
+func (s *server) maybeSynced(env *protocol.Env[message]) {
 	n := &s.newcomer
 	done := 0
 	for _, peer := range s.peers {
@@ -306,7 +307,7 @@ func (s *Server) maybeSynced(env *protocol.Env[Message]) {
 		l := n.looks[id]
 		s.endLook(env, id)
 		for _, asker := range l.askers {
-			s.onAsk(env, asker, Ask{ID: id, Shards: l.shards, Fence: true})
+			s.onAsk(env, asker, ask{ID: id, Shards: l.shards, Fence: true})
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (w *world) replace(c change) error {
 // unapply forgets versions that were applied in memory, or on disks that are lost: no disk that is
 // left knows that they were committed, and no client.
 func (w *world) unapply() error {
-	committed := map[store.Version]bool{}
+	done := map[store.Version]bool{}
 	for _, site := range w.Layout.Sites {
 		for _, id := range site.Shards {
 			if w.Sim.Get(id) != nil {
@@ -102,15 +102,15 @@ func (w *world) unapply() error {
 				continue // it is lost
 			}
 			for _, b := range keys.Scan([]byte(txnPrefix), afterPrefix(txnPrefix)) {
-				if r, err := parseRecord(b); err == nil && r.state == Committed {
-					committed[r.id] = true
+				if r, err := parseRecord(b); err == nil && r.state == committed {
+					done[r.id] = true
 				}
 			}
 		}
 	}
 	for _, all := range w.Versions {
 		for v := range all {
-			if !committed[v] && !w.settled[v] {
+			if !done[v] && !w.settled[v] {
 				delete(all, v)
 			}
 		}

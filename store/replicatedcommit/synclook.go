@@ -8,14 +8,14 @@ import (
 )
 
 type (
-	// Look asks another shard's server what it knows of a transaction. Other than Ask it changes
+	// look asks another shard's server what it knows of a transaction. Other than Ask it changes
 	// nothing.
-	Look struct{ ID store.TxnID }
+	look struct{ ID store.TxnID }
 
-	// Seen answers it: Undecided if the shard has not heard of the transaction.
-	Seen struct {
+	// seen answers it: Undecided if the shard has not heard of the transaction.
+	seen struct {
 		ID    store.TxnID
-		State State
+		State txnState
 		Old   bool // it is aborted there since it was forgotten elsewhere, which is no outcome
 	}
 )
@@ -26,11 +26,11 @@ type lookTimer struct{ id store.TxnID }
 // lookTries is how often a newcomer looks for a decision before it waits until it is asked again.
 const lookTries = 5
 
-// A look is a newcomer's search for a decision that stood on the vote of the one whose place it
+// A search is a newcomer's search for a decision that stood on the vote of the one whose place it
 // takes. It refuses a transaction only when all other shards that have a part of it, at all sites,
 // know of no decision. If one does, that stands, and whoever counted the refusal might decide
 // otherwise.
-type look struct {
+type search struct {
 	shards []uint32
 	askers []protocol.ID // coordinators that want the vote, one of each site at most
 	seen   map[protocol.ID]bool
@@ -39,14 +39,14 @@ type look struct {
 }
 
 // lookFor begins a search for a coordinator, or adds it to those who wait for one.
-func (s *Server) lookFor(env *protocol.Env[Message], asker protocol.ID, id store.TxnID, shards []uint32) {
+func (s *server) lookFor(env *protocol.Env[message], asker protocol.ID, id store.TxnID, shards []uint32) {
 	n := &s.newcomer
 	l := n.looks[id]
 	if l == nil {
 		if len(s.txns)+len(n.looks) >= s.cfg.MaxTxns {
 			return
 		}
-		l = &look{shards: shards, seen: map[protocol.ID]bool{}}
+		l = &search{shards: shards, seen: map[protocol.ID]bool{}}
 		n.looks[id] = l
 	}
 	if !slices.Contains(l.askers, asker) && len(l.askers) < len(s.cfg.Layout.Sites) {
@@ -58,7 +58,7 @@ func (s *Server) lookFor(env *protocol.Env[Message], asker protocol.ID, id store
 }
 
 // look asks those who have not answered.
-func (s *Server) look(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) look(env *protocol.Env[message], id store.TxnID) {
 	l := s.newcomer.looks[id]
 	if l == nil {
 		return
@@ -70,7 +70,7 @@ func (s *Server) look(env *protocol.Env[Message], id store.TxnID) {
 	for _, i := range s.cfg.Layout.Unfenced() {
 		for _, shard := range l.shards {
 			if to := s.cfg.Layout.Sites[i].Shards[shard]; i != s.place.Site && !l.seen[to] {
-				env.Send(to, Look{id})
+				env.Send(to, look{id})
 			}
 		}
 	}
@@ -78,23 +78,23 @@ func (s *Server) look(env *protocol.Env[Message], id store.TxnID) {
 	s.maybeSeen(env, id, l)
 }
 
-func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
+func (s *server) onLook(env *protocol.Env[message], from protocol.ID, m look) {
 	if _, ok := s.shards[from]; !ok || from == s.cfg.ID {
 		return
 	}
-	st, old := Undecided, false
+	st, old := undecided, false
 	if r := s.txns[m.ID]; r != nil {
 		st, old = r.now(), r.tookForOld()
 	} else if m.ID.Time <= s.old {
 		st = s.forgotten(m.ID)
-		if st == Gone && s.newcomer.syncing {
-			st = Undecided // who told this one says so, too, and until when
+		if st == gone && s.newcomer.syncing {
+			st = undecided // who told this one says so, too, and until when
 		}
 	}
-	env.Send(from, Seen{ID: m.ID, State: st, Old: old})
+	env.Send(from, seen{ID: m.ID, State: st, Old: old})
 }
 
-func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
+func (s *server) onSeen(env *protocol.Env[message], from protocol.ID, m seen) {
 	if q := s.inquiries[m.ID]; q != nil {
 		s.onInquired(env, q, from, m)
 		return
@@ -105,43 +105,43 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 		return
 	}
 	switch m.State {
-	case Committed, Wanting:
-		s.endLookWith(env, m.ID, l, Committed)
-	case Aborted:
+	case committed, wanting:
+		s.endLookWith(env, m.ID, l, committed)
+	case aborted:
 		l.old = m.Old // an abort for another reason is an outcome
-		s.endLookWith(env, m.ID, l, Aborted)
-	case Gone: // not known before the debt is paid
+		s.endLookWith(env, m.ID, l, aborted)
+	case gone: // not known before the debt is paid
 	default:
 		l.seen[from] = true
-		l.old = l.old || m.State == Old
+		l.old = l.old || m.State == old
 		s.maybeSeen(env, m.ID, l)
 	}
 }
 
 // maybeSeen refuses a transaction once all others know of no decision.
-func (s *Server) maybeSeen(env *protocol.Env[Message], id store.TxnID, l *look) {
+func (s *server) maybeSeen(env *protocol.Env[message], id store.TxnID, l *search) {
 	if len(l.seen) == len(l.shards)*(len(s.cfg.Layout.Unfenced())-1) {
-		s.endLookWith(env, id, l, No)
+		s.endLookWith(env, id, l, no)
 	}
 }
 
 // endLookWith takes over a decision, or votes no, and tells those who asked.
-func (s *Server) endLookWith(env *protocol.Env[Message], id store.TxnID, l *look, state State) {
+func (s *server) endLookWith(env *protocol.Env[message], id store.TxnID, l *search, state txnState) {
 	s.endLook(env, id)
 	r := s.txns[id]
 	if r == nil {
-		r = &record{id: id, state: No, reason: store.Fenced, shards: l.shards}
+		r = &record{id: id, state: no, reason: store.Fenced, shards: l.shards}
 		s.watch(env, r)
 		if l.old {
 			r.reason = store.Old
 		}
 		s.save(env, r)
-	} else if l.old && state == Aborted && r.state == No {
+	} else if l.old && state == aborted && r.state == no {
 		r.reason = store.Old
 	}
-	if state != No && r.state == No {
+	if state != no && r.state == no {
 		s.decide(env, r, state)
-		if r.now() == Wanting {
+		if r.now() == wanting {
 			s.fetch(env, r)
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Server) endLookWith(env *protocol.Env[Message], id store.TxnID, l *look
 	}
 }
 
-func (s *Server) endLook(env *protocol.Env[Message], id store.TxnID) {
+func (s *server) endLook(env *protocol.Env[message], id store.TxnID) {
 	delete(s.newcomer.looks, id)
 	env.Stop(lookTimer{id})
 }

@@ -113,7 +113,7 @@ func TestNewcomersRemember(t *testing.T) {
 	s.newEpoch(false)
 	n := s.Layout.Sites[2].Shards[s.Layout.ShardOf("k")]
 	if err := s.Sim.RunUntil(2*time.Second, func() bool {
-		st := s.Sim.Get(n).(*Server)
+		st := s.Sim.Get(n).(*server)
 		return st.admission.admitted && !st.newcomer.syncing
 	}); err != nil {
 		t.Fatal(err)
@@ -174,17 +174,17 @@ func TestForgottenWhileANewcomerCopies(t *testing.T) {
 		if isNew {
 			cfg.Layout.Sites[2].Since = 1
 		}
-		n, err := NewServer(cfg)
+		n, err := newServer(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n.admission.admitted = true
-		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		env := protocol.NewEnv[message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 		id := store.TxnID{Time: 5, Client: 1}
 		for _, step := range []func(){
 			func() { n.Start(env, nil) },
-			func() { n.Receive(env, 20, Decide{ID: id, Shards: []uint32{0}, Commit: true}) },
-			func() { n.Receive(env, 11, Content{ID: id, Old: true}) },
+			func() { n.Receive(env, 20, decide{ID: id, Shards: []uint32{0}, Commit: true}) },
+			func() { n.Receive(env, 11, content{ID: id, Old: true}) },
 		} {
 			env.Begin(time.Hour)
 			step()
@@ -268,6 +268,43 @@ func TestNewcomersAskLittle(t *testing.T) {
 	}
 	if st := s.status(server); st.Txns < txns/len(s.Layout.Sites[2].Shards)/2 {
 		t.Errorf("the newcomer remembers %d transactions", st.Txns)
+	}
+}
+
+// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast
+// others are made meanwhile.
+func TestNewcomerIsNotOutrun(t *testing.T) {
+	const page = 256
+	s := newScriptOf(t, subject(page), func(c *store.Config) { c.Retain = time.Hour })
+	var keys []store.Key // of the newcomer's shard
+	for i := 0; len(keys) < 500; i++ {
+		if key := store.Key(fmt.Sprint("k", i)); s.Layout.ShardOf(key) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	made := 0
+	load := func() {
+		const perMillisecond = 3 // more than 2500 a second, which are copied from each of two sources
+		for range perMillisecond {
+			s.submit(200+protocol.ID(made%2), "v", keys[made%len(keys)])
+			made++
+		}
+		s.run(time.Millisecond)
+	}
+	for range 300 {
+		load()
+	}
+	s.run(time.Second)
+	s.newEpoch(false)
+	server := s.Layout.Sites[2].Shards[0]
+	began, before := s.Sim.Now(), made
+	for s.status(server).Syncing {
+		for range 50 {
+			load()
+		}
+		if s.Sim.Now()-began > 3*time.Second {
+			t.Fatalf("%d transactions were made before, %d since, and it copies still", before, made-before)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 
 // startEpoch notes the epoch that the server is started with, and up to which version transactions
 // of earlier ones can be here.
-func (s *Server) startEpoch(env *protocol.Env[Message]) {
+func (s *server) startEpoch(env *protocol.Env[message]) {
 	last, inherited, ok := readEpoch(env)
 	if s.inherited = inherited; ok && last == s.cfg.Epoch {
 		return
@@ -45,7 +45,7 @@ var epochLayout = wirefmt.NewLayout("replicatedcommit: the epoch on disk", func(
 	wirefmt.Uint(c, &e.inherited)
 })
 
-func readEpoch(env *protocol.Env[Message]) (epoch, inherited uint64, ok bool) {
+func readEpoch(env *protocol.Env[message]) (epoch, inherited uint64, ok bool) {
 	b, ok := env.Get([]byte(epochKey))
 	if !ok {
 		return 0, 0, false
@@ -59,7 +59,7 @@ func readEpoch(env *protocol.Env[Message]) (epoch, inherited uint64, ok bool) {
 
 // oldSettled tells whether all transactions of earlier epochs that are remembered here are carried
 // out. Once they are, they stay so.
-func (s *Server) oldSettled() bool {
+func (s *server) oldSettled() bool {
 	if s.settled {
 		return true
 	}
@@ -74,12 +74,12 @@ func (s *Server) oldSettled() bool {
 
 // onCopy gives a newcomer a page. Who has not copied enough itself, or waits for old decisions,
 // does not answer: the newcomer asks again.
-func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
+func (s *server) onCopy(env *protocol.Env[message], from protocol.ID, m askPage) {
 	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || m.Since == 0 && !s.oldSettled() {
 		return
 	}
-	p := Page{Stage: m.Stage, From: m.From, Round: m.Round, Old: s.old, Debts: s.debtList()}
-	if m.Stage == CopyTxns {
+	p := page{Stage: m.Stage, From: m.From, Round: m.Round, Old: s.old, Debts: s.debtList()}
+	if m.Stage == copyTxns {
 		s.addTxns(env, &p)
 	} else {
 		s.addValues(env, &p, m.Since)
@@ -87,10 +87,11 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 	env.Send(from, p)
 }
 
-// addTxns fills a page with transactions that are carried out.
-func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
-	size := 0
-	for k, b := range env.Scan([]byte(txnPrefix+p.From), afterPrefix(txnPrefix)) {
+// addTxns fills a page with transactions of earlier epochs that are carried out. Of later ones the
+// newcomer is told, or owed them, as any site is: nobody counts a vote of the lost one for these.
+func (s *server) addTxns(env *protocol.Env[message], p *page) {
+	size, end := 0, afterTxns(s.inherited)
+	for k, b := range env.Scan([]byte(txnPrefix+p.From), end) {
 		if p.Scanned > 0 && (p.Scanned == s.page || size+len(k)+len(b) > maxPageBytes) {
 			p.Next = string(k[len(txnPrefix):])
 			return
@@ -102,7 +103,7 @@ func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
 
 // addValues fills a page with values that were written by transactions later than since, of which
 // there may be few among many.
-func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
+func (s *server) addValues(env *protocol.Env[message], p *page, since uint64) {
 	most, count, scan, scanBytes := maxPageBytes, s.page, s.page, math.MaxInt
 	if since > 0 {
 		most, count, scanBytes = maxOwedBytes, min(s.page, maxOwedEntries), owedScanBytes
@@ -121,14 +122,14 @@ func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
 		p.Scanned, scanned = p.Scanned+1, scanned+bytes
 		if owed {
 			size += bytes
-			p.Values = append(p.Values, KeyValue{key, v})
+			p.Values = append(p.Values, keyValue{key, v})
 		}
 	}
 }
 
 // addTxn adds a transaction from the disk to a page if it is carried out, and returns how many
 // bytes that is.
-func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
+func (s *server) addTxn(env *protocol.Env[message], p *page, b []byte) int {
 	r, err := readRecord(env, b)
 	if err != nil {
 		panic(err.Error()) // it could be read before
@@ -136,8 +137,8 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 	if !r.settled() {
 		return 0
 	}
-	p.Txns = append(p.Txns, SettledTxn{
-		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
+	p.Txns = append(p.Txns, settledTxn{
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == committed,
 		Old: r.tookForOld(), Done: s.doneEverywhere(r.id),
 	})
 	return len(b) + store.ContentBytes(nil, r.writes)
@@ -145,9 +146,17 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 
 // doneEverywhere tells whether a transaction is known to be carried out by all servers, those that
 // were away and have copied it since included.
-func (s *Server) doneEverywhere(id store.TxnID) bool {
+func (s *server) doneEverywhere(id store.TxnID) bool {
 	r := s.txns[id]
 	return r != nil && r.done && len(r.but) == 0 && !r.tookForOld()
+}
+
+// afterTxns returns the key above all transactions up to a time.
+func afterTxns(time uint64) []byte {
+	if time == math.MaxUint64 {
+		return afterPrefix(txnPrefix)
+	}
+	return txnKey(store.TxnID{Time: time + 1})
 }
 
 // afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.

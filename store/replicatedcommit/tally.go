@@ -19,15 +19,15 @@ type entry struct {
 	asked    bool // all were asked, as only what they know of a decision is missing
 	// recovering says that votes were asked for which the client should have brought about.
 	recovering bool
-	outcome    State // Undecided, Committed or Aborted
+	outcome    txnState // Undecided, Committed or Aborted
 	reason     store.Reason
 	current    []store.Current // while a vote of the own site's is taken: what came with it
 }
 
 // A row is what one site's shards have said.
 type row struct {
-	cells   []State // by entry.shards
-	whole   State   // what its coordinator said: Undecided, Yes or No
+	cells   []txnState // by entry.shards
+	whole   txnState   // what its coordinator said: Undecided, Yes or No
 	applied bool
 	fenced  bool // it has no vote, and does not tell what it decided
 	reason  store.Reason
@@ -40,7 +40,7 @@ const maxClients = 4
 func newEntry(id store.TxnID, shards []uint32, l store.Layout) *entry {
 	e := &entry{id: id, shards: shards, rows: make([]row, len(l.Sites))}
 	for i := range e.rows {
-		e.rows[i].cells = make([]State, len(shards))
+		e.rows[i].cells = make([]txnState, len(shards))
 		if l.Sites[i].Fenced {
 			e.rows[i].fenced, e.rows[i].applied = true, true
 		}
@@ -49,8 +49,8 @@ func newEntry(id store.TxnID, shards []uint32, l store.Layout) *entry {
 }
 
 // decide returns what a shard is told of the outcome.
-func (e *entry) decide() Decide {
-	return Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed, Old: e.reason == store.Old}
+func (e *entry) decide() decide {
+	return decide{ID: e.id, Shards: e.shards, Commit: e.outcome == committed, Old: e.reason == store.Old}
 }
 
 func (e *entry) addClient(id protocol.ID) {
@@ -60,15 +60,15 @@ func (e *entry) addClient(id protocol.ID) {
 }
 
 // settled tells whether a shard in a state has carried out a decision.
-func settled(s State) bool { return s == Committed || s == Aborted }
+func settled(s txnState) bool { return s == committed || s == aborted }
 
 // take notes what a shard said. Messages may be late or repeated, so a cell only goes forward: from
 // not knowing, to a vote, to a decision, to one that is carried out. A vote never replaces a vote:
 // a server gives only one.
-func (r *row) take(i int, m Vote) {
+func (r *row) take(i int, m vote) {
 	old := r.cells[i]
-	if settled(old) || old == Wanting && !settled(m.State) || (old == Yes || old == No) &&
-		(m.State == Yes || m.State == No || m.State == Undecided) {
+	if settled(old) || old == wanting && !settled(m.State) || (old == yes || old == no) &&
+		(m.State == yes || m.State == no || m.State == undecided) {
 		return
 	}
 	r.cells[i] = m.State
@@ -79,11 +79,11 @@ func (r *row) take(i int, m Vote) {
 
 func (r *row) takeSite(m store.SiteVote) {
 	switch {
-	case r.whole != Undecided:
+	case r.whole != undecided:
 	case m.Yes:
-		r.whole = Yes
+		r.whole = yes
 	default:
-		r.whole = No
+		r.whole = no
 		r.refuse(m.Reason, m.Hint)
 	}
 }
@@ -100,24 +100,24 @@ func (r *row) refuse(reason store.Reason, hint uint64) {
 // vote returns the site's vote: Yes if all its shards say so, No if one does not, Undecided if that
 // is not known. It is as final as the shards' votes, which do not change, so a site needs no write
 // of its own.
-func (r *row) vote() State {
-	if r.whole != Undecided {
+func (r *row) vote() txnState {
+	if r.whole != undecided {
 		return r.whole
 	}
 	switch {
-	case slices.Contains(r.cells, No):
-		return No
-	case slices.Contains(r.cells, Old):
-		return No
+	case slices.Contains(r.cells, no):
+		return no
+	case slices.Contains(r.cells, old):
+		return no
 	}
-	if slices.ContainsFunc(r.cells, func(s State) bool { return s != Yes }) {
-		return Undecided
+	if slices.ContainsFunc(r.cells, func(s txnState) bool { return s != yes }) {
+		return undecided
 	}
-	return Yes
+	return yes
 }
 
 func (r *row) allSettled() bool {
-	return !slices.ContainsFunc(r.cells, func(s State) bool { return !settled(s) })
+	return !slices.ContainsFunc(r.cells, func(s txnState) bool { return !settled(s) })
 }
 
 // tally returns the decision that is known by now: one that another made, or what the votes add up
@@ -134,48 +134,48 @@ func (r *row) allSettled() bool {
 // For example A and C of three sites voted yes, B voted no, and the transaction was committed on
 // that at A. Then C is lost and fenced. Whoever counted C's missing vote as a no without having
 // heard A would abort what A has committed.
-func (e *entry) tally(majority int) (State, store.Reason) {
-	yes, no, fenced := 0, 0, 0
+func (e *entry) tally(majority int) (txnState, store.Reason) {
+	ayes, nays, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason
-	aborted, why := false, store.NoReason
+	anyAborted, why := false, store.NoReason
 	for i := range e.rows {
 		r := &e.rows[i]
 		for _, cell := range r.cells {
 			switch cell {
-			case Wanting, Committed:
-				return Committed, store.NoReason
-			case Aborted:
-				if !aborted || why == store.Old {
+			case wanting, committed:
+				return committed, store.NoReason
+			case aborted:
+				if !anyAborted || why == store.Old {
 					why = r.reason
 				}
-				aborted = true
-			case Undecided, Gone:
+				anyAborted = true
+			case undecided, gone:
 				heard = heard && r.fenced
 			}
 		}
 		switch v := r.vote(); {
 		case r.fenced:
 			fenced++
-		case v == Yes:
-			yes++
-		case v == No:
-			no++
+		case v == yes:
+			ayes++
+		case v == no:
+			nays++
 			if reason == store.NoReason || r.reason == store.Old {
 				reason = r.reason
 			}
 		}
 	}
 	switch {
-	case aborted:
-		return Aborted, why
-	case yes >= majority:
-		return Committed, store.NoReason
-	case len(e.rows)-no < majority:
-		return Aborted, reason
-	case len(e.rows)-no-fenced < majority && heard:
-		return Aborted, cmp.Or(reason, store.Fenced)
+	case anyAborted:
+		return aborted, why
+	case ayes >= majority:
+		return committed, store.NoReason
+	case len(e.rows)-nays < majority:
+		return aborted, reason
+	case len(e.rows)-nays-fenced < majority && heard:
+		return aborted, cmp.Or(reason, store.Fenced)
 	}
-	return Undecided, reason
+	return undecided, reason
 }
 
 // lost tells whether too many votes are no or a fenced site's to commit, so that it commits only if
@@ -183,7 +183,7 @@ func (e *entry) tally(majority int) (State, store.Reason) {
 func (e *entry) lost(majority int) bool {
 	n := 0
 	for i := range e.rows {
-		if e.rows[i].fenced || e.rows[i].vote() == No {
+		if e.rows[i].fenced || e.rows[i].vote() == no {
 			n++
 		}
 	}

@@ -32,7 +32,7 @@ func commitAndDie(t *testing.T, after time.Duration) (acknowledged bool, err err
 		s.Sim.Crash(id, sim.KeepNone)
 	}
 	s.run(3 * roundTrip / 2) // until what is on its way to the client has come
-	acknowledged = slices.ContainsFunc(s.answers[200], func(m Message) bool {
+	acknowledged = slices.ContainsFunc(s.answers[200], func(m message) bool {
 		d, ok := m.(store.Done)
 		return ok && d.Outcome.Verdict == store.Committed
 	})

@@ -14,7 +14,7 @@ import (
 //
 // If a no could become a yes after it was told, one coordinator would count the no and abort, and
 // another would count the yes and commit. A vote that a crash could undo is the same mistake.
-func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
+func (s *server) onPrepare(env *protocol.Env[message], from protocol.ID, m prepare) {
 	t := m.Txn
 	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
 		return
@@ -45,7 +45,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return // it was repeated
 	case t.ID.Time <= s.old:
 		// Votes up to here are forgotten, so there may have been one, and this would be a second.
-		env.Send(from, Vote{ID: t.ID, State: s.forgotten(t.ID), Reason: store.Old, Hint: s.old})
+		env.Send(from, vote{ID: t.ID, State: s.forgotten(t.ID), Reason: store.Old, Hint: s.old})
 		return
 	case !s.makeRoom(env):
 		s.turnAway(env, from, t.ID)
@@ -56,10 +56,10 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 			s.hold(env, from, m)
 			return
 		}
-		r = &record{id: t.ID, state: Yes, reason: why, hint: hint, known: true, shards: m.Shards, priority: t.Priority,
+		r = &record{id: t.ID, state: yes, reason: why, hint: hint, known: true, shards: m.Shards, priority: t.Priority,
 			reads: t.Reads, writes: t.Writes}
 		if why != store.NoReason {
-			r.state = No
+			r.state = no
 			current = s.current(env, t)
 			s.reserveRefused(env, t)
 		} else {
@@ -80,7 +80,7 @@ const maxCurrentBytes = 64 << 10
 
 // current returns what a transaction that is refused should have read, so that its client need not
 // ask again before its next attempt. It is a hint, which that attempt has validated like all reads.
-func (s *Server) current(env *protocol.Env[Message], t store.Txn) []store.Current {
+func (s *server) current(env *protocol.Env[message], t store.Txn) []store.Current {
 	var all []store.Current
 	bytes := 0
 	for _, a := range t.Reads {
@@ -102,7 +102,7 @@ func (s *Server) current(env *protocol.Env[Message], t store.Txn) []store.Curren
 }
 
 // mine tells whether all keys are the server's.
-func (s *Server) mine(t store.Txn) bool {
+func (s *server) mine(t store.Txn) bool {
 	l := s.cfg.Layout
 	return !slices.ContainsFunc(t.Reads, func(a store.Read) bool { return l.ShardOf(a.Key) != s.place.Index }) &&
 		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.ShardOf(w.Key) != s.place.Index })
@@ -111,19 +111,19 @@ func (s *Server) mine(t store.Txn) bool {
 // validate votes on a transaction that only reads. It is serialized at this moment: it takes no
 // locks, changes nothing that others have to know of, and may be validated again with another
 // result, so nothing need be remembered of it (DESIGN.md, "Why it is strictly serializable", 5).
-func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.Txn) {
-	v := Vote{ID: t.ID, State: Yes}
+func (s *server) validate(env *protocol.Env[message], from protocol.ID, t store.Txn) {
+	v := vote{ID: t.ID, State: yes}
 	if s.behind() {
 		v.Reason = store.Fenced
 	} else {
 		v.Reason, v.Hint = s.refused(env, t, false)
 	}
 	if v.Reason != store.NoReason {
-		v.State = No
+		v.State = no
 	}
 	s.counts.Voted(v.Reason)
 	switch {
-	case v.State == Yes:
+	case v.State == yes:
 		s.unreserveAll(env, t.Reads, nil, t.Priority)
 	case !s.behind():
 		v.Current = s.current(env, t)
@@ -132,28 +132,28 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	env.Send(from, v)
 }
 
-func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
+func (s *server) tell(env *protocol.Env[message], to protocol.ID, r *record) {
 	env.Send(to, r.vote())
 }
 
 // vote returns what is told to others.
-func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
+func (r *record) vote() vote { return vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
 
 // onUrge hands the server's part of a transaction on to a site that has not voted, which then votes
 // on its merits, as if the client's request had come by another way. To refuse in that site's name
 // could block a transaction that nobody is against. Only a server that has voted yes does so: of a
 // transaction that its first site has refused, the client was told that it is aborted, as no other
 // site has heard of it, and none may (TestRefusedIsNotUrged).
-func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
+func (s *server) onUrge(env *protocol.Env[message], from protocol.ID, m urge) {
 	p, ok := s.coordinators[from]
 	r := s.txns[m.ID]
-	if !ok || p.Site != s.place.Site || r == nil || !r.known || r.state != Yes {
+	if !ok || p.Site != s.place.Site || r == nil || !r.known || r.state != yes {
 		return
 	}
 	if int(m.Site) >= len(s.cfg.Layout.Sites) || int(m.Site) == s.place.Site || s.cfg.Layout.Sites[m.Site].Fenced {
 		return
 	}
-	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.Index], Prepare{
+	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.Index], prepare{
 		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true,
 		Hold: true,
 	})
@@ -161,7 +161,7 @@ func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 
 // onAsk tells what is known. A server that has not voted yet votes no if the asker has to rely on
 // the answer (Fence): "not yet" alone could become a yes after it was told.
-func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
+func (s *server) onAsk(env *protocol.Env[message], from protocol.ID, m ask) {
 	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
 	}
@@ -172,10 +172,10 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 		s.lookFor(env, from, m.ID, m.Shards)
 		return
 	case m.ID.Time <= s.old:
-		env.Send(from, Vote{ID: m.ID, State: s.forgotten(m.ID), Reason: store.Old, Hint: s.old})
+		env.Send(from, vote{ID: m.ID, State: s.forgotten(m.ID), Reason: store.Old, Hint: s.old})
 		return
 	case !m.Fence:
-		env.Send(from, Vote{ID: m.ID, State: Undecided})
+		env.Send(from, vote{ID: m.ID, State: undecided})
 		return
 	case len(s.txns) >= s.cfg.MaxTxns:
 		return
@@ -192,24 +192,24 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 // onDecide carries out a decision, whatever the server voted. One that rests on forgetting is the
 // own coordinator's to make: others may have been told that there is nothing to copy any more, when
 // this site has not copied it.
-func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide) {
+func (s *server) onDecide(env *protocol.Env[message], from protocol.ID, m decide) {
 	p, ok := s.coordinators[from]
 	if !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
 	}
 	s.decided++
 	r := s.txns[m.ID]
-	state := Aborted
+	state := aborted
 	if m.Commit {
-		state = Committed
+		state = committed
 	}
 	switch {
 	case r == nil && !m.Commit && m.ID.Time <= s.old:
 		// Forgotten, so it has no locks here, and an abort has nothing to apply.
-		env.Send(from, Vote{ID: m.ID, State: Aborted, Reason: store.Old})
+		env.Send(from, vote{ID: m.ID, State: aborted, Reason: store.Old})
 		return
-	case r == nil && m.ID.Time <= s.old && s.forgotten(m.ID) == Gone:
-		env.Send(from, Vote{ID: m.ID, State: Gone, Reason: store.Old, Hint: s.old})
+	case r == nil && m.ID.Time <= s.old && s.forgotten(m.ID) == gone:
+		env.Send(from, vote{ID: m.ID, State: gone, Reason: store.Old, Hint: s.old})
 		return
 	case r == nil:
 		if len(s.txns) >= s.cfg.MaxTxns {
@@ -221,8 +221,8 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		}
 		s.decide(env, r, state)
 		s.watch(env, r)
-	case (r.state == Yes || r.state == No) && m.Old && p.Site != s.place.Site:
-	case r.state == Yes || r.state == No:
+	case (r.state == yes || r.state == no) && m.Old && p.Site != s.place.Site:
+	case r.state == yes || r.state == no:
 		if m.Old {
 			r.reason = store.Old
 		}
@@ -233,7 +233,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		s.contradict(r, state)
 		return
 	}
-	if r.now() == Wanting {
+	if r.now() == wanting {
 		s.fetch(env, r)
 	}
 	env.SendUnhurried(from, r.vote()) // its locks are free; what waits for the answer is what remembers the transaction

@@ -45,12 +45,12 @@ func TestRefusalOfMuch(t *testing.T) {
 // TestRefusalIsToldOnce: a site's refusal has what the first of its shards that refuses has said.
 // Nothing of it is kept, nor what other shards say later.
 func TestRefusalIsToldOnce(t *testing.T) {
-	co, err := NewCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
+	co, err := newCoordinator(store.Config{ID: 10, Layout: layout(3, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
-	give := func(from protocol.ID, m Message) (told []store.SiteVote) {
+	env := protocol.NewEnv[message](nil, 10, rand.New(rand.NewPCG(1, 1)))
+	give := func(from protocol.ID, m message) (told []store.SiteVote) {
 		env.Begin(time.Hour)
 		co.Receive(env, from, m)
 		for _, e := range env.Out {
@@ -72,10 +72,10 @@ func TestRefusalIsToldOnce(t *testing.T) {
 	if told := give(99, request); len(told) != 0 {
 		t.Fatalf("it tells %v", told)
 	}
-	refusal := func(k store.Key) Vote {
+	refusal := func(k store.Key) vote {
 		c := store.Current{Key: k, Value: store.Value{Version: store.Version{Time: 7}, Present: true,
 			Bytes: make([]byte, maxCurrentBytes)}}
-		return Vote{ID: txn.ID, State: No, Reason: store.StaleRead, Current: []store.Current{c}}
+		return vote{ID: txn.ID, State: no, Reason: store.StaleRead, Current: []store.Current{c}}
 	}
 	told := give(11, refusal(keys[0]))
 	if len(told) != 1 || len(told[0].Current) != 1 || told[0].Current[0].Key != keys[0] {

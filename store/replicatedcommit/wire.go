@@ -8,19 +8,19 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Codec returns the codec of the messages between nodes. There are no records: all that is durable
+// codec returns the codec of the messages between nodes. There are no records: all that is durable
 // is in the key space.
-func Codec() protocol.Codec[Message] {
+func codec() protocol.Codec[message] {
 	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(store.RequestKinds(), serverKinds(), admissionKinds(),
 		syncKinds())...)
 }
 
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[Message] {
-	return wirefmt.NewKind[Message](tag, fields)
+func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[message] {
+	return wirefmt.NewKind[message](tag, fields)
 }
 
-func serverKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{
+func serverKinds() []wirefmt.Kind[message] {
+	return []wirefmt.Kind[message]{
 		kind(16, prepareFields), kind(17, voteFields), kind(18, askFields), kind(19, decideFields), kind(20, appliedFields),
 		kind(21, forgetFields),
 		kind(22, resolveFields), kind(23, urgeFields), kind(32, fetchFields), kind(33, contentFields),
@@ -28,11 +28,11 @@ func serverKinds() []wirefmt.Kind[Message] {
 }
 
 // admissionKinds are what servers of one shard say of their disks.
-func admissionKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{kind(34, helloFields), kind(35, welcomeFields)}
+func admissionKinds() []wirefmt.Kind[message] {
+	return []wirefmt.Kind[message]{kind(34, helloFields), kind(35, welcomeFields)}
 }
 
-func prepareFields(c *wirefmt.Coder, m *Prepare) {
+func prepareFields(c *wirefmt.Coder, m *prepare) {
 	store.TxnFields(c, &m.Txn)
 	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.ReadOnly)
@@ -40,7 +40,7 @@ func prepareFields(c *wirefmt.Coder, m *Prepare) {
 	wirefmt.Bool(c, &m.Hold)
 }
 
-func voteFields(c *wirefmt.Coder, m *Vote) {
+func voteFields(c *wirefmt.Coder, m *vote) {
 	store.VersionFields(c, &m.ID)
 	stateFields(c, &m.State)
 	store.ReasonFields(c, &m.Reason)
@@ -48,57 +48,57 @@ func voteFields(c *wirefmt.Coder, m *Vote) {
 	wirefmt.List(c, &m.Current, 6, store.CurrentFields)
 }
 
-func askFields(c *wirefmt.Coder, m *Ask) {
+func askFields(c *wirefmt.Coder, m *ask) {
 	store.VersionFields(c, &m.ID)
 	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Fence)
 }
 
-func urgeFields(c *wirefmt.Coder, m *Urge) {
+func urgeFields(c *wirefmt.Coder, m *urge) {
 	store.VersionFields(c, &m.ID)
 	wirefmt.Uint32(c, &m.Site)
 }
 
-func decideFields(c *wirefmt.Coder, m *Decide) {
+func decideFields(c *wirefmt.Coder, m *decide) {
 	store.VersionFields(c, &m.ID)
 	store.ShardsFields(c, &m.Shards)
 	wirefmt.Bool(c, &m.Commit)
 	wirefmt.Bool(c, &m.Old)
 }
 
-func appliedFields(c *wirefmt.Coder, m *Applied) { store.VersionFields(c, &m.ID) }
+func appliedFields(c *wirefmt.Coder, m *applied) { store.VersionFields(c, &m.ID) }
 
-func forgetFields(c *wirefmt.Coder, m *Forget) {
+func forgetFields(c *wirefmt.Coder, m *forget) {
 	store.VersionFields(c, &m.ID)
 	wirefmt.List(c, &m.But, 1, wirefmt.Uint32)
 }
 
-func resolveFields(c *wirefmt.Coder, m *Resolve) {
+func resolveFields(c *wirefmt.Coder, m *resolve) {
 	store.VersionFields(c, &m.ID)
 	store.ShardsFields(c, &m.Shards)
 	stateFields(c, &m.State)
 	store.ReasonFields(c, &m.Reason)
 }
 
-func fetchFields(c *wirefmt.Coder, m *Fetch) { store.VersionFields(c, &m.ID) }
+func fetchFields(c *wirefmt.Coder, m *fetch) { store.VersionFields(c, &m.ID) }
 
-func contentFields(c *wirefmt.Coder, m *Content) {
+func contentFields(c *wirefmt.Coder, m *content) {
 	store.VersionFields(c, &m.ID)
 	wirefmt.Bool(c, &m.Old)
 	store.WritesFields(c, &m.Writes)
 }
 
-func helloFields(c *wirefmt.Coder, m *Hello) {
+func helloFields(c *wirefmt.Coder, m *hello) {
 	wirefmt.Uint(c, &m.Disk)
 	wirefmt.Uint(c, &m.Mark)
 	wirefmt.Uint(c, &m.Start)
 }
 
-func welcomeFields(c *wirefmt.Coder, m *Welcome) {
+func welcomeFields(c *wirefmt.Coder, m *welcome) {
 	wirefmt.Uint(c, &m.Asked)
 	wirefmt.Uint(c, &m.Disk)
 	wirefmt.Uint(c, &m.Mark)
 	wirefmt.Uint(c, &m.Start)
 }
 
-func stateFields(c *wirefmt.Coder, state *State) { wirefmt.Enum(c, state, 0, Gone, "state") }
+func stateFields(c *wirefmt.Coder, state *txnState) { wirefmt.Enum(c, state, 0, gone, "state") }

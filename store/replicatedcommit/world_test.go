@@ -22,7 +22,7 @@ func subject(page int) storetest.Subject {
 	p := Protocol()
 	if page > 0 {
 		p.NewServer = func(cfg store.Config) (protocol.Node[store.Message], error) {
-			s, err := NewServer(cfg)
+			s, err := newServer(cfg)
 			if err == nil {
 				s.page = page
 			}
@@ -45,7 +45,7 @@ func valuesOn(_ protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[stor
 }
 
 func left(n protocol.Node[store.Message]) string {
-	s := n.(*Server)
+	s := n.(*server)
 	if s.newcomer.syncing {
 		return "copies"
 	}
@@ -62,7 +62,7 @@ func left(n protocol.Node[store.Message]) string {
 
 // submitted returns the transaction that a client node waits for, one at most.
 func submitted(n protocol.Node[store.Message]) (store.Txn, bool) {
-	for _, s := range n.(*Client).submits {
+	for _, s := range n.(*client).submits {
 		return s.txn, true
 	}
 	return store.Txn{}, false

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/foresay/foresay/wan"
 )
@@ -45,3 +47,37 @@ func SiteNames(sites []wan.Site) []string {
 
 // DefaultCluster is the name of a cluster that was given none.
 const DefaultCluster = "foresay"
+
+// SplitWords splits a line at spaces. Words between double quotes are as in Go; what follows a # is
+// a comment.
+func SplitWords(line string) ([]string, error) {
+	var words []string
+	for {
+		line = strings.TrimLeftFunc(line, unicode.IsSpace)
+		switch {
+		case line == "" || line[0] == '#':
+			return words, nil
+		case line[0] == '"':
+			quoted, err := strconv.QuotedPrefix(line)
+			if err != nil {
+				return nil, errors.New("a word that begins with a double quote does not end with one")
+			}
+			word, err := strconv.Unquote(quoted)
+			if err != nil {
+				return nil, err
+			}
+			line = line[len(quoted):]
+			if line != "" && !unicode.IsSpace(rune(line[0])) {
+				return nil, fmt.Errorf("no space after the word %s", quoted)
+			}
+			words = append(words, word)
+		default:
+			end := strings.IndexFunc(line, unicode.IsSpace)
+			if end < 0 {
+				end = len(line)
+			}
+			words = append(words, line[:end])
+			line = line[end:]
+		}
+	}
+}

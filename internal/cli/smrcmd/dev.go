@@ -143,9 +143,8 @@ func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *servic
 				if run.Commands == nil {
 					return d.watch(ctx)
 				}
-				return command.Prompt{Out: p.Out, Person: run.Person, Sign: func() string {
-					return "> "
-				}, Do: d.command}.Run(ctx, run.Commands)
+				shell := &command.Shell{Out: p.Out, Sign: func() string { return "> " }, Verbs: d.verbs()}
+				return shell.Run(ctx, run.Commands, run.Person)
 			})
 			return group.Wait()
 		})

@@ -31,19 +31,6 @@ const (
 	devStatusWithin = time.Second
 )
 
-const devHelp = `put KEY VALUE, get KEY, delete KEY, scan [FROM [TO]]
-status         how each replica is, and how the writing clients fare
-kill ID        stop a replica; its disk stays
-restart ID     start it again, with its disk
-lose ID        stop a replica and take its disk away: it is refused when it is restarted
-cut ID         cut a replica's site off from all others
-heal ID        end that
-join           start one more replica, with an empty disk, and add it to the group
-remove ID      remove a replica from the group
-sleep TIME     wait, such as 500ms
-wait           wait until all members have executed what is committed now
-quit`
-
 // begin waits until the cluster works.
 func (d *dev) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
@@ -54,48 +41,56 @@ func (d *dev) begin(ctx context.Context) error {
 	return nil
 }
 
-// command carries out one command, and tells whether there can be more.
-func (d *dev) command(ctx context.Context, line string) (more bool, err error) {
-	words := strings.Fields(line)
-	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-		return true, nil
+// verbs are what can be done with the cluster.
+func (d *dev) verbs() []command.Verb {
+	call := func(name, args string) command.Verb {
+		return command.Verb{Name: name, Args: args, Do: within(func(ctx context.Context, args []string) error {
+			return d.call(ctx, name, args)
+		})}
 	}
-	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
-	defer cancel()
-	name, args := words[0], words[1:]
-	need := map[string]int{
-		"put": 2, "get": 1, "delete": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "join": 0, "remove": 1,
-		"sleep": 1, "status": 0,
-		"wait": 0, "help": 0, "quit": 0, "exit": 0,
+	nodes := command.Nodes{
+		Noun: "replica", Arg: "ID",
+		Stop:  byID(d.cluster.Stop),
+		Start: byID(d.cluster.Start),
+		Lose:  byID(d.cluster.Lose),
+		Cut: func(name string, cut bool) error {
+			return byID(func(id protocol.ID) error { return d.cluster.Cut(id, cut) })(name)
+		},
+		Runs: d.runs,
+		Wait: d.wait, WaitHelp: "wait until all members have executed what is committed now",
 	}
-	n, known := need[name]
-	switch {
-	case name == "scan" && len(args) <= 2:
-		return true, d.scan(ctx, append(args, "", ""))
-	case !known:
-		return true, fmt.Errorf("there is no command %q; 'help' shows all", name)
-	case len(args) != n:
-		return true, fmt.Errorf("%s takes %d arguments; 'help' shows all", name, n)
+	return slices.Concat([]command.Verb{
+		call("put", "KEY VALUE"), call("get", "KEY"), call("delete", "KEY"),
+		{Name: "scan", Args: "[FROM [TO]]", Help: "calls of one client", Do: within(d.scan)},
+		{Name: "status", Help: "how each replica is, and how the writing clients fare",
+			Do: func(ctx context.Context, _ []string) error { return d.status(ctx) }},
+	}, nodes.Verbs(), []command.Verb{
+		{Name: "join", Help: "start one more replica, with an empty disk, and add it to the group", Do: within(d.join)},
+		{Name: "remove", Args: "ID", Help: "remove a replica from the group",
+			Do: within(func(ctx context.Context, args []string) error {
+				return byID(func(id protocol.ID) error { return d.client.Change(ctx, smr.Change{Remove: id}) })(args[0])
+			})},
+	})
+}
+
+// within bounds the time that a command takes.
+func within(do func(context.Context, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
+		defer cancel()
+		return do(ctx, args)
 	}
-	switch name {
-	case "help":
-		_, err = fmt.Fprintln(d.p.Out, devHelp)
-	case "quit", "exit":
-		return false, nil
-	case "status":
-		err = d.status(ctx)
-	case "wait":
-		err = d.wait(ctx)
-	case "sleep":
-		err = command.Sleep(ctx, args[0])
-	case "join":
-		err = d.join(ctx)
-	case "put", "get", "delete":
-		err = d.call(ctx, name, args)
-	default:
-		err = d.replica(ctx, name, args[0])
+}
+
+// byID takes a replica's name.
+func byID(do func(protocol.ID) error) func(string) error {
+	return func(name string) error {
+		id, err := parseID(name)
+		if err != nil {
+			return err
+		}
+		return do(id)
 	}
-	return true, err
 }
 
 func (d *dev) call(ctx context.Context, name string, args []string) error {
@@ -127,6 +122,7 @@ func (d *dev) call(ctx context.Context, name string, args []string) error {
 }
 
 func (d *dev) scan(ctx context.Context, args []string) error {
+	args = append(args, "", "")
 	items, more, err := d.client.Scan(ctx, args[0], args[1], 100)
 	if err != nil {
 		return err
@@ -134,40 +130,13 @@ func (d *dev) scan(ctx context.Context, args []string) error {
 	return d.p.writeScan(items, more, false)
 }
 
-// replica does something to one replica.
-func (d *dev) replica(ctx context.Context, name, arg string) error {
-	id, err := parseID(arg)
-	if err != nil {
-		return err
-	}
-	switch name {
-	case "kill":
-		return d.cluster.Stop(id)
-	case "restart":
-		if d.runs(id) {
-			if err := d.cluster.Stop(id); err != nil {
-				return err
-			}
-		}
-		return d.cluster.Start(id)
-	case "lose":
-		if d.runs(id) {
-			if err := d.cluster.Stop(id); err != nil {
-				return err
-			}
-		}
-		return d.cluster.Lose(id)
-	case "cut", "heal":
-		return d.cluster.Cut(id, name == "cut")
-	}
-	return d.client.Change(ctx, smr.Change{Remove: id})
+func (d *dev) runs(name string) bool {
+	return slices.ContainsFunc(d.cluster.Places(), func(p service.Place) bool {
+		return fmt.Sprint(p.ID) == name && p.Running
+	})
 }
 
-func (d *dev) runs(id protocol.ID) bool {
-	return slices.ContainsFunc(d.cluster.Places(), func(p service.Place) bool { return p.ID == id && p.Running })
-}
-
-func (d *dev) join(ctx context.Context) error {
+func (d *dev) join(ctx context.Context, _ []string) error {
 	m, err := d.cluster.Join()
 	if err != nil {
 		return err
@@ -185,6 +154,8 @@ func (d *dev) join(ctx context.Context) error {
 var errNotEqual = errors.New("not all members came to have executed what was committed in time")
 
 func (d *dev) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
+	defer cancel()
 	var catchup service.Catchup
 	for {
 		s, err := d.client.Status(ctx)

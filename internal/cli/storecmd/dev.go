@@ -111,9 +111,8 @@ func (p *program) useDevStore(
 	ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run command.DevRun,
 ) error {
 	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
-	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p,
-		flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}}, more: d.more,
-		moreHelp: storeDevHelp}
+	flags := &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}
+	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: flags}, more: d.verbs()}
 	defer d.close()
 	if err := d.goTo(at); err != nil {
 		return err
@@ -141,18 +140,6 @@ type storeDev struct {
 	sites   []wan.Site
 	at      wan.Site // where commands are given
 }
-
-const storeDevHelp = `site SITE         give commands at this site
-kill MACHINE      stop a machine; its disk stays
-restart MACHINE   start it again, with its disk
-lose MACHINE      stop a machine and take its disk away: it is refused when it is restarted
-cut MACHINE       cut a machine's site off from all others
-heal MACHINE      end that
-fence SITE        go on without a site; if its machine runs and is not cut off, it leaves when nothing rests on its votes any more
-replace SITE NEW  the same, with a new site in its place, which copies what the others have
-machines          which machines run
-sleep TIME        wait, such as 500ms
-wait              wait until all machines take part`
 
 func (d *storeDev) close() {
 	if d.conn != nil {
@@ -203,46 +190,31 @@ func (d *storeDev) runs(machine string) bool {
 	})
 }
 
-// more carries out the commands that are about the cluster.
-func (d *storeDev) more(ctx context.Context, words []string) (known bool, err error) {
-	need := map[string]int{
-		"site": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "fence": 1, "replace": 2, "machines": 0,
-		"sleep": 1, "wait": 0,
+// verbs are the commands that are about the cluster.
+func (d *storeDev) verbs() []command.Verb {
+	nodes := command.Nodes{
+		Noun: "machine", Arg: "MACHINE",
+		Stop: d.cluster.Stop, Start: d.cluster.Start, Lose: d.cluster.Lose, Cut: d.cluster.Cut, Runs: d.runs,
+		Wait: d.wait, WaitHelp: "wait until all machines take part",
 	}
-	if n, ok := need[words[0]]; !ok || n != len(words)-1 {
-		return false, nil
-	}
-	arg := ""
-	if len(words) > 1 {
-		arg = words[1]
-	}
-	switch words[0] {
-	case "site":
-		err = d.goTo(wan.Site(arg))
-	case "kill":
-		err = d.cluster.Stop(arg)
-	case "restart":
-		if err = d.cluster.Stop(arg); err == nil {
-			err = d.cluster.Start(arg)
-		}
-	case "lose":
-		if err = d.cluster.Stop(arg); err == nil {
-			err = d.cluster.Lose(arg)
-		}
-	case "cut", "heal":
-		err = d.cluster.Cut(arg, words[0] == "cut")
-	case "fence":
-		err = d.change(ctx, func(ctx context.Context) error { return d.cluster.Fence(ctx, arg) })
-	case "replace":
-		err = d.change(ctx, func(ctx context.Context) error { return d.cluster.Replace(ctx, arg, words[2]) })
-	case "machines":
-		d.writePlaces()
-	case "sleep":
-		err = command.Sleep(ctx, arg)
-	case "wait":
-		err = d.wait(ctx)
-	}
-	return true, err
+	return slices.Concat([]command.Verb{
+		{Name: "site", Args: "SITE", Help: "give commands at this site",
+			Do: func(_ context.Context, args []string) error { return d.goTo(wan.Site(args[0])) }},
+	}, nodes.Verbs(), []command.Verb{
+		{Name: "fence", Args: "SITE", Help: "go on without a site; if its machine runs and is not cut off, it leaves when " +
+			"nothing rests on its votes any more", Do: func(ctx context.Context, args []string) error {
+			return d.change(ctx, func(ctx context.Context) error { return d.cluster.Fence(ctx, args[0]) })
+		}},
+		{Name: "replace", Args: "SITE NEW",
+			Help: "the same, with a new site in its place, which copies what the others have",
+			Do: func(ctx context.Context, args []string) error {
+				return d.change(ctx, func(ctx context.Context) error { return d.cluster.Replace(ctx, args[0], args[1]) })
+			}},
+		{Name: "machines", Help: "which machines run", Do: func(context.Context, []string) error {
+			d.writePlaces()
+			return nil
+		}},
+	})
 }
 
 // change has the store go on with other sites, and gives commands to those.

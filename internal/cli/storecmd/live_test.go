@@ -92,7 +92,7 @@ func TestLiveTransactions(t *testing.T) {
 	inPlace(t, func(t *testing.T, m *onePlace, c *client.Client) {
 		op := func(l *liveTxn, line, want string) {
 			t.Helper()
-			words, err := splitWords(line)
+			words, err := command.SplitWords(line)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,16 +163,16 @@ func TestPrompt(t *testing.T) {
 > a = two words
 committed
 (0.0 ms)
-> > there is no command "jump" with 0 arguments; help shows all
-> get with 0 arguments; a transaction has get KEY, put KEY VALUE and delete KEY
+> > there is no command "jump"; 'help' shows all
+> get with 0 arguments; want get KEY
 > commit without begin
 > client: no mode "fast" (there are spec, off, grpc, predicated, auto)
-> ` + storePromptHelp + "\n" + storePromptQuit + "\n> "
+> ` + s.shell().Help() + "> "
 		if got := out.String(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		if got := s.commands(t.Context(), strings.NewReader("get a\njump\nget a\n"), false); got == nil ||
-			got.Error() != `line 2: jump: there is no command "jump" with 0 arguments; help shows all` {
+			got.Error() != `line 2: jump: there is no command "jump"; 'help' shows all` {
 			t.Errorf("a script with a mistake ended with %v", got)
 		}
 	})

@@ -13,22 +13,11 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-const storePromptHelp = `get KEY, put KEY VALUE, delete KEY: each a transaction of its own, unless it stands after begin
-begin             begin a transaction; its commands are answered at once, and it is tried once
-commit, abort     end it
-mode MODE         how reads are waited for: spec, predicated, auto, off, grpc
-explain           show, or do not show any more, what each transaction waits for
-status            how each machine and shard is`
-
-const storePromptQuit = `help, quit`
-
 // A storePrompt carries out commands, one a line.
 type storePrompt struct {
 	*storeTxns
 	live *liveTxn
-	// more are commands that others add, with their help.
-	more     func(ctx context.Context, words []string) (known bool, err error)
-	moreHelp string
+	more []command.Verb // that others add
 }
 
 // prompt asks for commands until there are no more.
@@ -46,19 +35,11 @@ func (s *storePrompt) commands(ctx context.Context, in io.Reader, person bool) e
 			s.live.abort()
 		}
 	}()
-	return command.Prompt{Out: s.p.Out, Person: person, Sign: s.sign, Do: s.line}.Run(ctx, in)
+	return s.shell().Run(ctx, in, person)
 }
 
-// line carries out one command, and tells whether there can be more.
-func (s *storePrompt) line(ctx context.Context, text string) (more bool, err error) {
-	words, err := splitWords(text)
-	if err != nil || len(words) == 0 {
-		return true, err
-	}
-	if words[0] == "quit" || words[0] == "exit" {
-		return false, nil
-	}
-	return true, s.command(ctx, words)
+func (s *storePrompt) shell() *command.Shell {
+	return &command.Shell{Out: s.p.Out, Sign: s.sign, Verbs: append(s.verbs(), s.more...)}
 }
 
 func (s *storePrompt) sign() string {
@@ -68,44 +49,41 @@ func (s *storePrompt) sign() string {
 	return "> "
 }
 
-// command carries out one command.
-func (s *storePrompt) command(ctx context.Context, words []string) error {
-	if arity(words[0]) >= 0 {
-		op, err := parseOp(words)
-		if err != nil {
-			return err
-		}
-		return s.op(ctx, op)
-	}
-	switch args := words[1:]; {
-	case words[0] == "mode" && len(args) == 1:
-		return s.setMode(args[0])
-	case len(args) > 0:
-	case words[0] == "begin":
-		return s.begin(ctx)
-	case words[0] == "commit" || words[0] == "abort":
-		return s.end(words[0])
-	case words[0] == "explain":
-		s.explain = !s.explain
-		return nil
-	case words[0] == "status":
-		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
-		defer cancel()
-		return writeStoreStatus(s.p.Out, s.conn.Status(look), filepath.Dir(s.flags.client))
-	case words[0] == "help":
-		for _, text := range []string{storePromptHelp, s.moreHelp, storePromptQuit} {
-			if text != "" {
-				fmt.Fprintln(s.p.Out, text)
+// verbs are what can be done with any store.
+func (s *storePrompt) verbs() []command.Verb {
+	op := func(name string) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error {
+			op, err := parseOp(append([]string{name}, args...))
+			if err != nil {
+				return err
 			}
-		}
-		return nil
-	}
-	if s.more != nil {
-		if known, err := s.more(ctx, words); known || err != nil {
-			return err
+			return s.op(ctx, op)
 		}
 	}
-	return fmt.Errorf("there is no command %q with %d arguments; help shows all", words[0], len(words)-1)
+	end := func(how string) func(context.Context, []string) error {
+		return func(context.Context, []string) error { return s.end(how) }
+	}
+	return []command.Verb{
+		{Name: "get", Args: "KEY", Do: op("get")},
+		{Name: "put", Args: "KEY VALUE", Do: op("put")},
+		{Name: "delete", Args: "KEY", Do: op("delete"),
+			Help: "each a transaction of its own, unless it stands after begin"},
+		{Name: "begin", Help: "begin a transaction; its commands are answered at once, and it is tried once",
+			Do: func(ctx context.Context, _ []string) error { return s.begin(ctx) }},
+		{Name: "commit", Do: end("commit")},
+		{Name: "abort", Help: "end it", Do: end("abort")},
+		{Name: "mode", Args: "MODE", Help: "how reads are waited for: spec, predicated, auto, off, grpc",
+			Do: func(_ context.Context, args []string) error { return s.setMode(args[0]) }},
+		{Name: "explain", Help: "show, or do not show any more, what each transaction waits for",
+			Do: func(context.Context, []string) error { s.explain = !s.explain; return nil }},
+		{Name: "status", Help: "how each machine and shard is", Do: s.status},
+	}
+}
+
+func (s *storePrompt) status(ctx context.Context, _ []string) error {
+	look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+	defer cancel()
+	return writeStoreStatus(s.p.Out, s.conn.Status(look), filepath.Dir(s.flags.client))
 }
 
 // op carries out a command of the transaction that is under way, or of one of its own.

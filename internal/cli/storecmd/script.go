@@ -3,9 +3,8 @@ package storecmd
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/foresay/foresay/internal/cli/command"
 )
 
 // A storeOp is one command of a transaction.
@@ -73,40 +72,6 @@ func parseOps(words []string) ([]storeOp, error) {
 	}
 }
 
-// splitWords splits a line at spaces. Words between double quotes are as in Go; what follows a # is
-// a comment.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	for {
-		line = strings.TrimLeftFunc(line, unicode.IsSpace)
-		switch {
-		case line == "" || line[0] == '#':
-			return words, nil
-		case line[0] == '"':
-			quoted, err := strconv.QuotedPrefix(line)
-			if err != nil {
-				return nil, errors.New("a word that begins with a double quote does not end with one")
-			}
-			word, err := strconv.Unquote(quoted)
-			if err != nil {
-				return nil, err
-			}
-			line = line[len(quoted):]
-			if line != "" && !unicode.IsSpace(rune(line[0])) {
-				return nil, fmt.Errorf("no space after the word %s", quoted)
-			}
-			words = append(words, word)
-		default:
-			end := strings.IndexFunc(line, unicode.IsSpace)
-			if end < 0 {
-				end = len(line)
-			}
-			words = append(words, line[:end])
-			line = line[end:]
-		}
-	}
-}
-
 // A storeScript makes transactions of lines: each line is one, unless it stands between begin and
 // commit.
 type storeScript struct {
@@ -116,7 +81,7 @@ type storeScript struct {
 
 // line takes a line. It returns the commands of a transaction if the line ends one.
 func (s *storeScript) line(text string) ([]storeOp, error) {
-	words, err := splitWords(text)
+	words, err := command.SplitWords(text)
 	if err != nil || len(words) == 0 {
 		return nil, err
 	}

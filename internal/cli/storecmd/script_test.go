@@ -37,27 +37,6 @@ func TestOpsOfArguments(t *testing.T) {
 	}
 }
 
-func TestWordsOfALine(t *testing.T) {
-	for _, tc := range []struct {
-		line string
-		want []string
-		err  string
-	}{
-		{line: "put a 1 # one", want: []string{"put", "a", "1"}},
-		{line: `put "a key" "a\tb"`, want: []string{"put", "a key", "a\tb"}},
-		{line: `put a#b x"y`, want: []string{"put", "a#b", `x"y`}},
-		{line: "  ", want: nil},
-		{line: `put "a`, err: "does not end with one"},
-		{line: `put "a"b`, err: `no space after the word "a"`},
-	} {
-		got, err := splitWords(tc.line)
-		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" &&
-			(err != nil || !slices.Equal(got, tc.want)) {
-			t.Errorf("%s gives %q, %v", tc.line, got, err)
-		}
-	}
-}
-
 func TestTransactionsOfLines(t *testing.T) {
 	for _, tc := range []struct {
 		lines string

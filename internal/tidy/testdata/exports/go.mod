@@ -1,0 +1,3 @@
+module example.com/tidy
+
+go 1.26

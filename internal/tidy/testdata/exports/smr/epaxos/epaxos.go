@@ -1,0 +1,3 @@
+package epaxos
+
+func Protocol() int { return 1 }

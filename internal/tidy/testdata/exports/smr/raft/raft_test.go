@@ -1,0 +1,3 @@
+package raft
+
+type World struct{}
