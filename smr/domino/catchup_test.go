@@ -14,11 +14,11 @@ func TestExecutedProposalsAreNotMadeAgain(t *testing.T) {
 		_, r, env := inHand(t, "na3", 2)
 		e := kit.Entry{Kind: kit.OpenSession, Client: 77, Seq: 5, Open: &kit.Open{MaxSessions: 8, Window: 8}}
 		low := r.learner.executed
-		own := Item{Slot: above(low, r.digit), Answer: r.Cfg.ID, Entries: []kit.Entry{e}}
+		own := item{Slot: above(low, r.digit), Answer: r.Cfg.ID, Entries: []kit.Entry{e}}
 		r.acceptor.track(r.Cfg.ID).items.add(own)
-		m := Decided{Low: low, High: own.Slot, Executed: own.Slot}
+		m := decided{Low: low, High: own.Slot, Executed: own.Slot}
 		if executed {
-			m.Items = []Item{own}
+			m.Items = []item{own}
 		}
 		r.onDecided(env, r.others()[0], m)
 		if again := len(r.queue) > 0; again == executed || r.learner.executed != own.Slot {
