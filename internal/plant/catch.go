@@ -105,24 +105,55 @@ func eachTest(bugs []Bug) []Bug {
 	return out
 }
 
-// tryInstead tries one test with each bug, and reports which bugs it catches.
+// tryInstead tries one test with each bug, and prints a table of which bugs it catches, with what
+// it says first: of random tests that is the seed.
 func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 	c.patience = patienceSuite
 	name, _, _ := strings.Cut(test, "/")
-	for _, b := range bugs {
-		b.Test = test
-		t.Run(b.Name, func(t *testing.T) {
-			if !HasTest(t, b.tests(), name) {
-				t.Skipf("%s has no test %s", b.tests(), name)
-			}
-			t.Parallel()
-			began := time.Now()
-			if _, err := c.try(t.Context(), b); err != nil {
-				t.Skipf("not caught in %v", time.Since(began).Round(time.Second))
-			}
-			t.Logf("caught in %v", time.Since(began).Round(time.Second))
-		})
+	table := make([]string, len(bugs))
+	caught := make([]bool, len(bugs))
+	t.Run("instead", func(t *testing.T) {
+		for i, b := range bugs {
+			b.Test, b.Tests = test, nil
+			table[i] = "not tried\t\t" + b.Name
+			t.Run(b.Name, func(t *testing.T) {
+				if !HasTest(t, b.tests(), name) {
+					t.Skipf("%s has no test %s", b.tests(), name)
+				}
+				t.Parallel()
+				began := time.Now()
+				said, err := c.noticed(t.Context(), b)
+				took := time.Since(began).Round(time.Second)
+				if caught[i] = err == nil; !caught[i] {
+					table[i] = fmt.Sprintf("survives\t%v\t%s", took, b.Name)
+					t.Skipf("not caught in %v: %v", took, err)
+				}
+				table[i] = fmt.Sprintf("caught\t%v\t%s: %s", took, b.Name, said)
+			})
+		}
+	})
+	n := 0
+	for _, is := range caught {
+		if is {
+			n++
+		}
 	}
+	t.Logf("%s catches %d of %d:\n%s", test, n, len(bugs), strings.Join(table, "\n"))
+}
+
+// noticed returns what a bug's test says first of the bug, or an error if it does not fail.
+func (c *catcher) noticed(ctx context.Context, b Bug) (said string, err error) {
+	out, err := c.attempt(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if _, at, found := strings.Cut(line, ".go:"); found {
+			_, text, _ := strings.Cut(at, ": ") // behind the line's number
+			return fmt.Sprintf("%.100s", strings.TrimSpace(text)), nil
+		}
+	}
+	return "", nil
 }
 
 // catcher runs compiled tests.
@@ -160,16 +191,9 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 // try returns an error if a bug is not caught, and the seed that caught it if the table names
 // another.
 func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
-	if sound := c.sound[b.tests()+" "+b.Test]; sound != nil {
-		if err := sound(); err != nil {
-			return "", err
-		}
-	}
-	out, err := c.run(ctx, b, strings.TrimSuffix(b.Name+"\n"+b.With, "\n"), "")
-	failed := err != nil && err != context.DeadlineExceeded &&
-		strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
-	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
-		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
+	out, err := c.attempt(ctx, b)
+	if err != nil {
+		return "", err
 	}
 	_, after, moved := strings.Cut(out, movedTo)
 	if !moved {
@@ -180,6 +204,23 @@ func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 		return seed, fmt.Errorf("%s fails with seed %s without a bug: %w\n%.2000s", b.Test, seed, err, out)
 	}
 	return seed, nil
+}
+
+// attempt runs a bug's test with the bug, and returns what it prints, or an error if it does not
+// catch it.
+func (c *catcher) attempt(ctx context.Context, b Bug) (out string, err error) {
+	if sound := c.sound[b.tests()+" "+b.Test]; sound != nil {
+		if err := sound(); err != nil {
+			return "", err
+		}
+	}
+	out, err = c.run(ctx, b, strings.TrimSuffix(b.Name+"\n"+b.With, "\n"), "")
+	failed := err != nil && err != context.DeadlineExceeded &&
+		strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
+	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
+		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
+	}
+	return out, nil
 }
 
 // run runs a bug's test with a bug planted, perhaps another one; with the one seed only, if any.

@@ -259,7 +259,7 @@ func (r *replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	r.acceptor.begin(l.executed)
 	for _, i := range mine {
 		for _, e := range i.Entries {
-			if reply, ok := r.State.Seen(e); ok && e.Kind == kit.Command {
+			if reply, ok := r.State.Seen(e); ok {
 				r.Desk.Applied(env, e, reply)
 			} else {
 				r.queue = append(r.queue, e)

@@ -260,7 +260,7 @@ func (r *replica) unplaced(e kit.Entry) bool {
 		return false
 	}
 	_, placed := r.lead.placed[wishFor(e)]
-	if e.Kind == kit.Command && !placed {
+	if !placed {
 		_, placed = r.State.Seen(e)
 	}
 	return !placed

@@ -99,3 +99,22 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 	kept(large, true)
 	kept(last, false)
 }
+
+// TestOpenedSessionsAreSeen: a request for a session that was opened need not be proposed again,
+// unless the session has had to make room for others.
+func TestOpenedSessionsAreSeen(t *testing.T) {
+	s := NewState(&journal{}, group(1))
+	limits := Open{MaxSessions: 1, Window: 10}
+	request := Entry{Kind: OpenSession, Client: 5, Seq: 1, Open: &limits}
+	if r, ok := s.Seen(request); ok {
+		t.Errorf("before it is opened: %+v", r)
+	}
+	id := opened(t, s, 1, 5, 1, limits)
+	if r, ok := s.Seen(request); !ok || r.Session != id || r.Window != 10 {
+		t.Errorf("an opened session is seen as %+v, %v; want session %d", r, ok, id)
+	}
+	opened(t, s, 2, 6, 1, limits)
+	if r, ok := s.Seen(request); ok {
+		t.Errorf("after it has made room: %+v", r)
+	}
+}

@@ -40,13 +40,22 @@ func newSessions() *sessions {
 	return &sessions{byID: map[SessionID]*session{}, opens: map[opening]SessionID{}}
 }
 
+// opened returns the session that an entry has opened and that is still there.
+func (t *sessions) opened(e Entry) (reply Reply, ok bool) {
+	id, ok := t.opens[opening{e.Client, e.Seq}]
+	if !ok {
+		return Reply{}, false
+	}
+	return Reply{Outcome: smr.Committed, Session: id, Window: t.byID[id].window}, true
+}
+
 func (t *sessions) open(slot smr.Slot, e Entry) Reply {
-	by := opening{e.Client, e.Seq}
-	if id, ok := t.opens[by]; ok {
-		return Reply{Outcome: smr.Committed, Slot: slot, Session: id, Window: t.byID[id].window}
+	if reply, ok := t.opened(e); ok {
+		reply.Slot = slot
+		return reply
 	}
 	t.last++
-	s := &session{id: t.last, by: by, window: max(e.Open.Window, 1), acked: 1, done: map[Seq]Reply{}}
+	s := &session{id: t.last, by: opening{e.Client, e.Seq}, window: max(e.Open.Window, 1), acked: 1, done: map[Seq]Reply{}}
 	t.add(s)
 	for uint64(len(t.byID)) > max(e.Open.MaxSessions, 1) {
 		t.remove(t.order.Front().Value.(*session))

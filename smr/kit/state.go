@@ -92,9 +92,14 @@ func (s *State) Fullness(logBytes int) float64 {
 // Skip says that nothing is to be applied up to a slot.
 func (s *State) Skip(to smr.Slot) { s.applied = max(s.applied, to) }
 
-// Seen answers a command that must not be proposed again: one that was executed, or whose session
-// is not there.
-func (s *State) Seen(e Entry) (Reply, bool) { return s.sessions.byID[e.Session].seen(e) }
+// Seen answers an entry of a client that must not be proposed again: one that was executed, or
+// whose session is not there.
+func (s *State) Seen(e Entry) (Reply, bool) {
+	if e.Kind == OpenSession {
+		return s.sessions.opened(e)
+	}
+	return s.sessions.byID[e.Session].seen(e)
+}
 
 // Read answers a query from the state as it is.
 func (s *State) Read(query []byte) []byte { return s.machine.Read(query) }
