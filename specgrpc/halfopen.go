@@ -214,6 +214,17 @@ func (h *halfOpen) answered() *specStream {
 	return nil
 }
 
+// newest returns the newest stream that is open and does not end yet, or nil.
+func (h *halfOpen) newest() *specStream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.last
+	for s != nil && (s.makesRoom || !s.opened.Load()) {
+		s = s.older
+	}
+	return s
+}
+
 // allAnswered returns all of those.
 func (h *halfOpen) allAnswered() []*specStream {
 	h.mu.Lock()
@@ -304,14 +315,21 @@ func (c *ClientConn) relieve() (done func()) {
 	})
 }
 
-// makeRoom ends as many answered streams as calls of confirmed callers lack.
+// makeRoom ends as many speculative streams as calls of confirmed callers lack: those whose results
+// are in, and then the newest, which have done the least. A plain client's calls would have these
+// streams now.
 func (c *ClientConn) makeRoom() {
 	for range c.half.room.crowd() {
-		s := c.half.answered()
-		if s == nil {
+		if s := c.half.answered(); s != nil {
+			c.half.dismiss(s)
+		} else if s := c.half.newest(); s != nil {
+			c.half.dismiss(s)
+			if c.half.room.mayReset() {
+				s.cancel() // else its place is free a round trip later
+			}
+		} else {
 			return
 		}
-		c.half.dismiss(s)
 	}
 }
 

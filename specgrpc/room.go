@@ -65,6 +65,8 @@ type room struct {
 	unnamed     int       // at most so many of them do not know what they wait for
 	peaks       [2]int    // how many streams confirmed callers wanted at once, at most, in this span and the one before
 	since       time.Time // this span
+	resets      int       // unanswered streams that were reset at a known limit, in this resetSpan
+	resetsSince time.Time
 }
 
 // place is a speculative call's in the queue.
@@ -242,6 +244,17 @@ func (r *room) crowd() int {
 		return 0
 	}
 	return min(r.wanting, r.open+r.wanting-r.streams.most) - r.leaving
+}
+
+// mayReset reports whether one more stream may be reset, and counts it.
+func (r *room) mayReset() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.resetsSince) > resetSpan {
+		r.resets, r.resetsSince = 0, now
+	}
+	r.resets++
+	return r.resets <= mostResets
 }
 
 // reserve is how many streams are left to calls of confirmed callers. Under mu.

@@ -8,10 +8,11 @@ const (
 	firstStreams = 4
 	growEvery    = time.Millisecond
 	// suspectAfter is for how long a call waits in vain until speculative streams are reset for it,
-	// though no limit is known yet, and mostResets how many of them are: some peers close
-	// connections on which much is reset.
+	// though no limit is known yet, and mostResets how many of them are, and how many within
+	// resetSpan at a known limit: some peers close connections on which much is reset.
 	suspectAfter = 2 * time.Millisecond
 	mostResets   = 64
+	resetSpan    = 30 * time.Second
 )
 
 // slowStart bounds the speculative streams of a connection on which no limit has shown. If there

@@ -38,6 +38,7 @@ func ExampleAll() {
 	// rc-hot [real virtual]
 	// rc-away [real]
 	// rc-away-half [real]
+	// rc-replace [real]
 	// rc-large [real]
 	// rc-peers [real]
 }

@@ -66,7 +66,8 @@ const (
 	awayWindow = 5
 )
 
-// awayPhase is a part of the experiment.
+// awayPhase is a part of the experiment. It lasts so many seconds at least, and until begin has
+// returned.
 type awayPhase struct {
 	name    string
 	seconds int
@@ -214,7 +215,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, err
 		m.Step(i, len(phases), p.name)
 		begin := make(chan error, 1)
 		go func() { begin <- p.begin() }() // while seconds are counted
-		for range p.seconds {
+		for n, done := 0, false; n < p.seconds || !done; n++ {
 			s, err := m.second(ctx)
 			if err != nil {
 				return nil, errors.Join(err, context.Cause(m.store.servers.Context()))
@@ -224,9 +225,16 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]table.Row, err
 			}
 			rows = append(rows, append(table.Row{table.Is("run", m.name), table.Is("phase", p.name),
 				table.Is("second", len(rows))}, s.cells(up, i > 1)...))
-		}
-		if err := <-begin; err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+			if done {
+				continue
+			}
+			select {
+			case err := <-begin:
+				if done = true; err != nil {
+					return nil, fmt.Errorf("%s: %w", p.name, err)
+				}
+			default:
+			}
 		}
 	}
 	return rows, nil

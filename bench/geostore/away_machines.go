@@ -33,11 +33,11 @@ type awayDisk struct {
 // used returns what has been used so far.
 func (m *awayRun) used(ctx context.Context) awayUsed {
 	u := awayUsed{at: time.Now(), clients: bench.CPUTime(), all: replicated.MachineCPU(), machines: m.store.servers.CPUs(),
-		disks: make([]awayDisk, len(m.store.pages))}
+		disks: make([]awayDisk, len(m.store.files.pages))}
 	ctx, cancel := context.WithTimeout(ctx, time.Second/2)
 	defer cancel()
 	var wg sync.WaitGroup
-	for i, page := range m.store.pages {
+	for i, page := range m.store.files.pages {
 		wg.Go(func() { u.disks[i] = readAwayDisk(ctx, page) })
 	}
 	wg.Wait()

@@ -52,7 +52,7 @@ type rival struct {
 	name    string
 	servers *replicated.Processes
 	close   func()
-	pages   []string // of the servers' metrics, if they have any
+	files   *rivalFiles // that the servers read, if they are the store's
 	put     func(ctx context.Context, client int, key string) error
 	change  func(ctx context.Context, client int, a, b string) error // reads and writes both
 	get     func(ctx context.Context, client int, key string) error

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
-	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/front"
-	rc "github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 // startRivalEtcd starts etcd. A third of the clients share a connection, to a member of their own.
@@ -68,15 +67,15 @@ func startRivalEtcd(ctx context.Context, path, dir string) (r rival, err error) 
 
 // startRivalStore starts three sites of a machine each. A third of the clients share a connection.
 func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (r rival, err error) {
-	topology, pages, files, err := rivalFiles(dir, o)
+	files, err := writeRivalFiles(dir, o)
 	if err != nil {
 		return r, err
 	}
-	servers, err := replicated.StartStore(ctx, program, files)
+	servers, err := replicated.StartStore(ctx, program, files.machines)
 	if err != nil {
 		return r, err
 	}
-	var conns []*front.Conn
+	var conns []*storeservice.Client
 	var clients []*client.Client
 	end := func() {
 		for _, c := range conns {
@@ -84,15 +83,14 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 		}
 		servers.Close()
 	}
-	for i := range peersServers {
-		conn, err := front.Dial(front.Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true,
-			RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
+	for range peersServers {
+		conn, err := storeservice.Dial(files.client, storeservice.ClientOptions{})
 		if err != nil {
 			end()
 			return r, err
 		}
 		conns = append(conns, conn)
-		c, err := client.New(client.Config{Backend: conn})
+		c, err := conn.Transactions(client.Spec, 0)
 		if err != nil {
 			end()
 			return r, err
@@ -120,7 +118,7 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 		})
 	}
 	return rival{
-		name: "foresay", servers: servers, close: end, pages: pages,
+		name: "foresay", servers: servers, close: end, files: files,
 		put: func(ctx context.Context, n int, key string) error { return txn(ctx, n, nil, []string{key}) },
 		get: func(ctx context.Context, n int, key string) error { return txn(ctx, n, []string{key}, nil) },
 		change: func(ctx context.Context, n int, a, b string) error {
@@ -135,60 +133,71 @@ const rivalRoundTrip = 100 * time.Millisecond
 // rivalOptions are of the store's file.
 type rivalOptions struct{ roundTrip, retain time.Duration }
 
-// rivalFiles writes the store's file and those of its machines, and returns where the pages of
-// their metrics are.
-func rivalFiles(dir string, o rivalOptions) (t store.Topology, pages, files []string, err error) {
-	type machine struct {
-		Name   string `json:"name"`
-		Peers  string `json:"peers"`
-		Client string `json:"client"`
-	}
-	type site struct {
-		Name     string    `json:"name"`
-		Number   int       `json:"number"`
-		Machines []machine `json:"machines"`
-	}
-	t = store.Topology{Epoch: 1, Shards: siteShards}
-	var sites []site
+// rivalFiles are what the processes of a store read. Nothing in it is encrypted.
+type rivalFiles struct {
+	dir      string
+	client   *storeconfig.ClientConfig
+	machines []string // the names of their files
+	pages    []string // of their metrics
+}
+
+// writeRivalFiles writes the files of a store of three sites with a machine each.
+func writeRivalFiles(dir string, o rivalOptions) (*rivalFiles, error) {
+	f := &rivalFiles{dir: dir}
+	var sites []storeconfig.Site
 	for i := range peersServers {
-		m := machine{Name: fmt.Sprint("site-", i+1)}
-		if m.Peers, err = replicated.FreeAddress(); err != nil {
-			return t, nil, nil, err
-		}
-		if m.Client, err = replicated.FreeAddress(); err != nil {
-			return t, nil, nil, err
-		}
-		sites = append(sites, site{m.Name, i + 1, []machine{m}})
-		t.Sites = append(t.Sites, store.TopologySite{Name: m.Name, Number: i + 1,
-			Machines: []store.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
-	}
-	write := func(name string, content map[string]any) error {
-		b, err := json.Marshal(content)
+		site, err := newRivalSite(i + 1)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		sites = append(sites, site)
 	}
-	err = write("store.json", map[string]any{
-		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": o.roundTrip.String(),
-		"retain": o.retain.String(),
-	})
+	err := f.write(storeconfig.StoreFile, storeconfig.Store{Cluster: "bench", Epoch: 1, Shards: siteShards, Sites: sites,
+		RoundTrip: o.roundTrip.String(), Retain: o.retain.String()})
 	if err != nil {
-		return t, nil, nil, err
+		return nil, err
 	}
 	for _, s := range sites {
-		page, err := replicated.FreeAddress()
-		if err != nil {
-			return t, nil, nil, err
+		if err := f.addMachine(s.Name); err != nil {
+			return nil, err
 		}
-		err = write(s.Name+".json", map[string]any{
-			"store": "store.json", "machine": s.Name, "data": "data-" + s.Name, "insecure": true, "metrics": page,
-			"log": map[string]any{"level": "warn", "format": "text"},
-		})
-		if err != nil {
-			return t, nil, nil, err
-		}
-		files, pages = append(files, filepath.Join(dir, s.Name+".json")), append(pages, "http://"+page+"/metrics")
 	}
-	return t, pages, files, nil
+	const file = storeconfig.ClientFile
+	if err := f.write(file, storeconfig.ClientConfig{StoreFile: storeconfig.StoreFile, Insecure: true}); err != nil {
+		return nil, err
+	}
+	f.client, err = storeconfig.ReadClient(filepath.Join(dir, file), "")
+	return f, err
+}
+
+// newRivalSite returns a site with a machine of the same name, at a place that is free.
+func newRivalSite(number int) (s storeconfig.Site, err error) {
+	m := storeconfig.Machine{Name: fmt.Sprint("site-", number)}
+	if m.Peers, err = replicated.FreeAddress(); err != nil {
+		return s, err
+	}
+	m.Client, err = replicated.FreeAddress()
+	return storeconfig.Site{Name: m.Name, Number: number, Machines: []storeconfig.Machine{m}}, err
+}
+
+// addMachine writes the file of a machine.
+func (f *rivalFiles) addMachine(name string) error {
+	page, err := replicated.FreeAddress()
+	if err != nil {
+		return err
+	}
+	file := storeconfig.MachineFile(name)
+	err = f.write(file, storeconfig.MachineConfig{StoreFile: storeconfig.StoreFile, Machine: name, Data: "data-" + name,
+		Insecure: true, Metrics: page, Log: storeconfig.Log{Level: "warn"}})
+	f.machines = append(f.machines, filepath.Join(f.dir, file))
+	f.pages = append(f.pages, "http://"+page+"/metrics")
+	return err
+}
+
+func (f *rivalFiles) write(name string, content any) error {
+	b, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(f.dir, name), b, 0o600)
 }

@@ -218,7 +218,7 @@ func keyCount(o bench.Options) uint64 {
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
 		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
-		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), largeExperiment(),
-		peersExperiment(),
+		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
+		largeExperiment(), peersExperiment(),
 	}
 }

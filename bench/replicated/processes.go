@@ -227,6 +227,9 @@ func startServing(ctx context.Context, path, command string, files []string) (*P
 	return p, nil
 }
 
+// StartMachine starts one more machine of a store.
+func (p *Processes) StartMachine(path, file string) error { return p.serve(path, "store", file) }
+
 // serve starts one more service with its configuration.
 func (p *Processes) serve(path, command, file string) error {
 	return p.start(path, command, "serve", "--"+LeashFlag, "--config", file)

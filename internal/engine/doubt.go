@@ -25,10 +25,11 @@ type cancellable struct {
 // overtaken is a call with effects, or a lane at a barrier, that waits for what other
 // goroutines guess.
 type overtaken struct {
-	use  *spectree.Use  // nil for a lane
-	lane *spectree.Lane // nil for a call
-	made time.Time
-	next time.Time // when the tree is told that it waits; zero for a lane that waits for its own guesses, too
+	use  *spectree.Use   // nil for a lane
+	lane *spectree.Lane  // nil for a call
+	own  []*spectree.Use // guesses that plain code comes to the call after, of which nothing was known yet
+	made time.Time       // or when nothing but others' guesses was left to wait for
+	next time.Time       // when the tree is told that it waits; zero for a lane that waits for its own guesses, too
 }
 
 // waits reports whether it still waits. Under mu.
@@ -99,7 +100,7 @@ func (t *task) mayWait(u *spectree.Use) {
 	if !u.Overtaken() {
 		return
 	}
-	o := overtaken{use: u}
+	o := overtaken{use: u, own: u.Own()}
 	o.begins()
 	t.mayDoubt()
 	t.doubts.held = append(t.doubts.held, o)
@@ -115,19 +116,29 @@ func (t *task) mayBeHeldUp(l *lane) {
 	}
 }
 
-// seeHeldUp sees which lanes wait at barriers for others' guesses only since something has just
-// become known: plain code comes there now. Under mu.
+// seeHeldUp sees which calls, and lanes at barriers, wait for others' guesses only since something
+// has just become known: plain code comes there now. Under mu.
 func (t *task) seeHeldUp() {
 	if t.doubts == nil || len(t.doubts.held) == 0 {
 		return
 	}
 	t.doubts.held = slices.DeleteFunc(t.doubts.held, func(h overtaken) bool { return h.next.IsZero() && !h.waits() })
 	for i := range t.doubts.held {
-		if h := &t.doubts.held[i]; h.next.IsZero() && h.lane.HeldUp() {
+		h := &t.doubts.held[i]
+		if h.use == nil && h.next.IsZero() && h.lane.HeldUp() || h.use != nil && h.comesOnlyNow() {
 			h.begins()
 			t.doubtLater()
 		}
 	}
+}
+
+// comesOnlyNow reports whether the last of the call's own guesses has just become known.
+func (o *overtaken) comesOnlyNow() bool {
+	open := len(o.own)
+	for len(o.own) > 0 && !o.own[len(o.own)-1].Doubtful() {
+		o.own = o.own[:len(o.own)-1]
+	}
+	return open > 0 && len(o.own) == 0
 }
 
 // begins notes that the wait begins.

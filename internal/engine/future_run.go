@@ -212,7 +212,11 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 		}
 	}
 	t := l.run.task
+	cut := l.run.cutOff(f.ctx)
 	t.mu.Lock()
+	if cut {
+		t.doubtNow(f.lanes)
+	}
 	for _, from := range f.lanes {
 		t.tree.Join(l.tree, from.tree)
 	}

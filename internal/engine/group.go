@@ -80,9 +80,15 @@ func (g *Group) Wait() error {
 	if g.lane != nil {
 		t := g.lane.run.task
 		lanes := make([]*lane, len(children))
-		t.mu.Lock()
 		for i, m := range children {
 			lanes[i] = m.lane
+		}
+		cut := g.lane.run.cutOff(g.ctx)
+		t.mu.Lock()
+		if cut {
+			t.doubtNow(lanes)
+		}
+		for _, m := range children {
 			t.tree.Join(g.lane.tree, m.lane.tree)
 			g.lane.commit = append(g.lane.commit, hooks{lanes: []*lane{m.lane}})
 			if m.failed != nil && g.lane.run.stray == m.failed {

@@ -47,6 +47,17 @@ func (m *detention) twice(ctx context.Context) error {
 	return nil
 }
 
+// guesses makes calls one after the other, each with a right guess.
+func (m *detention) guesses(ctx context.Context, name string) error {
+	for i := range 7 {
+		id := fmt.Sprint(name, i)
+		if _, err := m.lab.call(ctx, m.lab.put, id, 20*ms, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *detention) write(ctx context.Context, site *control.CallSite, name string) error {
 	v, err := m.lab.call(ctx, site, name, ms)
 	if err == nil {
@@ -82,6 +93,24 @@ func detainedPrograms() []detained {
 			}
 			m.mark("passed")
 			return g.Wait()
+		}},
+		{"a goroutine's writes behind guesses", func(ctx C, m *detention) error {
+			if err := m.guesses(ctx, "g"); err != nil {
+				return err
+			}
+			g := NewGroup(ctx)
+			g.Go(func(ctx C) error {
+				if err := m.guesses(ctx, "h"); err != nil {
+					return err
+				}
+				for _, w := range []string{"w1", "w2"} {
+					if err := m.write(ctx, m.lab.put, w); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return errors.Join(m.lost(ctx), g.Wait())
 		}},
 		beside("a write whose place is not certain", func(ctx C, m *detention) error {
 			if err := m.twice(ctx); err != nil {

@@ -383,3 +383,52 @@ func (f *fetch) do(ctx context.Context, on sites) (int, error) {
 	}
 	return perform(ctx, read(on.get, f.id, f.delay, val(1)))
 }
+
+// TestCancelledBesideAGuess: code of one goroutine fails, and what the others do is cancelled, one
+// of which went on with a guess. Plain code would have waited in that goroutine, and seen the end
+// of its context, so nobody waits for the guess, right or wrong.
+func TestCancelledBesideAGuess(t *testing.T) {
+	for _, how := range []string{"all", "group", "nested"} {
+		for _, guess := range []int{1, 2} {
+			t.Run(fmt.Sprint(how, " guess ", guess), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := testCallSites(t)
+					fails := func(ctx context.Context) (int, error) {
+						if _, err := perform(ctx, read(s.get, "a", 10*ms, val(1))); err != nil {
+							return 0, err
+						}
+						return 0, errNo
+					}
+					guesses := func(ctx context.Context) (int, error) {
+						return perform(Predicting(ctx, guess), read(s.get, "b", 5*time.Second, val(1)))
+					}
+					began := time.Now()
+					_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+						inner, cancel := context.WithCancel(ctx)
+						defer cancel()
+						if how == "group" {
+							f := Go(inner, fails)
+							g := NewGroup(inner)
+							g.Go(func(ctx context.Context) error { _, err := guesses(ctx); return err })
+							if _, err := f.Wait(ctx); err != nil {
+								cancel()
+								_ = g.Wait()
+								return 0, err
+							}
+							return 0, g.Wait()
+						}
+						b := Go(inner, guesses)
+						if how == "nested" {
+							b = Go(inner, func(ctx context.Context) (int, error) { return Go(ctx, guesses).Wait(ctx) })
+						}
+						_, err := All(Go(inner, fails), b).Wait(ctx)
+						return 0, err
+					})
+					if took := time.Since(began); err != errNo || took > 12*ms {
+						t.Errorf("%v after %v, want %v after 10ms", err, took, errNo)
+					}
+				})
+			})
+		}
+	}
+}

@@ -155,8 +155,10 @@ func (r *run) returned() {
 		t.unlock()
 		r.giveUp()
 		r.lanes.Wait()
+		unwaited := r.cutFutures()
 		cut = t.cut()
 		t.mu.Lock()
+		t.doubtNow(unwaited)
 	}
 	t.note(cut)
 	if r.failed == nil {

@@ -152,7 +152,7 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 			if s.kind == kindFutures && g.IntN(2) == 0 {
 				then = g.body(part, depth+1, 1+g.IntN(2))
 			}
-			s.then = append(s.then, then)
+			s.then, s.parts = append(s.then, then), append(s.parts, part)
 		}
 		if s.kind == kindGroup {
 			g.astray(s)

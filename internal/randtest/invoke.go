@@ -31,6 +31,7 @@ type invoker struct {
 // call makes the call that an operation asks for, with predictions.
 func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Operation) (proto.Message, error) {
 	k := c.w.sc.knobs
+	c.w.tarry(at)
 	ctx = context.WithValue(ctx, atKey{}, at)
 	ctx = metadata.AppendToOutgoingContext(ctx, "at", at)
 	ctx, opts := c.w.as(ctx, at, c.tenant)
@@ -68,6 +69,17 @@ func (w *world) stagger(at string) {
 	if w.plain {
 		time.Sleep(time.Duration(w.sc.chance.below(100_000, "stagger", at)))
 	}
+}
+
+// tarry has the code take its time before a call, in each run another one: mostly little, now and
+// then as long as the answers of several calls.
+func (w *world) tarry(at string) {
+	if w.plain || !w.sc.knobs.Uneven {
+		return
+	}
+	now := time.Since(w.start).String()
+	most := []int{1, 1, 3_000, 3_000, 3_000, 30_000, 30_000, 300_000}[w.sc.chance.below(8, "uneven", at, now)]
+	time.Sleep(time.Duration(w.sc.chance.below(most, "tarry", at, now)) * time.Microsecond)
 }
 
 func (c *invoker) send(

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay/control"
@@ -76,6 +79,9 @@ func (n *node) start() error {
 	if s := n.w.sc.knobs.Streams; s > 0 {
 		opts = append(opts, grpc.MaxConcurrentStreams(s))
 	}
+	if n.w.sc.knobs.RefuseLate && n.w.sc.knobs.Plain[n.index] {
+		opts = append(opts, grpc.UnknownServiceHandler(n.refuseLate))
+	}
 	e.grpc = grpc.NewServer(opts...)
 	if n.w.plain || n.w.sc.knobs.Plain[n.index] {
 		kvpb.RegisterTestKVServer(e.grpc, n.server)
@@ -91,6 +97,17 @@ func (n *node) start() error {
 	n.now = e
 	n.mu.Unlock()
 	return nil
+}
+
+// refuseLate does what grpc does with a method that it does not know, after a while.
+func (n *node) refuseLate(_ any, stream grpc.ServerStream) error {
+	md, _ := metadata.FromIncomingContext(stream.Context())
+	late := n.w.sc.chance.below(60_000, append([]string{"refuse late"}, md.Get("at")...)...)
+	select {
+	case <-time.After(time.Duration(late) * time.Microsecond):
+	case <-stream.Context().Done():
+	}
+	return status.Error(codes.Unimplemented, "unknown method")
 }
 
 func (n *node) options() []specgrpc.ServerOption {

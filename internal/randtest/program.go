@@ -60,6 +60,7 @@ type step struct {
 	relay   *relay        // what a handler is asked to do
 	bodies  [][]*step     // of lanes, branches, futures
 	then    [][]*step     // continuations of futures
+	parts   [][]string    // the keys that the lanes of a Group may write
 	outer   bool          // with the context of the code around the Group
 	lanes   bool          // contend in lanes of a Group, not on a shared context
 	pause   time.Duration // sleep

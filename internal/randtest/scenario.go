@@ -30,6 +30,7 @@ type knobs struct {
 	Loose    bool // a read's version does not count
 	Stubborn bool // the code goes on after foresay.ErrMisspeculated
 	Tight    bool // time limits are only just long enough
+	Uneven   bool // the code takes its time, in each run another one
 
 	Conflict          bool // calls on different keys commute
 	Ordered           bool
@@ -42,6 +43,7 @@ type knobs struct {
 	Stages       [maxServers]methods // what each server declares to stage
 	Replayable   [maxServers]methods // what each server declares replayable
 	Plain        [maxServers]bool    // servers that know nothing of speculation
+	RefuseLate   bool                // and take their time to say so
 	Streams      uint32              // how many streams a connection admits, 0 for any number
 	HalfOpen     [2]int              // the limits of clients and servers on half-open streams, 0 for the default
 	Keepalive    bool                // connections notice a dead network, in place of a deadline
@@ -76,10 +78,12 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 0xf0e5a4))
 	sc.knobs = newKnobs(r, faults)
 	sc.knobs.choosePlainServers(seed)
+	sc.knobs.Uneven = !faults && !sc.knobs.Tight && sc.chance.percent(20, "uneven")
 	sc.matrix = newMatrix(r, sc.knobs.Servers)
 	g := &generator{Rand: r, servers: sc.knobs.Servers, faults: faults}
 	sc.tasks = g.tasks()
-	if !faults && !sc.retries() {
+	sc.twin()
+	if !faults && !sc.retries() && !sc.knobs.Uneven { // how long code takes decides what it ends
 		sc.addEndings()
 	}
 	if !faults {
@@ -205,4 +209,5 @@ func (k *knobs) choosePlainServers(seed uint64) {
 		k.Plain[i] = r.IntN(2) == 0
 	}
 	k.SendPlainly = r.IntN(4) != 0
+	k.RefuseLate = !k.Tight && r.IntN(2) == 0 // the refusal takes of the time limits
 }

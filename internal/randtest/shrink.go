@@ -145,6 +145,8 @@ func (s *shrinker) settings() {
 		func(k *knobs) bool { return k.Off && set(&k.Off, false) },
 		func(k *knobs) bool { return k.SendPlainly && set(&k.SendPlainly, false) },
 		func(k *knobs) bool { return k.Plain != [maxServers]bool{} && set(&k.Plain, [maxServers]bool{}) },
+		func(k *knobs) bool { return k.Uneven && set(&k.Uneven, false) },
+		func(k *knobs) bool { return k.RefuseLate && set(&k.RefuseLate, false) },
 		func(k *knobs) bool { return k.Early != 0 && set(&k.Early, 0) },
 		func(k *knobs) bool { return k.Learnt != 0 && set(&k.Learnt, 0) },
 		func(k *knobs) bool { return k.Streams != 0 && set(&k.Streams, 0) },

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -19,6 +20,7 @@ type sketch struct {
 	staged        bool // all is staged, calls on different keys commute, and a Confirm is lost
 	silent        bool // the network fails for good once a call was made on a guess
 	ordered       bool // all sites are ordered
+	plain         bool // the servers know nothing of speculation and say so late, all is guessed
 	paused        bool // all is staged and guessed rightly, and a process stands still after a call on a guess
 	calm          bool // not for worlds with faults: it goes on after errors, or has no one right outcome
 }
@@ -71,6 +73,7 @@ func sketches() []sketch {
 	once.id = -1 // the same in all lanes
 	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)
 	dead := func(s *step) *step { s.dead = true; return s }
+	alike := func(key string) []*step { return body(get("br0"), get("br1"), add(key), add(key), get(key)) }
 	return []sketch{
 		{name: "an act behind a guess", steps: body(get("ak0"), act, get("bk0"), act)},
 		{name: "an act in a handler behind a guess",
@@ -173,6 +176,8 @@ func sketches() []sketch {
 			get("aw0"))},
 		{name: "writes that differ each time", calm: true, drifts: true, steps: body(get("ar0"), special(kindDrift),
 			get("br0"), get("ar1"), add("bk0"), get("ar0"))},
+		{name: "lanes that do the same beside plain servers", calm: true, plain: true, steps: body(get("br0"), get("ar0"),
+			branches(kindGroup, alike("ak0"), alike("bk0"), alike("ak1"), alike("bk1")), get("ak0"), get("bk0"))},
 		{name: "lanes that write and sleep", steps: body(
 			branches(kindGroup, body(get("br0"), put("ak0"), &step{kind: kindSleep, pause: time.Millisecond}, get("ak0")),
 				body(add("bk0"), get("ar0"), add("bk0"))), get("ak0"), get("bk0"))},
@@ -212,6 +217,11 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 	}
 	if sk.ordered {
 		sc.knobs.Ordered = true
+	}
+	if sk.plain {
+		sc.knobs.Plain, sc.knobs.RefuseLate, sc.knobs.SendPlainly = [maxServers]bool{true, true, true}, true, false
+		sc.knobs.Guessed, sc.knobs.Right, sc.knobs.Learnt, sc.knobs.Timing.Many = 200, 100, 0, true
+		sc.knobs.Stubborn, sc.knobs.Uneven, sc.knobs.Tight, sc.knobs.Limits = seed%4 != 0, true, false, control.Limits{}
 	}
 	if sk.silent && faults {
 		sc.faults = sc.faults[:1]

@@ -61,11 +61,34 @@ func (t *Tree) settledRun(r *Run) {
 // Known reports whether none of these lanes, which have ended, stands on a guess that was made
 // since it was forked.
 func (t *Tree) Known(lanes []*Lane) bool {
-	return !slices.ContainsFunc(lanes, func(l *Lane) bool {
-		return l.dep.blocker() != nil && slices.ContainsFunc(l.dep.guesses(l.run), func(g choice) bool {
-			return g.call.useOf(l.run).index >= int(l.forkedAt)
-		})
-	})
+	return !slices.ContainsFunc(lanes, func(l *Lane) bool { return len(l.Guesses()) > 0 })
+}
+
+// Guesses returns the guesses made since the lane was forked that it stands on.
+func (l *Lane) Guesses() (uses []*Use) {
+	if l.dep.blocker() == nil {
+		return nil
+	}
+	for _, g := range l.dep.guesses(l.run) {
+		if u := g.call.useOf(l.run); u.index >= int(l.forkedAt) {
+			uses = append(uses, u)
+		}
+	}
+	return uses
+}
+
+// WaitedFor reports whether another lane waited for this one to end, or went on with a guess at
+// what it computes.
+func (l *Lane) WaitedFor() bool {
+	if l.waitedFor {
+		return true
+	}
+	for u := range l.run.guessed() {
+		if u.Call.spec.Local && l.computes(u.Call) {
+			return true
+		}
+	}
+	return false
 }
 
 // Owes reports whether a lane of the run, other than its main one, has yet to

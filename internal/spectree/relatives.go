@@ -140,9 +140,32 @@ func (u *Use) Overtaken() bool {
 	if follows && (u.answer != Waiting || c.spec.Local) || r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
-	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), func(g choice) bool {
-		return g.call.spec.Local
-	})
+	local := func(g choice) bool { return g.call.spec.Local }
+	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), local)
+}
+
+// Own returns the guesses that the use's call waits for and that its code went on with before it:
+// plain code comes to the call only once it has these answers.
+func (u *Use) Own() (own []*Use) {
+	for _, g := range u.dep.guesses(u.Run) {
+		if o := g.call.useOf(u.Run); o.Doubtful() && u.lane.cameTo(o, u.index, len(u.lane.joined)) {
+			own = append(own, o)
+		}
+	}
+	return own
+}
+
+// cameTo reports whether the lane's code, before the run's use of this index and having waited for
+// so many lanes, went on with the guess of that use, as far as that is known: in a lane that
+// goroutines share it may be another one's.
+func (l *Lane) cameTo(o *Use, before, joined int) bool {
+	for ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {
+		if o.lane == l && o.index < before && !l.mixed ||
+			slices.ContainsFunc(l.joined[:joined], func(j *Lane) bool { return covers(j.id, o.lane.id) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Hurry tells that an overtaken call has waited for a while: a doubter is started, which

@@ -317,8 +317,8 @@ func TestNamesOnAnOpenGuess(t *testing.T) {
 }
 
 // TestDiscardedRunsTellNothing: code of a discarded run whose call has no answer goes on after the
-// error, starts goroutines and skips calls. It does not count as a goroutine that shares a lane, nor
-// as one that went on without a call.
+// error, starts goroutines and skips calls. It does not count as a goroutine that shares a lane,
+// nor as one that went on without a call.
 func TestDiscardedRunsTellNothing(t *testing.T) {
 	s := play(t, replayable)
 	l := s.lane(1)

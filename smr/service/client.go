@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -268,13 +269,40 @@ func (c *Client) onMessage(g *groupClient, msg smr.Message) {
 
 // Unreachable says which members this client does not reach, and why; "" if it reaches all.
 func (c *Client) Unreachable() string {
-	var out []string
-	for _, p := range c.host.Stats().Network.Peers {
-		if p.Err != nil {
-			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
-		}
+	return standing(c.host.Stats().Network.Peers, failure)
+}
+
+// failure says why a member is not reached; "" if it is.
+func failure(p transport.PeerStats) string {
+	if p.Err == nil {
+		return ""
 	}
-	return strings.Join(out, "; ")
+	return strings.TrimPrefix(plainerr.Text(p.Err), fmt.Sprintf("member %d at %s: ", p.ID, p.Address))
+}
+
+// standing says how members stand with this client, those of whom the same is to be said together.
+func standing(peers []transport.PeerStats, say func(transport.PeerStats) string) string {
+	var said []string
+	members := map[string][]string{}
+	for _, p := range peers {
+		text := say(p)
+		if text == "" {
+			continue
+		}
+		if members[text] == nil {
+			said = append(said, text)
+		}
+		members[text] = append(members[text], fmt.Sprintf("%d at %s", p.ID, p.Address))
+	}
+	for i, text := range said {
+		who := members[text]
+		word := "member "
+		if len(who) > 1 {
+			word = "members "
+		}
+		said[i] = word + strings.Join(who, ", ") + ": " + text
+	}
+	return strings.Join(said, "; ")
 }
 
 // Explain adds to the error of a call that nobody answered how each member stands with this client:
@@ -286,21 +314,19 @@ func (c *Client) Explain(err error) error {
 	if !unknown && (rejected == nil || !rejected.Unsent) {
 		return err
 	}
-	var out []string
 	connected := 0
 	peers := c.presentPeers()
-	for _, p := range peers {
-		switch member := fmt.Sprintf("member %d at %s", p.ID, p.Address); {
+	said := standing(peers, func(p transport.PeerStats) string {
+		switch {
 		case p.Err != nil:
-			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
+			return failure(p)
 		case p.State == transport.Up:
 			connected++
-			out = append(out, member+": connected, did not answer the call")
+			return "connected, did not answer the call"
 		default:
-			out = append(out, member+": no answer")
+			return "no answer"
 		}
-	}
-	said := strings.Join(out, "; ")
+	})
 	if connected > 0 && connected < quorum.Majority(len(peers)) {
 		said = fmt.Sprintf("%d of %d members are reached, which is no quorum: ", connected, len(peers)) + said
 	}
@@ -328,11 +354,11 @@ func (c *Client) presentPeers() []transport.PeerStats {
 
 // unreachable returns why this client does not reach a member, nil if it does, or has not tried to
 // the end.
-func (c *Client) unreachable() map[protocol.ID]error {
-	out := map[protocol.ID]error{}
+func (c *Client) unreachable() map[protocol.ID]string {
+	out := map[protocol.ID]string{}
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err != nil {
-			out[p.ID] = p.Err
+			out[p.ID] = failure(p)
 		}
 	}
 	return out

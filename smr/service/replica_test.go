@@ -402,7 +402,7 @@ func TestWithoutAQuorum(t *testing.T) {
 					}
 					err = c.Explain(err)
 					for _, want := range []string{"1 of 3 members are reached, which is no quorum: ", "member 1 at ",
-						": connected, did not answer the call; member 2 at ", "; member 3 at "} {
+						": connected, did not answer the call; member", " 2 at ", " 3 at "} {
 						if !strings.Contains(err.Error(), want) {
 							t.Errorf("%v does not tell %q", err, want)
 						}

@@ -67,8 +67,10 @@ const (
 	// here and at the source: it is as much work as six values, which its client waits for.
 	catchUpTxn = 6 * catchUpValue
 	// catchUpLeast is the share of the time for values that the copy has however much is decided: a
-	// site that is back must come up to the others some day.
-	catchUpLeast = 0.1
+	// site that is back must come up to the others some day. A newcomer must soon, as no other site
+	// may be lost until then.
+	catchUpLeast  = 0.1
+	newcomerLeast = 0.5
 	// catchUpYield is how much longer the server waits when the source takes longer than it did at
 	// best, as then it has other work.
 	catchUpYield = 4
@@ -82,8 +84,9 @@ type copyPace struct {
 	busy         float64       // the share of the time that transactions take, over the last pages
 }
 
-// pause returns how long to wait after a page, when so many transactions have been decided.
-func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, page page) time.Duration {
+// pause returns how long to wait after a page, when so many transactions have been decided. The copy
+// has a share of the time at least.
+func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, least float64, page page) time.Duration {
 	bytes := 0
 	for _, kv := range page.Values {
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
@@ -103,7 +106,7 @@ func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, page page
 		c.busy += (min(busy, 1) - c.busy) / 4
 	}
 	c.since, c.decided = now, decided
-	work = time.Duration(float64(work) / max(1-c.busy, catchUpLeast))
+	work = time.Duration(float64(work) / max(1-c.busy, least))
 	return max(roundTrip/catchUpPace, work, store.SendTime(bytes)) + catchUpYield*late
 }
 
@@ -274,7 +277,7 @@ func (s *server) onOwedPage(env *protocol.Env[message], from protocol.ID, m page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), catchUpTimer{})
+		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, catchUpLeast, m), catchUpTimer{})
 	}
 }
 

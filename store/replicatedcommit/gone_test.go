@@ -210,6 +210,7 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
 	b.give(10, prepare{Txn: txn, Shards: []uint32{0}})
 	b.give(10, decide{ID: id, Shards: []uint32{0}, Old: true})
+	b.server.inherited = id.Time // it is of an earlier epoch
 	b.give(21, askPage{Stage: copyTxns})
 	var last page
 	for _, e := range b.env.Out {

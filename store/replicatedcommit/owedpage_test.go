@@ -91,34 +91,38 @@ func TestScanIsPaced(t *testing.T) {
 		{1 << 30, scan * catchUpScan},
 	} {
 		c := copyPace{asked: time.Second}
-		if got := c.pause(time.Second, time.Millisecond, 0, page{Scanned: tc.scanned}); got != tc.want {
+		if got := c.pause(time.Second, time.Millisecond, 0, catchUpLeast, page{Scanned: tc.scanned}); got != tc.want {
 			t.Errorf("after %d keys it waits for %v; want %v", tc.scanned, got, tc.want)
 		}
 	}
 }
 
 // TestCopyLeavesTimeForTransactions: a page of a thousand values is followed by a pause that is as
-// long as transactions need, and of a tenth of the pace at most.
+// long as transactions need, up to ten times, or twice at a newcomer.
 func TestCopyLeavesTimeForTransactions(t *testing.T) {
 	page := page{Values: make([]keyValue, 1000)}
 	alone := 1000 * catchUpValue
 	for _, tc := range []struct {
 		perSecond uint64
+		least     float64
 		want      time.Duration
 	}{
-		{0, alone},
-		{500, alone * 10 / 7},
-		{1500, alone * 10},
-		{100_000, alone * 10},
+		{0, catchUpLeast, alone},
+		{500, catchUpLeast, alone * 10 / 7},
+		{1500, catchUpLeast, alone * 10},
+		{100_000, catchUpLeast, alone * 10},
+		{500, newcomerLeast, alone * 10 / 7},
+		{100_000, newcomerLeast, alone * 2},
 	} {
 		c, got := copyPace{}, time.Duration(0)
 		for i := range uint64(100) { // a page each 100 ms
 			now := time.Duration(i+1) * 100 * time.Millisecond
 			c.asked = now
-			got = c.pause(now, time.Millisecond, i*tc.perSecond/10, page)
+			got = c.pause(now, time.Millisecond, i*tc.perSecond/10, tc.least, page)
 		}
 		if got < tc.want*99/100 || got > tc.want*101/100 {
-			t.Errorf("beside %d transactions a second it waits for %v; want %v", tc.perSecond, got, tc.want)
+			t.Errorf("beside %d transactions a second, with a share of %v, it waits for %v; want %v", tc.perSecond, tc.least, got,
+				tc.want)
 		}
 	}
 }

@@ -249,6 +249,11 @@ func absencePlants() []plant.Bug {
 			Old: "Done: s.doneEverywhere(r.id),\n", New: "Done: s.doneEverywhere(r.id) && !MUTANT,\n",
 		},
 		{
+			Name: "a newcomer copies transactions of its own epoch", Test: "TestNewcomerIsNotOutrun",
+			Old: "\tsize, end := 0, afterTxns(s.inherited)\n",
+			New: "\tsize, end := 0, afterTxns(s.inherited)\n\tif MUTANT {\n\t\tend = afterPrefix(txnPrefix)\n\t}\n",
+		},
+		{
 			Name: "a copy leaves no time for transactions", Test: "TestCopyLeavesTimeForTransactions",
 			Old: "\tc.since, c.decided = now, decided\n",
 			New: "\tc.since, c.decided = now, decided\n\tif MUTANT {\n\t\tc.busy = 0\n\t}\n",

@@ -24,8 +24,13 @@ type script struct {
 
 func newScript(t *testing.T, configure func(*store.Config)) *script {
 	t.Helper()
+	return newScriptOf(t, subject(0), configure)
+}
+
+func newScriptOf(t *testing.T, of storetest.Subject, configure func(*store.Config)) *script {
+	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]message{}}
-	w, err := newWorld(storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
+	w, err := newWorldOf(of, storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,8 @@ func (s *server) onPage(env *protocol.Env[message], from protocol.ID, m page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(time.Duration(s.sharing())*src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, m), copyTimer{from})
+	pause := src.pace.pause(env.Now, s.cfg.RoundTrip, s.decided, newcomerLeast, m)
+	env.After(time.Duration(s.sharing())*pause, copyTimer{from})
 }
 
 // sharing returns how many sources are copied at the same time: they share one pace, as it is the

@@ -271,6 +271,43 @@ func TestNewcomersAskLittle(t *testing.T) {
 	}
 }
 
+// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast others
+// are made meanwhile.
+func TestNewcomerIsNotOutrun(t *testing.T) {
+	const page = 256
+	s := newScriptOf(t, subject(page), func(c *store.Config) { c.Retain = time.Hour })
+	var keys []store.Key // of the newcomer's shard
+	for i := 0; len(keys) < 500; i++ {
+		if key := store.Key(fmt.Sprint("k", i)); s.Layout.ShardOf(key) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	made := 0
+	load := func() {
+		const perMillisecond = 3 // more than 2500 a second, which are copied from each of two sources
+		for range perMillisecond {
+			s.submit(200+protocol.ID(made%2), "v", keys[made%len(keys)])
+			made++
+		}
+		s.run(time.Millisecond)
+	}
+	for range 300 {
+		load()
+	}
+	s.run(time.Second)
+	s.newEpoch(false)
+	server := s.Layout.Sites[2].Shards[0]
+	began, before := s.Sim.Now(), made
+	for s.status(server).Syncing {
+		for range 50 {
+			load()
+		}
+		if s.Sim.Now()-began > 3*time.Second {
+			t.Fatalf("%d transactions were made before, %d since, and it copies still", before, made-before)
+		}
+	}
+}
+
 // TestLostDiskOfANewcomer: what it refused is forgotten with its disk, so it is refused as others
 // are.
 func TestLostDiskOfANewcomer(t *testing.T) {

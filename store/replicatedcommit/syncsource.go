@@ -87,10 +87,11 @@ func (s *server) onCopy(env *protocol.Env[message], from protocol.ID, m askPage)
 	env.Send(from, p)
 }
 
-// addTxns fills a page with transactions that are carried out.
+// addTxns fills a page with transactions of earlier epochs that are carried out. Of later ones the
+// newcomer is told, or owed them, as any site is: nobody counts a vote of the lost one for these.
 func (s *server) addTxns(env *protocol.Env[message], p *page) {
-	size := 0
-	for k, b := range env.Scan([]byte(txnPrefix+p.From), afterPrefix(txnPrefix)) {
+	size, end := 0, afterTxns(s.inherited)
+	for k, b := range env.Scan([]byte(txnPrefix+p.From), end) {
 		if p.Scanned > 0 && (p.Scanned == s.page || size+len(k)+len(b) > maxPageBytes) {
 			p.Next = string(k[len(txnPrefix):])
 			return
@@ -148,6 +149,14 @@ func (s *server) addTxn(env *protocol.Env[message], p *page, b []byte) int {
 func (s *server) doneEverywhere(id store.TxnID) bool {
 	r := s.txns[id]
 	return r != nil && r.done && len(r.but) == 0 && !r.tookForOld()
+}
+
+// afterTxns returns the key above all transactions up to a time.
+func afterTxns(time uint64) []byte {
+	if time == math.MaxUint64 {
+		return afterPrefix(txnPrefix)
+	}
+	return txnKey(store.TxnID{Time: time + 1})
 }
 
 // afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,12 @@ type clientFlags struct {
 }
 
 func (f *clientFlags) add(flags *pflag.FlagSet) {
+	f.connect(flags)
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+}
+
+// connect adds those that say where the service is, and how long to wait for it.
+func (f *clientFlags) connect(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "the clients' `file`, such as init and dev make it")
 	flags.StringSliceVar(&f.addresses, "addr", nil,
 		"instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
@@ -83,7 +90,6 @@ func (f *clientFlags) add(flags *pflag.FlagSet) {
 	f.routing.add(flags, "with --addr: ")
 	flags.Uint32Var(&f.nearest, "nearest", 0, "the `ID` of the replica to ask first")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for the service")
-	flags.BoolVar(&f.json, "json", false, "write JSON")
 }
 
 // clientConfig returns the configuration that the flags ask for.
@@ -131,7 +137,13 @@ func parseMember(text string) (service.Member, error) {
 		return service.Member{}, fmt.Errorf("%q is not ID=HOST:PORT", text)
 	}
 	n, err := parseID(id)
-	return service.Member{ID: n, Address: address}, err
+	if err != nil {
+		return service.Member{}, err
+	}
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+		return service.Member{}, fmt.Errorf("%q is no address of a replica: want HOST:PORT", address)
+	}
+	return service.Member{ID: n, Address: address}, nil
 }
 
 func parseID(text string) (protocol.ID, error) {

@@ -40,11 +40,9 @@ not stay.`,
 
 // leaseAnswer is a lease, as the commands show it.
 type leaseAnswer struct {
-	Lease    kv.LeaseID `json:"lease"`
-	TTL      string     `json:"ttl,omitempty"`
-	Renewals uint64     `json:"renewals,omitempty"`
-	Keys     int        `json:"keys,omitempty"`
-	Ended    bool       `json:"ended,omitempty"`
+	Lease kv.LeaseID `json:"lease"`
+	TTL   string     `json:"ttl,omitempty"`
+	Ended bool       `json:"ended,omitempty"`
 }
 
 func (p *program) leaseGrantCommand() *cobra.Command {
@@ -185,10 +183,18 @@ func (p *program) leaseListCommand() *cobra.Command {
 	return c
 }
 
+// listedLease is a lease in the list of all.
+type listedLease struct {
+	Lease    kv.LeaseID `json:"lease"`
+	TTL      string     `json:"ttl"`
+	Renewals uint64     `json:"renewals"`
+	Keys     int        `json:"keys"`
+}
+
 func (p *program) writeLeases(leases []kv.Lease, asJSON bool) error {
-	answers := []leaseAnswer{}
+	answers := []listedLease{}
 	for _, l := range leases {
-		answers = append(answers, leaseAnswer{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals, Keys: l.Keys})
+		answers = append(answers, listedLease{l.ID, l.TTL.String(), l.Renewals, l.Keys})
 	}
 	if asJSON {
 		return p.WriteJSON(answers)
@@ -234,7 +240,7 @@ the highest seen. Exits with the command's status.`,
 			return nil
 		},
 	}
-	f.add(c.Flags())
+	f.connect(c.Flags()) // what is written is the command's
 	c.Flags().DurationVar(&ttl, "ttl", defaultLockTTL, "how long the lock stays when this command cannot renew it")
 	return c
 }
