@@ -84,8 +84,8 @@ type copyPace struct {
 	busy         float64       // the share of the time that transactions take, over the last pages
 }
 
-// pause returns how long to wait after a page, when so many transactions have been decided. The copy
-// has a share of the time at least.
+// pause returns how long to wait after a page, when so many transactions have been decided. The
+// copy has a share of the time at least.
 func (c *copyPace) pause(now, roundTrip time.Duration, decided uint64, least float64, page page) time.Duration {
 	bytes := 0
 	for _, kv := range page.Values {

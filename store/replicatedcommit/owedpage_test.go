@@ -121,8 +121,8 @@ func TestCopyLeavesTimeForTransactions(t *testing.T) {
 			got = c.pause(now, time.Millisecond, i*tc.perSecond/10, tc.least, page)
 		}
 		if got < tc.want*99/100 || got > tc.want*101/100 {
-			t.Errorf("beside %d transactions a second, with a share of %v, it waits for %v; want %v", tc.perSecond, tc.least, got,
-				tc.want)
+			t.Errorf("beside %d transactions a second, with a share of %v, it waits for %v; want %v", tc.perSecond, tc.least,
+				got, tc.want)
 		}
 	}
 }

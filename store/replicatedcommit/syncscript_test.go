@@ -271,8 +271,8 @@ func TestNewcomersAskLittle(t *testing.T) {
 	}
 }
 
-// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast others
-// are made meanwhile.
+// TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast
+// others are made meanwhile.
 func TestNewcomerIsNotOutrun(t *testing.T) {
 	const page = 256
 	s := newScriptOf(t, subject(page), func(c *store.Config) { c.Retain = time.Hour })
