@@ -111,8 +111,8 @@ func (p *program) useDevStore(
 	ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run command.DevRun,
 ) error {
 	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
-	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p,
-		flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}}, more: d.verbs()}
+	flags := &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}
+	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: flags}, more: d.verbs()}
 	defer d.close()
 	if err := d.goTo(at); err != nil {
 		return err

@@ -1,0 +1,370 @@
+// Package plancmd is the command foresay smr plan.
+package plancmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/nearest"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/plan"
+	"github.com/foresay/foresay/wan"
+)
+
+// asked is the command line of 'smr plan'.
+type asked struct {
+	wan       string
+	replicas  string
+	among     []string
+	clients   []string
+	leader    string
+	protocols []string
+	by        string
+	slack     time.Duration
+	jitter    time.Duration
+	busy      bool
+	perClient bool
+	check     bool
+	json      bool
+	svg       string
+}
+
+// A program is one run of the command line, with this command.
+type program struct{ *command.Program }
+
+// Command returns the command plan.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
+
+func (p *program) command() *cobra.Command {
+	var f asked
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Tell what each protocol gives to clients in a network, and where replicas are best",
+		Long: `Tell, from a matrix of round-trip times, how long clients of each protocol wait until a command is
+durable and until it is executed, beside what is physically possible, and where replicas are best
+placed.
+
+  foresay smr plan --wan na3                           the placement of a paper
+  foresay smr plan --wan net.json --replicas 3         the best placement for each protocol
+  foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client
+
+The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if
+commands do not collide, EPaxos only if they do not conflict. --check has the protocols run in the
+simulator and compares; it fails where a measurement is more than 5 % off what the model expects,
+which is a range where an execution depends on what else goes on.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.run(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
+		", or a `file` of sites and round-trip times")
+	flags.StringVar(&f.replicas, "replicas", "",
+		"how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those "+
+			"of the network's paper, or 3 if there are as many sites)")
+	flags.StringSliceVar(&f.among, "among", nil, "the `sites` that are searched (default all)")
+	flags.StringSliceVar(&f.clients, "clients", []string{"all"},
+		"all, or the clients' `sites`, with weights if they differ: a=3,b")
+	flags.StringVar(&f.leader, "leader", "",
+		"the `site` of the leader or coordinator (default: the best, or the first of --replicas)")
+	flags.StringSliceVar(&f.protocols, "protocol", nil, "only these protocols, with commas between")
+	flags.StringVar(&f.by, "by", "durable-p50",
+		"what the best is the best for: durable or executed, then -p50, -p95 or -worst")
+	flags.DurationVar(&f.slack, "slack", 0, "what Domino's clients add to the arrival times that they predict")
+	flags.DurationVar(&f.jitter, "jitter", 0,
+		"a bound of the jitter of each link between sites, on top of the network's own")
+	flags.BoolVar(&f.busy, "busy", false, "other commands come all the time, so that Domino's replicas tell sooner how "+
+		"far they are")
+	flags.BoolVar(&f.perClient, "per-client", false, "also tell what each client gets")
+	flags.BoolVar(&f.check, "check", false, "run the protocols in the simulator, and compare")
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
+	return c
+}
+
+// question is what the flags ask.
+type question struct {
+	network  string
+	setting  plan.Setting // without replicas if they are searched
+	count    int          // of replicas to be placed, 0 if they are given
+	among    []wan.Site
+	systems  []plan.System
+	ack      smr.Ack
+	share    float64
+	jittered bool // some link between sites has jitter
+	rough    bool // or loses something, or is thin
+}
+
+func (p *program) run(ctx context.Context, f asked) error {
+	q, err := f.question()
+	if err != nil {
+		return err
+	}
+	r, err := p.plan(ctx, q)
+	if err != nil {
+		return err
+	}
+	if f.check {
+		if err := p.check(ctx, q, r); err != nil {
+			return err
+		}
+	}
+	if f.svg != "" {
+		if err := os.WriteFile(f.svg, r.svg(), 0o644); err != nil {
+			return fmt.Errorf("smr plan: --svg: %w", err)
+		}
+		fmt.Fprintln(p.Err, "wrote", f.svg)
+	}
+	write := r.writeText
+	if f.json {
+		write = r.writeJSON
+	}
+	if err := write(p.Out, f.perClient); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// longestPlanned is the longest slack and jitter, as of the delays in a network's file. Sums of
+// them are far from what a Duration can hold.
+const longestPlanned = 24 * time.Hour
+
+// question understands the flags.
+func (f *asked) question() (question, error) {
+	q := question{network: f.wan}
+	d, err := f.deployment()
+	if err != nil {
+		return q, err
+	}
+	q.setting = plan.Setting{WAN: d.Matrix, Leader: wan.Site(f.leader), Slack: f.slack, Busy: f.busy}
+	switch {
+	case f.slack < 0 || f.slack > longestPlanned:
+		return q, command.Usagef("smr plan: --slack is %v; want 0 to a day", f.slack)
+	case f.jitter < 0 || f.jitter > longestPlanned:
+		return q, command.Usagef("smr plan: --jitter is %v; want 0 to a day", f.jitter)
+	}
+	for path, l := range d.Matrix.Links() {
+		if path.From != path.To {
+			if l.Jitter += f.jitter; f.jitter > 0 {
+				q.setting.WAN = q.setting.WAN.WithLink(path, l)
+			}
+			q.jittered = q.jittered || l.Jitter > 0
+			q.rough = q.rough || l.Loss > 0 || l.Tail > 0 || l.BytesPerSecond > 0
+		}
+	}
+	if q.setting.Clients, err = f.clientList(d.Matrix); err != nil {
+		return q, err
+	}
+	if err := f.placement(&q, d); err != nil {
+		return q, err
+	}
+	if q.systems, err = f.systems(); err != nil {
+		return q, err
+	}
+	q.ack, q.share, err = ParseBy(f.by)
+	return q, err
+}
+
+// deployment returns the network, with replicas if it is a paper's.
+func (f *asked) deployment() (wan.Deployment, error) {
+	if f.wan == "" {
+		return wan.Deployment{}, command.Usagef("smr plan: --wan is missing: name a network, or a file of one")
+	}
+	d, err := wan.Preset(f.wan)
+	if err == nil {
+		return d, nil
+	}
+	data, readErr := os.ReadFile(f.wan)
+	if readErr != nil {
+		return d, command.Usagef("smr plan: --wan: %w; nor is it a file: %w", err, readErr)
+	}
+	d.Name = f.wan
+	if d.Matrix, err = wan.Parse(f.wan, data); err != nil {
+		return d, fmt.Errorf("smr plan: --wan: %w", err)
+	}
+	return d, nil
+}
+
+// sitesOf understands a list of sites.
+func sitesOf(flag string, names []string, m wan.Matrix) ([]wan.Site, error) {
+	var sites []wan.Site
+	for _, n := range names {
+		s := wan.Site(strings.TrimSpace(n))
+		if !m.Has(s) {
+			return nil, command.Usagef("smr plan: %s: there is no site %q; the sites are %s", flag, s,
+				command.Joined(command.SiteNames(m.Sites())))
+		}
+		sites = append(sites, s)
+	}
+	return sites, nil
+}
+
+func (f *asked) clientList(m wan.Matrix) ([]plan.Client, error) {
+	if len(f.clients) == 1 && f.clients[0] == "all" {
+		return plan.Everywhere(m), nil
+	}
+	var out []plan.Client
+	for _, text := range f.clients {
+		name, weight, weighted := strings.Cut(text, "=")
+		sites, err := sitesOf("--clients", []string{name}, m)
+		if err != nil {
+			return nil, err
+		}
+		c := plan.Client{Site: sites[0]}
+		if slices.ContainsFunc(out, func(o plan.Client) bool { return o.Site == c.Site }) {
+			return nil, command.Usagef("smr plan: --clients has %s twice; give it a weight instead: %s=2", c.Site, c.Site)
+		}
+		if weighted {
+			if c.Weight, err = strconv.ParseFloat(weight, 64); err != nil || !(c.Weight > 0 && c.Weight <= 1e9) {
+				return nil, command.Usagef("smr plan: --clients: the weight of %s is %q; want a number above 0", c.Site, weight)
+			}
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, command.Usagef("smr plan: --clients is empty")
+	}
+	return out, nil
+}
+
+// placement understands where replicas are, or how many.
+func (f *asked) placement(q *question, d wan.Deployment) error {
+	n, err := strconv.Atoi(f.replicas)
+	all := d.Matrix.Sites()
+	switch {
+	case f.replicas == "" && d.Replicas != nil && f.among == nil:
+		q.setting.Replicas = d.Replicas
+	case f.replicas == "":
+		q.count = min(3, max(1, len(all)))
+	case err == nil:
+		if q.count = n; n < 1 || n > command.MaxReplicas {
+			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, command.MaxReplicas)
+		}
+	default:
+		if q.setting.Replicas, err = sitesOf("--replicas", strings.Split(f.replicas, ","), d.Matrix); err != nil {
+			return err
+		}
+		if len(q.setting.Replicas) > command.MaxReplicas {
+			return command.Usagef("smr plan: --replicas has %d sites; want at most %d", len(q.setting.Replicas),
+				command.MaxReplicas)
+		}
+	}
+	if q.among, err = sitesOf("--among", f.among, d.Matrix); err != nil {
+		return err
+	}
+	for i, s := range q.among {
+		if slices.Contains(q.among[:i], s) {
+			return command.Usagef("smr plan: --among has %q twice", s)
+		}
+	}
+	if q.count == 0 {
+		if f.among != nil {
+			return command.Usagef("smr plan: --among is for a search; give --replicas a number")
+		}
+		if f.leader != "" && !slices.Contains(q.setting.Replicas, q.setting.Leader) {
+			return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader,
+				command.Joined(command.SiteNames(q.setting.Replicas)))
+		}
+		return nil
+	}
+	if q.among == nil {
+		q.among = all
+	}
+	if q.count > len(q.among) {
+		return command.Usagef("smr plan: there are %s to be placed, for %s", command.Counted(q.count, "replica"),
+			command.Counted(len(q.among), "site"))
+	}
+	if f.leader != "" && !slices.Contains(q.among, q.setting.Leader) {
+		return command.Usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader,
+			command.Joined(command.SiteNames(q.among)))
+	}
+	return nil
+}
+
+// systems returns the floor and the protocols that are asked for.
+func (f *asked) systems() ([]plan.System, error) {
+	out := []plan.System{plan.Floor}
+	for _, name := range f.protocols {
+		s := plan.System(strings.TrimSpace(name))
+		if !slices.Contains(plan.Systems(), s) {
+			return nil, command.Usagef("smr plan: --protocol: unknown protocol %q (want %s%s)", s,
+				strings.Join(catalog.Names(), ", "), nearest.Hint(string(s), catalog.Names()))
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 1 {
+		out = append(out, plan.Systems()...)
+	}
+	return out, nil
+}
+
+// ParseBy understands what a plan is best by: an acknowledgement and a share of the clients, such
+// as executed-p95.
+func ParseBy(text string) (smr.Ack, float64, error) {
+	acks := map[string]smr.Ack{"durable": smr.AckDurable, "executed": smr.AckExecuted}
+	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}
+	kind, share, _ := strings.Cut(text, "-")
+	if acks[kind] == 0 || shares[share] == 0 {
+		return 0, 0, command.Usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst%s", text,
+			nearest.Hint(text, command.Choices("by")))
+	}
+	return acks[kind], shares[share], nil
+}
+
+// plan computes what is asked for.
+func (p *program) plan(ctx context.Context, q question) (*planned, error) {
+	r := &planned{question: q}
+	bar := command.NewProgress(p.Err)
+	defer bar.Clear()
+	for i, system := range q.systems {
+		s, err := q.place(system, func(done, of int) error {
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
+			if of > slowSearch {
+				bar.Report(bench.Progress{Experiment: "smr plan", Done: i*of + done, Total: len(q.systems) * of,
+					Doing: string(system)})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("smr plan: %w", err)
+		}
+		rows, err := plan.Latencies(s, system)
+		if err != nil {
+			return nil, fmt.Errorf("smr plan: %w", err)
+		}
+		r.systems = append(r.systems, &plannedSystem{system: system, setting: s, rows: rows})
+	}
+	return r, r.findLeaders()
+}
+
+// slowSearch is how many placements take long enough to tell how far the search is.
+const slowSearch = 20_000
+
+// place returns the setting with the replicas for a system.
+func (q question) place(system plan.System, progress func(done, of int) error) (plan.Setting, error) {
+	s := q.setting
+	if q.count == 0 {
+		return s, nil
+	}
+	best, err := plan.Search{Setting: s, Among: q.among, Replicas: q.count, Goal: q.goal(system)}.Best(progress)
+	s.Replicas, s.Leader = best.Replicas, ""
+	return s, err
+}
+
+func (q question) goal(system plan.System) plan.Goal {
+	return plan.Goal{System: system, Ack: q.ack, Share: q.share}
+}
