@@ -17,7 +17,7 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
-		l.adopt(m.Ballot)
+		l.raise(m.Ballot)
 		r.promise(env)
 	}
 	l.silent = 0

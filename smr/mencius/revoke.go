@@ -119,7 +119,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 		if from != l.owner && from != r.Cfg.ID && !l.suspects(courtesy) {
 			return // its leader is there: who does not hear it can ask this replica
 		}
-		l.adopt(m.Ballot)
+		l.raise(m.Ballot)
 		r.promise(env)
 	}
 	p := promise{place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
