@@ -187,7 +187,7 @@ func (r *replica) met(id protocol.ID) {
 
 // fetch asks a replica for what it has executed and this one has not, unless that is on its way.
 func (r *replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.State.Arriving(env.Now, 2*r.Tempo.Times(kit.ChunkPatience)) {
+	if r.Arriving(env) {
 		return
 	}
 	if from == r.Cfg.ID || r.fetching && env.Now >= r.asked && env.Now-r.asked < r.Tempo.Times(tick) {

@@ -29,7 +29,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 		}
 	}
 	_, member := r.State.Member(r.Cfg.ID)
-	if ask := r.progress.Lags(env, r.State.Applied(), member, len(r.State.Members()) > 0, r.others()); ask != 0 {
+	ask := r.progress.Lags(env, r.State.Applied(), member, len(r.State.Members()) > 0, r.others())
+	if ask != 0 && !r.Arriving(env) {
 		r.Admission.Send(env, ask, r.fetch())
 	}
 }

@@ -118,16 +118,16 @@ type incoming struct {
 }
 
 // Arriving tells whether a snapshot is on its way here, of which a chunk came within so long.
-// Meanwhile a replica that lags asks nobody: another one's snapshot would be newer, and take its
-// place.
 func (s *State) Arriving(now, within time.Duration) bool {
 	in := s.incoming
 	return in != nil && in.have > 0 && now >= in.came && now-in.came < within
 }
 
-// maxRefused is how many others are refused between two chunks: then the sender is not there any
-// more.
-const maxRefused = 3
+// How many others are refused between two chunks: then the sender is not there any more.
+const (
+	maxRefused      = 3
+	maxRefusedNewer = 1
+)
 
 // Arrived is a snapshot that has come whole. It is of no use any more after a further call of Take.
 type Arrived struct {
@@ -151,9 +151,13 @@ func (s *State) Take(
 	}
 	in := s.incoming
 	same := in != nil && in.slot == c.Slot && in.sum == c.Sum && in.total == c.Size
+	most := maxRefused
+	if in != nil && c.Slot > in.slot {
+		most = maxRefusedNewer
+	}
 	switch {
 	case same:
-	case in != nil && c.Slot <= in.slot && in.have > 0 && (c.Offset > 0 || in.refused < maxRefused):
+	case in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most):
 		if c.Offset == 0 {
 			in.refused++
 		}

@@ -22,5 +22,13 @@ func TestPlants(t *testing.T) {
 		Name: "a replica that is started again asks what others know of its log, and does not wait for it", Dir: "smr/kit",
 		Test: "TestStartedAgain",
 		Old:  "\t\t\twaits = true\n", New: "\t\t\twaits = !MUTANT\n",
+	}, {
+		Name: "a newer state takes the place of one that arrives", Dir: "smr/kit", Test: "TestSnapshotsDoNotTakeTurns",
+		Old: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most):\n",
+		New: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most) && (!MUTANT || c.Slot <= in.slot):\n",
+	}, {
+		Name: "a replica that lags asks another one each time", Dir: "smr/kit", Test: "TestOneIsAsked",
+		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n",
+		New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",
 	}})
 }

@@ -16,6 +16,8 @@ type Progress struct {
 	heard     map[protocol.ID]Come
 	applied   smr.Slot // at the last beat
 	fetched   int      // beats since somebody was asked
+	asked     protocol.ID
+	times     int // that it was asked in succession
 }
 
 // Come is what another replica has told of itself.
@@ -25,11 +27,15 @@ type Come struct {
 	Age     int // beats
 }
 
-// Bounds on what is remembered of other replicas, in replicas, in beats, and in transfers.
+// Bounds on what is remembered of other replicas, in replicas, in beats, and in transfers; and how
+// often the same one is asked before another one is: each reads all of its state before it sends
+// any of it.
 const (
 	maxProgress  = 64
 	forgetAfter  = 100
 	maxTransfers = 16
+	askSame      = 32
+	askSilent    = 2 // if nothing is heard of it
 )
 
 // NewProgress returns the progress of nobody. Who lags is sent the state by these transfers.
@@ -82,22 +88,41 @@ func (p *Progress) Lags(
 	if p.applied = applied; moves || p.fetched < 2 {
 		return 0
 	}
-	if !knowsGroup {
-		if len(peers) > 0 {
-			ask = peers[env.Rand.IntN(len(peers))]
-		}
-	} else {
+	switch {
+	case p.mayTell(applied, knowsGroup, peers):
+		ask = p.asked
+	case knowsGroup:
 		furthest := applied
 		for _, id := range slices.Sorted(maps.Keys(p.heard)) {
 			if c := p.heard[id]; c.Age <= 2 && c.Applied > furthest {
 				ask, furthest = id, c.Applied
 			}
 		}
+	case len(peers) > 0:
+		ask = peers[env.Rand.IntN(len(peers))]
 	}
+	if ask != p.asked {
+		p.asked, p.times = ask, 0
+	}
+	p.times++
 	if ask != 0 {
 		p.fetched = 0
 	}
 	return ask
+}
+
+// mayTell tells whether the replica that was asked last, if any was, is to be asked again.
+func (p *Progress) mayTell(applied smr.Slot, knowsGroup bool, peers []protocol.ID) bool {
+	c, ok := p.heard[p.asked]
+	there := ok && c.Age <= 2
+	switch {
+	case p.times >= askSame:
+		return false
+	case knowsGroup:
+		return there && c.Applied > applied
+	default:
+		return slices.Contains(peers, p.asked) && (there || p.times < askSilent)
+	}
 }
 
 // Stands tells whether the replica has come no further since the last beat.

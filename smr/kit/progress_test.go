@@ -47,6 +47,37 @@ func TestWhoLagsAsks(t *testing.T) {
 	}
 }
 
+// TestOneIsAsked: while the one that was asked is heard, and has more, no other one is asked, for
+// quite some time; then another one is.
+func TestOneIsAsked(t *testing.T) {
+	for _, knows := range []bool{false, true} {
+		env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		p := NewProgress(NewTransfers(nil, nil))
+		asked := map[protocol.ID]int{}
+		beats := func(n int, silent protocol.ID) {
+			clear(asked)
+			for beat := range n {
+				p.Beat(env)
+				for i := range protocol.ID(3) {
+					if id := i + 2; id != silent {
+						p.Heard(id, 0, smr.Slot(beat+1+(beat+int(i))%3)) // each is furthest at times
+					}
+				}
+				if id := p.Lags(env, 0, false, knows, []protocol.ID{2, 3, 4}); id != 0 {
+					asked[id]++
+				}
+			}
+		}
+		if beats(2*askSame, 0); len(asked) != 1 {
+			t.Errorf("it knows its group: %v; asked are, how often: %v", knows, asked)
+		}
+		first := p.asked
+		if beats(20, first); asked[first] > askSilent || len(asked) == 0 {
+			t.Errorf("it knows its group: %v, and %d is not heard; asked are, how often: %v", knows, first, asked)
+		}
+	}
+}
+
 // TestProgressIsBounded: who is not heard any more is forgotten, and strangers take no more room
 // than there is.
 func TestProgressIsBounded(t *testing.T) {

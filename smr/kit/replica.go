@@ -109,6 +109,12 @@ func (r *Replica) Follow(rules Rules) { r.rules = rules }
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
 func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * float64(r.Cfg.RoundTrip)) }
 
+// Arriving tells whether a snapshot is on its way here. Meanwhile a replica that lags asks nobody:
+// another one would read all of its state for nothing.
+func (r *Replica) Arriving(env *protocol.Env[smr.Message]) bool {
+	return r.State.Arriving(env.Now, 2*r.Tempo.Times(ChunkPatience))
+}
+
 // Over tells whether the replica does nothing any more.
 func (r *Replica) Over() bool { return r.end != running || r.Admission.Refused() }
 

@@ -143,12 +143,16 @@ func chunk(slot smr.Slot, data []byte, from, to int) SnapshotChunk {
 		Data: data[from:to]}
 }
 
+// TestNewerSnapshotTakesOver: a newer snapshot takes the place of one of which nothing more comes,
+// when it is begun for the second time.
 func TestNewerSnapshotTakesOver(t *testing.T) {
 	older, newer := randomState(t, 1, 100), randomState(t, 2, 120)
 	in := newReceiver(&blob{}, nil)
 	in.take(t, chunk(5, older, 0, 50), 0)
-	if a, _ := in.take(t, chunk(6, newer, 0, 60), 0); a.Offset != 60 {
-		t.Errorf("the newer one is taken up to %d", a.Offset)
+	for _, want := range []uint64{120, 60} {
+		if a, _ := in.take(t, chunk(6, newer, 0, 60), 0); a.Offset != want {
+			t.Errorf("the newer one is answered with %d, want %d", a.Offset, want)
+		}
 	}
 	if a, whole := in.take(t, chunk(5, older, 50, 100), 0); a.Offset != 100 || whole != nil {
 		t.Errorf("the older one is answered with %d, not as one that is not needed", a.Offset)
@@ -159,6 +163,22 @@ func TestNewerSnapshotTakesOver(t *testing.T) {
 	}
 	if a, whole := in.take(t, chunk(6, newer, 0, 60), 6); a.Offset != 120 || whole != nil {
 		t.Errorf("one that is not needed is answered with %d", a.Offset)
+	}
+}
+
+// TestSnapshotsDoNotTakeTurns: while a snapshot arrives, others are begun again and again, each
+// newer than the one before. The first one arrives.
+func TestSnapshotsDoNotTakeTurns(t *testing.T) {
+	first := randomState(t, 1, 100)
+	in := newReceiver(&blob{}, nil)
+	for at := 0; at < 100; at += 10 {
+		if a, whole := in.take(t, chunk(5, first, at, at+10), 0); int(a.Offset) != at+10 {
+			t.Fatalf("at %d the first one is answered with %d", at, a.Offset)
+		} else if (whole != nil) != (at == 90) {
+			t.Fatalf("at %d: %v arrived", at, whole)
+		}
+		newer := randomState(t, uint64(at+2), 120)
+		in.take(t, chunk(smr.Slot(6+at), newer, 0, 60), 0)
 	}
 }
 

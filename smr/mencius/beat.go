@@ -40,7 +40,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 		r.lookAgain(env)
 		r.soon(env)
 	}
-	if ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others()); ask != 0 {
+	ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others())
+	if ask != 0 && !r.Arriving(env) {
 		r.Admission.Send(env, ask, r.fetch())
 	}
 	r.urgent = r.urgent || len(r.parts) > 0
