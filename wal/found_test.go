@@ -9,9 +9,9 @@ import (
 	"github.com/foresay/foresay/wal/faultfs"
 )
 
-// adopt takes what a store has for what was committed, all of it durable: a node that starts acts
-// on what it finds.
-func (h *history) adopt(s *Store) error {
+// take has what is in a store stand for what was committed, all of it durable: a node that starts
+// acts on what it finds.
+func (h *history) take(s *Store) error {
 	for _, n := range h.nodes {
 		found, err := look(s, n.name)
 		if err != nil {
@@ -82,7 +82,7 @@ func (h *history) secondLife(disk *faultfs.Disk, seed uint64) (tried int, err er
 	}
 	opened := disk.Ops()
 	before := h.copy()
-	if err := h.adopt(s); err != nil {
+	if err := h.take(s); err != nil {
 		return 0, err
 	}
 	if err := h.run(s, disk, rnd, 8, 1500); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/smrcmd"
+	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
@@ -156,7 +157,7 @@ func TestCompletion(t *testing.T) {
 		"faults":   func(s string) error { _, err := sim.ParseFaults(s); return err },
 		"mode":     func(s string) error { _, err := client.ParseMode(s); return err },
 		"ack":      func(s string) error { return new(smrcmd.AckFlag).Set(s) },
-		"by":       func(s string) error { _, _, err := smrcmd.ParseBy(s); return err },
+		"by":       func(s string) error { _, _, err := plancmd.ParseBy(s); return err },
 	}
 	seen := make(map[string]bool)
 	eachCommand(func(c *cobra.Command, path []string) {

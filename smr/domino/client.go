@@ -81,7 +81,7 @@ func newClient(cfg smr.ClientConfig, o Options) (*client, error) {
 	if c.slacks, err = clock.NewWindow(slackWindows*o.Window, maxSlacks); err != nil {
 		return nil, fmt.Errorf("domino: %w", err)
 	}
-	c.adopt(cfg.Members)
+	c.regroup(cfg.Members)
 	return c, nil
 }
 

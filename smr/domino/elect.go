@@ -143,9 +143,9 @@ func (r *replica) stepDown() {
 	clear(c.revoking)
 }
 
-// adopt has a coordinator begin anew among changed members. Its ballot was prepared among the old
+// regroup has a coordinator begin anew among changed members. Its ballot was prepared among the old
 // ones, for slots that they decide. All slots above the change are the new ones' to decide.
-func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *replica) {
+func (c *coordinator) regroup(env *protocol.Env[smr.Message], r *replica) {
 	if c.phase == following {
 		return
 	}

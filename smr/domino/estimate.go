@@ -89,13 +89,13 @@ func (c *client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m echo
 	}
 	if m.Generation > c.generation && len(m.Members) > 0 {
 		c.generation = m.Generation
-		c.adopt(m.Members)
+		c.regroup(m.Members)
 		env.Send(protocol.App, smr.MembersChanged{Members: c.members})
 	}
 }
 
-// adopt makes the members those whom the client asks.
-func (c *client) adopt(members []smr.Member) {
+// regroup makes the members those whom the client asks.
+func (c *client) regroup(members []smr.Member) {
 	c.members = members
 	for _, m := range members {
 		if c.roads[m.ID] == nil {

@@ -76,9 +76,9 @@ func (l *learner) track(id trackID) *track {
 	return &track{id: id}
 }
 
-// adopt makes tracks for the members. Those of new ones begin where they became members, which is
+// regroup makes tracks for the members. Those of new ones begin where they became members, which is
 // what was executed.
-func (l *learner) adopt(group []protocol.ID) {
+func (l *learner) regroup(group []protocol.ID) {
 	var owners []*track
 	for _, id := range group {
 		o := l.track(trackOf(id))

@@ -35,7 +35,7 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.role = member
-	r.adoptMembers(env)
+	r.regroup(env)
 	r.acceptor.begin(r.learner.executed)
 	r.soon(env)
 	if r.acceptor.promised == 0 && !r.Cfg.Join {
@@ -50,8 +50,8 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// adoptMembers makes the members that the state has those with whom the replica works.
-func (r *replica) adoptMembers(env *protocol.Env[smr.Message]) {
+// regroup makes the members that the state has those with whom the replica works.
+func (r *replica) regroup(env *protocol.Env[smr.Message]) {
 	r.group, r.strangers = r.group[:0], nil
 	keep := map[protocol.ID]*peer{}
 	for i, m := range r.State.Members() {
@@ -67,15 +67,15 @@ func (r *replica) adoptMembers(env *protocol.Env[smr.Message]) {
 	}
 	r.peers = keep
 	r.rule = fastPaxos(len(r.group))
-	r.learner.adopt(r.group)
-	r.coord.adopt(env, r)
+	r.learner.regroup(r.group)
+	r.coord.regroup(env, r)
 }
 
 // membersChanged says who the members are when they have changed, and has a member work with them.
 func (r *replica) membersChanged(env *protocol.Env[smr.Message]) {
 	was := r.role
 	if r.MembersChanged(env); was == member && r.role == member {
-		r.adoptMembers(env)
+		r.regroup(env)
 	}
 }
 

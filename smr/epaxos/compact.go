@@ -228,12 +228,12 @@ func (r *replica) place(front []byte) (place, error) {
 	return p, nil
 }
 
-// adopt takes over where an image stands.
+// resume takes over where an image stands.
 //
 // The checkpoint goes into the index, as all that it stands for has left it. Else a command that is
 // proposed right after a restart would depend on nothing, and another replica could execute it
 // before commands that conflict with it and are in this image.
-func (r *replica) adopt(p place) {
+func (r *replica) resume(p place) {
 	r.taken, r.stamp, r.checkpoint, r.sessions = p.taken, max(r.stamp, p.stamp), p.checkpoint, p.sessions
 	r.stable, r.reach = p.stable.clone(), p.stable.clone()
 	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
@@ -255,7 +255,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			return false, err
 		}
 		r.beginGeneration(p.gen)
-		r.adopt(p)
+		r.resume(p)
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
 		}
@@ -340,11 +340,11 @@ func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 	if p.gen != r.gen {
 		r.beginGeneration(p.gen)
 		r.active = false
-		r.adopt(p)
+		r.resume(p)
 		r.proposeInstalled(env)
 		r.reads.restart()
 	} else {
-		r.adopt(p)
+		r.resume(p)
 		r.proposeInstalled(env)
 		r.woken = nil
 	}

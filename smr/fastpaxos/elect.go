@@ -132,7 +132,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		if from != r.Cfg.ID && from != r.promised.Owner() && r.silent < courtesy && r.promised != 0 {
 			return
 		}
-		r.adopt(env, m.Era)
+		r.raise(env, m.Era)
 	case m.Low > r.told && from != r.Cfg.ID: // it gets on: many votes take many messages
 		r.silent, r.rest = 0, max(r.rest, courtesy)
 	}

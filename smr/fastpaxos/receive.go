@@ -80,7 +80,7 @@ func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 		r.Admission.SendAhead(env, from, refusal{r.head(r.promised)})
 		return
 	case head.Era > r.promised:
-		r.adopt(env, head.Era)
+		r.raise(env, head.Era)
 	}
 	r.silent = 0
 	switch m := msg.(type) {

@@ -187,8 +187,8 @@ func (r *replica) write(env *protocol.Env[smr.Message]) {
 	r.pending = nil
 }
 
-// adopt promises a higher era.
-func (r *replica) adopt(env *protocol.Env[smr.Message], e kit.Ballot) {
+// raise promises a higher era.
+func (r *replica) raise(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()

@@ -100,7 +100,7 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 		case smr.Cancel:
 			c.Cancel(env, msg)
 		case smr.MembersAre:
-			c.adopt(env.Now, msg.Members)
+			c.regroup(env.Now, msg.Members)
 		}
 		return
 	}
@@ -185,9 +185,9 @@ func (c *Client) onRedirect(env *protocol.Env[smr.Message], from protocol.ID, m 
 	c.ask(env)
 }
 
-// adopt has the client ask other members than before. If it knows nobody who leads, the next one is
-// asked at once: those that it has asked may be gone.
-func (c *Client) adopt(now time.Duration, members []smr.Member) {
+// regroup has the client ask other members than before. If it knows nobody who leads, the next one
+// is asked at once: those that it has asked may be gone.
+func (c *Client) regroup(now time.Duration, members []smr.Member) {
 	same := func(a, b smr.Member) bool { return a.ID == b.ID }
 	if len(members) == 0 || slices.EqualFunc(c.members, members, same) {
 		return

@@ -9,6 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
+// onAccept takes what a track's leader proposes, if nothing before it is missing: votes without
+// gaps let one number, matched, answer for all of them.
 func (r *replica) onAccept(env *protocol.Env[smr.Message], l *track, from protocol.ID, m accept) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || from == r.Cfg.ID || m.First == 0:
@@ -17,7 +19,7 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
-		l.adopt(m.Ballot)
+		l.raise(m.Ballot)
 		r.promise(env)
 	}
 	l.silent = 0
@@ -53,6 +55,8 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], l *track, from protoc
 }
 
 // giveWay has the replica skip its free slots below the commands of a track from a position on.
+// Otherwise those commands would wait until the replica had commands of its own for the slots
+// below. Skips of others ask for nothing: replicas would answer skips with skips.
 func (r *replica) giveWay(l *track, first pos) {
 	for p := l.end(); p >= first && p > l.base; p-- {
 		if l.at(p).Entry.Kind != kit.NoOp {
@@ -72,6 +76,7 @@ func (r *replica) learn(env *protocol.Env[smr.Message], l *track) {
 	r.execute(env)
 }
 
+// onMissing sends a member again what it lacks, unless that can still be on its way.
 func (r *replica) onMissing(env *protocol.Env[smr.Message], l *track, member int, m missing) {
 	if l.lead == nil || m.Ballot != l.promised {
 		return
@@ -124,6 +129,7 @@ func (r *replica) ackedBy(l *track, member int) pos {
 	return l.commit
 }
 
+// onRefusal ends an attempt, or a leadership, below a ballot that another replica has promised.
 func (r *replica) onRefusal(env *protocol.Env[smr.Message], l *track, promised kit.Ballot) {
 	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return

@@ -97,7 +97,7 @@ func (r *replica) onLed(env *protocol.Env[smr.Message], l *track, from protocol.
 		r.Admission.SendAhead(env, from, refusal{r.place(l, l.promised)})
 		return
 	case led.Ballot > l.promised:
-		l.adopt(led.Ballot)
+		l.raise(led.Ballot)
 		r.promise(env)
 	}
 	l.silent = 0

@@ -27,6 +27,8 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	r.answerReads(env)
 }
 
+// apply executes a decided slot. The members change at the end of the epoch, not here: slots up to
+// that end may have been proposed by replicas that have not executed the change yet.
 func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *track, p pos) {
 	e := l.at(p).Entry
 	l.commit = max(l.commit, p) // one that was skipped too

@@ -46,7 +46,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "the beats of a leader of a higher ballot are ignored", Dir: dir, Test: "TestBeatsSettleBallots",
-			Old: "\t\tl.adopt(led.Ballot)\n", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tl.adopt(led.Ballot)\n",
+			Old: "\t\tl.raise(led.Ballot)\n", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tl.raise(led.Ballot)\n",
 		},
 		{
 			Name: "what a full track's leader has decided is not asked for", Dir: dir, Test: "TestBeatsSettleBallots",

@@ -7,7 +7,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// candidacy is an attempt to lead a track.
+// candidacy is an attempt to lead a track. Mencius revokes slots of a server that is suspected, one
+// Paxos instance after the other; as an owner's slots are one track here, phase 1 is asked once,
+// for all positions above those that are known to be decided.
 type candidacy struct {
 	ballot kit.Ballot
 	low    pos // phase 1 is about the positions from here on
@@ -28,10 +30,14 @@ const (
 )
 
 // suspects tells whether a track's leader was silent, or the execution has waited for the track,
-// for some beats.
+// for some beats. Silence alone is not enough: a leader may be heard and yet make no progress, for
+// instance because nobody can reach it, and each replica executes only as fast as the slowest
+// track.
 func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
 
-// watch looks after the tracks that others lead, and takes back the own one.
+// watch looks after the tracks that others lead, and takes back the own one. Members take turns by
+// their distance from the owner (rank): if all began at once, each would take the promises from
+// under the others.
 func (r *replica) watch(env *protocol.Env[smr.Message]) {
 	n := len(r.epoch.members)
 	waits, _ := r.epoch.at(r.State.Applied() + 1)
@@ -99,6 +105,7 @@ func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
 }
 
+// prepare asks a member for its promise and for its votes from c.next on.
 func (r *replica) prepare(env *protocol.Env[smr.Message], l *track, member int) {
 	m := prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
 	if to := r.epoch.members[member]; to != r.Cfg.ID {
@@ -108,6 +115,9 @@ func (r *replica) prepare(env *protocol.Env[smr.Message], l *track, member int) 
 	}
 }
 
+// onPrepare promises, and tells what was accepted. The promise comes before the first page of
+// votes: between two pages the leader of a lower ballot could have something accepted that no page
+// shows.
 func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from protocol.ID, m prepare) {
 	switch {
 	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
@@ -119,7 +129,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 		if from != l.owner && from != r.Cfg.ID && !l.suspects(courtesy) {
 			return // its leader is there: who does not hear it can ask this replica
 		}
-		l.adopt(m.Ballot)
+		l.raise(m.Ballot)
 		r.promise(env)
 	}
 	p := promise{place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
@@ -135,6 +145,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 	r.Admission.Send(env, from, p)
 }
 
+// onPromise collects votes, a page at a time, until a majority has told all.
 func (r *replica) onPromise(env *protocol.Env[smr.Message], l *track, member int, m promise) {
 	c := l.cand
 	if c == nil || m.Ballot != c.ballot || c.next[member] == 0 || m.Low != c.next[member] {
@@ -174,11 +185,12 @@ func (c *candidacy) merge(p pos, v vote) {
 	}
 }
 
-// becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted
-// anything is free.
+// becomeLeader proposes what phase 1 has found, in the new ballot, and so makes others accept what
+// may have been decided in an earlier one. Above that the track is free.
 func (r *replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 	c := l.cand
 	l.cand = nil
+	// While phase 1 went on, the replica may have executed and cut positions above c.low.
 	votes := c.best[min(len(c.best), int(l.base+1-min(c.low, l.base+1))):]
 	for i := range votes {
 		votes[i].Ballot = c.ballot

@@ -101,8 +101,8 @@ func (l *track) rematch() {
 	}
 }
 
-// adopt promises a higher ballot. The record of it is the caller's affair.
-func (l *track) adopt(b kit.Ballot) {
+// raise promises a higher ballot. The record of it is the caller's affair.
+func (l *track) raise(b kit.Ballot) {
 	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
 	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
 	if l.cand != nil && l.cand.ballot < b {

@@ -46,7 +46,7 @@ func work(seq kit.Seq) kit.Entry {
 func TestVotesOfOneBallotDecide(t *testing.T) {
 	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).tracks[0]
 	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
-	l.adopt(high)
+	l.raise(high)
 	for p := range pos(4) {
 		l.set(p+1, vote{high, false, work(kit.Seq(p + 1))})
 	}

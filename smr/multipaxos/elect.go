@@ -170,7 +170,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 			r.becomeFollower(env, 0)
 			r.quiet = quiet
 		}
-		r.adopt(m.Ballot)
+		r.raise(m.Ballot)
 		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
 	}
 	// An equal ballot is answered too: the candidate asks for the next page, or the answer was

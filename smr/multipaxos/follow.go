@@ -49,9 +49,9 @@ func (r *replica) onQuiet(env *protocol.Env[smr.Message]) {
 	env.After(r.Tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 }
 
-// adopt promises a higher ballot; the caller writes it down. matched is about the promised ballot's
+// raise promises a higher ballot; the caller writes it down. matched is about the promised ballot's
 // leader, so it is found anew: votes of the old ballot say nothing about the new leader's entries.
-func (r *replica) adopt(b kit.Ballot) {
+func (r *replica) raise(b kit.Ballot) {
 	r.promised = b
 	r.rematch()
 }
@@ -60,7 +60,7 @@ func (r *replica) adopt(b kit.Ballot) {
 func owns(id protocol.ID, b kit.Ballot) bool { return id != protocol.App && b.Owner() == id }
 
 // onAccept is phase 2b. A vote needs no promise in phase 1: an Accept of a higher ballot is one to
-// adopt, and accepting it promises that ballot.
+// raise, and accepting it promises that ballot.
 func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	switch {
 	case !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:
@@ -69,7 +69,7 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m a
 		r.Admission.SendAhead(env, from, refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
-		r.adopt(m.Ballot)
+		r.raise(m.Ballot)
 		// It is written even if the message is a heartbeat, or leaves a gap, and so brings no vote:
 		// the answers below are answers in this ballot, and after a crash too whoever gave them
 		// refuses lower ones (TestImpliedPromiseIsOnDisk).

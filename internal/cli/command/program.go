@@ -78,3 +78,6 @@ func LeashFlag(flags *pflag.FlagSet, leashed *bool) {
 	flags.BoolVar(leashed, replicated.LeashFlag, false, "end at once when standard input does")
 	flags.Lookup(replicated.LeashFlag).Hidden = true
 }
+
+// MaxReplicas bounds the replicas of groups that commands make, or think of.
+const MaxReplicas = 9

@@ -16,6 +16,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
@@ -45,7 +46,7 @@ Three processes: foresay smr init --dir DIR, then
 		p.leaseCommand(), p.lockCommand(), p.backupCommand(), p.restoreCommand(),
 		p.quotaCommand(), p.recoverCommand(),
 		p.statusCommand(), p.leadCommand(), p.addCommand(), p.promoteCommand(), p.removeCommand(), p.benchCommand(),
-		p.planCommand())
+		plancmd.Command(p.Program))
 	return c
 }
 

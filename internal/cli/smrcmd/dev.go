@@ -66,7 +66,7 @@ func (f *smrDevFlags) options() (service.ClusterOptions, error) {
 	if o.Routing, err = f.routing.routing("smr dev"); err != nil {
 		return o, err
 	}
-	sites := maxReplicas
+	sites := command.MaxReplicas
 	if f.wan != "" {
 		d, err := wan.Preset(f.wan)
 		if err != nil {

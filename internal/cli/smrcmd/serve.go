@@ -111,8 +111,8 @@ is to be added to the cluster in the directory.`,
 			if c.Flags().Changed("join") {
 				return p.initJoin(o.Dir, join, joinAt)
 			}
-			if o.Replicas < 1 || o.Replicas > maxReplicas {
-				return command.Usagef("smr init: --replicas is %d; want 1 to %d", o.Replicas, maxReplicas)
+			if o.Replicas < 1 || o.Replicas > command.MaxReplicas {
+				return command.Usagef("smr init: --replicas is %d; want 1 to %d", o.Replicas, command.MaxReplicas)
 			}
 			if o.Port < 0 || o.Port > 65535-o.Replicas {
 				return command.Usagef("smr init: --port is %d, no port", o.Port)
@@ -152,9 +152,6 @@ is to be added to the cluster in the directory.`,
 	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: a free port of the others' host)")
 	return c
 }
-
-// maxReplicas bounds the replicas of clusters that commands make.
-const maxReplicas = 9
 
 func (p *program) initJoin(dir string, id uint32, address string) error {
 	n, err := parseID(fmt.Sprint(id))

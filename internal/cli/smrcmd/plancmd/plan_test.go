@@ -1,4 +1,4 @@
-package smrcmd_test
+package plancmd_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli"
 	"github.com/foresay/foresay/internal/cli/command"
-	"github.com/foresay/foresay/internal/cli/smrcmd"
+	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	"github.com/foresay/foresay/smr/plan"
 )
 
@@ -111,7 +111,7 @@ func TestPlanCheck(t *testing.T) {
 func TestPlanJSON(t *testing.T) {
 	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--json", "--check", "--clients", "VA=2,IA",
 		"--protocol", "domino,raft")
-	var d smrcmd.PlanDocument
+	var d plancmd.PlanDocument
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&d); err != nil || code != 0 {

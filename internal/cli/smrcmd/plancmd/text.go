@@ -1,4 +1,4 @@
-package smrcmd
+package plancmd
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 
 // planned is the answer to a question.
 type planned struct {
-	question planQuestion
+	question question
 	systems  []*plannedSystem // the floor first
 }
 
@@ -122,7 +122,7 @@ func (r *planned) heading() string {
 	return fmt.Sprintf("%s, %s, %s", q.network, command.Counted(len(q.setting.Clients), "client"), where)
 }
 
-func (q planQuestion) by() string {
+func (q question) by() string {
 	return fmt.Sprintf("%v-%s", q.ack, map[float64]string{0.5: "p50", 0.95: "p95", 1: "worst"}[q.share])
 }
 

@@ -1,4 +1,4 @@
-package smrcmd
+package plancmd
 
 // PlanDocument is what --json of smr plan writes.
-type PlanDocument = planDocument
+type PlanDocument = document

@@ -1,4 +1,4 @@
-package smrcmd
+package plancmd
 
 import (
 	"strings"

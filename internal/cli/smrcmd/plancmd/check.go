@@ -1,4 +1,4 @@
-package smrcmd
+package plancmd
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 // tolerated is how far model and measurement may be apart.
 const tolerated = 0.05
 
-// checkPlan has the protocols run in the simulator.
-func (p *program) checkPlan(ctx context.Context, q planQuestion, r *planned) error {
+// check has the protocols run in the simulator.
+func (p *program) check(ctx context.Context, q question, r *planned) error {
 	bar := command.NewProgress(p.Err)
 	defer bar.Clear()
 	for i, s := range r.systems {

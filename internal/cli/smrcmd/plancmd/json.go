@@ -1,4 +1,4 @@
-package smrcmd
+package plancmd
 
 import (
 	"time"
@@ -9,30 +9,30 @@ import (
 )
 
 // The JSON of 'smr plan'. All latencies are in milliseconds.
-type planDocument struct {
-	Network string       `json:"network"`
-	By      string       `json:"by,omitempty"` // of a search
-	SlackMS float64      `json:"slack_ms,omitempty"`
-	Busy    bool         `json:"busy,omitempty"`
-	Systems []planSystem `json:"systems"`
+type document struct {
+	Network string           `json:"network"`
+	By      string           `json:"by,omitempty"` // of a search
+	SlackMS float64          `json:"slack_ms,omitempty"`
+	Busy    bool             `json:"busy,omitempty"`
+	Systems []systemDocument `json:"systems"`
 }
 
-type planSystem struct {
-	System   string       `json:"system"`
-	Replicas []string     `json:"replicas"` // the leader's first
-	Leader   string       `json:"leader,omitempty"`
-	Better   *planLeader  `json:"better_leader,omitempty"`
-	Durable  planLatency  `json:"durable"`
-	Executed planLatency  `json:"executed"`
-	Clients  []planClient `json:"clients"`
+type systemDocument struct {
+	System   string           `json:"system"`
+	Replicas []string         `json:"replicas"` // the leader's first
+	Leader   string           `json:"leader,omitempty"`
+	Better   *leaderDocument  `json:"better_leader,omitempty"`
+	Durable  latencyDocument  `json:"durable"`
+	Executed latencyDocument  `json:"executed"`
+	Clients  []clientDocument `json:"clients"`
 }
 
-type planLeader struct {
+type leaderDocument struct {
 	Leader string  `json:"leader"`
 	MS     float64 `json:"ms"`
 }
 
-type planLatency struct {
+type latencyDocument struct {
 	MeanMS  float64 `json:"mean_ms"`
 	P50MS   float64 `json:"p50_ms"`
 	P95MS   float64 `json:"p95_ms"`
@@ -43,18 +43,18 @@ type planLatency struct {
 	JitterWorstMS float64 `json:"jitter_worst_ms"`
 }
 
-type planClient struct {
-	Site       string      `json:"site"`
-	Weight     float64     `json:"weight"`
-	Via        string      `json:"via,omitempty"` // who proposes; none if the client sends to all
-	DurableMS  float64     `json:"durable_ms"`
-	ExecutedMS float64     `json:"executed_ms"`
-	Durable    *planOffset `json:"durable_check,omitempty"`
-	Executed   *planOffset `json:"executed_check,omitempty"`
+type clientDocument struct {
+	Site       string          `json:"site"`
+	Weight     float64         `json:"weight"`
+	Via        string          `json:"via,omitempty"` // who proposes; none if the client sends to all
+	DurableMS  float64         `json:"durable_ms"`
+	ExecutedMS float64         `json:"executed_ms"`
+	Durable    *offsetDocument `json:"durable_check,omitempty"`
+	Executed   *offsetDocument `json:"executed_check,omitempty"`
 }
 
-// planOffset is what was measured, and how far it is from what the model expects.
-type planOffset struct {
+// offsetDocument is what was measured, and how far it is from what the model expects.
+type offsetDocument struct {
 	MeasuredMS float64 `json:"measured_ms"`
 	// Between these the model expects it: of executions by Mencius and Domino, which depend on what
 	// else goes on, it expects a range.
@@ -64,23 +64,23 @@ type planOffset struct {
 	Claimed bool    `json:"claimed"`
 }
 
-func (r *planned) document() planDocument {
+func (r *planned) document() document {
 	q := r.question
-	d := planDocument{Network: q.network, SlackMS: rounded(q.setting.Slack), Busy: q.setting.Busy}
+	d := document{Network: q.network, SlackMS: rounded(q.setting.Slack), Busy: q.setting.Busy}
 	if q.count > 0 {
 		d.By = q.by()
 	}
 	for _, s := range r.systems {
 		durable, executed := plan.Of(s.rows, s.system, smr.AckDurable), plan.Of(s.rows, s.system, smr.AckExecuted)
-		out := planSystem{
+		out := systemDocument{
 			System: string(s.system), Replicas: command.SiteNames(s.replicas()), Leader: string(s.leader()),
 			Durable: latencyOf(durable), Executed: latencyOf(executed),
 		}
 		if s.better.Replicas != nil {
-			out.Better = &planLeader{string(s.better.Replicas[0]), rounded(s.better.Latency)}
+			out.Better = &leaderDocument{string(s.better.Replicas[0]), rounded(s.better.Latency)}
 		}
 		for i, row := range durable {
-			c := planClient{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via),
+			c := clientDocument{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via),
 				DurableMS: rounded(row.Latency), ExecutedMS: rounded(executed[i].Latency)}
 			if row.Client.Weight == 0 {
 				c.Weight = 1
@@ -95,17 +95,17 @@ func (r *planned) document() planDocument {
 	return d
 }
 
-func (s *plannedSystem) offset(i int) *planOffset {
+func (s *plannedSystem) offset(i int) *offsetDocument {
 	c := s.check[i]
-	return &planOffset{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(),
+	return &offsetDocument{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(),
 		Claimed: c.Claimed}
 }
 
-func latencyOf(rows []plan.Row) planLatency {
+func latencyOf(rows []plan.Row) latencyDocument {
 	at := func(of func([]plan.Row, float64) time.Duration, share float64) float64 {
 		return rounded(of(rows, share))
 	}
-	return planLatency{
+	return latencyDocument{
 		rounded(plan.Mean(rows)), at(plan.Quantile, 0.5), at(plan.Quantile, 0.95), at(plan.Quantile, 1),
 		at(plan.LongestQuantile, 0.5), at(plan.LongestQuantile, 0.95), at(plan.LongestQuantile, 1),
 	}

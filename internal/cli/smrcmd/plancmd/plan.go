@@ -1,4 +1,5 @@
-package smrcmd
+// Package plancmd is the command foresay smr plan.
+package plancmd
 
 import (
 	"context"
@@ -21,8 +22,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// planFlags are the command line of 'smr plan'.
-type planFlags struct {
+// asked is the command line of 'smr plan'.
+type asked struct {
 	wan       string
 	replicas  string
 	among     []string
@@ -39,8 +40,14 @@ type planFlags struct {
 	svg       string
 }
 
-func (p *program) planCommand() *cobra.Command {
-	var f planFlags
+// A program is one run of the command line, with this command.
+type program struct{ *command.Program }
+
+// Command returns the command plan.
+func Command(p *command.Program) *cobra.Command { return (&program{p}).command() }
+
+func (p *program) command() *cobra.Command {
+	var f asked
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Tell what each protocol gives to clients in a network, and where replicas are best",
@@ -57,7 +64,7 @@ commands do not collide, EPaxos only if they do not conflict. --check has the pr
 simulator and compares; it fails where a measurement is more than 5 % off what the model expects,
 which is a range where an execution depends on what else goes on.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.runPlan(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return p.run(c.Context(), f) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
@@ -85,8 +92,8 @@ which is a range where an execution depends on what else goes on.`,
 	return c
 }
 
-// planQuestion is what the flags ask.
-type planQuestion struct {
+// question is what the flags ask.
+type question struct {
 	network  string
 	setting  plan.Setting // without replicas if they are searched
 	count    int          // of replicas to be placed, 0 if they are given
@@ -98,7 +105,7 @@ type planQuestion struct {
 	rough    bool // or loses something, or is thin
 }
 
-func (p *program) runPlan(ctx context.Context, f planFlags) error {
+func (p *program) run(ctx context.Context, f asked) error {
 	q, err := f.question()
 	if err != nil {
 		return err
@@ -108,7 +115,7 @@ func (p *program) runPlan(ctx context.Context, f planFlags) error {
 		return err
 	}
 	if f.check {
-		if err := p.checkPlan(ctx, q, r); err != nil {
+		if err := p.check(ctx, q, r); err != nil {
 			return err
 		}
 	}
@@ -133,8 +140,8 @@ func (p *program) runPlan(ctx context.Context, f planFlags) error {
 const longestPlanned = 24 * time.Hour
 
 // question understands the flags.
-func (f *planFlags) question() (planQuestion, error) {
-	q := planQuestion{network: f.wan}
+func (f *asked) question() (question, error) {
+	q := question{network: f.wan}
 	d, err := f.deployment()
 	if err != nil {
 		return q, err
@@ -169,7 +176,7 @@ func (f *planFlags) question() (planQuestion, error) {
 }
 
 // deployment returns the network, with replicas if it is a paper's.
-func (f *planFlags) deployment() (wan.Deployment, error) {
+func (f *asked) deployment() (wan.Deployment, error) {
 	if f.wan == "" {
 		return wan.Deployment{}, command.Usagef("smr plan: --wan is missing: name a network, or a file of one")
 	}
@@ -202,7 +209,7 @@ func sitesOf(flag string, names []string, m wan.Matrix) ([]wan.Site, error) {
 	return sites, nil
 }
 
-func (f *planFlags) clientList(m wan.Matrix) ([]plan.Client, error) {
+func (f *asked) clientList(m wan.Matrix) ([]plan.Client, error) {
 	if len(f.clients) == 1 && f.clients[0] == "all" {
 		return plan.Everywhere(m), nil
 	}
@@ -231,7 +238,7 @@ func (f *planFlags) clientList(m wan.Matrix) ([]plan.Client, error) {
 }
 
 // placement understands where replicas are, or how many.
-func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
+func (f *asked) placement(q *question, d wan.Deployment) error {
 	n, err := strconv.Atoi(f.replicas)
 	all := d.Matrix.Sites()
 	switch {
@@ -240,15 +247,16 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 	case f.replicas == "":
 		q.count = min(3, max(1, len(all)))
 	case err == nil:
-		if q.count = n; n < 1 || n > maxReplicas {
-			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, maxReplicas)
+		if q.count = n; n < 1 || n > command.MaxReplicas {
+			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, command.MaxReplicas)
 		}
 	default:
 		if q.setting.Replicas, err = sitesOf("--replicas", strings.Split(f.replicas, ","), d.Matrix); err != nil {
 			return err
 		}
-		if len(q.setting.Replicas) > maxReplicas {
-			return command.Usagef("smr plan: --replicas has %d sites; want at most %d", len(q.setting.Replicas), maxReplicas)
+		if len(q.setting.Replicas) > command.MaxReplicas {
+			return command.Usagef("smr plan: --replicas has %d sites; want at most %d", len(q.setting.Replicas),
+				command.MaxReplicas)
 		}
 	}
 	if q.among, err = sitesOf("--among", f.among, d.Matrix); err != nil {
@@ -284,7 +292,7 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 }
 
 // systems returns the floor and the protocols that are asked for.
-func (f *planFlags) systems() ([]plan.System, error) {
+func (f *asked) systems() ([]plan.System, error) {
 	out := []plan.System{plan.Floor}
 	for _, name := range f.protocols {
 		s := plan.System(strings.TrimSpace(name))
@@ -316,7 +324,7 @@ func ParseBy(text string) (smr.Ack, float64, error) {
 }
 
 // plan computes what is asked for.
-func (p *program) plan(ctx context.Context, q planQuestion) (*planned, error) {
+func (p *program) plan(ctx context.Context, q question) (*planned, error) {
 	r := &planned{question: q}
 	bar := command.NewProgress(p.Err)
 	defer bar.Clear()
@@ -347,7 +355,7 @@ func (p *program) plan(ctx context.Context, q planQuestion) (*planned, error) {
 const slowSearch = 20_000
 
 // place returns the setting with the replicas for a system.
-func (q planQuestion) place(system plan.System, progress func(done, of int) error) (plan.Setting, error) {
+func (q question) place(system plan.System, progress func(done, of int) error) (plan.Setting, error) {
 	s := q.setting
 	if q.count == 0 {
 		return s, nil
@@ -357,6 +365,6 @@ func (q planQuestion) place(system plan.System, progress func(done, of int) erro
 	return s, err
 }
 
-func (q planQuestion) goal(system plan.System) plan.Goal {
+func (q question) goal(system plan.System) plan.Goal {
 	return plan.Goal{System: system, Ack: q.ack, Share: q.share}
 }
