@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -271,10 +272,20 @@ func (c *Client) Unreachable() string {
 	var out []string
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err != nil {
-			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
+			out = append(out, failure(p))
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// failure says which member is not reached, and why.
+func failure(p transport.PeerStats) string {
+	return fmt.Sprintf("member %d at %s: %s", p.ID, p.Address, reason(p))
+}
+
+// reason says why a member is not reached.
+func reason(p transport.PeerStats) string {
+	return strings.TrimPrefix(plainerr.Text(p.Err), fmt.Sprintf("member %d at %s: ", p.ID, p.Address))
 }
 
 // Explain adds to the error of a call that nobody answered how each member stands with this client:
@@ -292,7 +303,7 @@ func (c *Client) Explain(err error) error {
 	for _, p := range peers {
 		switch member := fmt.Sprintf("member %d at %s", p.ID, p.Address); {
 		case p.Err != nil:
-			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
+			out = append(out, failure(p))
 		case p.State == transport.Up:
 			connected++
 			out = append(out, member+": connected, did not answer the call")
@@ -326,13 +337,13 @@ func (c *Client) presentPeers() []transport.PeerStats {
 	return slices.DeleteFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return !present[p.ID] })
 }
 
-// unreachable returns why this client does not reach a member, nil if it does, or has not tried to
+// unreachable returns why this client does not reach a member, "" if it does, or has not tried to
 // the end.
-func (c *Client) unreachable() map[protocol.ID]error {
-	out := map[protocol.ID]error{}
+func (c *Client) unreachable() map[protocol.ID]string {
+	out := map[protocol.ID]string{}
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err != nil {
-			out[p.ID] = p.Err
+			out[p.ID] = reason(p)
 		}
 	}
 	return out

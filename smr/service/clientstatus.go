@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -167,7 +166,7 @@ func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID
 func (c *Client) settled(got map[protocol.ID][]Status) bool {
 	failed := c.unreachable()
 	for _, id := range c.known() {
-		if _, ok := got[id]; !ok && failed[id] == nil {
+		if _, ok := got[id]; !ok && failed[id] == "" {
 			return false
 		}
 	}
@@ -186,7 +185,7 @@ func (c *Client) summary(got map[protocol.ID][]Status) []Status {
 
 // summaryOf adds to the statuses of a group those that did not answer. Those that were removed, as
 // the newest answer has it, are left out unless they answered.
-func (c *Client) summaryOf(group int, got map[protocol.ID][]Status, failed map[protocol.ID]error) []Status {
+func (c *Client) summaryOf(group int, got map[protocol.ID][]Status, failed map[protocol.ID]string) []Status {
 	var out []Status
 	newest := Status{}
 	for _, all := range got {
@@ -213,11 +212,7 @@ func (c *Client) summaryOf(group int, got map[protocol.ID][]Status, failed map[p
 		if len(c.groups) > 1 {
 			s.Group = group + 1
 		}
-		why := failed[id]
-		if why == nil {
-			why = errors.New("no answer in time")
-		}
-		s.Error = why.Error()
+		s.Error = cmp.Or(failed[id], "no answer in time")
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.Replica, b.Replica) })

@@ -15,7 +15,7 @@ import (
 func (c *Client) followMembers(ctx context.Context) {
 	look := time.NewTicker(followPause)
 	defer look.Stop()
-	var down map[protocol.ID]error
+	var down map[protocol.ID]string
 	due := time.Now().Add(followEvery)
 	for {
 		select {
@@ -26,7 +26,7 @@ func (c *Client) followMembers(ctx context.Context) {
 		before := down
 		down = c.unreachable()
 		for id := range down {
-			if before[id] == nil {
+			if before[id] == "" {
 				due = time.Now()
 			}
 		}

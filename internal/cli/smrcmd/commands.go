@@ -66,7 +66,14 @@ type clientFlags struct {
 	routing    routingFlags
 }
 
+// add adds the flags of a command that shows what it got.
 func (f *clientFlags) add(flags *pflag.FlagSet) {
+	f.addSilent(flags)
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+}
+
+// addSilent adds the flags of a command that writes nothing of its own.
+func (f *clientFlags) addSilent(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "the clients' `file`, such as init and dev make it")
 	flags.StringSliceVar(&f.addresses, "addr", nil,
 		"instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
@@ -83,7 +90,6 @@ func (f *clientFlags) add(flags *pflag.FlagSet) {
 	f.routing.add(flags, "with --addr: ")
 	flags.Uint32Var(&f.nearest, "nearest", 0, "the `ID` of the replica to ask first")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for the service")
-	flags.BoolVar(&f.json, "json", false, "write JSON")
 }
 
 // clientConfig returns the configuration that the flags ask for.

@@ -38,13 +38,19 @@ not stay.`,
 	return c
 }
 
-// leaseAnswer is a lease, as the commands show it.
+// leaseAnswer is a lease that was granted or ended.
 type leaseAnswer struct {
+	Lease kv.LeaseID `json:"lease"`
+	TTL   string     `json:"ttl,omitempty"`
+	Ended bool       `json:"ended,omitempty"`
+}
+
+// leaseRow is a lease in the list of all.
+type leaseRow struct {
 	Lease    kv.LeaseID `json:"lease"`
-	TTL      string     `json:"ttl,omitempty"`
-	Renewals uint64     `json:"renewals,omitempty"`
-	Keys     int        `json:"keys,omitempty"`
-	Ended    bool       `json:"ended,omitempty"`
+	TTL      string     `json:"ttl"`
+	Renewals uint64     `json:"renewals"`
+	Keys     int        `json:"keys"`
 }
 
 func (p *program) leaseGrantCommand() *cobra.Command {
@@ -124,7 +130,7 @@ func (p *program) leaseKeepCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(c.Flags())
+	f.addSilent(c.Flags())
 	return c
 }
 
@@ -186,17 +192,17 @@ func (p *program) leaseListCommand() *cobra.Command {
 }
 
 func (p *program) writeLeases(leases []kv.Lease, asJSON bool) error {
-	answers := []leaseAnswer{}
+	rows := []leaseRow{}
 	for _, l := range leases {
-		answers = append(answers, leaseAnswer{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals, Keys: l.Keys})
+		rows = append(rows, leaseRow{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals, Keys: l.Keys})
 	}
 	if asJSON {
-		return p.WriteJSON(answers)
+		return p.WriteJSON(rows)
 	}
 	t := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "lease\tttl\trenewals\tkeys")
-	for _, a := range answers {
-		fmt.Fprintf(t, "%d\t%s\t%d\t%d\n", a.Lease, a.TTL, a.Renewals, a.Keys)
+	for _, r := range rows {
+		fmt.Fprintf(t, "%d\t%s\t%d\t%d\n", r.Lease, r.TTL, r.Renewals, r.Keys)
 	}
 	return t.Flush()
 }
@@ -234,7 +240,7 @@ the highest seen. Exits with the command's status.`,
 			return nil
 		},
 	}
-	f.add(c.Flags())
+	f.addSilent(c.Flags())
 	c.Flags().DurationVar(&ttl, "ttl", defaultLockTTL, "how long the lock stays when this command cannot renew it")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
@@ -29,8 +30,11 @@ again. One replica is added or removed at a time.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			m, err := parseMember(args[0] + "=" + args[1])
+			if err == nil {
+				err = configfile.CheckAddress("HOST:PORT", m.Address, false)
+			}
 			if err != nil {
-				return command.Usagef("smr: %w", err)
+				return command.Usagef("smr add: %w", err)
 			}
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
 				return p.addReplica(ctx, client, &f, m, learner)
