@@ -352,7 +352,7 @@ func (c *Client) presentPeers() []transport.PeerStats {
 	return slices.DeleteFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return !present[p.ID] })
 }
 
-// unreachable returns why this client does not reach a member, nil if it does, or has not tried to
+// unreachable returns why this client does not reach a member, "" if it does, or has not tried to
 // the end.
 func (c *Client) unreachable() map[protocol.ID]string {
 	out := map[protocol.ID]string{}

@@ -127,6 +127,8 @@ func flagError(c *cobra.Command, err error) error {
 		syntax  *pflag.InvalidSyntaxError
 	)
 	switch {
+	case c.HasSubCommands() && c.Flags().NArg() > 0:
+		return c.RunE(c, c.Flags().Args()) // the name of the command is wrong, and so no flag is known
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return Usagef("%sunknown flag -%s; flags begin with two dashes", prefix(c), unknown.GetSpecifiedShortnames())
 	case errors.As(err, &unknown):

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -68,6 +68,7 @@ type clientFlags struct {
 	routing    routingFlags
 }
 
+// add adds the flags of a command that shows what it got.
 func (f *clientFlags) add(flags *pflag.FlagSet) {
 	f.connect(flags)
 	flags.BoolVar(&f.json, "json", false, "write JSON")
@@ -141,8 +142,8 @@ func parseMember(text string) (service.Member, error) {
 	if err != nil {
 		return service.Member{}, err
 	}
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-		return service.Member{}, fmt.Errorf("%q is no address of a replica: want HOST:PORT", address)
+	if err := configfile.CheckAddress("HOST:PORT", address, false); err != nil {
+		return service.Member{}, err
 	}
 	return service.Member{ID: n, Address: address}, nil
 }

@@ -38,7 +38,7 @@ not stay.`,
 	return c
 }
 
-// leaseAnswer is a lease, as the commands show it.
+// leaseAnswer is a lease that was granted or ended.
 type leaseAnswer struct {
 	Lease kv.LeaseID `json:"lease"`
 	TTL   string     `json:"ttl,omitempty"`
@@ -122,7 +122,7 @@ func (p *program) leaseKeepCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(c.Flags())
+	f.connect(c.Flags())
 	return c
 }
 

@@ -30,7 +30,7 @@ again. One replica is added or removed at a time.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			m, err := parseMember(args[0] + "=" + args[1])
 			if err != nil {
-				return command.Usagef("smr: %w", err)
+				return command.Usagef("smr add: %w", err)
 			}
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
 				return p.addReplica(ctx, client, &f, m, learner)

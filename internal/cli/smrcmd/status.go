@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -75,15 +76,13 @@ func (p *program) status(ctx context.Context, c *service.Client, wait bool, grou
 	if err != nil {
 		return err
 	}
-	if wait && !over {
+	switch {
+	case !slices.ContainsFunc(statuses, func(s service.Status) bool { return s.Role != service.Unreachable }):
+		return fmt.Errorf("smr status: no replica answers")
+	case wait && !over:
 		return fmt.Errorf("smr status: not all members came to have executed what was committed in time")
 	}
-	for _, s := range statuses {
-		if s.Role != service.Unreachable {
-			return nil
-		}
-	}
-	return fmt.Errorf("smr status: no replica answers")
+	return nil
 }
 
 func writeStatus(w io.Writer, statuses []service.Status) error {

@@ -38,8 +38,8 @@ changes or 4 MiB, which it says. --after goes on after the change that an earlie
 				return command.Usagef("smr watch: --every is %v; want more than 0", f.Every)
 			case f.prefix && len(args) != 1:
 				return command.Usagef("smr watch: --prefix wants one KEY")
-			case len(args) == 2 && args[1] <= args[0]:
-				return command.Usagef("smr watch: there are no keys from %q up to %q", args[0], args[1])
+			case len(args) == 2 && args[1] != "" && args[0] >= args[1]:
+				return command.Usagef("smr watch: no key is from %q up to %q; want a TO above KEY", args[0], args[1])
 			}
 			f.keys(args)
 			f.Within = f.timeout
