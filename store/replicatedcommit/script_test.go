@@ -24,13 +24,14 @@ type script struct {
 
 func newScript(t *testing.T, configure func(*store.Config)) *script {
 	t.Helper()
-	return newScriptOf(t, subject(0), configure)
+	return newScriptOf(t, subject(0), storetest.Scenario{Configure: configure})
 }
 
-func newScriptOf(t *testing.T, of storetest.Subject, configure func(*store.Config)) *script {
+func newScriptOf(t *testing.T, of storetest.Subject, sc storetest.Scenario) *script {
 	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]message{}}
-	w, err := newWorldOf(of, storetest.Scenario{Seed: 1, Keys: 1, Configure: configure, App: s.hear})
+	sc.Seed, sc.Keys, sc.App = 1, 1, s.hear
+	w, err := newWorldOf(of, sc)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // cut cuts all directions from some nodes to others.
@@ -274,10 +275,13 @@ func TestNewcomersAskLittle(t *testing.T) {
 // TestNewcomerIsNotOutrun: a newcomer copies the transactions of earlier epochs, however fast
 // others are made meanwhile.
 func TestNewcomerIsNotOutrun(t *testing.T) {
-	const page = 256
-	s := newScriptOf(t, subject(page), func(c *store.Config) { c.Retain = time.Hour })
+	const page = 128
+	s := newScriptOf(t, subject(page), storetest.Scenario{
+		CheckEvery: 1000, // which takes longer, the more transactions there are
+		Configure:  func(c *store.Config) { c.Retain = time.Hour },
+	})
 	var keys []store.Key // of the newcomer's shard
-	for i := 0; len(keys) < 500; i++ {
+	for i := 0; len(keys) < 250; i++ {
 		if key := store.Key(fmt.Sprint("k", i)); s.Layout.ShardOf(key) == 0 {
 			keys = append(keys, key)
 		}
@@ -291,7 +295,7 @@ func TestNewcomerIsNotOutrun(t *testing.T) {
 		}
 		s.run(time.Millisecond)
 	}
-	for range 300 {
+	for range 150 {
 		load()
 	}
 	s.run(time.Second)
@@ -302,7 +306,7 @@ func TestNewcomerIsNotOutrun(t *testing.T) {
 		for range 50 {
 			load()
 		}
-		if s.Sim.Now()-began > 3*time.Second {
+		if s.Sim.Now()-began > 2*time.Second {
 			t.Fatalf("%d transactions were made before, %d since, and it copies still", before, made-before)
 		}
 	}

@@ -64,6 +64,7 @@ type Scenario struct {
 	Lose         bool // a site goes down for a while
 	Appends      bool // each write adds to what is there
 	Ring         bool // client i reads key i and writes the next one
+	CheckEvery   int  // as in sim.Config; 0 is 3
 	Trace        io.Writer
 	Test         string // whose seed it is; empty: TestConformance's
 	// Configure changes the configuration of a node. nil: nothing.
@@ -124,7 +125,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	names := w.Places
 	var err error
 	w.Sim, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3, CheckEvery: 3,
+		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3, CheckEvery: cmp.Or(sc.CheckEvery, 3),
 		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.Trace, TraceKeep: 300,
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package,
 			cmp.Or(sc.Test, "TestConformance")),
