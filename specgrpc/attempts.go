@@ -22,7 +22,9 @@ import (
 //
 // It is not told when the attempt has its stream. Unless that is certain for another reason, a
 // speculative stream gives way after suspectAfter, and others as long as the call goes on and no
-// call gets a stream, at intervals that double.
+// call gets a stream, at intervals that double: on a connection where little happens a slow answer
+// looks the same. Where as many streams were open at once before, they give way much later, as the
+// peer may admit fewer now.
 type attempts struct {
 	conn    *ClientConn
 	attempt *driver.Attempt // of a call that was sent plainly ahead; nil for others
@@ -74,6 +76,10 @@ func (a *attempts) GetRequestMetadata(ctx context.Context, uri ...string) (md ma
 	return md, nil
 }
 
+// surePatience is how long nothing happens on a connection before streams give way to an attempt
+// that should have its own.
+const surePatience = time.Second
+
 // again makes room for an attempt that is about to ask for a stream.
 func (a *attempts) again() {
 	half := &a.conn.half
@@ -89,8 +95,11 @@ func (a *attempts) again() {
 			half.room.relieve(since)
 		}
 	})
-	stills, next := 0, 1
-	done := a.conn.whileWaiting(patience, func() (again bool) {
+	stills, next, still := 0, 1, patience
+	if sure {
+		still = surePatience
+	}
+	done := a.conn.whileWaiting(still, func() (again bool) {
 		if stills++; stills == next {
 			stills, next = 0, 2*next
 			half.relent()

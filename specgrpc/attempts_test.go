@@ -148,6 +148,43 @@ func TestLaterAttempts(t *testing.T) {
 	}
 }
 
+// TestSlowLaterAttempt: a second attempt that takes its time is not taken for one that waits for a
+// stream where there is no want of streams. The read behind it, which stands on a guess of its
+// answer, keeps its own. The first task shows that the peer admits both at once.
+func TestSlowLaterAttempt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var tries atomic.Int32
+		_, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if r.GetKey() == "behind" {
+				return value(r.GetKey()), pause(ctx, 120*time.Millisecond)
+			}
+			if err := pause(ctx, 50*time.Millisecond); err != nil {
+				return nil, err
+			}
+			if tries.Add(1)%2 == 1 {
+				return nil, status.Error(codes.Unavailable, "try again")
+			}
+			return value(r.GetKey()), nil
+		}}, specgrpc.SideEffectFree(getMethod))
+		cc := w.dial(addr, serviceConfig(configNames()["method"], retriesUnavailable),
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+		c := kvpb.NewTestKVClient(cc)
+		for i := range 4 {
+			start := time.Now()
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.GetResponse, error) {
+				if _, err := guessed(ctx, c, "first", value("first")); err != nil {
+					return nil, err
+				}
+				return c.Get(ctx, &kvpb.GetRequest{Key: "behind"})
+			})
+			if took := time.Since(start); err != nil || i > 0 && took > 160*time.Millisecond {
+				t.Errorf("a read of 120 ms behind two attempts of 50 ms took %v, and ends with %v", took, err)
+			}
+		}
+		w.quiet(cc)
+	})
+}
+
 // refusing is a peer that admits two streams and refuses the first call as one that it has not
 // processed, with which gRPC makes calls anew. Speculative calls it never answers.
 type refusing struct {
