@@ -185,12 +185,18 @@ func TestNewServerRefuses(t *testing.T) {
 		"tap":                {[]grpc.ServerOption{grpc.InTapHandle(s.tap)}, "specgrpc.InTapHandle"},
 		"tap twice": {[]grpc.ServerOption{specgrpc.InTapHandle(s.tap), specgrpc.InTapHandle(s.tap)},
 			"one tap handle"},
-		"unary twice": {[]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.UnaryInterceptor(s.unary)}, "unary"},
-		"method":      {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
+		"unary twice": {[]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.UnaryInterceptor(s.unary)},
+			"The unary server interceptor was already set"},
+		"method": {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
+		"two effects": {[]grpc.ServerOption{specgrpc.Stages(putMethod), specgrpc.SideEffectFree(putMethod)},
+			"is named by Stages and by SideEffectFree"},
+		"half-open calls": {[]grpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(-1)}, "WithMaxHalfOpenCalls is -1"},
+		"depth":           {[]grpc.ServerOption{specgrpc.WithMaxDepth(-1)}, "WithMaxDepth is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
-				if p, _ := recover().(string); !strings.Contains(p, tt.want) {
+				p, _ := recover().(string)
+				if !strings.Contains(p, tt.want) || strings.Contains(p, "Stream") != strings.Contains(tt.want, "Stream") {
 					t.Errorf("got %q, want a panic that says %s", p, tt.want)
 				}
 			}()

@@ -60,14 +60,17 @@ func NewServer(opts ...grpc.ServerOption) *Server {
 // the names of their streams. grpc refuses a second option of these kinds, whose
 // users cannot be seen otherwise.
 func refuseHidden(streams grpc.ServerOption, plain []grpc.ServerOption) {
-	tried := func(own grpc.ServerOption) (refused string) {
+	tried := func(own ...grpc.ServerOption) (refused string) {
 		defer func() {
 			if p := recover(); p != nil {
 				refused = fmt.Sprint(p)
 			}
 		}()
-		grpc.NewServer(append([]grpc.ServerOption{own}, plain...)...).Stop()
+		grpc.NewServer(append(own, plain...)...).Stop()
 		return ""
+	}
+	if refused := tried(); refused != "" {
+		panic(refused) // what is wrong with them is grpc's to say
 	}
 	tap := grpc.InTapHandle(func(ctx context.Context, _ *tap.Info) (context.Context, error) { return ctx, nil })
 	for _, try := range []struct {

@@ -67,6 +67,21 @@ func (c *serverConfig) check() error {
 		if err := checkMethodName(name); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
 		}
+		if c.staged[name] && c.pure[name] {
+			c.errs = append(c.errs, fmt.Errorf("specgrpc: %s is named by Stages and by SideEffectFree: it has effects, which it "+
+				"holds back, or none", name))
+		}
+	}
+	for _, bound := range []struct {
+		option string
+		n      int
+	}{
+		{"WithMaxHalfOpenCalls", c.maxHalfOpen}, {"WithMaxHalfOpenCallsPerCaller", c.maxPerCaller},
+		{"WithMaxDepth", c.maxDepth}, {"WithMaxPayload", c.maxPayload},
+	} {
+		if bound.n < 0 {
+			c.errs = append(c.errs, fmt.Errorf("specgrpc: %s is %d, which is negative", bound.option, bound.n))
+		}
 	}
 	return errors.Join(c.errs...)
 }
