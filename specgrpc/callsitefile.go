@@ -133,7 +133,11 @@ func fieldErrorf(field, format string, args ...any) error {
 
 func parseOverlay(fields map[string]json.RawMessage, predictors map[string]control.Predictor) (callSiteOverlay, error) {
 	var o callSiteOverlay
-	if err := strictly(fields["method"], &o.method); fields["method"] != nil && err != nil {
+	if fields["method"] == nil {
+		return o, fieldErrorf("method", "it is missing: want a full name such as /pkg.Service/Method; the fields here are %q",
+			slices.Sorted(maps.Keys(fields)))
+	}
+	if err := strictly(fields["method"], &o.method); err != nil {
 		return o, fieldErrorf("method", "%w", err)
 	}
 	if err := checkMethodName(o.method); err != nil {

@@ -64,6 +64,8 @@ func checkFields(d *json.Decoder) error {
 		switch {
 		case seen[key]:
 			return fmt.Errorf("field %q is repeated", key)
+		case strings.Contains(key, "/"):
+			return fmt.Errorf("field %q is unknown: \"sites\" is a list, and what is in it names its method in \"method\"", key)
 		case key != strings.ToLower(key):
 			return fmt.Errorf("field %q is unknown: fields are in lower case", key)
 		}

@@ -50,7 +50,9 @@ func TestCallSiteFileErrorsHelp(t *testing.T) {
 		"{\"sites\": [{\"method\": \"" + getMethod +
 			"\",\n \"predictors\": [{\"kind\": \"last\", \"byte\": 1}]}]}": `line 2: method ` + getMethod +
 			`: field "predictors": predict: config: unknown field "byte"; did you mean bytes?`,
-		"{\"sites\": [\n\n{\"mode\": \"on\"}]}": `line 3: site 1: field "method"`,
+		"{\"sites\": [\n\n{\"name\": \"/a.B/C\"}]}": `line 3: site 1: field "method": it is missing: want a full name such as ` +
+			`/pkg.Service/Method; the fields here are ["name"]`,
+		"{\"sites\": {\n\"/a.B/C\": {\"mode\": \"on\"}}}": `line 2: field "sites": field "/a.B/C" is unknown: "sites" is a list`,
 		"{\"sites\": [{\"method\": \"" + getMethod + "\"},\n {\n\"method\": \"" + getMethod +
 			"\"}]}": `line 3: method ` + getMethod + `: configured twice`,
 		"{\"sites\": [{\"method\": \"" + getMethod +
