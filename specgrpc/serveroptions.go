@@ -68,8 +68,8 @@ func (c *serverConfig) check() error {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
 		}
 		if c.staged[name] && c.pure[name] {
-			c.errs = append(c.errs, fmt.Errorf("specgrpc: %s is named by Stages and by SideEffectFree: it has effects, which it "+
-				"holds back, or none", name))
+			c.errs = append(c.errs, fmt.Errorf("specgrpc: %s is named by Stages and by SideEffectFree: it has effects, which "+
+				"it holds back, or none", name))
 		}
 	}
 	for _, bound := range []struct {
