@@ -126,8 +126,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	var err error
 	w.Sim, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3,
-		CheckEvery: cmp.Or(sc.CheckEvery, 3),
-		Disk:       sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.Trace, TraceKeep: 300,
+		CheckEvery: cmp.Or(sc.CheckEvery, 3), App: app, Trace: sc.Trace, TraceKeep: 300,
+		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond},
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package,
 			cmp.Or(sc.Test, "TestConformance")),
 	}})
