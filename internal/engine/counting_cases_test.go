@@ -154,3 +154,41 @@ func TestShadowStartRace(t *testing.T) {
 type instantly struct{ fakeTransport }
 
 func (f *instantly) Start(_ context.Context, a *Attempt) { go a.Finish("a", nil) }
+
+// TestSavedOfAny: what Any did without does not count, though it runs on while Any's result stands
+// on a guess: plain code ends it.
+func TestSavedOfAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(mode control.Mode) (took, saved time.Duration) {
+			var got *control.RequestRecord
+			c := mustControl(t, control.Config{Budget: -1,
+				OnRequest: []func(*control.RequestRecord){func(r *control.RequestRecord) { got = r }}})
+			guessed := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: mode, Effect: control.EffectNone,
+				Predictors: []control.Predictor{constant{"a"}}})
+			unknown := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/b", Mode: mode, Effect: control.EffectNone})
+			ctx, r := c.Begin(t.Context(), "page", "1")
+			start := time.Now()
+			_, err := Do(ctx, func(ctx context.Context) (int, error) {
+				if _, err := callCase(ctx, guessed, "a", 14*ms, "a", new(atomic.Int64)); err != nil {
+					return 0, err
+				}
+				var members []*Future[any]
+				for i, d := range []time.Duration{7 * ms, 14 * ms, 14 * ms} {
+					members = append(members, Go(ctx, func(ctx context.Context) (any, error) {
+						return callCase(ctx, unknown, string(rune('a'+i)), d, "b", new(atomic.Int64))
+					}))
+				}
+				_, err := Any(members...).Wait(ctx)
+				return 0, err
+			}, WithLimits(control.Limits{MinSaving: -1}))
+			took = time.Since(start)
+			r.End(err)
+			return took, got.Tasks[0].Saved
+		}
+		plain, _ := run(control.ModeObserve)
+		took, saved := run(control.ModeOn)
+		if saved != plain-took || saved == 0 {
+			t.Errorf("%v without speculation, %v with; saved %v", plain, took, saved)
+		}
+	})
+}

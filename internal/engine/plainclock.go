@@ -104,8 +104,8 @@ func (r *run) plainEnd() time.Time { return r.end(unguessed) }
 func (r *run) end(by clock) time.Time {
 	end := r.left.time().Add(r.main.late(len(r.main.trail().pauses), by))
 	owed := r.main.path.owes()
-	for _, l := range r.forked { // those that nobody waited for, too
-		if !l.trail().unused {
+	for _, l := range r.forked { // those that nobody waited for, too, but for what plain code ends
+		if !l.trail().unused && !l.future.isLost() {
 			end, owed = later(end, l.end(by)), later(owed, l.path.owes())
 		}
 	}
