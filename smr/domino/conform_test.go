@@ -1,7 +1,6 @@
 package domino_test
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
@@ -20,29 +19,16 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 130, Repeated: 10})
 }
 
-// TestMembersOutliveRestarts: members find their group again after restarts, though all that it
-// began with are gone.
-func TestMembersOutliveRestarts(t *testing.T) {
-	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "restarts among new members")
-}
-
-// TestMembersFindTheirSuccessors: a member that was away while all whom it knew were replaced comes
-// back.
-func TestMembersFindTheirSuccessors(t *testing.T) {
-	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}),
-		"a member that was away while all others were replaced")
-}
-
-// TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are
-// 200.
+// TestConformanceOfThesis plays the suite with what the thesis has: with those of TestConformance
+// and TestOneWayOnly its seeds are 200.
 func TestConformanceOfThesis(t *testing.T) {
-	for i, o := range []domino.Options{{Probe: probe}, {Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}} {
-		p := domino.New("domino", "", o)
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			playSeeds(t, p, uint64(1000+i), 35)
-		})
-	}
+	smrtest.Suite(t, domino.New("domino", "", domino.Options{Probe: probe}), smrtest.Seeds{Played: 35, Repeated: 5})
+}
+
+// TestOneWayOnly plays seeds in which clients take the fast path always.
+func TestOneWayOnly(t *testing.T) {
+	playSeeds(t, domino.New("domino", "", domino.Options{Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}),
+		1001, 35)
 }
 
 func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
@@ -51,10 +37,4 @@ func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
 			t.Fatalf("%v\n%v", r, err)
 		}
 	}
-}
-
-// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are
-// told, a group that keeps to the thesis serves all the same.
-func TestSlowerThanConfigured(t *testing.T) {
-	smrtest.Script(t, domino.Protocol(), "slower than configured")
 }

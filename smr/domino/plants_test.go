@@ -22,13 +22,15 @@ func plants() []plant.Bug {
 			New:  "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Track), c.High)\n\t\t}\n",
 		},
 		{
-			Name: "no snapshot when the members have changed", Dir: dir, Test: "TestMembersOutliveRestarts",
-			Old: "\tr.membersChanged(env)\n\tr.takeSnapshot(env)\n",
-			New: "\tr.membersChanged(env)\n\tif !MUTANT {\n\t\tr.takeSnapshot(env)\n\t}\n",
+			Name: "no snapshot when the members have changed", Dir: dir,
+			Test: "TestConformanceOfThesis/restarts_among_new_members",
+			Old:  "\tr.membersChanged(env)\n\tr.takeSnapshot(env)\n",
+			New:  "\tr.membersChanged(env)\n\tif !MUTANT {\n\t\tr.takeSnapshot(env)\n\t}\n",
 		},
 		{
-			Name: "who is no member here is never asked", Dir: dir, Test: "TestMembersFindTheirSuccessors",
-			Old: "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
+			Name: "who is no member here is never asked", Dir: dir,
+			Test: "TestConformanceOfThesis/a_member_that_was_away_while_all_others_were_replaced",
+			Old:  "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
 		},
 		{
 			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
