@@ -32,6 +32,7 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	s.trace.note(s, n, fmt.Sprintf("crashes; of %d writes that are not durable %d are kept", len(n.pending), kept))
 	s.hash.add(uint64(kept)<<32 | uint64(id))
 	s.stats.Crashes++
+	s.stats.LostWrites += len(n.pending) - kept
 	n.lose(kept)
 	n.incarnation++
 	n.node, n.checked, n.linked, n.env, n.timers = nil, nil, nil, nil, nil

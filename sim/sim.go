@@ -37,6 +37,7 @@ type Sim[M any] struct {
 type Stats struct {
 	Sent, Lost, Duplicated uint64 // messages from node to node
 	Crashes, Restarts      int
+	LostWrites             int // by crashes, as they were not durable
 }
 
 // Node is what a node of a simulation is made from.

@@ -63,6 +63,8 @@ type Report struct {
 	Hash    uint64
 	Steps   uint64
 	Crashes int
+	// LostWrites is how many writes crashes lost, as they were not durable.
+	LostWrites int
 	// Calls of clients by their outcomes, and the state's size in commands at the end.
 	Committed, Rejected, Unknown, Commands int
 	// Gap is the longest time in which no call was committed while faults struck.

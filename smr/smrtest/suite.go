@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
@@ -74,8 +75,17 @@ func firstSeed(t *testing.T) uint64 {
 }
 
 // seeds plays seed after seed, each with a random subset of the faults.
+// seeds plays seeds. At least in one of six a crash has to lose writes that were not durable: else
+// nobody would notice a replica that speaks before they are.
 func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
 	const shards = 4
+	var losing atomic.Int64
+	t.Cleanup(func() {
+		if t.Logf("in %d of %d seeds crashes lose writes", losing.Load(), n.Played); !t.Failed() &&
+			6*losing.Load() < int64(n.Played) {
+			t.Errorf("in %d of %d seeds crashes lose writes, want a sixth at least", losing.Load(), n.Played)
+		}
+	})
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +94,9 @@ func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
 				if err != nil {
 					t.Errorf("%v\n%v", r, err)
 					return
+				}
+				if r.LostWrites > 0 {
+					losing.Add(1)
 				}
 			}
 		})

@@ -317,7 +317,8 @@ func (w *World) differences() []string {
 func (w *World) report() Report {
 	stats := w.Sim.Stats()
 	r := Report{
-		Seed: w.sc.Seed, Faults: w.sc.Faults, Hash: w.Sim.Hash(), Steps: w.Sim.Steps(), Crashes: stats.Crashes, Gap: w.gap,
+		Seed: w.sc.Seed, Faults: w.sc.Faults, Hash: w.Sim.Hash(), Steps: w.Sim.Steps(), Crashes: stats.Crashes,
+		LostWrites: stats.LostWrites, Gap: w.gap,
 		Committed: w.counts[smr.Committed], Rejected: w.counts[smr.Rejected], Unknown: w.counts[smr.Unknown],
 	}
 	for _, l := range w.logs {
