@@ -187,9 +187,7 @@ func TestNewServerRefuses(t *testing.T) {
 			"one tap handle"},
 		"unary twice": {[]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.UnaryInterceptor(s.unary)},
 			"The unary server interceptor was already set"},
-		"method": {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
-		"two effects": {[]grpc.ServerOption{specgrpc.Stages(putMethod), specgrpc.SideEffectFree(putMethod)},
-			"is named by Stages and by SideEffectFree"},
+		"method":          {[]grpc.ServerOption{specgrpc.Stages("Put")}, "Put"},
 		"half-open calls": {[]grpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(-1)}, "WithMaxHalfOpenCalls is -1"},
 		"depth":           {[]grpc.ServerOption{specgrpc.WithMaxDepth(-1)}, "WithMaxDepth is -1"},
 	} {

@@ -67,10 +67,6 @@ func (c *serverConfig) check() error {
 		if err := checkMethodName(name); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
 		}
-		if c.staged[name] && c.pure[name] {
-			c.errs = append(c.errs, fmt.Errorf("specgrpc: %s is named by Stages and by SideEffectFree: it has effects, which "+
-				"it holds back, or none", name))
-		}
 	}
 	for _, bound := range []struct {
 		option string
