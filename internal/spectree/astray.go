@@ -73,11 +73,12 @@ func (t *Tree) ahead(l *Lane) bool {
 // hasty reports whether a call without effects is new in a lane that has yet to make what has
 // happened there, in all runs that make it. It waits for that, as a call with effects does: the
 // goroutine that makes the one may be the one that then makes the other, by another way than that
-// which was right, and would read what it is about to do. Where code gave calls up, what it made
-// before may not be made again.
+// which was right, and would read what it is about to do. A run that is on another path anyway does
+// not wait: nothing that it does counts, and what it is told next may end it.
 func (t *Tree) hasty(c *Call) bool {
-	return c.hasty && c.send == unsent && !c.answered && !t.gaveUp() &&
-		!slices.ContainsFunc(c.uses, func(u *Use) bool { return t.sent.missing(u.lane) == nil })
+	return c.hasty && c.send == unsent && !c.answered && !slices.ContainsFunc(c.uses, func(u *Use) bool {
+		return u.late || u.Run.stray != nil || t.sent.missing(u.lane) == nil
+	})
 }
 
 // unread returns a read that a run which was right made and this one has not, in a lane where this
@@ -100,6 +101,30 @@ func (t *Tree) unread(r *Run) *Call {
 		}
 	}
 	return nil
+}
+
+// mayFollow reports whether a call that counts as right at this place may come after what the lane
+// has done: see partedBefore and inOrder. If an effect has happened that the run has yet to make,
+// there is no choice: what is made anew comes from after that.
+func (t *Tree) mayFollow(l *Lane, c *Call) bool {
+	return !t.partedBefore(l, c) && t.inOrder(l, c) || t.Behind(l.run)
+}
+
+// partedBefore reports whether the lane, on its way to a call that counts as right, was told
+// something else than the run that made it, and had an effect of its own since: what was read may
+// be from before that. Two runs that are right as far as they came may have got different answers
+// to what goroutines that share a lane asked: one from before another goroutine's effect, and one
+// from after it.
+func (t *Tree) partedBefore(l *Lane, c *Call) bool {
+	if !t.wroteSince(l, c) {
+		return false
+	}
+	u := c.right
+	if u == nil {
+		u = &c.use
+	}
+	same, _ := l.knowsNoOther(u.Run)
+	return !same
 }
 
 // unsure returns the uses that the run goes on with guesses for of which it is not known whether

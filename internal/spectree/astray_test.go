@@ -104,17 +104,26 @@ func TestSwappedAnswers(t *testing.T) {
 
 // TestNewReadBeforeWhatHappened checks that a lane which makes a read anew waits with it until it
 // has made what had happened there: it may be what the same goroutine is about to do, by another
-// way, since it has swapped equal calls with another one.
+// way, since it has swapped equal calls with another one. That a goroutine gave a call up changes
+// nothing: it may have swapped that, too.
 func TestNewReadBeforeWhatHappened(t *testing.T) {
-	for _, swapped := range []bool{false, true} {
+	for i := range 4 {
+		swapped, gaveUp := i&1 > 0, i&2 > 0
 		s := play(t, replayable)
+		leave := func(l *Lane) {
+			if gaveUp {
+				s.Skip(l, &CallSpec{Op: "left"})
+			}
+		}
 		l := s.lane(1)
+		leave(l)
 		s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
 		s.Answered(s.read(l, "guess", 1).Call, Actual)
 		l = s.lane(2)
+		leave(l)
 		s.skip()
 		if u := s.read(l, "anew", 1); u.Answer() != Waiting {
-			t.Errorf("swapped %v: it goes on with answer %d", swapped, u.Answer())
+			t.Errorf("swapped %v, gave up %v: it goes on with answer %d", swapped, gaveUp, u.Answer())
 		}
 		s.want("hold call 3: another call that took effect has yet to be made")
 		if swapped {
@@ -125,4 +134,71 @@ func TestNewReadBeforeWhatHappened(t *testing.T) {
 		s.write(l, "w", Immediate, 0)
 		s.want("adopt run 2 call 1", "send call 3")
 	}
+}
+
+// TestReadBeforeAnotherWay checks that a run does not find after an effect of its own what a right
+// run read that was told something else: goroutines that share a lane asked for one thing, in one
+// run before the other's effect and in another one after it. Both are right as far as that.
+func TestReadBeforeAnotherWay(t *testing.T) {
+	for _, otherwise := range []bool{false, true} {
+		s := play(t, replayable)
+		w := s.write(s.lane(1), "w", Immediate, 2)
+		early := s.read(s.lane(2), "time", 0)
+		s.write(s.lane(2), "w", Immediate, 0)
+		s.Answered(w.Call, 0)
+		s.Answered(early.Call, Actual)
+		late := s.read(s.lane(1), "time", 0)
+		s.Answered(late.Call, Actual)
+		r := s.read(s.lane(1), "r", 0)
+		s.Answered(r.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.skip()
+		l := s.runs[0].Main()
+		ask := func(want *Use) {
+			if u := s.read(l, "time", 0); u.Call != want.Call {
+				t.Fatalf("the run asks by call %d, want %d", u.Call.ID, want.Call.ID)
+			}
+		}
+		if otherwise {
+			ask(early)
+		}
+		s.write(l, "w", Immediate, 0)
+		if !otherwise {
+			ask(late)
+		}
+		s.Answered(s.write(l, "x", Immediate, 0).Call, Actual)
+		if u := s.read(l, "r", 0); (u.Call == r.Call) == otherwise {
+			t.Errorf("told otherwise %v: the reading after the writing is call %d", otherwise, u.Call.ID)
+		}
+		s.skip()
+	}
+}
+
+// TestLateAnswersLeadNowhere: a replay gets an answer that the right run had gone on without, and
+// which comes from after what followed. That another goroutine of it had an effect before that does
+// not show that its way is right, so the answer is too late for those after it as well.
+func TestLateAnswersLeadNowhere(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	s.Skip(child, &CallSpec{Op: "left"})
+	s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(child, "guess", 1).Call, Actual)
+	child = s.Fork(s.lane(2))
+	left := s.read(child, "left", 0) // its context has not ended in time
+	x := s.write(s.lane(2), "x", Immediate, 0)
+	s.Answered(x.Call, Actual)
+	s.Answered(left.Call, Actual)
+	s.write(child, "w", Immediate, 0)
+	s.Answered(s.read(child, "another guess", 1).Call, Actual)
+	s.skip()
+	child = s.Fork(s.lane(3))
+	if u := s.read(child, "left", 0); u.Call != left.Call {
+		t.Errorf("the run makes call %d, want %d", u.Call.ID, left.Call.ID)
+	}
+	s.write(s.lane(3), "x", Immediate, 0)
+	s.write(child, "w", Immediate, 0)
+	if u := s.write(child, "next", Immediate, 0); u.Call.send != unsent {
+		t.Error("a run on another path has an effect")
+	}
+	s.skip()
 }

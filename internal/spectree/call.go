@@ -324,7 +324,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	}
 	// Where a run gave up waiting, another one may take another path and be right, so a place is
 	// not enough to tell what the run that turns out right makes there.
-	right := t.confirmedWhere(k, func(c *Call) bool { return !t.astray(c, r) && (!t.gaveUp() || t.onPathOf(l, c)) })
+	right := t.confirmedWhere(k, func(c *Call) bool {
+		return !t.astray(c, r) && (!t.gaveUp() || t.onPathOf(l, c)) && t.mayFollow(l, c)
+	})
 	switch {
 	case right == nil && c == nil && s.Effect == None:
 		c = t.counterpart(l, k, None)

@@ -216,6 +216,21 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 	return true
 }
 
+// inOrder reports whether a call without effects that is found by its place alone may come after
+// all ordered calls that the lane made: each was answered before it was sent, or its first maker
+// made it, too. Runs that gave up different calls may each make an ordered call in one place, and
+// both be right; what follows one of them was not sent after the other one's answer.
+func (t *Tree) inOrder(l *Lane, c *Call) bool {
+	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
+		return true
+	}
+	t.walks++
+	return !l.ord.any(t.walks, func(q *Call) bool {
+		before := q.answered && q.answeredAt < c.sentAt
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q)
+	})
+}
+
 // used reports whether the run made the call, whatever became of the run.
 func (r *Run) used(c *Call) bool {
 	for _, u := range r.uses {

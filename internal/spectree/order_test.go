@@ -275,3 +275,41 @@ func TestBesideACallOfTwoLanes(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestOrderedReadBehindTwins: two runs make an ordered read anew in one place, since only one of
+// them was about to make an effect before it, which it gave up. What is ordered behind the one came
+// while the other was under way: a replay that finds that other one makes it anew.
+func TestOrderedReadBehindTwins(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	guess := s.read(l, "guess", 1)
+	s.Drop(s.write(l, "left", Immediate, 0), false)
+	s.Answered(guess.Call, 0)
+	w := s.write(l, "w", Immediate, 1)
+	a := s.ordered(l, "a", 1)
+	b := s.ordered(l, "b", 1)
+	s.Doubt([]*Use{a})
+	way := func(l *Lane) *Use {
+		s.read(l, "guess", 0)
+		s.Skip(l, &CallSpec{Op: "left", Effect: Immediate})
+		s.write(l, "w", Immediate, 0)
+		return s.ordered(l, "a", 0)
+	}
+	twin := way(s.lane(2))
+	s.Answered(w.Call, 0)
+	s.Answered(a.Call, 0)
+	s.Answered(b.Call, Actual)
+	if twin.Call == a.Call || twin.Call.answered || !b.Call.Confirmed() {
+		t.Fatal("there are no two reads in one place")
+	}
+	s.Answered(twin.Call, Actual)
+	s.skip()
+	l = s.runs[0].Main()
+	if u := way(l); u.Call != twin.Call {
+		t.Fatalf("the replay finds call %d, want %d", u.Call.ID, twin.Call.ID)
+	}
+	if u := s.ordered(l, "b", 0); u.Call == b.Call {
+		t.Error("what was sent before the ordered call's answer counts as made after it")
+	}
+	s.skip()
+}

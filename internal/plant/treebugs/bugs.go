@@ -198,6 +198,23 @@ func namesBugs() []plant.Bug {
 			Old: "\treturn c.hasty && c.send == unsent",
 			New: "\treturn !MUTANT && c.hasty && c.send == unsent",
 		},
+		{ // it does so once code gave a call up
+			Name: "readAheadOnceGivenUp", Test: "TestNewReadBeforeWhatHappened",
+			Old: "\t\treturn u.late || u.Run.stray != nil ||",
+			New: "\t\treturn MUTANT && t.gaveUp() || u.late || u.Run.stray != nil ||",
+		},
+		{ // a read is found after an effect that only its run has had, and was told something else
+			Name: "readBeforeParting", Test: "TestReadBeforeAnotherWay",
+			Old: "\treturn !t.partedBefore(l, c) &&", New: "\treturn (MUTANT || !t.partedBefore(l, c)) &&",
+		},
+		{ // an ordered read is found behind one that was answered after it was sent
+			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
+			Old: " && t.inOrder(l, c) ||", New: " && (MUTANT || t.inOrder(l, c)) ||",
+		},
+		{ // an answer that came too late counts as on the right way once another goroutine had an effect
+			Name: "lateLeads", Test: "TestLateAnswersLeadNowhere",
+			Old: "w.unneeded || w.late ||", New: "w.unneeded || w.late && !MUTANT ||",
+		},
 		{ // an answer counts as spent although a replay may come
 			Name: "spendEarly", Test: "TestProgramsNotice/deterministic/0",
 			Old: "\tif r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",
