@@ -8,13 +8,13 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Site is a datacentre with a whole copy of the store.
+// A Site is a datacentre with copies of some of the shards, in many stores of all.
 type Site struct {
 	Name string
 	// Coordinators share the site's transactions: each has those that its place in the list falls
 	// to.
 	Coordinators []protocol.ID
-	// Shards are the site's servers, as many as each site has.
+	// Shards are the site's servers by shard, as many as each site has; 0 where the site has no copy.
 	Shards []protocol.ID
 	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is
 	// not known of its votes counts as no. All nodes of the other sites must be stopped before the
@@ -28,7 +28,12 @@ type Site struct {
 }
 
 // A Layout is which nodes there are. All nodes have the same one.
-type Layout struct{ Sites []Site }
+type Layout struct {
+	Sites []Site
+	// First are the sites at which shards are led in the beginning, by shard, if a protocol has
+	// leaders. nil: the protocol spreads them over the sites.
+	First []int
+}
 
 // Limits of a layout.
 const (
@@ -57,8 +62,11 @@ func (l Layout) Validate() error {
 				maxShards, l.Sites[0].Name)
 		}
 		names[s.Name] = true
-		for _, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {
+		for i, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {
 			for _, id := range ids {
+				if isShard := i == 1; isShard && id == noServer {
+					continue
+				}
 				if used[id] {
 					return fmt.Errorf("store: site %q: the ID %d is 0 or used twice", s.Name, id)
 				}
@@ -66,7 +74,59 @@ func (l Layout) Validate() error {
 			}
 		}
 	}
+	return l.validPlaces()
+}
+
+// noServer is in the place of a shard's server at a site that has no copy of the shard.
+const noServer protocol.ID = 0
+
+// validPlaces returns an error unless each shard has a server, and is led where it has one.
+func (l Layout) validPlaces() error {
+	shards := len(l.Sites[0].Shards)
+	for k := range shards {
+		if len(l.SitesOf(k)) == 0 {
+			return fmt.Errorf("store: no site that takes part has shard %d", k)
+		}
+	}
+	if l.First == nil {
+		return nil
+	}
+	if len(l.First) != shards {
+		return fmt.Errorf("store: a layout whose First has %d sites for %d shards", len(l.First), shards)
+	}
+	for k, i := range l.First {
+		if i < 0 || i >= len(l.Sites) || !l.Sites[i].Has(k) {
+			return fmt.Errorf("store: shard %d is led first at site %d, which has no copy of it", k, i)
+		}
+	}
 	return nil
+}
+
+// Has tells whether the site has a copy of a shard.
+func (s Site) Has(shard int) bool { return s.Shards[shard] != noServer }
+
+// SitesOf returns the sites that take part and have a copy of a shard, in ascending order.
+func (l Layout) SitesOf(shard int) []int {
+	return slices.DeleteFunc(l.Unfenced(), func(i int) bool { return !l.Sites[i].Has(shard) })
+}
+
+// Whole tells whether each site has a copy of every shard.
+func (l Layout) Whole() bool {
+	return !slices.ContainsFunc(l.Sites, func(s Site) bool { return slices.Contains(s.Shards, noServer) })
+}
+
+// Servers returns the site's servers.
+func (s Site) Servers() []protocol.ID {
+	return slices.DeleteFunc(slices.Clone(s.Shards), func(id protocol.ID) bool { return id == noServer })
+}
+
+// FirstOf returns the site at which a shard is led in the beginning.
+func (l Layout) FirstOf(shard int) int {
+	if l.First != nil {
+		return l.First[shard]
+	}
+	sites := l.SitesOf(shard)
+	return sites[shard%len(sites)]
 }
 
 // ShardOf returns the shard that a key belongs to, at every site.
@@ -106,12 +166,15 @@ func (l Layout) Original() bool {
 type Place struct{ Site, Index int }
 
 // Places returns the nodes of each kind, without those of fenced sites: nobody listens to them.
+// A shard's server is found only at sites that have a copy.
 func (l Layout) Places() (shards, coordinators map[protocol.ID]Place) {
 	shards, coordinators = map[protocol.ID]Place{}, map[protocol.ID]Place{}
 	for _, i := range l.Unfenced() {
 		s := l.Sites[i]
 		for j, id := range s.Shards {
-			shards[id] = Place{i, j}
+			if s.Has(j) {
+				shards[id] = Place{i, j}
+			}
 		}
 		for j, id := range s.Coordinators {
 			coordinators[id] = Place{i, j}

@@ -28,6 +28,8 @@ type Protocol struct {
 	// FixedSites says that a store has the sites that it began with, for good: none of them can be
 	// fenced or replaced.
 	FixedSites bool
+	// Partial says that a shard may have copies at some of the sites only.
+	Partial bool
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -15,6 +16,9 @@ type Topology struct {
 	Epoch  uint64
 	Shards int
 	Sites  []TopologySite
+	// Placement are the names of the sites that have a copy of each shard, by shard; the first of
+	// them leads the shard in the beginning, if the protocol has leaders. nil: all sites have all.
+	Placement [][]string
 }
 
 // A TopologySite is a datacentre.
@@ -71,6 +75,9 @@ func (t Topology) Validate() error {
 	if len(t.Sites) == 0 || len(t.Sites) > MaxSites {
 		return fmt.Errorf("store: %d sites (want 1 to %d)", len(t.Sites), MaxSites)
 	}
+	if err := t.ValidPlacement(); err != nil {
+		return err
+	}
 	sites, numbers, machines, addresses := map[string]bool{}, map[int]bool{}, map[string]bool{}, map[string]string{}
 	for i, s := range t.Sites {
 		switch {
@@ -103,9 +110,13 @@ func (t Topology) Validate() error {
 			if (len(m.Shards) == 0) != (len(s.Machines[0].Shards) == 0) {
 				return fmt.Errorf("store: site %q: either all of its machines list their shards or none does", s.Name)
 			}
-			for _, k := range s.shardsOf(j, t.Shards) {
+			for _, k := range t.shardsOf(i, j) {
 				if k < 0 || k >= t.Shards {
 					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.Shards)
+				}
+				if !t.Has(i, k) {
+					return fmt.Errorf("store: machine %q: its site %s has no copy of shard %d, as the placement says", m.Name,
+						s.Name, k)
 				}
 				if o, ok := owner[k]; ok {
 					return fmt.Errorf("store: machine %q: shard %d is at machine %q of the site already", m.Name, k, o)
@@ -114,7 +125,7 @@ func (t Topology) Validate() error {
 			}
 		}
 		for k := range t.Shards {
-			if _, ok := owner[k]; !ok {
+			if _, ok := owner[k]; !ok && t.Has(i, k) {
 				return fmt.Errorf("store: site %q: no machine has shard %d", s.Name, k)
 			}
 		}
@@ -122,27 +133,95 @@ func (t Topology) Validate() error {
 	return t.layout().Validate()
 }
 
-// shardsOf returns the shards of a machine.
-func (s TopologySite) shardsOf(machine, shards int) []int {
-	if len(s.Machines[machine].Shards) > 0 {
-		return s.Machines[machine].Shards
+// ValidPlacement returns an error that names the shard and the site that are wrong, or nil.
+// Validate looks at the placement too.
+func (t Topology) ValidPlacement() error {
+	if t.Placement == nil {
+		return nil
+	}
+	if len(t.Placement) != t.Shards {
+		return fmt.Errorf("store: a placement of %d shards (there are %d)", len(t.Placement), t.Shards)
+	}
+	for k, sites := range t.Placement {
+		if len(sites) == 0 {
+			return fmt.Errorf("store: the placement has no site for shard %d", k)
+		}
+		for j, name := range sites {
+			switch {
+			case t.siteNamed(name) < 0:
+				return fmt.Errorf("store: the placement has shard %d at %q, which is no site", k, name)
+			case slices.Contains(sites[:j], name):
+				return fmt.Errorf("store: the placement has two copies of shard %d at site %s", k, name)
+			}
+		}
+	}
+	return nil
+}
+
+// Ring returns the placement of shards at so many sites each: the one that leads the shard first,
+// and those that follow it in the list, which is a ring. leaders are dealt to the shards in turn;
+// if there are none, all sites are.
+func Ring(sites []string, shards, replicas int, leaders []string) ([][]string, error) {
+	if replicas < 1 || replicas > len(sites) {
+		return nil, fmt.Errorf("%d replicas of each shard at different sites (there are %d sites)", replicas, len(sites))
+	}
+	if len(leaders) == 0 {
+		leaders = sites
+	}
+	var out [][]string
+	for k := range shards {
+		first := slices.Index(sites, leaders[k%len(leaders)])
+		if first < 0 {
+			return nil, fmt.Errorf("the leader %q is no site (they are %s)", leaders[k%len(leaders)], strings.Join(sites, ", "))
+		}
+		var at []string
+		for j := range replicas {
+			at = append(at, sites[(first+j)%len(sites)])
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
+
+// siteNamed returns the place of a site, -1 if there is none of the name.
+func (t Topology) siteNamed(name string) int {
+	return slices.IndexFunc(t.Sites, func(s TopologySite) bool { return s.Name == name })
+}
+
+// Has tells whether a site, by its place in the topology, has a copy of a shard.
+func (t Topology) Has(site, shard int) bool {
+	return t.Placement == nil || slices.Contains(t.Placement[shard], t.Sites[site].Name)
+}
+
+// shardsOf returns the shards of a machine of a site, both by their places.
+func (t Topology) shardsOf(site, machine int) []int {
+	machines := t.Sites[site].Machines
+	if len(machines[machine].Shards) > 0 {
+		return machines[machine].Shards
 	}
 	var own []int
-	for k := machine; k < shards; k += len(s.Machines) {
-		own = append(own, k)
+	n := 0
+	for k := range t.Shards {
+		if !t.Has(site, k) {
+			continue
+		}
+		if n%len(machines) == machine {
+			own = append(own, k)
+		}
+		n++
 	}
 	return own
 }
 
 // ShardsOf returns the shards of a machine of a site, both by their places in the topology.
 func (t Topology) ShardsOf(site, machine int) []int {
-	return slices.Clone(t.Sites[site].shardsOf(machine, t.Shards))
+	return slices.Clone(t.shardsOf(site, machine))
 }
 
 // MachineOf returns the place of the machine that has a shard at a site, -1 if none has.
 func (t Topology) MachineOf(site, shard int) int {
 	for j := range t.Sites[site].Machines {
-		if slices.Contains(t.Sites[site].shardsOf(j, t.Shards), shard) {
+		if slices.Contains(t.shardsOf(site, j), shard) {
 			return j
 		}
 	}
@@ -171,15 +250,22 @@ func (t Topology) Layout() (Layout, error) {
 
 func (t Topology) layout() Layout {
 	var l Layout
-	for _, s := range t.Sites {
+	for i, s := range t.Sites {
 		site := Site{Name: s.Name, Fenced: s.Fenced, Since: s.Since}
 		for j := range s.Machines {
 			site.Coordinators = append(site.Coordinators, s.CoordinatorID(j))
 		}
 		for k := range t.Shards {
-			site.Shards = append(site.Shards, s.ShardID(k))
+			id := noServer
+			if t.Has(i, k) {
+				id = s.ShardID(k)
+			}
+			site.Shards = append(site.Shards, id)
 		}
 		l.Sites = append(l.Sites, site)
+	}
+	for _, sites := range t.Placement {
+		l.First = append(l.First, t.siteNamed(sites[0]))
 	}
 	return l
 }

@@ -54,6 +54,61 @@ func TestTopologyDealsShards(t *testing.T) {
 	}
 }
 
+// Sites have the shards of the placement only, dealt to their machines, and its first sites lead.
+func TestTopologyPlaces(t *testing.T) {
+	top := topology(4)
+	top.Placement = [][]string{{"b", "a"}, {"c", "a"}, {"a", "b"}, {"c"}}
+	l, err := top.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(top.ShardsOf(0, 0), top.ShardsOf(0, 1), top.ShardsOf(1, 0), top.ShardsOf(1, 1), top.ShardsOf(2, 0),
+		top.ShardsOf(2, 1))
+	if want := "[0 2] [1] [0] [2] [1] [3]"; got != want {
+		t.Errorf("the machines have the shards %s, want %s", got, want)
+	}
+	var sites, first []string
+	for k := range top.Shards {
+		sites, first = append(sites, fmt.Sprint(l.SitesOf(k))), append(first, fmt.Sprint(l.FirstOf(k)))
+	}
+	if got, want := fmt.Sprint(sites, first), "[[0 1] [0 2] [0 1] [2]] [1 2 0 2]"; got != want {
+		t.Errorf("shards are at the sites, and led at %s, want %s", got, want)
+	}
+	shards, _ := l.Places()
+	if len(shards) != 7 || l.Whole() {
+		t.Errorf("%d servers, want 7; the layout is whole: %t", len(shards), l.Whole())
+	}
+	if top.MachineOf(0, 3) != -1 || top.MachineOf(2, 3) != 1 {
+		t.Errorf("shard 3 is at the machines %d of a and %d of c, want -1 and 1", top.MachineOf(0, 3), top.MachineOf(2, 3))
+	}
+}
+
+// The ring is that of Carousel's evaluation: a leader at each site, the next sites follow.
+func TestRing(t *testing.T) {
+	sites := []string{"a", "b", "c", "d", "e"}
+	for _, tc := range []struct {
+		shards, replicas int
+		leaders          []string
+		want             string
+	}{
+		{5, 3, nil, "[[a b c] [b c d] [c d e] [d e a] [e a b]]"},
+		{3, 1, nil, "[[a] [b] [c]]"},
+		{3, 2, []string{"e", "b"}, "[[e a] [b c] [e a]]"},
+		{3, 6, nil, "6 replicas of each shard at different sites (there are 5 sites)"},
+		{3, 0, nil, "0 replicas of each shard at different sites (there are 5 sites)"},
+		{3, 3, []string{"a", "x"}, `the leader "x" is no site (they are a, b, c, d, e)`},
+	} {
+		at, err := Ring(sites, tc.shards, tc.replicas, tc.leaders)
+		got := fmt.Sprint(at)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("Ring of %d shards, %d replicas, leaders %q: %s, want %s", tc.shards, tc.replicas, tc.leaders, got, tc.want)
+		}
+	}
+}
+
 // IDs of all sites that there can be are members', and differ.
 func TestTopologyIDs(t *testing.T) {
 	last := protocol.ID(0)
@@ -106,6 +161,18 @@ func TestTopologyErrors(t *testing.T) {
 			t.Sites[1].Machines[1].Client = "b1:1"
 		}, `machine "b1": its address b1:1 is one of machine "b1" too`},
 		{func(t *Topology) { t.Sites[0].Fenced, t.Sites[1].Fenced = true, true }, "1 of 3 sites are not fenced"},
+		{func(t *Topology) { t.Placement = [][]string{{"a"}} }, "a placement of 1 shards (there are 3)"},
+		{func(t *Topology) { t.Placement = [][]string{{"a"}, {}, {"b"}} }, "no site for shard 1"},
+		{func(t *Topology) { t.Placement = [][]string{{"a"}, {"d"}, {"b"}} }, `shard 1 at "d", which is no site`},
+		{func(t *Topology) { t.Placement = [][]string{{"a"}, {"b"}, {"c", "a", "c"}} }, "two copies of shard 2 at site c"},
+		{func(t *Topology) {
+			t.Placement = [][]string{{"a"}, {"a", "b"}, {"c"}}
+			t.Sites[1].Machines[0].Shards, t.Sites[1].Machines[1].Shards = []int{1}, []int{2}
+		}, `machine "b1": its site b has no copy of shard 2`},
+		{func(t *Topology) {
+			t.Placement = [][]string{{"a"}, {"b", "a"}, {"c"}}
+			t.Sites[0].Fenced = true
+		}, "no site that takes part has shard 0"},
 	} {
 		top := topology(3)
 		tc.change(&top)

@@ -46,6 +46,8 @@ func Presets() []Deployment {
 			[]Site{"WA", "PR", "NSW"}},
 		{"specrpc", "Oregon, Ireland and Seoul, a replica at each [SpecRPC Table 1]", SpecRPC(),
 			[]Site{"oregon", "ireland", "seoul"}},
+		{"carousel", "five regions of a public cloud [Thesis Table 3.1]", Carousel(),
+			[]Site{"us-west", "us-east", "europe", "asia", "australia"}},
 		{"ec2", "nine regions of a public cloud as of April 2017, replicas at three", EC2(),
 			[]Site{"virginia", "oregon", "ireland"}},
 	}
@@ -76,6 +78,17 @@ func Globe() Matrix {
 		{234, 149, 185},
 		{87, 117},
 		{35},
+	})
+}
+
+// Carousel returns the five data centres of Carousel's evaluation: Oregon, Virginia, Frankfurt,
+// Tokyo and Sydney [Thesis Table 3.1].
+func Carousel() Matrix {
+	return triangle([]Site{"us-west", "us-east", "europe", "asia", "australia"}, [][]int{
+		{73, 166, 102, 161},
+		{88, 172, 205},
+		{235, 290},
+		{115},
 	})
 }
 

@@ -32,7 +32,7 @@ func TestPresets(t *testing.T) {
 			}
 		}
 	}
-	want := `wan: unknown network "na4" (want na3, na5, globe3, specrpc, ec2; did you mean na3?)`
+	want := `wan: unknown network "na4" (want na3, na5, globe3, specrpc, carousel, ec2; did you mean na3?)`
 	if _, err := wan.Preset("na4"); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}

@@ -184,10 +184,15 @@ func (g *Gate) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 }
 
 func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
+	shard := g.cfg.Layout.ShardOf(m.Key)
 	switch {
 	case len(m.Key) > store.MaxKeyBytes:
 		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(m.Key),
 			store.MaxKeyBytes)})
+		return
+	case !g.cfg.Layout.Sites[g.site].Has(shard):
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("site %s has no copy of shard %d, which has the key",
+			g.cfg.Layout.Sites[g.site].Name, shard)})
 		return
 	case len(g.reads) >= g.cfg.MaxWaiting:
 		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})
@@ -196,8 +201,7 @@ func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
 	g.n++
 	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
 	env.After(g.patience(0), endTimer{m.Ref})
-	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.ShardOf(m.Key)], store.ReadRequest{Ref: g.n, Key: m.Key,
-		Priority: m.Priority})
+	env.Send(g.cfg.Layout.Sites[g.site].Shards[shard], store.ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
 }
 
 func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {

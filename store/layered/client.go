@@ -24,7 +24,7 @@ type (
 	submitTimer struct{ id store.TxnID }
 )
 
-// client is the node of an application. It reads from the servers of a majority of the sites, and
+// client is the node of an application. It reads from a majority of a shard's servers, and
 // has the coordinator of one site commit, or of another one if that does not answer.
 type client struct {
 	cfg          store.Config
@@ -141,10 +141,10 @@ func (c *client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 		return
 	}
 	g.tries++
-	for i, site := range c.cfg.Layout.Sites {
+	shard := c.cfg.Layout.ShardOf(g.ask.Key)
+	for _, i := range c.cfg.Layout.SitesOf(shard) {
 		if g.answers[i] == nil {
-			env.Send(site.Shards[c.cfg.Layout.ShardOf(g.ask.Key)], store.ReadRequest{Ref: n, Key: g.ask.Key,
-				Priority: g.ask.Priority})
+			env.Send(c.cfg.Layout.Sites[i].Shards[shard], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 		}
 	}
 	env.After(c.ReadPatience(), getTimer{n})
@@ -170,7 +170,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 		}
 	}
 	switch {
-	case g.ask.Nearest || n >= c.cfg.Layout.Majority():
+	case g.ask.Nearest || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
 		if c.home = p.Site; !g.ask.Nearest {
 			c.home = slices.IndexFunc(g.answers, func(a *store.ReadReply) bool { return a != nil })
 		}

@@ -57,6 +57,9 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 	}
 	c := &coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
 	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
+		if !cfg.Layout.Sites[p.Site].Has(k) {
+			nearest = cfg.Layout.Sites[cfg.Layout.FirstOf(k)].Shards[k]
+		}
 		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k),
 			RoundTrip: cfg.RoundTrip, Nearest: nearest})
 		if err != nil {

@@ -19,7 +19,7 @@ func Protocol() store.Protocol {
 			}
 			return c, nil
 		},
-		Codec: format(), FixedSites: true,
+		Codec: format(), FixedSites: true, Partial: true,
 	}
 }
 

@@ -91,8 +91,8 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 // members returns the group of a shard.
 func members(l store.Layout, shard int) []smr.Member {
 	var out []smr.Member
-	for _, s := range l.Sites {
-		out = append(out, smr.Member{ID: s.Shards[shard]})
+	for _, i := range l.SitesOf(shard) {
+		out = append(out, smr.Member{ID: l.Sites[i].Shards[shard]})
 	}
 	return out
 }
@@ -109,8 +109,7 @@ func newServer(cfg store.Config) (*server, error) {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), first: map[store.TxnID]time.Duration{}}
-	// The first members of the groups are at different sites, which share the leaders' work.
-	lead := cfg.Layout.Sites[p.Index%len(cfg.Layout.Sites)].Shards[p.Index]
+	lead := cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index]
 	replica, err := raft.Protocol().NewReplica(smr.ReplicaConfig{
 		ID: cfg.ID, Members: members(cfg.Layout, p.Index), Machine: s.shard, RoundTrip: cfg.RoundTrip, Leader: lead,
 	})

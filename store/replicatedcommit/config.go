@@ -1,6 +1,7 @@
 package replicatedcommit
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/foresay/foresay/store"
@@ -16,6 +17,9 @@ func withDefaults(c store.Config) (store.Config, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
 		return c, err
+	}
+	if !c.Layout.Whole() {
+		return c, errors.New("replicatedcommit: Config.Layout: a site lacks a shard; here every site has them all")
 	}
 	old := 0
 	for _, i := range c.Layout.Unfenced() {

@@ -35,6 +35,7 @@ func TestConfigErrors(t *testing.T) {
 		{"one fenced, one new", func(c *store.Config) {
 			c.Epoch, c.Layout.Sites[1].Fenced, c.Layout.Sites[2].Since = 2, true, 2
 		}, "1 of 3 sites are neither"},
+		{"a site without a shard", func(c *store.Config) { c.Layout.Sites[1].Shards[0] = 0 }, "a site lacks a shard"},
 		{"negative time", func(c *store.Config) { c.Retain = -time.Second }, "Retain"},
 		{"negative bound", func(c *store.Config) { c.MaxTxns = -1 }, "MaxTxns"},
 	} {

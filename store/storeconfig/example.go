@@ -22,6 +22,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
+  // The sites that have a copy of each shard, the one that leads it first in front: of protocols with leaders, such as layered. Left
+  // out: all sites have all. It cannot be changed later.
+  //   "placement": [["oregon", "ireland"], ["ireland", "seoul"], ["seoul", "oregon"]],
   // Each site has a whole copy. A majority of the sites commits a transaction. Order and numbers of sites stay as they are.
   // 'foresay store resolve' sets "fenced" in a site that is lost, and "since", the epoch, in one that takes a lost one's place.
   "sites": [

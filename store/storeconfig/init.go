@@ -31,7 +31,8 @@ type InitOptions struct {
 	Cluster   string
 	Protocol  string // empty: the first of package catalog's
 	Shards    int
-	Sites     []Site // numbers and names of machines that are missing are made up
+	Sites     []Site     // numbers and names of machines that are missing are made up
+	Placement [][]string // as in Store
 	RoundTrip string
 }
 
@@ -116,7 +117,7 @@ func Place(sites []Site, n int, host string, first int) error {
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
-		RoundTrip: o.RoundTrip}
+		RoundTrip: o.RoundTrip, Placement: o.Placement}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1
 		s.Sites[i].nameMachines()

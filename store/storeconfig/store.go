@@ -18,6 +18,9 @@ type Store struct {
 	Epoch   uint64 `json:"epoch"`
 	Shards  int    `json:"shards"`
 	Sites   []Site `json:"sites"`
+	// Placement are the sites that have a copy of each shard, the one that leads it first in front;
+	// left out: all sites have all. It cannot be changed later.
+	Placement [][]string `json:"placement,omitempty"`
 	// Protocol is how the sites agree: one of package catalog's, empty for the first of them. It
 	// cannot be changed later.
 	Protocol  string `json:"protocol,omitempty"`
@@ -36,7 +39,7 @@ type Store struct {
 // times are a store's durations; 0 is the default of package store.
 type times struct{ roundTrip, retain, maxAhead time.Duration }
 
-// A Site is a datacentre with a whole copy of the store.
+// A Site is a datacentre.
 type Site struct {
 	Name     string    `json:"name"`
 	Number   int       `json:"number"`
@@ -70,7 +73,7 @@ func (s *Store) StoreProtocol() store.Protocol { return s.proto }
 
 // Topology returns the sites as the protocol's packages want them.
 func (s *Store) Topology() store.Topology {
-	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards}
+	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards, Placement: s.Placement}
 	for _, site := range s.Sites {
 		out := store.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
 		for _, m := range site.Machines {
@@ -157,6 +160,12 @@ func (s *Store) check() error {
 		if site.Since > s.Epoch {
 			return configfile.Fieldf(at+".since", "it is %d, and the epoch is %d", site.Since, s.Epoch)
 		}
+	}
+	if s.Placement != nil && !s.proto.Partial {
+		return configfile.Fieldf("placement", "in a store of the protocol %s all sites have all shards", s.proto.Name)
+	}
+	if err := s.Topology().ValidPlacement(); err != nil {
+		return configfile.Field("placement", err)
 	}
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)

@@ -24,6 +24,8 @@ type ClusterOptions struct {
 	Dir      string // where the files and disks are; it must hold no store
 	Protocol string // one of package catalog's; empty: the first one
 	Shards   int
+	// Placement is as in storeconfig.Store.
+	Placement [][]string
 	// WAN is the network, and Sites those of its sites that have a copy of the store.
 	WAN    wan.Matrix
 	Sites  []wan.Site
@@ -102,7 +104,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Shards: o.Shards,
-		Sites: sites, RoundTrip: c.roundTrip().String()})
+		Placement: o.Placement, Sites: sites, RoundTrip: c.roundTrip().String()})
 	if err != nil {
 		return c, err
 	}

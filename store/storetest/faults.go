@@ -74,7 +74,7 @@ func (w *World) Depart(until time.Duration) {
 				gone = append(gone, w.machine(i)...)
 			}
 		case 2: // a server
-			s := w.Layout.Sites[sites[0]].Shards
+			s := w.Layout.Sites[sites[0]].Servers()
 			gone = []protocol.ID{s[w.Rand.IntN(len(s))]}
 		default: // links
 			w.CutSome(at, away)
@@ -88,7 +88,7 @@ func (w *World) Depart(until time.Duration) {
 func (w *World) machine(site int) []protocol.ID {
 	s := w.Layout.Sites[site]
 	ids := []protocol.ID{s.Coordinators[w.Rand.IntN(len(s.Coordinators))]}
-	for _, id := range s.Shards {
+	for _, id := range s.Servers() {
 		if w.Rand.IntN(len(s.Shards)) == 0 {
 			ids = append(ids, id)
 		}

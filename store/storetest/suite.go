@@ -35,6 +35,16 @@ func Swarm(seed uint64) Scenario {
 	return sc
 }
 
+// swarm is Swarm. If shards may be at some of the sites only, one world in five has five sites with
+// three copies of each shard.
+func (s Subject) swarm(seed uint64) Scenario {
+	sc := Swarm(seed)
+	if s.Protocol.Partial && seed%5 == 3 {
+		sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
+	}
+	return sc
+}
+
 // PlayOnce plays a scenario. The world is nil if there is none.
 func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 	w, err := New(subject, sc)
@@ -55,7 +65,7 @@ func Conformance(t *testing.T, subject Subject, seeds int) {
 			t.Parallel()
 			var verdicts [store.Rejected + 1]int
 			for i := shard; i < seeds; i += shards {
-				sc := Swarm(first + uint64(i))
+				sc := subject.swarm(first + uint64(i))
 				w, err := PlayOnce(subject, sc)
 				if err != nil {
 					t.Fatalf("seed %d, faults %v: %v", sc.Seed, sc.Faults, err)

@@ -50,11 +50,27 @@ func Layout(sites, shards int) store.Layout {
 	return l
 }
 
+// placeRing leaves each shard at so many sites only, from the one of its own number on.
+func placeRing(l *store.Layout, replicas int) {
+	n := len(l.Sites)
+	for i := range l.Sites {
+		for k := range l.Sites[i].Shards {
+			if (i-k%n+n)%n >= replicas {
+				l.Sites[i].Shards[k] = 0
+			}
+		}
+	}
+	for k := range l.Sites[0].Shards {
+		l.First = append(l.First, k%n)
+	}
+}
+
 // A Scenario is what a world is made from.
 type Scenario struct {
 	Seed         uint64
 	Sites        int // 0 is 3
 	Shards       int // 0 is 2
+	Replicas     int // how many sites have each shard; 0: all
 	Coordinators int // how many each site has; 0 is 1
 	Clients      int // they are the nodes 200 and following
 	Keys         int
@@ -115,6 +131,9 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])
 	}
+	if sc.Replicas > 0 {
+		placeRing(&w.Layout, sc.Replicas)
+	}
 	app := sc.App
 	if app == nil {
 		app = w.app
@@ -134,8 +153,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range w.Layout.Sites {
-		for _, id := range append(slices.Clone(s.Coordinators), s.Shards...) {
+	for i := range w.Layout.Sites {
+		for _, id := range w.SiteNodes(i) {
 			w.Add(id, names[i])
 		}
 	}
@@ -224,7 +243,7 @@ func (w *World) Nodes() []protocol.ID {
 // SiteNodes returns the servers and coordinators of a site.
 func (w *World) SiteNodes(i int) []protocol.ID {
 	s := w.Layout.Sites[i]
-	return append(slices.Clone(s.Coordinators), s.Shards...)
+	return append(slices.Clone(s.Coordinators), s.Servers()...)
 }
 
 // Play runs the clients under faults for a while, heals everything, waits until nothing is left to
@@ -286,7 +305,7 @@ func (w *World) Unquiet() string {
 		}
 	}
 	for _, i := range w.Layout.Unfenced() {
-		for _, id := range w.Layout.Sites[i].Shards {
+		for _, id := range w.Layout.Sites[i].Servers() {
 			n := w.Sim.Get(id)
 			if n == nil {
 				return fmt.Sprintf("server %d is down", id)

@@ -25,6 +25,7 @@ type storeDevFlags struct {
 	protocol string
 	shards   int
 	site     string
+	placement
 }
 
 func (p *program) devCommand() *cobra.Command {
@@ -47,7 +48,8 @@ until it is interrupted.`,
 	addProtocol(flags, &f.protocol)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
-	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
+	addShards(flags, &f.shards, "")
+	f.placement.add(flags)
 	flags.StringVar(&f.site, "site", "", "the `site` at which commands are given (default: the first one)")
 	f.DevFlags.Add(flags)
 	return c
@@ -77,6 +79,9 @@ func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string
 			return o, "", fmt.Errorf("store dev: --wan: %w", err)
 		}
 		o.Sites, network = o.WAN.Sites(), f.wan
+	}
+	if o.Placement, err = f.placement.of("store dev", f.protocol, command.SiteNames(o.Sites), f.shards); err != nil {
+		return o, "", err
 	}
 	if f.site != "" && !o.WAN.Has(wan.Site(f.site)) {
 		return o, "", command.Usagef("store dev: --site: there is no site %q; the sites are %q", f.site, o.WAN.Sites())

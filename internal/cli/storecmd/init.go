@@ -14,6 +14,7 @@ import (
 func (p *program) initCommand() *cobra.Command {
 	o := storeconfig.InitOptions{}
 	var sites []string
+	var where placement
 	var machines, port int
 	var host string
 	c := &cobra.Command{
@@ -41,18 +42,8 @@ this computer. Without --site there are three: a, b and c.
 			case port < 0 || port > 60000:
 				return command.Usagef("store init: --port is %d, no port", port)
 			}
-			if len(sites) == 0 {
-				sites = []string{"a", "b", "c"}
-			}
-			if _, err := catalog.Store(o.Protocol); err != nil {
-				return command.Usagef("store init: --protocol: %w", err)
-			}
-			for _, text := range sites {
-				s, err := storeconfig.ParseSite(text)
-				if err != nil {
-					return command.Usagef("store init: --site: %w", err)
-				}
-				o.Sites = append(o.Sites, s)
+			if err := where.initSites(&o, sites); err != nil {
+				return err
 			}
 			if err := storeconfig.Place(o.Sites, machines, host, port); err != nil {
 				return fmt.Errorf("store init: %w", err)
@@ -68,7 +59,8 @@ this computer. Without --site there are three: a, b and c.
 	addProtocol(flags, &o.Protocol)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
-	flags.IntVar(&o.Shards, "shards", 3, "how many parts each site's copy has; it cannot be changed later")
+	addShards(flags, &o.Shards, "; it cannot be changed later")
+	where.add(flags)
 	flags.IntVar(&machines, "machines", 1, "how many machines sites on this computer have")
 	flags.StringVar(&o.Cluster, "cluster", command.DefaultCluster, "the store's name")
 	flags.StringVar(&host, "host", "127.0.0.1", "where machines of sites on this computer listen")
@@ -76,6 +68,26 @@ this computer. Without --site there are three: a, b and c.
 	flags.StringVar(&o.RoundTrip, "round-trip", "250ms",
 		"about the round-trip time between the sites that are farthest from each other")
 	return c
+}
+
+// initSites gives a new store the sites that are asked for, or three, and its shards their places.
+func (p *placement) initSites(o *storeconfig.InitOptions, sites []string) (err error) {
+	if len(sites) == 0 {
+		sites = []string{"a", "b", "c"}
+	}
+	if _, err := catalog.Store(o.Protocol); err != nil {
+		return command.Usagef("store init: --protocol: %w", err)
+	}
+	var names []string
+	for _, text := range sites {
+		s, err := storeconfig.ParseSite(text)
+		if err != nil {
+			return command.Usagef("store init: --site: %w", err)
+		}
+		o.Sites, names = append(o.Sites, s), append(names, s.Name)
+	}
+	o.Placement, err = p.of("store init", o.Protocol, names, o.Shards)
+	return err
 }
 
 // writeInit tells what to run.

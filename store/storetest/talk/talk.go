@@ -105,7 +105,7 @@ func (t *talk) Begin(
 				return nil, err
 			}
 		}
-		for _, id := range site.Shards {
+		for _, id := range site.Servers() {
 			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
 				return t.protocol.NewServer(config(id))
 			}); err != nil {
@@ -219,7 +219,7 @@ func (t *talk) servers() ([]protocol.ID, error) {
 	clear(t.status)
 	var up []protocol.ID
 	for _, s := range t.layout.Sites {
-		for _, id := range s.Shards {
+		for _, id := range s.Servers() {
 			if t.Up(id) {
 				up = append(up, id)
 				t.Deliver(id, store.StatusQuery{})
