@@ -19,6 +19,7 @@ const (
 	defaultLogBytes      = 32 << 20
 	defaultAnswerBytes   = 64 << 20
 	defaultMaxSessions   = 10_000
+	defaultUnderwayBytes = 6 << 20
 	defaultPartBytes     = 128 << 10
 )
 
@@ -59,6 +60,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxAnswerBytes is %d", c.MaxAnswerBytes)
 	case c.MaxSessions < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxSessions is %d", c.MaxSessions)
+	case c.MaxUnderwayBytes < 0:
+		return c, fmt.Errorf("smr: ReplicaConfig.MaxUnderwayBytes is %d", c.MaxUnderwayBytes)
 	}
 	c.RoundTrip = cmp.Or(c.RoundTrip, DefaultRoundTrip)
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
@@ -69,6 +72,7 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, defaultPartBytes)
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, defaultAnswerBytes)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
+	c.MaxUnderwayBytes = cmp.Or(c.MaxUnderwayBytes, defaultUnderwayBytes)
 	return c, nil
 }
 

@@ -70,6 +70,11 @@ type ReplicaConfig struct {
 	// they ask again. Beyond it those of sessions that were unused for the longest time are
 	// forgotten, but not that the commands were executed. 0 is 64 MiB.
 	MaxAnswerBytes int
+	// MaxUnderwayBytes bounds how much of the log is sent to a member that has not acknowledged it,
+	// but for one message: one that was away gets what it lacks a part at a time, and what is lost
+	// is sent again no faster. 0 is 6 MiB: two logs, of two tracks, and what else is said fit in the
+	// queue of a connection (transport.Config.QueueBytes), which loses what is more.
+	MaxUnderwayBytes int
 	// Executed gets, for figures, how long after it came to this replica a command was executed
 	// here, of those that clients asked this replica for. It is called in the node's own calls, and
 	// must not wait. nil: nobody.

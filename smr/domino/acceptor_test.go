@@ -217,6 +217,77 @@ func TestStreamIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// TestPartAtATime: a member that was away is sent a long stream, and a coordinator's decisions, in
+// parts, each after it has said that it has some of the one before. After its connection broke it
+// is sent no more than that again.
+func TestPartAtATime(t *testing.T) {
+	const items, size, bound = 320, 64 << 10, 1 << 20
+	_, r, env := inHand(t, "na3", 1)
+	r.Cfg.MaxUnderwayBytes = bound
+	large := func(k int) []kit.Entry {
+		return []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(k + 1), Command: make([]byte, size)}}
+	}
+	p := r.peers[2]
+	p.next, p.told, p.reported = r.acceptor.own.last()+1, r.acceptor.own.last(), r.acceptor.own.last()
+	first := p.next
+	for k := range items {
+		slot := above(r.learner.executed+smr.Slot(k+1)<<40, 1)
+		r.acceptor.own.add(item{Slot: slot, Answer: 1, Entries: large(k)})
+	}
+	// take lets replica 2 take what it was sent of the stream, and returns how much that was.
+	take := func() (sent int) {
+		t.Helper()
+		env.Begin(env.Now)
+		r.flush(env)
+		for _, e := range env.Out {
+			if m, ok := kit.Inside(e.Msg).(news); ok && e.To == 2 {
+				sent += sizeOf(m.Items)
+			}
+		}
+		return sent
+	}
+	for parts := 0; p.reported < r.acceptor.own.last(); parts++ {
+		if sent := take(); sent == 0 || sent > bound+kit.MessageBytes {
+			t.Fatalf("part %d has %d bytes; %d items are acknowledged", parts, sent, p.reported+1-first)
+		}
+		if again := take(); again != 0 {
+			t.Fatalf("%d bytes are sent beyond the bound", again)
+		}
+		p.acked(p.next - 1)
+	}
+	p.acked(r.acceptor.own.last() - 100)
+	r.Broken(env, 2)
+	if sent := take(); sent < bound/2 || sent > bound+kit.MessageBytes {
+		t.Errorf("after the connection broke %d bytes are sent again", sent)
+	}
+
+	c := &r.coord
+	c.phase, c.flows = leading, map[protocol.ID]*flow{2: {next: 1}}
+	c.sent = stream[closeSlots]{}
+	for k := range items {
+		c.sent.add(closeSlots{Items: []item{{Slot: smr.Slot(k + 1), Entries: large(k)}}})
+	}
+	f := c.flows[2]
+	for f.has < items {
+		env.Begin(env.Now)
+		r.pump(env, 2)
+		r.pump(env, 2)
+		sent := 0
+		for _, e := range env.Out {
+			if m, ok := kit.Inside(e.Msg).(accept); ok && e.To == 2 {
+				for _, d := range m.Closes {
+					sent += sizeOf(d.Items)
+				}
+			}
+		}
+		if sent == 0 || sent > bound+kit.MessageBytes {
+			t.Fatalf("%d bytes of decisions are under way; %d are acknowledged", sent, f.has)
+		}
+		f.has = f.next - 1
+		f.underway.Done(f.has)
+	}
+}
+
 // TestBatchesBehindASnapshot: what a snapshot leaves to replicas that lag a little is an eighth of
 // the commands that came before it, however many are in an item.
 func TestBatchesBehindASnapshot(t *testing.T) {

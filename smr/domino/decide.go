@@ -25,21 +25,24 @@ func (r *replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	c := &r.coord
 	f := c.flows[id]
 	f.next = max(f.next, c.sent.base+1)
-	for f.next <= c.sent.last() {
+	for f.next <= c.sent.last() && !f.underway.Full(r.Cfg.MaxUnderwayBytes) {
 		m := accept{
 			Ballot: c.ballot, Generation: r.State.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
 		}
 		size := 0
 		for _, d := range c.sent.from(f.next) {
+			n := 0
 			for _, i := range d.Items {
-				size += i.sizeBytes()
+				n += i.sizeBytes()
 			}
-			if size > kit.MessageBytes && len(m.Closes) > 0 {
+			if size+n > kit.MessageBytes && len(m.Closes) > 0 {
 				break
 			}
 			m.Closes = append(m.Closes, d)
+			size += n
 		}
 		f.next += uint64(len(m.Closes))
+		f.underway.Sent(env.Now, f.next-1, len(m.Closes), size)
 		r.Admission.Send(env, id, m)
 	}
 }
@@ -47,7 +50,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 // again has an acceptor sent again what may be lost.
 func (c *coordinator) again(r *replica, p *peer) {
 	if f := c.flows[p.id]; f != nil && c.phase == leading {
-		f.next = f.has + 1
+		f.rewind()
 	}
 }
 
@@ -61,7 +64,7 @@ func (r *replica) tickFlows(env *protocol.Env[smr.Message]) {
 		f := c.flows[id]
 		if f.next > f.has+1 {
 			if f.stalled++; f.stalled >= resendTicks {
-				f.next, f.stalled = f.has+1, 0
+				f.rewind()
 			}
 		}
 		r.pump(env, id)
@@ -138,6 +141,8 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m news) {
 		}
 		// It may fall: an acceptor that has started anew counts from 0, and is sent all again.
 		f.has = m.Accepted
+		f.underway.Done(f.has)
+		r.pump(env, p.id)
 	}
 	r.learnCloses()
 }

@@ -54,6 +54,14 @@ type flow struct {
 	next    uint64
 	has     uint64
 	stalled int
+
+	underway kit.Underway
+}
+
+// rewind has all sent again that the acceptor has not said it has.
+func (f *flow) rewind() {
+	f.next, f.stalled = f.has+1, 0
+	f.underway.Forget()
 }
 
 // tickCoordinator looks whether there is a coordinator, and does what one has to do now and then.

@@ -102,6 +102,14 @@ func fit(items []item) int {
 	return len(items)
 }
 
+func sizeOf(items []item) int {
+	size := 0
+	for i := range items {
+		size += items[i].sizeBytes()
+	}
+	return size
+}
+
 // pieces cuts a decision into some that go in one message each.
 func (c closeSlots) pieces() []closeSlots {
 	var out []closeSlots

@@ -147,6 +147,7 @@ func (r *replica) known(i item, n name) (item, bool) {
 func (r *replica) onLacking(env *protocol.Env[smr.Message], p *peer, m lacking) {
 	if m.Number > p.reported && m.Number < p.next {
 		p.next, p.told = m.Number, m.Number
+		p.underway.Forget()
 		r.soon(env)
 	}
 }

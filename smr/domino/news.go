@@ -30,25 +30,29 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 		p := r.peers[id]
 		p.next = max(p.next, a.own.base+1)
 		m := news
-		m.First = p.next
-		for m.Items = r.fitting(p.next); ; m.Items = r.fitting(p.next) {
+		// Claims are sent in any case.
+		for m.Items = r.fitting(p); ; m.Items = r.fitting(p) {
+			m.First, m.Names = p.next, nil
 			p.next += uint64(len(m.Items))
-			whole := m.Items
 			r.name(p, &m)
+			if len(m.Items) > 0 {
+				p.underway.Sent(env.Now, p.next-1, len(m.Items), sizeOf(m.Items))
+			}
 			r.Admission.Send(env, id, m)
-			m.Items, m.Names = whole, nil
 			p.told = max(p.told, p.next-1)
 			if len(m.Items) == 0 || p.next > a.own.last() {
 				break
 			}
-			m.First = p.next
 		}
 	}
 }
 
-// fitting returns the items of the own stream from a number on that go in one message.
-func (r *replica) fitting(first uint64) []item {
-	items := r.acceptor.own.from(first)
+// fitting returns the items of the own stream that a member is to be sent in the next message.
+func (r *replica) fitting(p *peer) []item {
+	if p.underway.Full(r.Cfg.MaxUnderwayBytes) {
+		return nil
+	}
+	items := r.acceptor.own.from(p.next)
 	n := fit(items)
 	return items[:n:n]
 }
@@ -84,6 +88,9 @@ func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 		p.holds[h.Owner] = have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
 		if h.Owner == r.Cfg.ID {
 			p.acked(h.Count)
+			if p.next <= r.acceptor.own.last() {
+				r.soon(env)
+			}
 			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
 		}
 	}
@@ -102,6 +109,13 @@ func (p *peer) acked(count uint64) {
 		p.stalled = 0
 	}
 	p.reported = count
+	p.underway.Done(count)
+}
+
+// rewind has all sent again that the member has not said it has.
+func (p *peer) rewind() {
+	p.next, p.stalled = p.reported+1, 0
+	p.underway.Forget()
 }
 
 // tickStreams sends again what members have not said that they have.
@@ -111,7 +125,7 @@ func (r *replica) tickStreams() {
 		if p.next <= p.reported+1 {
 			p.stalled = 0
 		} else if p.stalled++; p.stalled >= resendTicks {
-			p.next, p.stalled = p.reported+1, 0
+			p.rewind()
 		}
 	}
 }
@@ -120,7 +134,7 @@ func (r *replica) tickStreams() {
 // claims holds all the same: it says of what part of its stream.
 func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if p := r.peers[from]; p != nil && r.role == member {
-		p.next = p.reported + 1
+		p.rewind()
 		r.coord.again(r, p)
 		r.soon(env)
 	}

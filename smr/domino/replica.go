@@ -85,6 +85,7 @@ type peer struct {
 	told     uint64 // the last one that was ever sent
 	reported uint64 // of it, what the peer said last that it has
 	stalled  int    // ticks since it had more of what was sent
+	underway kit.Underway
 }
 
 // The timers of a replica.

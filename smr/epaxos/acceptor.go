@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onPreAccept adds to a proposal's dependencies what this replica knows to conflict [EPaxos §4.3].
@@ -111,11 +112,14 @@ func (r *replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *
 }
 
 // onLacking sends the command of an instance to one that has not got it, with what is to be said of
-// the instance now.
+// the instance now. One that was away lacks many, and asks for all at once when it is told what was
+// decided: it gets as many in a round trip as may be under way, and asks for the others again.
 func (r *replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m lacking) {
 	i := r.find(m.ID)
+	if i == nil || !r.mayTell(env, from, i) {
+		return
+	}
 	switch {
-	case i == nil:
 	case i.phase == phaseCommitted:
 		r.Admission.Send(env, from, commit{head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
 	case i.try != nil && i.try.stage == preAccepting:
@@ -123,6 +127,25 @@ func (r *replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case i.try != nil && i.try.stage == accepting:
 		r.Admission.Send(env, from, accept{head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
 	}
+}
+
+// mayTell tells whether a replica may be sent the command of an instance now, and if so counts it.
+func (r *replica) mayTell(env *protocol.Env[smr.Message], to protocol.ID, i *instance) bool {
+	u := r.underway[to]
+	if u == nil {
+		u = &kit.Underway{}
+		r.underway[to] = u
+	}
+	u.Expire(env.Now, r.Tempo.Times(1))
+	if u.Full(r.Cfg.MaxUnderwayBytes) {
+		return false
+	}
+	size := 0
+	if i.cmd != nil {
+		size = kit.CommandBytes(i.cmd.Entries)
+	}
+	u.Sent(env.Now, i.id.Index, 1, size)
+	return true
 }
 
 // learn goes on with an instance that is decided: what it held up is executed, or recovered.

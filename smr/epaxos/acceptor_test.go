@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -126,5 +127,49 @@ func TestCausalBound(t *testing.T) {
 	r.Expire(env, proposeTimer{})
 	if i := r.find(instanceID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)
+	}
+}
+
+// TestLackingIsAnsweredInParts: one that was away lacks many commands and asks for all of them when
+// it is told what was decided. It gets as many in a round trip as may be under way, and the others
+// when it asks again.
+func TestLackingIsAnsweredInParts(t *testing.T) {
+	const instances, size, bound = 200, 64 << 10, 1 << 20
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	r.Cfg.MaxUnderwayBytes = bound
+	own := head{Gen: r.gen}
+	for k := range uint64(instances) {
+		c := workOn("c", "k")
+		c.Entries[0].Command = make([]byte, size)
+		r.Receive(env, 1, kit.Letter{Disk: 1, Msg: commit{head: own, ID: instanceID{1, k + 1}, Cmd: c, Deps: deps{k, 0, 0}}})
+		disk.Write(env, 0)
+	}
+	got := map[uint64]bool{}
+	ask := func(now time.Duration) (sent int) {
+		for k := range uint64(instances) {
+			if got[k+1] {
+				continue
+			}
+			env.Begin(now)
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: lacking{head: own, ID: instanceID{1, k + 1}}})
+			for _, e := range env.Out {
+				if m, ok := kit.Inside(e.Msg).(commit); ok && e.To == 3 && m.Cmd != nil {
+					got[m.ID.Index] = true
+					sent += kit.CommandBytes(m.Cmd.Entries)
+				}
+			}
+		}
+		return sent
+	}
+	for n, now := 0, time.Second; len(got) < instances; n, now = n+1, now+r.Tempo.Times(1) {
+		if sent := ask(now); sent < bound/2 || sent > bound+size {
+			if len(got) < instances {
+				t.Fatalf("in round trip %d %d bytes are sent; %d of %d commands are there", n, sent, len(got), instances)
+			}
+		}
+		if again := ask(now + r.Tempo.Times(0.5)); again != 0 {
+			t.Fatalf("%d bytes are sent beyond the bound within a round trip", again)
+		}
 	}
 }

@@ -53,6 +53,8 @@ type replica struct {
 	executing bool
 	waiting   []*attempt // recoveries that wait for other instances
 
+	underway map[protocol.ID]*kit.Underway // commands that members were sent again
+
 	reads   reads
 	ticks   uint64
 	ticking bool
@@ -91,7 +93,8 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{Replica: base, mine: map[instanceID]*proposal{}, early: map[ticket]early{}}
+	r := &replica{Replica: base, mine: map[instanceID]*proposal{}, early: map[ticket]early{},
+		underway: map[protocol.ID]*kit.Underway{}}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.State.KeepApplied()
 	if !cfg.Join {
@@ -225,6 +228,7 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 
 // Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
 func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	delete(r.underway, from)
 	if r.active && !r.Over() && r.position(from) >= 0 {
 		r.fetch(env, from)
 	}

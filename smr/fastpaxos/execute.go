@@ -185,7 +185,7 @@ func (r *replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 			bytes += entryBytes + len(p.Entry.Command)
 		}
 		parts = append(parts, decided{head: r.head(r.promised), Items: chunk})
-		if bytes >= kit.UnderwayBytes/2 {
+		if bytes >= r.Cfg.MaxUnderwayBytes/2 {
 			break
 		}
 	}

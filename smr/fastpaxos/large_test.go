@@ -115,6 +115,8 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3)
+	const bound = 2 << 20
+	r.Cfg.MaxUnderwayBytes = bound
 	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
 	for s := range smr.Slot(slots) {
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: decided{head: h, Items: []item{{s + 1, big(kit.Seq(s + 1))}}}})
@@ -131,8 +133,8 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 				applied, more = m.Items[len(m.Items)-1].Slot, m.More
 			}
 		}
-		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > kit.UnderwayBytes || more &&
-			sent < kit.UnderwayBytes/3 {
+		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > bound || more &&
+			sent < bound/3 {
 			t.Fatalf("in turn %d up to slot %d of %d, %d bytes; asks for more: %v", turns, applied, slots, sent, more)
 		}
 	}

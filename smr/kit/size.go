@@ -26,6 +26,14 @@ func FitEntries(entries []Entry, n int) int {
 	return n
 }
 
+// CommandBytes returns how many bytes the commands of entries have.
+func CommandBytes(entries []Entry) (n int) {
+	for _, e := range entries {
+		n += len(e.Command)
+	}
+	return n
+}
+
 // SendReads sends the answers to queries, in as many messages as it takes.
 func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply) {
 	first, size := 0, 0

@@ -16,11 +16,6 @@ type parcel struct {
 	sent  time.Duration
 }
 
-// UnderwayBytes is how much of the log is under way to a peer at most, but for one message. Two
-// logs, of two tracks, and what else is said fit in the queue of a connection
-// (transport.Config.QueueBytes), which loses what is more: to send that again loses it again.
-const UnderwayBytes = 6 << 20
-
 // cheapBytes cost little to send once too often.
 const cheapBytes = 64 << 10
 
@@ -39,8 +34,9 @@ func (u *Underway) Done(to uint64) {
 	}
 }
 
-// Full tells whether the peer should acknowledge something before it is sent more.
-func (u *Underway) Full() bool { return u.bytes >= UnderwayBytes }
+// Full tells whether the peer should acknowledge something before it is sent more than the bound
+// of smr.ReplicaConfig.MaxUnderwayBytes.
+func (u *Underway) Full(bound int) bool { return u.bytes >= bound }
 
 // Lost tells whether to send again what a peer lacks from a position on, and if so forgets that it
 // was sent. Much that was sent less than a round trip ago is probably still on its way.
@@ -58,6 +54,17 @@ func (u *Underway) Lost(now time.Duration, from uint64, roundTrip time.Duration)
 	}
 	u.Forget()
 	return true
+}
+
+// Expire forgets what was sent a round trip ago or more, for what nobody acknowledges.
+func (u *Underway) Expire(now, roundTrip time.Duration) {
+	for len(u.parcels) > 0 {
+		if since := now - u.parcels[0].sent; since >= 0 && since < roundTrip {
+			return
+		}
+		u.bytes -= u.parcels[0].bytes
+		u.parcels = u.parcels[1:]
+	}
 }
 
 // Forget is for a connection that broke.

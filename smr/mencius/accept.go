@@ -113,7 +113,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	*next = max(*next, l.base+1)
 	underway := &l.lead.underway[member]
 	underway.Done(uint64(l.base))
-	for *next <= l.end() && !underway.Full() {
+	for *next <= l.end() && !underway.Full(r.Cfg.MaxUnderwayBytes) {
 		items, after := l.items(*next, l.end())
 		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
 		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})

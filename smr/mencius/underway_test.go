@@ -15,6 +15,8 @@ import (
 func TestPartAtATime(t *testing.T) {
 	const positions, size = 320, 64 << 10
 	r, env, disk := begun(t)
+	const bound = 1 << 20
+	r.Cfg.MaxUnderwayBytes = bound
 	l := r.epoch.tracks[0]
 	votes := make([]vote, positions)
 	for i := range votes {
@@ -46,7 +48,7 @@ func TestPartAtATime(t *testing.T) {
 	r.extend(env, l, votes)
 	for acked, parts := pos(0), 0; acked < positions; parts++ {
 		sent := take()
-		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
+		if sent == 0 || sent > bound+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d positions were acknowledged", parts, sent, acked, positions)
 		}
 		receive(0, missing{place, acked + 1})
@@ -56,14 +58,14 @@ func TestPartAtATime(t *testing.T) {
 		acked = next - 1
 		receive(0, accepted{place, acked})
 	}
-	l.acks[1].match, next = 300, 301
+	l.acks[1].match, next = 310, 311
 	r.Broken(env, 2)
-	if sent := take(); sent != 20*size {
-		t.Errorf("after the connection broke %d bytes were sent, want %d", sent, 20*size)
-	}
-	next = 311
-	receive(r.Times(2), missing{place, 311})
 	if sent := take(); sent != 10*size {
-		t.Errorf("two round trips later %d bytes were sent again, want %d", sent, 10*size)
+		t.Errorf("after the connection broke %d bytes were sent, want %d", sent, 10*size)
+	}
+	next = 316
+	receive(r.Times(2), missing{place, 316})
+	if sent := take(); sent != 5*size {
+		t.Errorf("two round trips later %d bytes were sent again, want %d", sent, 5*size)
 	}
 }

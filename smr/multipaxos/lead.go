@@ -204,7 +204,8 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 
 // room tells whether a follower may be sent more before it answers.
 func (r *replica) room(p *peer) bool {
-	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) && !p.underway.Full()
+	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) &&
+		!p.underway.Full(r.Cfg.MaxUnderwayBytes)
 }
 
 func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
@@ -215,18 +216,10 @@ func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.
 		return
 	}
 	p.next += smr.Slot(len(entries))
-	p.underway.Sent(env.Now, uint64(p.next-1), len(entries), sizeOf(entries))
+	p.underway.Sent(env.Now, uint64(p.next-1), len(entries), kit.CommandBytes(entries))
 	if p.timed == 0 {
 		p.timed, p.since = p.next-1, env.Now
 	}
-}
-
-// sizeOf returns how many bytes the commands of entries have.
-func sizeOf(entries []kit.Entry) (n int) {
-	for _, e := range entries {
-		n += len(e.Command)
-	}
-	return n
 }
 
 // pump sends a follower what it has not been sent.

@@ -14,6 +14,8 @@ import (
 func TestPartAtATime(t *testing.T) {
 	const slots, size = 320, 64 << 10
 	s := newScript(t)
+	const bound = 1 << 20
+	s.r.Cfg.MaxUnderwayBytes = bound
 	b := s.campaign()
 	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 1, Last: true}})
 	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
@@ -35,7 +37,7 @@ func TestPartAtATime(t *testing.T) {
 				t.Fatalf("sent from slot %d, want from %d", m.First, next)
 			}
 			next += smr.Slot(len(m.Entries))
-			sent += sizeOf(m.Entries)
+			sent += kit.CommandBytes(m.Entries)
 		}
 		s.out = nil
 		return sent
@@ -43,7 +45,7 @@ func TestPartAtATime(t *testing.T) {
 	s.do(func() { s.r.propose(s.env) })
 	for acked, parts := smr.Slot(0), 0; acked < slots; parts++ {
 		sent := take()
-		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
+		if sent == 0 || sent > bound+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d slots were acknowledged", parts, sent, acked, slots)
 		}
 		s.receive(2, kit.Letter{Disk: 2, Msg: missing{Ballot: b, Want: acked + 1}})

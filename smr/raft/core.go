@@ -42,7 +42,7 @@ type core struct {
 type hardState struct{ term, vote, commit uint64 }
 
 // start makes the library's node of what the storage holds.
-func (c *core) start(applied uint64, maxBatchBytes uint64) error {
+func (c *core) start(applied, maxUnderwayBytes uint64) error {
 	node, err := raft.NewRawNode(&raft.Config{
 		ID:            uint64(c.id),
 		ElectionTick:  electionTicks,
@@ -51,11 +51,11 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 		Applied:       applied,
 		// A write is a record, its acknowledgement a message to oneself.
 		AsyncStorageWrites:        true,
-		MaxSizePerMsg:             maxBatchBytes,
+		MaxSizePerMsg:             kit.MessageBytes,
 		MaxCommittedSizePerReady:  64 << 20,
 		MaxUncommittedEntriesSize: 256 << 20,
 		MaxInflightMsgs:           256,
-		MaxInflightBytes:          kit.UnderwayBytes,
+		MaxInflightBytes:          max(maxUnderwayBytes, kit.MessageBytes),
 		PreVote:                   true,
 		// A quorum is checked, and votes are refused while there is a leader, by us: the library's
 		// own lease needs its election clock.

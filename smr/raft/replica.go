@@ -74,7 +74,7 @@ func (r *replica) load(
 ) (blank bool, err error) {
 	applied, blank, err := r.recover(env, log)
 	if err == nil {
-		err = r.core.start(applied, kit.MessageBytes)
+		err = r.core.start(applied, uint64(r.Cfg.MaxUnderwayBytes))
 	}
 	return blank, err
 }

@@ -30,7 +30,7 @@ func TestPartAtATime(t *testing.T) {
 			sent += len(entry.GetData())
 		}
 	}
-	if sent < kit.UnderwayBytes/2 || sent > kit.UnderwayBytes+2*kit.MessageBytes {
+	if bound := r.Cfg.MaxUnderwayBytes; sent < bound/2 || sent > bound+2*kit.MessageBytes {
 		t.Errorf("%d bytes are under way", sent)
 	}
 }

@@ -44,6 +44,8 @@ type Config struct {
 	LogBytes        int `json:"log_bytes,omitempty"`
 	MaxAnswerBytes  int `json:"max_answer_bytes,omitempty"`
 
+	MaxUnderwayBytes int `json:"max_underway_bytes,omitempty"`
+
 	proto     smr.Protocol
 	roundTrip time.Duration
 }
@@ -129,6 +131,7 @@ func (c *Config) check() error {
 		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery,
 		"max_sessions":      c.MaxSessions,
 		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes, "max_answer_bytes": c.MaxAnswerBytes,
+		"max_underway_bytes": c.MaxUnderwayBytes,
 	} {
 		if n < 0 {
 			return configfile.Fieldf(name, "%d is less than 0", n)
@@ -220,6 +223,7 @@ func (c *Config) replica(group int, machine smr.StateMachine) smr.ReplicaConfig 
 		MaxPending:    c.MaxPending,
 		SnapshotEvery: c.SnapshotEvery, MaxSessions: c.MaxSessions,
 		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes, MaxAnswerBytes: c.MaxAnswerBytes,
+		MaxUnderwayBytes: c.MaxUnderwayBytes,
 	}
 	cfg.Members = smrMembers(c.Members)
 	return cfg
