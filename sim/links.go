@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/wan"
@@ -63,6 +64,19 @@ func (s *Sim[M]) Reset(from, to protocol.ID) {
 	l.epoch++
 	l.last, l.gap = 0, true
 	s.tellGap(a, b)
+}
+
+// Arrival returns when the last of all that is under way on streams arrives, Now if nothing is. A
+// segment that was lost several times on a link that is right again is sent after its last timeout
+// only, and everything behind it waits.
+func (s *Sim[M]) Arrival() time.Duration {
+	last := s.now
+	for i := range s.net.links {
+		for j := range s.net.links[i] {
+			last = max(last, s.net.links[i][j].last)
+		}
+	}
+	return last
 }
 
 // Link returns the present link between two sites, and whether the network has both.

@@ -150,8 +150,17 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 }
 
 // ahead returns how many slots ahead of now something is decided in time for nobody to wait for it:
-// as many round trips, or where answers take much longer than configured, enough of theirs.
-func (r *replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.Times(n), r.Tempo.Times(n/spare))) }
+// as many round trips, or where answers take much longer than configured, enough of theirs, up to
+// those of aheadTrip: a change of the members waits for what was decided, however fast answers are
+// again by then. Where answers take longer for good, the decisions come late, as all others do.
+func (r *replica) ahead(n float64) smr.Slot {
+	measured := min(r.Tempo.Times(n/spare), time.Duration(n*float64(aheadTrip)))
+	return smr.Slot(max(r.Times(n), measured))
+}
+
+// aheadTrip is what a round trip counts for at most when it decides how far ahead something is
+// decided: the horizon is 2.5 s then, unless the configuration has a longer one.
+const aheadTrip = 125 * time.Millisecond
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed,
 // so that a clock that is slow holds nothing up.

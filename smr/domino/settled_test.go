@@ -138,3 +138,19 @@ func TestOneAttemptFixesTheSlot(t *testing.T) {
 		}
 	}
 }
+
+// TestHorizonIsBounded: where answers took very long, no more than 2.5 s are decided ahead, or as
+// many round trips as configured if these are longer: a change of the members waits for them.
+func TestHorizonIsBounded(t *testing.T) {
+	_, r, env := inHand(t, "na3", 1)
+	configured := r.ahead(horizon)
+	r.Tempo.Saw(env.Now, 300*time.Millisecond)
+	if got, want := r.ahead(horizon), smr.Slot(r.Tempo.Times(horizon/spare)); got != max(want, configured) {
+		t.Errorf("answers took 300 ms: %d is decided ahead, want %d", got, want)
+	}
+	r.Cfg.RoundTrip = 10 * time.Millisecond
+	r.Tempo.Saw(env.Now, time.Minute)
+	if got, want := r.ahead(horizon), smr.Slot(2500*time.Millisecond); got > max(want, configured) {
+		t.Errorf("answers took a minute: %d is decided ahead, want at most %d", got, want)
+	}
+}

@@ -74,7 +74,7 @@ const (
 	recoverTicks = 5 // before it is recovered, and up to recoverSpan more by chance
 	recoverSpan  = 4
 	attemptTicks = 8 // before a recovery is begun anew, and each time twice as many
-	maxDoubled   = 5
+	maxDoubled   = 2
 	newsTicks    = 4
 )
 

@@ -21,7 +21,7 @@ type Scenario struct {
 	// FaultEvery is the mean time between two faults, which last a little less; 0 is 600 ms.
 	FaultEvery time.Duration
 	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within
-	// Settle; 0 is 15 s.
+	// Settle; 0 is 5 s.
 	For, Settle time.Duration
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
 	// RoundTrip is what nodes are told that the longest round trip takes. 0: as long as it does.
@@ -108,7 +108,7 @@ func (sc *Scenario) setDefaults() error {
 		sc.For = 6 * time.Second
 	}
 	if sc.Settle == 0 {
-		sc.Settle = 15 * time.Second
+		sc.Settle = 5 * time.Second
 	}
 	return nil
 }

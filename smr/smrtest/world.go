@@ -228,6 +228,9 @@ func (w *World) settle() error {
 			w.Sim.Restart(id)
 		}
 	}
+	if err := w.Sim.Pass(w.Sim.Arrival() - w.Sim.Now()); err != nil {
+		return err
+	}
 	healed, limit := w.Sim.Now(), w.sc.Settle
 	answered := func() bool {
 		for _, c := range w.clients {
