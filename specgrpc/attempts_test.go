@@ -24,6 +24,7 @@ import (
 	"github.com/foresay/foresay/control"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/report"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -192,6 +193,69 @@ func TestSlowLaterAttempt(t *testing.T) {
 		}
 		w.quiet(cc)
 	})
+}
+
+// TestSavedOfLaterAttempt: a guessed read whose first attempt fails takes two attempts in either
+// case, so what is behind it is saved as the clock says, but for gRPC's pause before the second one.
+func TestSavedOfLaterAttempt(t *testing.T) {
+	for _, behind := range []time.Duration{40 * time.Millisecond, 90 * time.Millisecond, 150 * time.Millisecond} {
+		run := func(speculate bool) (took time.Duration, rep *report.Report) {
+			inWorld(t, func(w *world) {
+				var tries atomic.Int32
+				_, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+					if r.GetKey() == "behind" {
+						return value(r.GetKey()), pause(ctx, behind)
+					}
+					if err := pause(ctx, 50*time.Millisecond); err != nil {
+						return nil, err
+					}
+					if r.GetKey() == "first" && tries.Add(1) == 1 {
+						return nil, status.Error(codes.Unavailable, "try again")
+					}
+					return value(r.GetKey()), nil
+				}}, specgrpc.SideEffectFree(getMethod))
+				cc := w.dial(addr, serviceConfig(configNames()["method"], retriesUnavailable),
+					specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+				c := kvpb.NewTestKVClient(cc)
+				if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "behind"}); err != nil { // the connection is there
+					t.Error(err)
+				}
+				start := time.Now()
+				task := func(ctx context.Context) (*kvpb.GetResponse, error) {
+					for _, key := range []string{"ahead", "first"} { // the second one is sent on a guess of the first
+						if _, err := guessed(ctx, c, key, value(key)); err != nil {
+							return nil, err
+						}
+					}
+					return c.Get(ctx, &kvpb.GetRequest{Key: "behind"})
+				}
+				var err error
+				if speculate {
+					ctl, errControl := control.New(control.Config{})
+					if errControl != nil {
+						t.Fatal(errControl)
+					}
+					ctx, request := ctl.Begin(w.Context(), "page", "1")
+					_, err = foresay.Do(ctx, task, foresay.WithReport(func(r *report.Report) { rep = r }))
+					request.End(err)
+				} else {
+					_, err = task(w.Context())
+				}
+				took = time.Since(start)
+				if err != nil {
+					t.Error(err)
+				}
+				w.quiet(cc)
+			})
+			return took, rep
+		}
+		plain, _ := run(false)
+		took, rep := run(true)
+		if saved := plain - took; rep.Saved < saved-10*time.Millisecond || rep.Saved > saved+time.Millisecond {
+			t.Errorf("behind a read of two attempts one of %v: %v, plainly %v; the report says that %v are saved", behind,
+				took, plain, rep.Saved)
+		}
+	}
 }
 
 // refusing is a peer that admits two streams and refuses the first call as one that it has not

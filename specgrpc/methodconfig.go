@@ -88,6 +88,7 @@ func (x *exchange) tryAgain(err error) (done bool, reason string, _ error) {
 	x.s.over = true
 	x.s.mu.Unlock()
 	x.s.end()
+	x.out.attempt.Failed()
 	return false, triedAgain(err), nil
 }
 

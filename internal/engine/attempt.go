@@ -34,6 +34,7 @@ type call struct {
 	goneOn      moment        // when a run last went on with a prediction
 	finished    moment        // when the actual result came
 	plainlyMore time.Duration // that it would have taken if its caller had been known to be right, see Served
+	failed      time.Duration // what failed attempts took that plain code would have waited for, too
 	stopped     moment        // when it was held last, for what its code stands on
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
@@ -422,6 +423,21 @@ func (a *Attempt) Served(waited, hooks time.Duration) {
 	if c.attempt == a {
 		most := now().sub(a.launched)
 		c.plainlyMore = min(hooks, most) - max(-most, min(waited, most))
+	}
+}
+
+// Failed tells that the attempt has failed in a way in which it is made again without speculation
+// too: plain code would have waited for it as well, before the one that follows.
+func (a *Attempt) Failed() {
+	c := a.call
+	c.task.mu.Lock()
+	defer c.task.mu.Unlock()
+	if c.attempt == a {
+		end := a.answered
+		if end == 0 {
+			end = now()
+		}
+		c.failed += max(0, end.sub(a.launched)+c.plainlyMore)
 	}
 }
 
