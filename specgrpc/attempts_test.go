@@ -196,7 +196,7 @@ func TestSlowLaterAttempt(t *testing.T) {
 }
 
 // TestSavedOfLaterAttempt: a guessed read whose first attempt fails takes two attempts in either
-// case, so what is behind it is saved as the clock says, but for gRPC's pause before the second one.
+// case. The report says what is saved as a clock does, but for gRPC's pause between the two.
 func TestSavedOfLaterAttempt(t *testing.T) {
 	for _, behind := range []time.Duration{40 * time.Millisecond, 90 * time.Millisecond, 150 * time.Millisecond} {
 		run := func(speculate bool) (took time.Duration, rep *report.Report) {

@@ -29,12 +29,12 @@ type call struct {
 	slot        bool // it counts as having a prediction, see CallSiteLimits.Pending
 	apart       bool // its code's context may not end when the run's does
 	late        bool // it failed after the task's context had ended
+	failed      bool // plainlyMore is what a failed attempt took
 	attempts    int32
 	guess       *guessing     // in modes that only compare, or nil
 	goneOn      moment        // when a run last went on with a prediction
 	finished    moment        // when the actual result came
 	plainlyMore time.Duration // that it would have taken if its caller had been known to be right, see Served
-	failed      time.Duration // what failed attempts took that plain code would have waited for, too
 	stopped     moment        // when it was held last, for what its code stands on
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
@@ -64,7 +64,10 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched, a.answered, c.plainlyMore = now(), 0, 0
+		a.launched, a.answered = now(), 0
+		if !c.failed {
+			c.plainlyMore = 0
+		}
 		if !a.timed { // see PlainContext
 			a.due = c.due()
 		}
@@ -427,7 +430,7 @@ func (a *Attempt) Served(waited, hooks time.Duration) {
 }
 
 // Failed tells that the attempt has failed in a way in which it is made again without speculation
-// too: plain code would have waited for it as well, before the one that follows.
+// too: plain code would have waited for it as well, before the one that follows. Hold comes next.
 func (a *Attempt) Failed() {
 	c := a.call
 	c.task.mu.Lock()
@@ -437,7 +440,7 @@ func (a *Attempt) Failed() {
 		if end == 0 {
 			end = now()
 		}
-		c.failed += max(0, end.sub(a.launched)+c.plainlyMore)
+		c.plainlyMore, c.failed = max(0, end.sub(a.launched)+c.plainlyMore), true
 	}
 }
 

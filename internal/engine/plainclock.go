@@ -265,7 +265,7 @@ func (w *pause) confidentEnd(from time.Time, l *lane) time.Time {
 		sent = later(w.began, sent)
 	}
 	held := max(0, min(sent.Sub(w.began), p.owes().Sub(from)))
-	end := from.Add(held + max(0, c.result().time().Sub(sent)+c.plainlyMore) + c.failed)
+	end := from.Add(held + max(0, c.result().time().Sub(sent)+c.plainlyMore))
 	// A tentative answer is no guess here: a server whose caller is right has nothing to hold back.
 	tentative := c.attempt.answered != 0 && !w.ended.Before(c.attempt.answered.time())
 	if w.guessed && !tentative {
@@ -306,6 +306,6 @@ func (c *call) took() time.Duration {
 	case c.ended == context.DeadlineExceeded && c.limit > 0:
 		return c.limit
 	default:
-		return max(0, c.result().sub(a.launched)+c.plainlyMore) + c.failed
+		return max(0, c.result().sub(a.launched)+c.plainlyMore)
 	}
 }
