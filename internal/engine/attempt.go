@@ -429,21 +429,6 @@ func (a *Attempt) Served(waited, hooks time.Duration) {
 	}
 }
 
-// Failed tells that the attempt has failed in a way in which it is made again without speculation
-// too: plain code would have waited for it as well, before the one that follows. Hold comes next.
-func (a *Attempt) Failed() {
-	c := a.call
-	c.task.mu.Lock()
-	defer c.task.mu.Unlock()
-	if c.attempt == a {
-		end := a.answered
-		if end == 0 {
-			end = now()
-		}
-		c.plainlyMore, c.failed = max(0, end.sub(a.launched)+c.plainlyMore), true
-	}
-}
-
 // Withdraw takes back a prediction that nobody offers any more. Runs that stand
 // on it are discarded.
 func (a *Attempt) Withdraw(v any) {

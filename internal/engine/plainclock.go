@@ -296,8 +296,8 @@ func (c *call) result() moment {
 }
 
 // took returns how long the call's last attempt would have taken to be answered, had its
-// server known from the start that the caller is right, and those that failed before it. If its time limit ran out it took
-// that long, however often it was sent meanwhile. Under mu.
+// server known from the start that the caller is right, and those that failed before it. If its
+// time limit ran out it took that long, however often it was sent meanwhile. Under mu.
 func (c *call) took() time.Duration {
 	a := c.attempt
 	switch {
@@ -307,5 +307,20 @@ func (c *call) took() time.Duration {
 		return c.limit
 	default:
 		return max(0, c.result().sub(a.launched)+c.plainlyMore)
+	}
+}
+
+// Failed tells that the attempt has failed in a way in which it is made again without speculation
+// too: plain code would have waited for it as well, before the one that follows. Hold comes next.
+func (a *Attempt) Failed() {
+	c := a.call
+	c.task.mu.Lock()
+	defer c.task.mu.Unlock()
+	if c.attempt == a {
+		end := a.answered
+		if end == 0 {
+			end = now()
+		}
+		c.plainlyMore, c.failed = max(0, end.sub(a.launched)+c.plainlyMore), true
 	}
 }
