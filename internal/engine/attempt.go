@@ -416,19 +416,6 @@ func (a *Attempt) Tentative(v any) {
 	a.Predict(v)
 }
 
-// Served tells what the server of a speculative attempt said of the time that it took: how
-// long it waited for its caller's word, and how long its commit hooks took after a result
-// that stood only then. A server may say anything: neither took longer than the attempt has so far.
-func (a *Attempt) Served(waited, hooks time.Duration) {
-	c := a.call
-	c.task.mu.Lock()
-	defer c.task.mu.Unlock()
-	if c.attempt == a {
-		most := now().sub(a.launched)
-		c.plainlyMore = min(hooks, most) - max(-most, min(waited, most))
-	}
-}
-
 // Withdraw takes back a prediction that nobody offers any more. Runs that stand
 // on it are discarded.
 func (a *Attempt) Withdraw(v any) {
