@@ -101,7 +101,7 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 			return true
 		}
 	}
-	if mine := l.run.forked[o.id]; mine != nil && !mine.misled() {
+	if mine := l.run.forked[o.id]; mine != nil && !mine.misled() && !o.misled() {
 		if told := t.compareStarts(mine, o); told == otherwise || told == alike &&
 			t.compare(mine.uses, o.uses, false) == otherwise {
 			return true
@@ -111,12 +111,12 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 }
 
 // misled reports whether a lane that this one waited for, or what the lane computes, went on
-// with a wrong guess, or the same of what it comes from: on the result the code may do
-// anything, which tells nothing of names.
+// with a wrong guess, or the lane left a call out, or the same of what it comes from: on that
+// the code may do anything, which tells nothing of names.
 func (l *Lane) misled() bool {
 	uses, joined := l.uses, l.joined
 	for {
-		if slices.ContainsFunc(uses, func(u *Use) bool { return u.Call.spec.Local && u.wrong() }) ||
+		if len(l.skipped) > 0 || slices.ContainsFunc(uses, func(u *Use) bool { return u.Call.spec.Local && u.wrong() }) ||
 			slices.ContainsFunc(joined, func(j *Lane) bool { return slices.ContainsFunc(j.uses, (*Use).wrong) || j.misled() }) {
 			return true
 		}
@@ -220,7 +220,9 @@ func inTurn(a, b []*Use) iter.Seq2[*Use, *Use] {
 
 // parts reports whether two lanes went on with other answers for what they asked, or may have: of a
 // call that is not the same one nothing tells that its answer was.
-func (u *Use) parts(o *Use) bool { return u.Call != o.Call || u.answer != o.answer || u.wrong() }
+func (u *Use) parts(o *Use) bool {
+	return u.Call != o.Call || u.answer != o.answer || u.gaveUp != o.gaveUp || u.wrong()
+}
 
 // alike reports whether the lane's first n calls are another one's first m, and the same
 // of those that forked them.

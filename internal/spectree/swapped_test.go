@@ -336,3 +336,26 @@ func TestDiscardedRunsTellNothing(t *testing.T) {
 		t.Error("it counts as one that went on without a call")
 	}
 }
+
+// TestLeftOutIsNoOtherName: a lane that left a call out, and another one that made it, have not
+// swapped names: a replay of the first that makes the call does not get that of the other one.
+func TestLeftOutIsNoOtherName(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		s := play(t, replayable)
+		a, b := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		if dropped {
+			s.Drop(s.read(a, "r", 0), false)
+		} else {
+			s.Skip(a, &CallSpec{Op: "r"})
+		}
+		s.Answered(s.read(a, "other", 0).Call, Actual)
+		r := s.read(b, "r", 0)
+		s.Answered(r.Call, Actual)
+		s.Answered(s.write(b, "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(b, "guess", 1).Call, Actual)
+		if u := s.read(s.Fork(s.lane(2)), "r", 0); u.Call == r.Call {
+			t.Errorf("dropped %v: a lane gets what another one read", dropped)
+		}
+		s.skip()
+	}
+}
