@@ -10,7 +10,7 @@ type Status struct {
 	At     time.Time `json:"at"`
 	Killed bool      `json:"killed"`
 	// Budget is the extra load that may be caused, negative for no limit, and
-	// ExtraLoad the one caused lately: calls in vain per call that counts.
+	// ExtraLoad the one caused lately: wasted calls per call that counts.
 	Budget    float64 `json:"budget"`
 	ExtraLoad float64 `json:"extra_load"`
 	// ControlShare is which share of the requests mode on leaves without speculation:

@@ -46,7 +46,7 @@ const (
 	judgeEvery = 100 * time.Millisecond
 	// enough is how many predictions must be judged before a call site is.
 	enough = 20
-	// wastedEnough is how many calls in vain make a load worth looking at.
+	// wastedEnough is how many wasted calls make a load worth looking at.
 	wastedEnough = 5
 	// leastBreakEven is the hit rate below which predictions never pay: code that
 	// runs in vain costs something, too, even if it sends nothing.

@@ -21,7 +21,7 @@ type Task struct {
 	// Saved is what the task would have taken longer without speculation, by how
 	// long its calls took: less than nothing if it cost time.
 	Saved time.Duration `json:"saved_ns"`
-	// Wasted is how many calls were sent in vain.
+	// Wasted is how many calls were wasted.
 	Wasted int `json:"wasted"`
 	// Cut is how many runs and calls are left out, because they are too many.
 	Cut int `json:"cut,omitempty"`

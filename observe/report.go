@@ -16,7 +16,7 @@ type Report struct {
 	Schema int       `json:"schema"`
 	Since  time.Time `json:"since"`
 	At     time.Time `json:"at"`
-	// Budget is the extra load that verdicts allow, negative for any: calls in vain per call that
+	// Budget is the extra load that verdicts allow, negative for any: wasted calls per call that
 	// counts.
 	Budget   float64         `json:"budget"`
 	Requests []RequestReport `json:"requests"` // what would save most in all first

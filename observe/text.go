@@ -79,7 +79,7 @@ func (q *RequestReport) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  no guess was taken in %s requests that could have taken some: p50 %s, p95 %s\n", number(s.Requests),
 			ms(s.Latency.P50MS), ms(s.Latency.P95MS))
 	default:
-		fmt.Fprintf(b, "  speculation in %s requests: saved %s per request, p50 %s, p95 %s; %s calls in vain, "+
+		fmt.Fprintf(b, "  speculation in %s requests: saved %s per request, p50 %s, p95 %s; %s wasted calls, "+
 			"extra load %s\n", number(s.Requests), ms(s.SavedMS), ms(s.Latency.P50MS), ms(s.Latency.P95MS),
 			number(s.WastedCalls), percent(s.ExtraLoad))
 	}

@@ -14,7 +14,7 @@ type Report struct {
 	Runs    []Run  `json:"runs"`
 	Calls   []Call `json:"calls"`
 	// Saved is what the task would have taken longer without speculation, and
-	// Wasted how many calls it made in vain: see TaskRecord. Saved is 0, too, if
+	// Wasted how many of its calls were wasted: see TaskRecord. Saved is 0, too, if
 	// nobody counts: the task has no Control, neither by its options nor as part of
 	// one of the Control's requests (Control.Context).
 	Saved  time.Duration `json:"saved_ns,omitempty"`

@@ -11,8 +11,8 @@ const (
 	keyOutcome     = attribute.Key("foresay.outcome")      // see below
 	keyRuns        = attribute.Key("foresay.runs")         // how often the task's code was run
 	keySavedMs     = attribute.Key("foresay.saved_ms")     // what the task would have taken longer
-	keyWastedMs    = attribute.Key("foresay.wasted_ms")    // how long calls in vain took, added up
-	keyWastedCalls = attribute.Key("foresay.wasted_calls") // calls in vain
+	keyWastedMs    = attribute.Key("foresay.wasted_ms")    // how long wasted calls took, added up
+	keyWastedCalls = attribute.Key("foresay.wasted_calls") // wasted calls
 	keyLeftOut     = attribute.Key("foresay.left_out")     // spans that the task would have had
 	keySpeculative = attribute.Key("foresay.speculative")  // sent, or called, on a guess
 	keyCallSite    = attribute.Key("foresay.site")         // the full method

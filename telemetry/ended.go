@@ -66,7 +66,7 @@ func (t *task) close(r *report.Report, leftOut int) {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// wasted returns how long the calls in vain took, added up.
+// wasted returns how long the wasted calls took, added up.
 func wasted(r *report.Report) (d time.Duration) {
 	for i := range r.Calls {
 		c := &r.Calls[i]

@@ -163,7 +163,7 @@ let charts;
 
 export function drawCharts() {
   charts ||= [
-    new Savings(at("chart-saved"), "Saved and wasted", "ms per second", [["k-good", "waiting spared"], ["k-bad", "calls in vain"]],
+    new Savings(at("chart-saved"), "Saved and wasted", "ms per second", [["k-good", "waiting spared"], ["k-bad", "wasted calls"]],
       (p) => `${millis(p.saved)} spared per second\n${millis(p.wasted)} wasted per second (${number(p.vain)} calls)`),
     new Hits(at("chart-hits"), "Hit rate", "", [["k-line", "predictions taken"], ["k-would", "only compared"]],
       (p) => `${percent(p.hit)} of those taken\n${percent(p.would)} of those only compared`),

@@ -74,8 +74,8 @@ function effectOf(site, mode, share) {
     case "off": return "No predictions are made, and none are compared: every call waits for its answer.";
     case "observe": return "Predictions are compared with the answers, and none is used: nothing is saved, and nothing is sent in vain.";
     case "shadow": return `For ${load(share)} of the requests work is started on predictions and always thrown away: that costs load, and saves nothing.`;
-    case "canary": return `${load(share)} of the requests use predictions: right ones save waiting, wrong ones send calls in vain${upTo}. The others only compare.`;
-    case "on": return `All requests use predictions: right ones save waiting, wrong ones send calls in vain${upTo}.`;
+    case "canary": return `${load(share)} of the requests use predictions: right ones save waiting, wrong ones send wasted calls${upTo}. The others only compare.`;
+    case "on": return `All requests use predictions: right ones save waiting, wrong ones send wasted calls${upTo}.`;
   }
   return "What was set at run time is taken back: the mode is again what the code or the site file says.";
 }

@@ -250,10 +250,10 @@ func TestOutage(t *testing.T) {
 		if n := len(backend.data.views); n > 0 {
 			t.Errorf("%d views are recorded of pages that failed", n)
 		}
-		time.Sleep(time.Second) // calls in vain are over
+		time.Sleep(time.Second) // wasted calls are over
 		// Plain code makes two calls per failing request; before there were five.
 		vain, useful := backend.calls.Load()-before-2*600, int64(5*300+2*600)
-		t.Logf("%d calls in vain, %d count", vain, useful)
+		t.Logf("%d wasted calls, %d count", vain, useful)
 		if vain <= 0 || vain > useful*15/100 {
 			t.Errorf("%d calls were made in vain, and %d count", vain, useful)
 		}

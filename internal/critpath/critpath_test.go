@@ -244,7 +244,7 @@ func TestExpectedChain(t *testing.T) {
 		a := x * (1 + rate*(1+rate))
 		b := x * (1 + rate)
 		if extra := a + b + x; math.Abs(got.Extra-extra) > 1e-9 {
-			t.Errorf("at %v: %v calls in vain, want %v", rate, got.Extra, extra)
+			t.Errorf("at %v: %v wasted calls, want %v", rate, got.Extra, extra)
 		}
 	}
 	if got := p.Expected([]float64{critpath.Never}); got.End != 40*ms || got.Extra != 0 {

@@ -71,7 +71,7 @@ func TestShadowReplayRepeatsCalls(t *testing.T) {
 			t.Errorf("calls that the task had made already were sent %d and %d times, want once", nx.Load(), nw.Load())
 		}
 		if wasted := a.Stats().Wasted + b.Stats().Wasted; wasted != nb.Load()+nd.Load()-2 {
-			t.Errorf("%d calls in vain are counted, and %d were sent in vain", wasted, nx.Load()+nw.Load()+nb.Load()+nd.Load()-4)
+			t.Errorf("%d wasted calls are counted, and %d were sent in vain", wasted, nx.Load()+nw.Load()+nb.Load()+nd.Load()-4)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestInnocentTrippedBurst(t *testing.T) {
 	})
 }
 
-// Calls in vain per call that counts, where a wrong guess wastes more than one call.
+// Wasted calls per call that counts, where a wrong guess wastes more than one call.
 func TestExtraLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := mustControl(t, control.Config{Budget: -1, Window: time.Hour})

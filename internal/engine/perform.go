@@ -63,8 +63,8 @@ type askedAt struct {
 	limit, deadline time.Duration
 }
 
-// waiter is a run's part in a call: what it waits with, and what it would make
-// the call with if it was not the one that made it first.
+// waiter is a run's part in a call: what it waits with, and the arguments for the call, used if
+// this run is the first to make it.
 type waiter struct {
 	ready chan struct{}
 	run   *run // if it is the task's sole
@@ -228,7 +228,8 @@ func (t *task) make(
 	return t.agree(ctx, l, c, v, err)
 }
 
-// note notes it, once: to look for the call again is no wait of plain code's.
+// note records the time, once: looking the call up again is no time that plain code would have
+// waited.
 func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
 	if !a.known {
 		limit := t.ownLimit(ctx, l) // which has an effect on asks

@@ -43,7 +43,7 @@ func (m *model) affordable(work, limit int) []*critpath.Path {
 // expected is what is expected of requests.
 type expected struct {
 	took   Duration
-	extra  float64 // calls in vain per call
+	extra  float64 // wasted calls per call
 	vainMS float64 // per request
 }
 

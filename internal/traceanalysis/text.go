@@ -170,7 +170,7 @@ func (t *text) rates(e *Entry) {
 	}
 	t.line("\nWith every read predicted, by how often predictions are right%s:", of)
 	t.table(func(row func(...string)) {
-		row("right", "mean ms", "p50", "p95", "saved", "calls in vain", "")
+		row("right", "mean ms", "p50", "p95", "saved", "wasted calls", "")
 		for _, r := range e.Rates {
 			row(percent(r.HitRate), fmt.Sprintf("%.1f", r.Took.MeanMS), fmt.Sprintf("%.1f", r.Took.P50MS),
 				fmt.Sprintf("%.1f", r.Took.P95MS), percent(r.Saved), percent(r.Extra), "")
@@ -178,7 +178,7 @@ func (t *text) rates(e *Entry) {
 	})
 	choice := func(what string, c *Choice) {
 		if c == nil {
-			t.line("%s at %s right: none is worth its calls in vain (--load-cost %g).", what, percent(t.HitRate), t.LoadCost)
+			t.line("%s at %s right: none is worth its wasted calls (--load-cost %g).", what, percent(t.HitRate), t.LoadCost)
 			return
 		}
 		var names []string

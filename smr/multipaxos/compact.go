@@ -20,7 +20,7 @@ func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) 
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
-// log that is left, or for a new member to find itself in it.
+// log that is left, or may not yet list a new member.
 func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	out, err := r.State.SendState(r.commit, nil)
 	if err != nil {

@@ -13,5 +13,17 @@
 // (handover.go), and groups that have nothing to do (rest.go). Package kit has sessions, disks, the
 // state and its transfers, and clients.
 //
+// Words of package kit and package protocol that the files use without explanation:
+//
+//   - Send waits until what the node has appended to its log is on disk, SendAhead does not. An
+//     answer that is a promise or a vote therefore goes by Send.
+//   - Admission keeps out disks that have forgotten their votes: messages to members go through it,
+//     in letters that name the disk of their sender.
+//   - Desk has the clients' commands that a leader has taken, and answers them once.
+//   - Times are in round trips: r.Times of the configured one, r.Tempo.Times of what answers take
+//     at present.
+//   - Underway bounds what a follower is sent and has not acknowledged. Transfers carry the state
+//     to followers that lag behind the log. Rounds confirm that a leader still leads, for reads.
+//
 // DESIGN.md has the decisions and traps.
 package multipaxos

@@ -35,7 +35,7 @@ func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
 		r.preVote(env)
-	case r.role == candidate && env.Now-r.asked < r.Tempo.Times(candidateSpan) && env.Now >= r.asked:
+	case r.role == candidate && env.Now-r.gotOn < r.Tempo.Times(candidateSpan) && env.Now >= r.gotOn:
 		// Promises are still coming in, or the messages were lost. The ballot stays the same: those
 		// who have promised it need not do so again.
 		for _, p := range r.candidacy.pages {
@@ -104,7 +104,7 @@ func (r *replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 // stand begins phase 1 in a ballot. Slots up to commit need none: this replica knows their values.
 func (r *replica) stand(env *protocol.Env[smr.Message], b kit.Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
-	r.asked = env.Now
+	r.gotOn = env.Now
 	r.askForPromises(env)
 	env.After(r.Tempo.Times(1), campaignTimer{})
 }
@@ -164,8 +164,8 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case m.Ballot > r.promised:
 		if from != r.Cfg.ID && r.role != blank {
 			// A leader or candidate of a lower ballot is one no more. A candidate is not a leader
-			// yet: whoever misses its leader goes on missing it, and so welcomes others if this one
-			// fails.
+			// yet: a replica whose leader is silent keeps missing it, so it still grants pre-votes
+			// to others if this candidate fails.
 			quiet := r.quiet
 			r.becomeFollower(env, 0)
 			r.quiet = quiet
@@ -209,7 +209,7 @@ func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	p.next += smr.Slot(len(m.Slots))
 	p.done = m.Last
-	r.asked = env.Now
+	r.gotOn = env.Now
 	if !p.done {
 		r.prepare(env, *p)
 		return

@@ -59,8 +59,8 @@ func (r *replica) raise(b kit.Ballot) {
 // owns tells whether a ballot is a replica's.
 func owns(id protocol.ID, b kit.Ballot) bool { return id != protocol.App && b.Owner() == id }
 
-// onAccept is phase 2b. A vote needs no promise in phase 1: an Accept of a higher ballot is one to
-// raise, and accepting it promises that ballot.
+// onAccept is phase 2b. A replica may vote in a ballot that it did not promise in phase 1:
+// accepting a higher ballot promises it.
 func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	switch {
 	case !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:
@@ -71,8 +71,8 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m a
 	case m.Ballot > r.promised:
 		r.raise(m.Ballot)
 		// It is written even if the message is a heartbeat, or leaves a gap, and so brings no vote:
-		// the answers below are answers in this ballot, and after a crash too whoever gave them
-		// refuses lower ones (TestImpliedPromiseIsOnDisk).
+		// the answers below are answers in this ballot, and whoever gave them must refuse lower
+		// ballots, even after a crash (TestImpliedPromiseIsOnDisk).
 		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
 	}
 	r.hearLeader(env, from)
@@ -125,11 +125,11 @@ func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 // lead to one question, since the answer to it brings all of them again.
 func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b kit.Ballot, want smr.Slot) {
 	m := missing{Ballot: b, Want: want}
-	since := env.Now - r.asked
+	since := env.Now - r.missingAt
 	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {
 		return
 	}
-	r.missing, r.asked = m, env.Now
+	r.missing, r.missingAt = m, env.Now
 	r.Admission.SendAhead(env, from, m)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// handOver asks a follower to lead, or the one that has most if to is 0. The leader goes on until
-// that has a majority's promises, the leader's own among them: what it proposes meanwhile phase 1
-// finds. So the group stands still for a round trip and not for the time of an election.
+// handOver asks a follower to lead, or the one that has most if to is 0. The leader keeps
+// proposing until the successor asks for its promise: phase 1 finds what it proposes in
+// between. So the group stands still for a round trip and not for the time of an election.
 func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case r.role != leader:

@@ -13,11 +13,11 @@ import (
 // Bounds of learners.
 const (
 	maxLearners   = 4
-	learnerWanted = 50 // round trips, for which one is kept that says nothing
+	learnerWanted = 50 // round trips after which a silent learner is forgotten
 )
 
-// learn makes a replica that waits to be added a learner of the leader's, which brings it up to
-// date, or keeps it one.
+// learn has the leader begin to bring a replica up to date that waits to be added, or go on with
+// it.
 func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation) {
 	if r.role != leader {
 		return

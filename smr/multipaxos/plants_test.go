@@ -44,8 +44,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what was lost is not asked for", Dir: dir, Test: seeds,
-			Old: "\tr.missing, r.asked = m, env.Now\n",
-			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.asked = m, env.Now\n",
+			Old: "\tr.missing, r.missingAt = m, env.Now\n",
+			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.missingAt = m, env.Now\n",
 		},
 		{
 			Name: "who follows nobody never stands", Dir: dir, Test: seeds,

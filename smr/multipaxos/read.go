@@ -31,8 +31,8 @@ func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	p.heard = true
-	// A learner says so too, but is none of the majority. Whether it is a member now decides, not
-	// whether it was one when it was asked: a member that was just added counts.
+	// A learner says so too, but is none of the majority. What counts is whether it is a
+	// member now, not when it was asked: a member that was just added counts.
 	if _, member := r.State.Member(from); member {
 		r.lead.reads.Heard(from, m.Round, 0)
 	}

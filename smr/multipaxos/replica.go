@@ -25,7 +25,7 @@ func (r role) String() string {
 
 // replica is an acceptor, learner and possible leader.
 type replica struct {
-	kit.Replica // its Tempo is of what the leader says, and of answers to it; its Transfers are a leader's
+	kit.Replica // Tempo measures the leader's messages and the answers to them; Transfers are for a leader
 	role        role
 
 	// promised is the highest ballot that this replica has answered in; it accepts nothing in lower
@@ -40,16 +40,17 @@ type replica struct {
 	// commit <= matched <= log.last().
 	matched smr.Slot
 
-	leader protocol.ID // of the promised ballot, 0 if not known
-	quiet  bool        // no leader was heard for leaderTimeout
-	reset  time.Duration
-	heard  struct { // the last word of a leader
+	leader protocol.ID   // of the promised ballot, 0 if not known
+	quiet  bool          // no leader was heard for leaderTimeout
+	reset  time.Duration // when leaderTimer was last set
+	heard  struct {      // the last word of a leader
 		from protocol.ID
 		at   time.Duration
 	}
-	missing missing // the last one that was sent
-	asked   time.Duration
-	rest    kit.Rest
+	missing   missing // the last one that was sent, at missingAt
+	missingAt time.Duration
+	gotOn     time.Duration // when the candidacy last got on: a quorum or a page of promises came
+	rest      kit.Rest
 
 	candidacy candidacy
 	lead      leadership
@@ -61,19 +62,19 @@ type (
 	campaignTimer  struct{} // it is time to try to lead, or to try again
 	heartbeatTimer struct{}
 	quorumTimer    struct{} // the leader looks whether it still has a majority
-	proposeTimer   struct{} // what came up together is proposed
+	proposeTimer   struct{} // the queued entries are proposed as one batch
 )
 
 // Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is
 // longer.
 const (
-	leaderTimeout = 2.5 // of the present one, as in the following but for heartbeats
+	leaderTimeout = 2.5 // present round trips, as are the following, but for heartbeats
 	// a replica campaigns leaderTimeout after the last heartbeat and at random up to this much
 	// later
 	campaignSpan  = 1.5
-	courtesy      = 2 // how much longer than the leader that was asked for others wait, in a new group
+	courtesy      = 2 // in a new group, how much longer others wait than the configured leader
 	heartbeat     = 0.5
-	retry         = 0.5 // of a question to candidates
+	retry         = 0.5 // between two pre-votes of a candidate
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
 )
 
@@ -245,7 +246,7 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onMembers takes note of who the members are.
+// onMembers follows a change of the members.
 func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 	r.maybeTakePart(env)
 	if r.role == leader {

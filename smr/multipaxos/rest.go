@@ -9,9 +9,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// restLook is how many round trips pass between two looks of a leader at rest at whether its
-// followers' hosts are there: nothing waits for it, as what comes up wakes the leader, and then it
-// looks for its majority as ever.
+// A leader at rest checks every restLook round trips that its followers' hosts are alive. Nothing
+// waits for that: any work wakes the leader before, and then it looks for its majority as ever.
 const restLook = 4 * leaderTimeout
 
 // maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later
@@ -115,7 +114,7 @@ func (r *replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 	r.rest.Wake(env.Now)
 }
 
-// maybeStir wakes a follower whose leader is another one now, or nobody.
+// maybeStir wakes a follower whose leader has changed or is unknown.
 func (r *replica) maybeStir(env *protocol.Env[smr.Message]) {
 	if r.role != leader && r.rest.Resting() && !r.rest.Relies(r.leader) {
 		r.rest.Wake(env.Now)

@@ -37,7 +37,7 @@ func TestBrokenPromiseIsToldAndExplained(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for _, want := range []string{
-		"BROKEN: raft: seed 3, faults none: liveness: 15s after the faults ended, a client was not answered",
+		"BROKEN: raft: seed 3, faults none: liveness: 5s after the faults ended, a client was not answered",
 		"BROKEN: raft: seed 4,", "go run ./cmd/foresay sim run --protocol raft --seed 4 --faults none",
 		"what happened last:", "nodes:", "node 1 at s1", "to come,",
 	} {
