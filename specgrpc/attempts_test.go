@@ -168,8 +168,7 @@ func TestSlowLaterAttempt(t *testing.T) {
 			}
 			return value(r.GetKey()), nil
 		}}, specgrpc.SideEffectFree(getMethod))
-		cc := w.dial(addr, serviceConfig(configNames()["method"], retriesUnavailable),
-			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+		cc := dialRetrying(w, addr)
 		c := kvpb.NewTestKVClient(cc)
 		const tasks = 8
 		slow := 0
@@ -195,6 +194,12 @@ func TestSlowLaterAttempt(t *testing.T) {
 	})
 }
 
+// dialRetrying connects to a server whose reads are tried again.
+func dialRetrying(w *world, addr string) *specgrpc.ClientConn {
+	return w.dial(addr, serviceConfig(configNames()["method"], retriesUnavailable),
+		specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+}
+
 // TestSavedOfLaterAttempt: a guessed read whose first attempt fails takes two attempts in either
 // case. The report says what is saved as a clock does, but for gRPC's pause between the two.
 func TestSavedOfLaterAttempt(t *testing.T) {
@@ -214,8 +219,7 @@ func TestSavedOfLaterAttempt(t *testing.T) {
 					}
 					return value(r.GetKey()), nil
 				}}, specgrpc.SideEffectFree(getMethod))
-				cc := w.dial(addr, serviceConfig(configNames()["method"], retriesUnavailable),
-					specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+				cc := dialRetrying(w, addr)
 				c := kvpb.NewTestKVClient(cc)
 				if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "behind"}); err != nil { // the connection is there
 					t.Error(err)

@@ -50,19 +50,25 @@ func Layout(sites, shards int) store.Layout {
 	return l
 }
 
-// placeRing leaves each shard at so many sites only, from the one of its own number on.
-func placeRing(l *store.Layout, replicas int) {
-	n := len(l.Sites)
-	for i := range l.Sites {
-		for k := range l.Sites[i].Shards {
-			if (i-k%n+n)%n >= replicas {
+// placeRing leaves each shard at so many sites only, as store.Ring has them.
+func placeRing(l *store.Layout, replicas int) error {
+	var names []string
+	for _, s := range l.Sites {
+		names = append(names, s.Name)
+	}
+	at, err := store.Ring(names, len(l.Sites[0].Shards), replicas, nil)
+	if err != nil {
+		return err
+	}
+	for k, sites := range at {
+		for i, name := range names {
+			if !slices.Contains(sites, name) {
 				l.Sites[i].Shards[k] = 0
 			}
 		}
+		l.First = append(l.First, slices.Index(names, sites[0]))
 	}
-	for k := range l.Sites[0].Shards {
-		l.First = append(l.First, k%n)
-	}
+	return nil
 }
 
 // A Scenario is what a world is made from.
@@ -132,7 +138,9 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		w.MoreCoordinators(&w.Layout.Sites[i])
 	}
 	if sc.Replicas > 0 {
-		placeRing(&w.Layout, sc.Replicas)
+		if err := placeRing(&w.Layout, sc.Replicas); err != nil {
+			return nil, err
+		}
 	}
 	app := sc.App
 	if app == nil {

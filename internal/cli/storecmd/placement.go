@@ -8,10 +8,15 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// addShards adds the flag for the number of shards, by both of its names.
+// addShards adds the flag for the number of shards, which has two names.
 func addShards(flags *pflag.FlagSet, to *int, more string) {
-	flags.IntVar(to, "shards", 3, "how many parts the keys are dealt to"+more)
-	flags.IntVar(to, "partitions", 3, "the same as --shards")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "partitions" {
+			name = "shards"
+		}
+		return pflag.NormalizedName(name)
+	})
+	flags.IntVar(to, "shards", 3, "or --partitions: how many parts the keys are dealt to"+more)
 }
 
 // placement is at which sites the shards are, as flags say it.
