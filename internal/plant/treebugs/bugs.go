@@ -211,6 +211,10 @@ func namesBugs() []plant.Bug {
 			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
 			Old: " && t.inOrder(l, c) ||", New: " && (MUTANT || t.inOrder(l, c)) ||",
 		},
+		{ // an ordered read is not found while one is under way that another run made after it
+			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
+			Old: "!c.use.Run.used(q) && !l.run.awaits(q)", New: "!c.use.Run.used(q) && (MUTANT || !l.run.awaits(q))",
+		},
 		{ // a lane that left a call out counts as one that has another name
 			Name: "nameByLeaving", Test: "TestLeftOutIsNoOtherName",
 			Old: "\t\tif len(l.skipped) > 0 || slices", New: "\t\tif len(l.skipped) > 0 && !MUTANT || slices",
