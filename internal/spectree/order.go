@@ -219,8 +219,8 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 // inOrder reports whether a call without effects that is found by its place alone may come after
 // all ordered calls that the lane made: each was answered before it was sent, or its first maker
 // made it, too, or the run still waits for it, so that the two are in flight at the same time (see
-// beside). Runs that gave up different calls may each make an ordered call in one place, and
-// both be right; what follows one of them was not sent after the other one's answer.
+// beside). Runs that gave up different calls may each make an ordered call in one place, and both
+// be right; what follows one of them was not sent after the other one's answer.
 func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true

@@ -314,9 +314,9 @@ func TestOrderedReadBehindTwins(t *testing.T) {
 	s.skip()
 }
 
-// TestOrderedReadBesideAnother: goroutines that share a lane make two ordered reads, the replay in the
-// other order. It still waits for the one when it comes to the other, so they are in flight at the
-// same time, and the answer that led to an effect counts for it, too.
+// TestOrderedReadBesideAnother: goroutines that share a lane make two ordered reads, the replay in
+// the other order. It still waits for the one when it comes to the other, so they are in flight at
+// the same time, and the answer that led to an effect counts for it, too.
 func TestOrderedReadBesideAnother(t *testing.T) {
 	s := play(t, replayable)
 	l := s.lane(1)

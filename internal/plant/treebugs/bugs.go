@@ -215,6 +215,10 @@ func namesBugs() []plant.Bug {
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
 			Old: "!c.use.Run.used(q) && !l.run.awaits(q)", New: "!c.use.Run.used(q) && (MUTANT || !l.run.awaits(q))",
 		},
+		{ // of two calls that are right, any one is found
+			Name: "anyRight", Test: "TestRightByTwoWays",
+			Old: "!t.record.twins || l.repeats(c, k) {", New: "!t.record.twins || MUTANT || l.repeats(c, k) {",
+		},
 		{ // a lane that left a call out counts as one that has another name
 			Name: "nameByLeaving", Test: "TestLeftOutIsNoOtherName",
 			Old: "\t\tif len(l.skipped) > 0 || slices", New: "\t\tif len(l.skipped) > 0 && !MUTANT || slices",
