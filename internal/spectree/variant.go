@@ -47,8 +47,9 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c),
-		t.toldSame(l, k, c, func(o *Call) bool { return !t.astray(o, l.run) }) != nil:
+	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c):
+		return c, Doubtful
+	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful
 	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
 		return c, Doubtful
@@ -66,14 +67,14 @@ func (t *Tree) notFollowed(l *Lane, k key, c *Call) bool {
 	return other != nil && other != c
 }
 
-// toldSame returns another call that counts as right at c's place, for which the function returns
-// true, and which a run made that was told what this lane was, as none was that made c; or nil.
-// Runs that were told other things may each be right as far as they came.
-func (t *Tree) toldSame(l *Lane, k key, c *Call, is func(*Call) bool) *Call {
+// toldSame returns another call that counts as right at c's place, and which a run made that was
+// told what this lane was, as none was that made c; or nil. Runs that were told other things may
+// each be right as far as they came.
+func (t *Tree) toldSame(l *Lane, k key, c *Call) *Call {
 	if c.spec.Effect != None || t.record.confirmedAt(k) == nil || !t.record.twins || l.repeats(c, k) {
 		return nil
 	}
-	return t.confirmedWhere(k, func(o *Call) bool { return o != c && is(o) && l.repeats(o, k) })
+	return t.confirmedWhere(k, func(o *Call) bool { return o != c && !t.astray(o, l.run) && l.repeats(o, k) })
 }
 
 // overlaps notes that the lane makes a call while another one is waited for: goroutines
