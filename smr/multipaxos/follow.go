@@ -42,7 +42,7 @@ func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 // onQuiet gives up on a leader that was not heard for leaderTimeout. The random wait that follows
 // keeps replicas that miss the same leader from standing all at once.
 func (r *replica) onQuiet(env *protocol.Env[smr.Message]) {
-	if r.role != follower || r.followsHost(env) {
+	if r.role != follower || r.Resting.Relies(env) {
 		return
 	}
 	r.quiet, r.leader = true, 0
@@ -115,7 +115,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 	end := max(r.matched, m.First+smr.Slot(len(m.Entries))-1)
 	commit := max(r.commit, min(m.Commit, end))
 	if had < smr.Slot(len(m.Entries)) {
-		r.log.accept(env, acceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
+		r.log.write(env, acceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
 		r.matched = end
 	}
 	r.decide(env, commit)

@@ -45,7 +45,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
 	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
-	r.rest.Wake(env.Now)
+	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
@@ -75,7 +75,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
 	r.Transfers.Clear()
-	r.rest.Wake(env.Now)
+	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
@@ -185,12 +185,12 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		entries := slices.Clone(l.queue[:n])
 		l.queue = l.queue[n:]
-		r.log.accept(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
+		r.log.write(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
 		l.end += smr.Slot(n)
 		r.matched = l.end
 		for _, p := range l.followers() {
 			if p.next == l.end-smr.Slot(n)+1 && r.room(p) {
-				r.accept(env, p, entries)
+				r.sendAccept(env, p, entries)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (r *replica) room(p *peer) bool {
 		!p.underway.Full(r.Cfg.MaxUnderwayBytes)
 }
 
-func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
+func (r *replica) sendAccept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	r.Admission.SendAhead(env, p.id, accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
@@ -230,7 +230,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
+		r.sendAccept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
 
@@ -327,7 +327,7 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 }
 
 func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
-	if r.role != leader || r.staysAtRest(env) {
+	if r.role != leader || r.Resting.Skips(env) {
 		return
 	}
 	r.heartbeat(env)
@@ -335,24 +335,20 @@ func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 		r.Transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
-	if wait, asked := r.maybeRest(env); asked {
-		env.After(wait, heartbeatTimer{})
-		return
-	}
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(heartbeat)), heartbeatTimer{})
+	r.Resting.NextBeat(env, r.Times(heartbeat))
 }
 
 // heartbeat says that the leader is there and what is decided.
 func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
 	for _, p := range r.lead.followers() {
-		r.accept(env, p, nil)
+		r.sendAccept(env, p, nil)
 	}
 }
 
 // onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by
-// now, and clients should look for them.
+// now, and clients should look for them. A leader at rest asks its followers nothing.
 func (r *replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
-	if r.role != leader {
+	if r.role != leader || r.Resting.Is() {
 		return
 	}
 	heard := 1

@@ -50,7 +50,6 @@ type replica struct {
 	missing   missing // the last one that was sent, at missingAt
 	missingAt time.Duration
 	gotOn     time.Duration // when the candidacy last got on: a quorum or a page of promises came
-	rest      kit.Rest
 
 	candidacy candidacy
 	lead      leadership
@@ -84,10 +83,11 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{Replica: base, rest: kit.NewRest(base.Cfg)}
+	r := &replica{Replica: base}
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
-		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.maybeStir,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer,
+		HandOver: r.handOver, Rest: r.restRules(),
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -119,7 +119,7 @@ func (r *replica) load(
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if r.log.votes.Len() == 0 {
+	if r.log.slots.Len() == 0 {
 		r.log.base = max(r.log.base, slot)
 	}
 	// For the slots that it covers, only the snapshot says what was decided: if it came from
@@ -149,17 +149,6 @@ func (r *replica) rematch() {
 	}
 }
 
-// Receive takes a message.
-func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	r.maybeWake(env, kit.Inside(msg))
-	if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
-		to, reason := r.handOver(env, h.To)
-		env.Send(protocol.App, smr.HandingOver{ID: h.ID, To: to, Reason: reason})
-		return
-	}
-	r.Replica.Receive(env, from, msg)
-}
-
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
@@ -168,15 +157,10 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case kit.SnapshotWanted:
 		r.onSnapshotWanted(env, from, letter.Disk, msg)
 	}
-	if !r.votes() {
+	if !r.mayVote() {
 		return
 	}
-	r.stir(env, from, letter.Msg)
 	switch msg := letter.Msg.(type) {
-	case kit.RestNow:
-		r.onRestNow(env, from, msg)
-	case kit.Rested:
-		r.onRested(env, from, letter.Disk, msg)
 	case preVote:
 		r.onPreVote(env, from, msg)
 	case preVoteReply:
@@ -195,15 +179,15 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onMissing(env, from, letter.Disk, msg)
 	case refusal:
 		r.onRefusal(env, msg)
-	case lead:
-		r.onLead(env, from, msg)
+	case takeOver:
+		r.onTakeOver(env, from, msg)
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. A joining replica does, even before it
+// mayVote tells whether the replica answers as an acceptor. A joining replica does, even before it
 // knows that it is a member: else two changes in a row could leave a majority of replicas that wait
 // to be told by a leader whom they would have to elect.
-func (r *replica) votes() bool {
+func (r *replica) mayVote() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
 
@@ -267,7 +251,7 @@ func (r *replica) onRemoved(env *protocol.Env[smr.Message]) {
 
 func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot, s.Committed = r.role.String(), r.leader, uint64(r.promised), r.commit
-	s.Snapshot, s.LogSize, s.Resting = r.log.disk.Snapshot(), r.log.disk.Records(), r.rest.Resting()
+	s.Snapshot, s.LogSize = r.log.disk.Snapshot(), r.log.disk.Records()
 }
 
 // applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above
