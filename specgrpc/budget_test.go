@@ -17,7 +17,7 @@ import (
 	"github.com/foresay/foresay/control"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
-	"github.com/foresay/foresay/internal/randtest"
+	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -86,7 +86,7 @@ func settled(count func() int) int {
 // that listens for the word. Until the result is in there is one more on the
 // client. The connection itself is not counted.
 func TestFootprintOfHalfOpenCalls(t *testing.T) {
-	if randtest.Raced {
+	if race.Enabled {
 		t.Skip("sizes under the race detector say nothing")
 	}
 	if testing.Short() {

@@ -3,6 +3,7 @@ package specgrpc_test
 import (
 	"testing"
 
+	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/internal/randtest"
 )
 
@@ -44,7 +45,7 @@ func TestRandomRetried(t *testing.T) {
 
 // TestRandomMutations: each rule that can be removed from the outside is missed.
 func TestRandomMutations(t *testing.T) {
-	if randtest.Raced {
+	if race.Enabled {
 		t.Skip("mutations are caught or not without the race detector, which makes the hunt ten times slower")
 	}
 	t.Parallel()

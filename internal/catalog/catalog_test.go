@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 func TestProtocols(t *testing.T) {
@@ -38,5 +39,12 @@ func TestUnknownProtocol(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(),
 		`"paxos" (want raft, multipaxos, fastpaxos, mencius, epaxos, domino, domino-direct; did you mean epaxos?)`) {
 		t.Errorf("the error is %v, want one that lists the names", err)
+	}
+}
+
+// TestCutLog: a replica whose disk went back is refused, with each protocol.
+func TestCutLog(t *testing.T) {
+	for _, p := range catalog.Protocols() {
+		t.Run(p.Name, func(t *testing.T) { smrtest.CutLog(t, p) })
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/race"
 )
 
 // SeedVariable names the environment variable that replays a seed.
@@ -50,14 +52,11 @@ func Scale(seeds int) int {
 	if testing.Short() {
 		seeds /= 5
 	}
-	if raced {
+	if race.Enabled {
 		seeds /= 8
 	}
 	return max(seeds, 1)
 }
-
-// Raced says that the race detector watches.
-const Raced = raced
 
 // Run checks so many scenarios, with faults or without. A failure tells how to
 // replay it, and shows the scenario in a smaller form if there is one.

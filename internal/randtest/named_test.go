@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	planting "github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // named is a planted bug that programs over gRPC do not show, with the reason,
@@ -172,7 +173,7 @@ func namedPlants() []named {
 // TestNamedTestsCatchPlants: what random programs cannot show, a test of its own
 // catches.
 func TestNamedTestsCatchPlants(t *testing.T) {
-	if raced {
+	if race.Enabled {
 		t.Skip("it compiles the engine anew")
 	}
 	var bugs []planting.Bug

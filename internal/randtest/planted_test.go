@@ -13,6 +13,7 @@ import (
 	"time"
 
 	planting "github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // The environment of the test's child.
@@ -43,7 +44,7 @@ func TestRandomPlants(t *testing.T) {
 		hunt(t)
 		return
 	}
-	if testing.Short() || raced {
+	if testing.Short() || race.Enabled {
 		t.Skip("it compiles the engine anew")
 	}
 	e := &experiment{binary: compilePlants(t), timeout: 5 * time.Minute}

@@ -10,13 +10,14 @@ import (
 
 	planting "github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/plant/treebugs"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // TestStuckTasksAreFoundOut: with a rule taken away that keeps tasks from being
 // stuck, the engine's test of such programs fails, and the watchdog has them go on
 // all the same; without the watchdog they do not.
 func TestStuckTasksAreFoundOut(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || race.Enabled {
 		t.Skip("it compiles the engine anew")
 	}
 	const rule, watchdog = "the rule", "the watchdog"

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/foresay/foresay/internal/race"
 )
 
 // explorer has a shell take all ways that a small program can take, one after the
@@ -279,7 +281,7 @@ func small() []struct {
 // bounds how many states of each are met.
 func TestAllWaysOfSmallPrograms(t *testing.T) {
 	states := int(setting(t, "FORESAY_STATES", 4000))
-	if raceEnabled {
+	if race.Enabled {
 		states /= 10
 	}
 	for _, tt := range small() {
@@ -298,7 +300,7 @@ func TestAllWaysOfSmallPrograms(t *testing.T) {
 // few calls each.
 func TestAllWaysOfRandomPrograms(t *testing.T) {
 	states, programs := int(setting(t, "FORESAY_STATES", 300)), 60
-	if raceEnabled {
+	if race.Enabled {
 		programs /= 10
 	}
 	seed := setting(t, "FORESAY_SEED", 1)

@@ -6,11 +6,12 @@ import (
 
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/plant/treebugs"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // TestPlants plants a bug in each rule of the tree: the tests that are named must notice.
 func TestPlants(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("it compiles the tests anew, without the race detector")
 	}
 	plant.Catch(t, treebugs.Bugs())

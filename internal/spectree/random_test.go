@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // execution is one program, executed by a shell and compared with the naive
@@ -226,7 +227,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 // the seed FORESAY_SEED. make soak counts the seed up.
 func runPrograms(t *testing.T, n int, e execution) {
 	e.seed, e.stats = setting(t, "FORESAY_SEED", 1), new(stats)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		n /= 20
 	}
 	first, last := uint64(0), uint64(n)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/race"
 )
 
 // many is how many calls a task of these tests makes.
@@ -27,7 +29,7 @@ func TestManyCalls(t *testing.T) {
 			simple, took := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 			for range tries {
 				simple, took = min(simple, tests[0].takes(t)), min(took, test.takes(t))
-				if raceEnabled || took < times*simple {
+				if race.Enabled || took < times*simple {
 					return
 				}
 			}

@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"go/ast"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -74,5 +75,18 @@ func checkDoc(report *report, f *file, name *ast.Ident, doc *ast.CommentGroup) {
 		report.at(f, name.Pos(), "%s has no comment", name.Name)
 	} else if words[0] = strings.TrimRight(words[0], ",:."); words[0] != name.Name && words[0] != name.Name+"'s" {
 		report.at(f, name.Pos(), "the comment of %s begins with %s", name.Name, words[0])
+	}
+}
+
+// The alternatives are split so that this file does not match itself.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+
+// checkUnfinished reports notes to self.
+func checkUnfinished(tree *tree, report *report) {
+	for _, f := range tree.files {
+		start := tree.fset.File(f.ast.Package)
+		for _, match := range unfinished.FindAllIndex(f.src, -1) {
+			report.at(f, start.Pos(match[0]), "has the note %s: do it, or file an issue", f.src[match[0]:match[1]])
+		}
 	}
 }

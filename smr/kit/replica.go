@@ -19,6 +19,7 @@ type Replica struct {
 	Desk      *Desk
 	Tempo     *Tempo
 	Transfers *Transfers
+	Resting   *Resting
 
 	name  string
 	rules Rules
@@ -56,6 +57,11 @@ type Rules struct {
 	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
 	// Joins is called when a replica with a new disk waits to be added. It may be nil.
 	Joins func(env *protocol.Env[smr.Message], id protocol.ID, disk Incarnation)
+	// HandOver has another replica lead, or the one that has most if to is 0, and returns which, or
+	// why none. nil: the protocol hands nothing over.
+	HandOver func(env *protocol.Env[smr.Message], to protocol.ID) (successor protocol.ID, reason string)
+	// Rest has a leader's group rest that has nothing to do. Without it the group never rests.
+	Rest RestRules
 	// Timer does what one of the protocol's timers is for.
 	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
@@ -104,7 +110,10 @@ func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
 }
 
 // Follow gives the replica its rules, before anything else is done with it.
-func (r *Replica) Follow(rules Rules) { r.rules = rules }
+func (r *Replica) Follow(rules Rules) {
+	r.rules = rules
+	r.Resting = newResting(r, rules.Rest)
+}
 
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
 func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * float64(r.Cfg.RoundTrip)) }
@@ -135,14 +144,13 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 // Receive takes a message.
 func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if from == protocol.App {
-		if q, ok := msg.(smr.StatusQuery); ok {
-			env.Send(protocol.App, r.Status(q.ID))
-		}
+		r.onApp(env, msg)
 		return
 	}
 	if r.Over() {
 		return
 	}
+	r.Resting.onWork(env, msg)
 	switch msg := msg.(type) {
 	case Hello:
 		r.onHello(env, from, msg)
@@ -168,6 +176,26 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	r.flush(env)
 }
 
+func (r *Replica) onApp(env *protocol.Env[smr.Message], msg smr.Message) {
+	switch msg := msg.(type) {
+	case smr.StatusQuery:
+		env.Send(protocol.App, r.Status(msg.ID))
+	case smr.HandOver:
+		if r.rules.HandOver == nil {
+			return
+		}
+		if r.Over() {
+			reason := fmt.Sprintf("replica %d takes no part", r.Cfg.ID)
+			env.Send(protocol.App, smr.HandingOver{ID: msg.ID, Reason: reason})
+			return
+		}
+		r.Resting.onWork(env, msg)
+		to, reason := r.rules.HandOver(env, msg.To)
+		env.Send(protocol.App, smr.HandingOver{ID: msg.ID, To: to, Reason: reason})
+		r.flush(env)
+	}
+}
+
 func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m Hello) {
 	r.Admission.Hello(env, from, m)
 	_, member := r.State.Member(from)
@@ -184,7 +212,15 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 		}
 		return
 	}
-	r.rules.Peer(env, from, letter)
+	switch msg := letter.Msg.(type) {
+	case RestNow:
+		r.Resting.onRestNow(env, from, msg)
+	case Rested:
+		r.Resting.onRested(env, from, msg)
+	default:
+		r.Resting.onWord(env.Now, from)
+		r.rules.Peer(env, from, letter)
+	}
 }
 
 func (r *Replica) onDismissed(env *protocol.Env[smr.Message]) {
@@ -225,6 +261,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.rules.Flush != nil {
 		r.rules.Flush(env)
 	}
+	r.Resting.flush(env.Now)
 	r.Desk.Flush(env)
 }
 
@@ -302,7 +339,7 @@ func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
 func (r *Replica) Status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
-		Sessions: r.State.Sessions(), Members: r.State.Members(),
+		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is(),
 	}
 	r.rules.Status(&s)
 	switch {

@@ -1,13 +1,44 @@
-package kit_test
+package kit
 
 import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kit"
 )
+
+// TestRestPlants leaves out one rule of resting at a time, in the source: TestRest of each protocol
+// that rests must notice.
+func TestRestPlants(t *testing.T) {
+	const dir, test = "smr/kit", "TestRest"
+	for _, in := range []string{"smr/raft", "smr/multipaxos"} {
+		t.Run(in, func(t *testing.T) {
+			plant.Catch(t, []plant.Bug{
+				{
+					Name: "a follower at rest does not miss its leader's host", Dir: dir, In: in, Test: test,
+					Old: "\tat, ok := s.Heard(env.Now)\n\tif !ok {\n",
+					New: "\tat, ok := s.Heard(env.Now)\n\tif MUTANT && s.resting {\n\t\tat, ok = env.Now, true\n\t}\n\tif !ok {\n",
+				},
+				{
+					Name: "a leader at rest does not look whether its followers' hosts are there", Dir: dir, In: in, Test: test,
+					Old: "if _, ok := s.Heard(env.Now); ok {\n\t\tenv.After(restLooks",
+					New: "if _, ok := s.Heard(env.Now); ok || MUTANT {\n\t\tenv.After(restLooks",
+				},
+				{
+					Name: "a call does not wake a leader", Dir: dir, In: in, Test: test,
+					Old: "s.rules.Leads() && (wakes(msg) ||", New: "s.rules.Leads() && !MUTANT && (wakes(msg) ||",
+				},
+				{
+					Name: "a follower that hears its leader rests on", Dir: dir, In: in, Test: test,
+					Old: "\tif s.resting && !s.rules.Leads() && s.relies(from) {\n",
+					New: "\tif s.resting && !MUTANT && !s.rules.Leads() && s.relies(from) {\n",
+				},
+			})
+		})
+	}
+}
 
 // TestHostHeardDuringACall has a host's beat come while a call of a replica runs, beside it, so
 // that the moment is after the one at which the call began. The host is there. But a beat that is
@@ -25,18 +56,18 @@ func TestHostHeardDuringACall(t *testing.T) {
 		{began + patience, false},
 	} {
 		leader := smr.Vouched{Run: 7, At: began}
-		rest := kit.NewRest(smr.ReplicaConfig{ID: 1, RoundTrip: roundTrip, Vouch: func(id protocol.ID) (smr.Vouched, bool) {
+		rest := newRest(smr.ReplicaConfig{ID: 1, RoundTrip: roundTrip, Vouch: func(id protocol.ID) (smr.Vouched, bool) {
 			if id == 2 {
 				return leader, true
 			}
 			return smr.Vouched{Run: 3, At: began}, true
 		}})
 		env := protocol.NewEnv[smr.Message](nil, 1, nil)
-		if !rest.Follow(env, 2, kit.RestNow{Run: 7}, 5) {
+		if !rest.follow(env, 2, RestNow{Run: 7}, 5) {
 			t.Fatal("the follower does not rest")
 		}
 		leader.At = c.heard
-		at, there := rest.Heard(began, patience)
+		at, there := rest.heard(began, patience)
 		if there != c.there || there && at != min(c.heard, began) {
 			t.Errorf("heard at %v, asked at %v: heard at %v, %v; want %v", c.heard, began, at, there, c.there)
 		}
@@ -47,12 +78,12 @@ func TestHostHeardDuringACall(t *testing.T) {
 // looked.
 func TestAskDuringABeat(t *testing.T) {
 	const roundTrip, began = 100 * time.Millisecond, time.Hour
-	rest := kit.NewRest(smr.ReplicaConfig{ID: 1, RoundTrip: roundTrip, Vouch: func(protocol.ID) (smr.Vouched, bool) {
+	rest := newRest(smr.ReplicaConfig{ID: 1, RoundTrip: roundTrip, Vouch: func(protocol.ID) (smr.Vouched, bool) {
 		return smr.Vouched{Run: 7, At: began + time.Millisecond}, true
 	}})
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Now = began
-	if _, asked := rest.Ask(env, kit.RestNow{}, 5, []protocol.ID{2, 3}); !asked || len(env.Out) != 2 {
+	if _, asked := rest.ask(env, RestNow{}, 5, []protocol.ID{2, 3}); !asked || len(env.Out) != 2 {
 		t.Errorf("asked: %v, by %d messages", asked, len(env.Out))
 	}
 }

@@ -42,7 +42,7 @@ func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 // onQuiet gives up on a leader that was not heard for leaderTimeout. The random wait that follows
 // keeps replicas that miss the same leader from standing all at once.
 func (r *replica) onQuiet(env *protocol.Env[smr.Message]) {
-	if r.role != follower || r.followsHost(env) {
+	if r.role != follower || r.Resting.Relies(env) {
 		return
 	}
 	r.quiet, r.leader = true, 0

@@ -45,7 +45,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
 	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
-	r.rest.Wake(env.Now)
+	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
@@ -75,7 +75,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
 	r.Transfers.Clear()
-	r.rest.Wake(env.Now)
+	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
@@ -327,7 +327,7 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 }
 
 func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
-	if r.role != leader || r.staysAtRest(env) {
+	if r.role != leader || r.Resting.Skips(env) {
 		return
 	}
 	r.heartbeat(env)
@@ -335,11 +335,7 @@ func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 		r.Transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
-	if wait, asked := r.maybeRest(env); asked {
-		env.After(wait, heartbeatTimer{})
-		return
-	}
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(heartbeat)), heartbeatTimer{})
+	r.Resting.NextBeat(env, r.Times(heartbeat))
 }
 
 // heartbeat says that the leader is there and what is decided.
@@ -350,9 +346,9 @@ func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
 }
 
 // onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by
-// now, and clients should look for them.
+// now, and clients should look for them. A leader at rest asks its followers nothing.
 func (r *replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
-	if r.role != leader {
+	if r.role != leader || r.Resting.Is() {
 		return
 	}
 	heard := 1

@@ -42,7 +42,7 @@ func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 
 func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	if r.lead.reads.Waiting() {
-		voters := append(r.others(), r.Cfg.ID)
+		voters := r.State.MemberIDs()
 		r.lead.reads.Answer(env, r.State, voters)
 	}
 }

@@ -50,7 +50,6 @@ type replica struct {
 	missing   missing // the last one that was sent, at missingAt
 	missingAt time.Duration
 	gotOn     time.Duration // when the candidacy last got on: a quorum or a page of promises came
-	rest      kit.Rest
 
 	candidacy candidacy
 	lead      leadership
@@ -84,10 +83,11 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{Replica: base, rest: kit.NewRest(base.Cfg)}
+	r := &replica{Replica: base}
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
-		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.maybeStir,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer,
+		HandOver: r.handOver, Rest: r.restRules(),
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -149,17 +149,6 @@ func (r *replica) rematch() {
 	}
 }
 
-// Receive takes a message.
-func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	r.maybeWake(env, kit.Inside(msg))
-	if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
-		to, reason := r.handOver(env, h.To)
-		env.Send(protocol.App, smr.HandingOver{ID: h.ID, To: to, Reason: reason})
-		return
-	}
-	r.Replica.Receive(env, from, msg)
-}
-
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
@@ -171,12 +160,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	if !r.votes() {
 		return
 	}
-	r.stir(env, from, letter.Msg)
 	switch msg := letter.Msg.(type) {
-	case kit.RestNow:
-		r.onRestNow(env, from, msg)
-	case kit.Rested:
-		r.onRested(env, from, letter.Disk, msg)
 	case preVote:
 		r.onPreVote(env, from, msg)
 	case preVoteReply:
@@ -267,7 +251,7 @@ func (r *replica) onRemoved(env *protocol.Env[smr.Message]) {
 
 func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot, s.Committed = r.role.String(), r.leader, uint64(r.promised), r.commit
-	s.Snapshot, s.LogSize, s.Resting = r.log.disk.Snapshot(), r.log.disk.Records(), r.rest.Resting()
+	s.Snapshot, s.LogSize = r.log.disk.Snapshot(), r.log.disk.Records()
 }
 
 // applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above

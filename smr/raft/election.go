@@ -6,7 +6,6 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kit"
 )
 
 // awaitLeader starts the wait for a leader's next word anew.
@@ -43,7 +42,7 @@ func (r *replica) turn() int {
 }
 
 func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
-	if r.core.leads() || r.followsHost(env) {
+	if r.core.leads() || r.Resting.Relies(env) {
 		return
 	}
 	if _, member := r.State.Member(r.Cfg.ID); member && r.Admission.Admitted() {
@@ -57,7 +56,7 @@ func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
-	if !r.core.leads() || r.staysAtRest(env) {
+	if !r.core.leads() || r.Resting.Skips(env) {
 		return
 	}
 	if peer, ok := r.lostQuorum(env.Now); ok {
@@ -69,11 +68,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	r.core.node.Tick()
 	r.core.flush(env)
 	r.continueTransfers(env)
-	if wait, asked := r.maybeRest(env); asked {
-		env.After(wait, beatTimer{})
-		return
-	}
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.beat()), beatTimer{})
+	r.Resting.NextBeat(env, r.beat())
 }
 
 // lostQuorum tells whether a leader has not heard from a majority for so long that there may be

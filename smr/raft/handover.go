@@ -11,11 +11,6 @@ import (
 // §3.10]. They are asked for in its name, and so disturb nobody.
 const forced = "CampaignTransfer"
 
-func (r *replica) onHandOver(env *protocol.Env[smr.Message], msg smr.HandOver) {
-	to, reason := r.handOver(env, msg.To)
-	env.Send(protocol.App, smr.HandingOver{ID: msg.ID, To: to, Reason: reason})
-}
-
 // handOver has a follower lead that was heard a while ago, or the one that has most if to is 0. The
 // library takes no proposals until the follower has everything and was told to stand; if that takes
 // ten heartbeats, it goes on.

@@ -27,7 +27,6 @@ type replica struct {
 	leaderAt  time.Duration // when the leader was last heard
 	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // whether leaderAt is of a leader
-	rest      kit.Rest
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
@@ -51,13 +50,13 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{Replica: base, heard: map[protocol.ID]time.Duration{}, learners: map[protocol.ID]*learner{},
-		rest: kit.NewRest(base.Cfg)}
+	r := &replica{Replica: base, heard: map[protocol.ID]time.Duration{}, learners: map[protocol.ID]*learner{}}
 	r.core = core{id: cfg.ID, log: new(storage), admission: r.Admission, apply: r.apply, read: r.confirmed,
 		send: r.sendSnapshot, restore: r.install}
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone, Dismissed: r.leave,
 		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Flush: r.finish,
+		HandOver: r.handOver, Rest: r.restRules(),
 		Failed: r.onTransferFailed, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -91,19 +90,6 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	r.finish(env)
 }
 
-// Receive is part of protocol.Node.
-func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if !r.Over() {
-		r.maybeWake(env, kit.Inside(msg))
-		if h, ok := msg.(smr.HandOver); ok && from == protocol.App {
-			r.onHandOver(env, h)
-			r.finish(env)
-			return
-		}
-	}
-	r.Replica.Receive(env, from, msg)
-}
-
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
 	case kit.ChangeRequest:
@@ -120,10 +106,6 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	switch msg := letter.Msg.(type) {
 	case rpc:
 		r.onRPC(env, from, letter.Disk, msg)
-	case kit.RestNow:
-		r.onRestNow(env, from, msg)
-	case kit.Rested:
-		r.onRested(env, from, msg)
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
@@ -153,14 +135,13 @@ func (r *replica) finish(env *protocol.Env[smr.Message]) {
 	if r.State.Removed(r.Cfg.ID) {
 		r.leave(env)
 	}
-	r.maybeStir(env)
 	r.maybeSnapshot(env)
 	r.maybeRead(env)
 }
 
 func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.led = leader
-	r.rest.Wake(env.Now)
+	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	r.changing = false
 	r.Transfers.Clear()
@@ -202,7 +183,6 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 	if from != r.Cfg.ID {
 		r.heard[from] = env.Now
 	}
-	r.stir(env.Now, from)
 	switch msg.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgVote:
 		if string(msg.GetContext()) == forced {
@@ -284,7 +264,7 @@ func (r *replica) status(s *smr.Status) {
 	s.Snapshot = r.lastSnapshot
 	if r.core.node != nil {
 		s.Leader, s.Ballot, s.Committed = r.core.leader(), r.core.term(), smr.Slot(r.core.committed())
-		s.LogSize, s.Resting = len(r.core.log.entries), r.rest.Resting()
+		s.LogSize = len(r.core.log.entries)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -30,7 +31,7 @@ func TestCallsOverLoopback(t *testing.T) {
 // TestLateness prints how much later than configured bytes arrive, and wants it to be of the right
 // order.
 func TestLateness(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() || race.Enabled {
 		t.Skip("a measurement")
 	}
 	for _, oneWay := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond, 20 * time.Millisecond} {

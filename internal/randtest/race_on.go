@@ -1,5 +1,0 @@
-//go:build race
-
-package randtest
-
-const raced = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package spectree
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package shape_test
-
-const raceDetector = true
