@@ -77,6 +77,7 @@ func rooms() []room {
 		{pattern: "store", layer: pure},
 		{pattern: "store/gate/...", layer: pure},
 		{pattern: "store/epoch/...", layer: pure},
+		{pattern: "store/mvcc/...", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},
