@@ -88,7 +88,8 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(),
 		Term:      s.Ballot,
 		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions,
-		Resting: s.Resting, Removed: s.Removed, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
+		Resting: s.Resting, Removed: s.Removed, Members: []Member{}, Protocol: g.cfg.Protocol,
+		Generation: g.cfg.Generation, Disk: g.disk,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}

@@ -457,10 +457,6 @@ func givingUpBugs() []plant.Bug {
 			Name: "anyRight", Test: "TestRightByTwoWays",
 			Old: "!t.record.twins || l.repeats(c, k) {", New: "!t.record.twins || MUTANT || l.repeats(c, k) {",
 		},
-		{ // of two reads in one place the one is found under whose key the run asks
-			Name: "firstRead", Test: "TestOrderedReadThatLedToAnEffect",
-			Old: "if c != nil && s.Effect == None && t.gaveUp() {", New: "if c != nil && !MUTANT && s.Effect == None && t.gaveUp() {",
-		},
 	}
 }
 
@@ -496,6 +492,11 @@ func pathBugs() []plant.Bug {
 			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
 			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
 				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
+		},
+		{ // of two reads in one place the one is found under whose key the run asks
+			Name: "firstRead", Test: "TestOrderedReadThatLedToAnEffect",
+			Old: "if c != nil && s.Effect == None && t.gaveUp() {",
+			New: "if c != nil && !MUTANT && s.Effect == None && t.gaveUp() {",
 		},
 	}
 }
