@@ -123,8 +123,8 @@ func TestClockOfHandlers(t *testing.T) {
 	}
 }
 
-// TestClockOfFailure: a staged call that fails on a guess takes until it has failed, and not until the
-// caller's word is there, which adds a round trip.
+// TestClockOfFailure: a staged call that fails on a guess takes until it has failed, and not until
+// the caller's word is there, which adds a round trip.
 func TestClockOfFailure(t *testing.T) {
 	steps := []step{{kind: get, took: 50, guess: "right"}, {kind: failing, took: 13}, {kind: get, took: 50}}
 	plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
