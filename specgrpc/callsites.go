@@ -272,13 +272,13 @@ func declaredPure(fullMethod string) bool {
 
 // checkKnown refuses a method that its service, whose generated package is linked
 // in, does not have, and a service that such a package does not have if one there has
-// nearly that name.
+// that name but for a letter.
 func checkKnown(fullMethod string) error {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
 		name := protoreflect.FullName(service)
-		if like := nearest.To(string(name.Name()), servicesOf(name.Parent())); like != "" {
+		if like := nearest.Slip(string(name.Name()), servicesOf(name.Parent())); like != "" {
 			return fmt.Errorf("%s: no such service is known; did you mean %s?", fullMethod,
 				name.Parent().Append(protoreflect.Name(like)))
 		}
