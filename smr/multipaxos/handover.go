@@ -8,9 +8,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// handOver asks a follower to lead, or the one that has most if to is 0. The leader keeps
-// proposing until the successor asks for its promise: phase 1 finds what it proposes in
-// between. So the group stands still for a round trip and not for the time of an election.
+// handOver asks a follower to lead, or, if to is 0, the one that has most of those that were heard
+// lately: one that has just ended may have as much as any, and would never stand. The leader keeps
+// proposing until the successor asks for its promise: phase 1 finds what it proposes in between. So
+// the group stands still for a round trip and not for the time of an election.
 //
 // A hand-over is no step of the protocol that safety depends on. The successor stands in a higher
 // ballot like any candidate, and must get a majority's promises. If it fails, or the message is
@@ -26,13 +27,13 @@ func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 	}
 	var best *peer
 	for _, p := range r.lead.peers {
-		if (to == 0 || p.id == to) && (best == nil || p.match > best.match) {
+		if (p.id == to || to == 0 && (p.heard || p.before)) && (best == nil || p.match > best.match) {
 			best = p
 		}
 	}
 	switch {
 	case best == nil && to == 0:
-		return 0, "there is no other member"
+		return 0, "no other member was heard lately"
 	case best == nil:
 		return 0, fmt.Sprintf("replica %d is no member", to)
 	// One that is far behind would be elected first and catch up then, while all wait. One below

@@ -34,6 +34,7 @@ type peer struct {
 	flow     smr.Slot      // slots sent beyond it may be under way. Invariant: match <= flow < next.
 	underway kit.Underway
 	heard    bool            // since the last onQuorumCheck
+	before   bool            // it was heard between the two checks before
 	asked    time.Duration   // of a learner: when it last said that it waits to be added
 	disk     kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
 }
@@ -391,7 +392,7 @@ func (r *replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 		if p.heard {
 			heard++
 		}
-		p.heard = false
+		p.before, p.heard = p.heard, false
 	}
 	if heard < quorum.Majority(len(r.lead.peers)+1) {
 		r.Tempo.Missed(env.Now)

@@ -93,6 +93,11 @@ func TestPlants(t *testing.T) {
 			New: "\tif heard < quorum.Majority(len(r.lead.peers)+1) && !MUTANT {\n",
 		},
 		{
+			Name: "the successor of a hand-over may be silent", Dir: dir, In: "smr/service", Test: "TestHandOverAfterAnEnd",
+			Old: "to == 0 && (p.heard || p.before)",
+			New: "to == 0 && (p.heard || p.before || MUTANT)",
+		},
+		{
 			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
 			Old: "\tp := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
 			New: "\tp := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT " +

@@ -31,6 +31,10 @@ func (e *HandOverError) Error() string {
 // handOverPause is the time between two looks whether the successor leads.
 const handOverPause = 20 * time.Millisecond
 
+// handOverAgain is how long the old leader may go on leading before it is asked to choose another
+// successor: it may have chosen one that had just ended.
+const handOverAgain = time.Second
+
 // lookFor is how long each look waits for members, who may be stopped: so many round trips, and a
 // second at least.
 const lookFor = 4
@@ -50,6 +54,7 @@ func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (
 	case group < 1 || group > len(c.groups):
 		return 0, 0, fmt.Errorf("hand over: there is no group %d; the service has %d", group, len(c.groups))
 	}
+	successor, asked := to, time.Time{}
 	for {
 		statuses, err := c.heard(ctx)
 		if err != nil {
@@ -57,19 +62,20 @@ func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (
 		}
 		now := leaderOf(ofGroup(statuses, group))
 		switch {
-		case now != 0 && now == to && from == 0:
+		case now == 0:
+		case from == 0 && now == to:
 			return now, now, nil
-		case now != 0 && from == 0:
-			if to, err = c.askToLead(ctx, group, now, to); err != nil {
+		case from == 0, to == 0 && now == from && time.Since(asked) > handOverAgain:
+			if successor, err = c.askToLead(ctx, group, now, to); err != nil {
 				return now, 0, err
 			}
-			from = now
-		case now != 0 && now == to:
+			from, asked = now, time.Now()
+		case now == successor, to == 0 && now != from:
 			return from, now, nil
 		}
 		select {
 		case <-ctx.Done():
-			return from, 0, fmt.Errorf("hand over: replica %d does not lead yet: %w", to, ctx.Err())
+			return from, 0, fmt.Errorf("hand over: replica %d does not lead yet: %w", successor, ctx.Err())
 		case <-time.After(handOverPause):
 		}
 	}

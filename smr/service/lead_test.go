@@ -92,12 +92,7 @@ func TestHandOverBesideASilentMember(t *testing.T) {
 		w.client(func(ctx context.Context, c *Client) {
 			leader := w.leads(replicas, w.equal(ctx, c))
 			silent, to := leader%3+1, (leader+1)%3+1
-			site := wan.Site(rune('a' + silent - 1))
-			for _, other := range worldSites {
-				if other != site {
-					w.net.SetDown(site, other, true)
-				}
-			}
+			w.silence(silent)
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			if _, now, err := c.HandOver(ctx, to); err != nil || now != to {
@@ -105,6 +100,36 @@ func TestHandOverBesideASilentMember(t *testing.T) {
 			}
 		})
 	})
+}
+
+// silence has nothing come through from a member.
+func (w *world) silence(id protocol.ID) {
+	site := wan.Site(rune('a' + id - 1))
+	for _, other := range worldSites {
+		if other != site {
+			w.net.SetDown(site, other, true)
+		}
+	}
+}
+
+// TestHandOverAfterAnEnd: a leader that may choose its successor, and chooses one that has just
+// fallen silent, chooses another one.
+func TestHandOverAfterAnEnd(t *testing.T) {
+	for _, protocol := range []string{"raft", "multipaxos"} {
+		inWorld(t, protocol, func(w *world) {
+			replicas := []*ran{w.start(1), w.start(2), w.start(3)}
+			w.client(func(ctx context.Context, c *Client) {
+				leader := w.leads(replicas, w.equal(ctx, c))
+				first := min(leader%3+1, (leader+1)%3+1) // it is taken, of two that are as far
+				w.silence(first)
+				ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+				defer cancel()
+				if from, now, err := c.HandOver(ctx, 0); err != nil || from != leader || now != 6-leader-first {
+					w.Errorf("%s: hand over from %d while %d is silent: from %d to %d, %v", protocol, leader, first, from, now, err)
+				}
+			})
+		})
+	}
 }
 
 // TestNoHandOver asks groups without a leader to hand over, and one whose others are gone.
