@@ -498,6 +498,10 @@ func pathBugs() []plant.Bug {
 			Old: "\tif t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
 			New: "\tif MUTANT || t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
 		},
+		{ // a doubter that gives up another call leaves alone who guesses at its answer
+			Name: "insistOnItsOwn", Test: "TestDoubterThatGivesUpAnother",
+			Old: "\tif c == u.Call || slices.ContainsFunc(u.Call.uses", New: "\tif c == u.Call || !MUTANT && slices.ContainsFunc(u.Call.uses",
+		},
 		{ // of two reads in one place any is found, once something has happened
 			Name: "firstTwin", Test: "TestOrderedReadInOrder",
 			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
