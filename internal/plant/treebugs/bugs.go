@@ -500,7 +500,8 @@ func pathBugs() []plant.Bug {
 		},
 		{ // a doubter that gives up another call leaves alone who guesses at its answer
 			Name: "insistOnItsOwn", Test: "TestDoubterThatGivesUpAnother",
-			Old: "\tif c == u.Call || slices.ContainsFunc(u.Call.uses", New: "\tif c == u.Call || !MUTANT && slices.ContainsFunc(u.Call.uses",
+			Old: "\tif c == u.Call || slices.ContainsFunc(u.Call.uses",
+			New: "\tif c == u.Call || !MUTANT && slices.ContainsFunc(u.Call.uses",
 		},
 		{ // of two reads in one place any is found, once something has happened
 			Name: "firstTwin", Test: "TestOrderedReadInOrder",
