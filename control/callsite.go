@@ -95,7 +95,7 @@ type CallSiteConfig struct {
 	// SendPlainly has a call whose caller stands on a guess be sent as an ordinary
 	// one where its server takes no calls on guesses, instead of held: the server
 	// answers a request that may be computed from a wrong guess, and does not know.
-	// Only for EffectNone.
+	// If that fails the call is made again, after it. Only for EffectNone.
 	SendPlainly bool
 	// Limits bound what is predicted at the call site and sent on predictions.
 	Limits CallSiteLimits

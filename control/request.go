@@ -103,6 +103,8 @@ type CallRecord struct {
 	SharedGuessed, SharedRight bool
 	// Peer is what is known of the call's server.
 	Peer Peer
+	// Ordered and SendPlainly are those of its call site.
+	Ordered, SendPlainly bool
 	// Task is the number of the task that made the call, 0 if plain code did.
 	Task int
 }

@@ -142,9 +142,10 @@ func randomLine(chance *rand.Rand) []step {
 	var out []step
 	call := func() step {
 		s := step{kind: get, took: playRTT + 1 + chance.IntN(60), plain: chance.IntN(5) == 0}
+		s.via = []string{"", "", "", "ordered", "ordered", "ahead"}[chance.IntN(6)]
 		switch chance.IntN(8) {
 		case 0:
-			s.kind = put
+			s.kind, s.guess = put, []string{"", "right", "wrong"}[chance.IntN(3)]
 		case 1:
 			s.kind = staged
 		default:

@@ -18,6 +18,9 @@ func TestClock(t *testing.T) {
 	read := step{kind: get, took: 50}
 	plainRead := step{kind: get, took: 50, plain: true}
 	write := step{kind: put, took: 50}
+	orderedRead := step{kind: get, took: 50, via: "ordered"}
+	orderedRight := orderedRead
+	orderedRight.guess = "right"
 	for _, test := range []struct {
 		name  string
 		steps []step
@@ -37,6 +40,12 @@ func TestClock(t *testing.T) {
 			{kind: raw, parts: [][]step{{{kind: get, took: 30}}, {{kind: get, took: 40}}}}}, 40},
 		{"a plain server", []step{right, plainRead}, 0},
 		{"two plain servers", []step{{kind: get, took: 50, guess: "right", plain: true}, plainRead, plainRead}, 0},
+		{"a plain server that may be asked", []step{right, {kind: get, took: 50, via: "ahead"}}, 50},
+		{"a write that is guessed, and a call", []step{{kind: put, took: 50, guess: "right"}, read}, 0},
+		{"a write that is guessed, and two calls", []step{{kind: put, took: 50, guess: "right"}, right, read}, 50},
+		{"a call and a write that is guessed", []step{right, {kind: put, took: 50, guess: "right"}, read}, 0},
+		{"ordered calls", []step{orderedRight, orderedRead}, 0},
+		{"ordered calls and another one between", []step{orderedRight, {kind: get, took: 30}, orderedRead}, 30},
 		{"Act", []step{right, {kind: act, took: 50}}, 0},
 		{"OnCommit", []step{right, {kind: hook, took: 50}}, 0},
 		{"OnCommit and a call", []step{right, {kind: hook, took: 50}, read}, 50},

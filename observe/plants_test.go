@@ -13,9 +13,28 @@ func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{
 		{
 			Name: "a barrier waits for its own strand only", Dir: model, Test: "TestBarrier",
-			Old: "s.held[i] = max(guessed-start, s.known[k]-start, 0)",
-			New: "s.held[i] = max(guessed-start, s.known[k]-start, 0)\n\t\t\tif MUTANT {\n\t\t\t\ts.held[i] = " +
-				"max(s.known[k]-start, 0)\n\t\t\t}",
+			Old: "until = max(guessed, s.known[k])\n",
+			New: "until = max(guessed, s.known[k])\n\t\t\tif MUTANT {\n\t\t\t\tuntil = s.known[k]\n\t\t\t}\n",
+		},
+		{
+			Name: "calls pass a write that is guessed", Dir: model, Test: "TestWhatIsKnown",
+			Old: "\t\t\tif p.r.Calls[i].Effects {\n", New: "\t\t\tif p.r.Calls[i].Effects && !MUTANT {\n",
+		},
+		{
+			Name: "ordered calls pass each other", Dir: model, Test: "TestWhatIsKnown",
+			Old: "\t\tcase c.Ordered:\n", New: "\t\tcase c.Ordered && !MUTANT:\n",
+		},
+		{
+			Name: "no call is ordered", Dir: dir, Test: "TestClock",
+			Old: "Ordered: c.Ordered,\n", New: "Ordered: c.Ordered && !MUTANT,\n",
+		},
+		{
+			Name: "no call has effects", Dir: dir, Test: "TestClock",
+			Old: "Effects: c.Effect != control.EffectNone,", New: "Effects: c.Effect != control.EffectNone && !MUTANT,",
+		},
+		{
+			Name: "nothing is sent plainly ahead", Dir: dir, Test: "TestClock",
+			Old: "ahead := c.SendPlainly &&", New: "ahead := !MUTANT && c.SendPlainly &&",
 		},
 		{
 			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
@@ -23,7 +42,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "plain servers take calls on a guess", Dir: dir, Test: "TestClock",
-			Old: "held := c.Peer == control.PeerPlain ||", New: "held := !MUTANT && c.Peer == control.PeerPlain ||",
+			Old: "held := c.Peer == control.PeerPlain &&", New: "held := !MUTANT && c.Peer == control.PeerPlain &&",
 		},
 		{
 			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight",

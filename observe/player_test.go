@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,6 +57,7 @@ type step struct {
 	took  int    // ms
 	guess string // "right", "wrong" or ""
 	plain bool   // its server has no registrar
+	via   string // "ordered": its call site is; "ahead": its call site sends plainly to a server that is plain; or ""
 	parts [][]step
 }
 
@@ -65,17 +67,18 @@ type wireStep struct {
 	Took  int
 	Guess string
 	Plain bool
+	Via   string
 	Parts [][]step
 }
 
 func (s step) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wireStep{s.kind, s.took, s.guess, s.plain, s.parts})
+	return json.Marshal(wireStep{s.kind, s.took, s.guess, s.plain, s.via, s.parts})
 }
 
 func (s *step) UnmarshalJSON(b []byte) error {
 	var w wireStep
 	err := json.Unmarshal(b, &w)
-	*s = step{w.Kind, w.Took, w.Guess, w.Plain, w.Parts}
+	*s = step{w.Kind, w.Took, w.Guess, w.Plain, w.Via, w.Parts}
 	return err
 }
 
@@ -89,6 +92,9 @@ func (s step) String() string {
 	}
 	if s.plain {
 		out += " plain"
+	}
+	if s.via != "" {
+		out += " " + s.via
 	}
 	for _, p := range s.parts {
 		out += fmt.Sprint(" ", p)
@@ -170,11 +176,15 @@ func streamed(_ any, ss grpc.ServerStream) error {
 
 // player runs programs against two servers, one of them plain.
 type player struct {
-	spec, plain, again *specgrpc.ClientConn
+	spec, plain, again, ordered, ahead *specgrpc.ClientConn
 }
 
 func (p *player) conn(s *step) *specgrpc.ClientConn {
 	switch {
+	case s.via == "ordered":
+		return p.ordered
+	case s.via == "ahead":
+		return p.ahead
 	case s.plain:
 		return p.plain
 	case s.kind == again:
@@ -213,6 +223,12 @@ func (p *player) step(ctx context.Context, at, seen string, s *step) (string, er
 		r, err := client.Get(ctx, &kvpb.GetRequest{Key: key})
 		return r.GetValue(), err
 	case put:
+		switch s.guess {
+		case "right":
+			ctx = foresay.Predicting(ctx, &kvpb.PutResponse{Version: 1})
+		case "wrong":
+			ctx = foresay.Predicting(ctx, &kvpb.PutResponse{Version: 2})
+		}
 		_, err := client.Put(ctx, &kvpb.PutRequest{Key: key})
 		return "", err
 	case staged:
@@ -344,10 +360,11 @@ type played struct {
 // each pair is sent on a guess at the first.
 func (p *player) meet(t *testing.T) {
 	t.Helper()
-	for _, plain := range []bool{false, true} {
+	for _, like := range []step{{}, {plain: true}, {via: "ordered"}, {via: "ahead"}} {
+		of := func(s step) step { s.plain, s.via = like.plain, like.via; return s }
 		err := p.request(t.Context(), []step{
-			{kind: get, took: 9, guess: "right", plain: plain}, {kind: get, took: 9, plain: plain},
-			{kind: get, took: 9, guess: "right", plain: plain}, {kind: staged, took: 9, plain: plain},
+			of(step{kind: get, took: 9, guess: "right"}), of(step{kind: get, took: 9}),
+			of(step{kind: get, took: 9, guess: "right"}), of(step{kind: staged, took: 9}),
 			{kind: get, took: 9, guess: "right"}, {kind: again, parts: [][]step{{}}},
 		})
 		if err != nil {
@@ -383,12 +400,18 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 		options := []grpc.DialOption{specgrpc.WithMode(control.ModeOn), specgrpc.WithCallSites(control.CallSiteConfig{
 			Name: kvpb.TestKV_Append_FullMethodName, Effect: control.EffectStaged,
 		})}
-		dial := func(addr string) *specgrpc.ClientConn {
-			return s.dial("front", addr, append(options, specgrpc.WithControl(ctl))...)
+		getSite := func(cfg control.CallSiteConfig) grpc.DialOption {
+			cfg.Name = kvpb.TestKV_Get_FullMethodName
+			return specgrpc.WithCallSites(cfg)
+		}
+		viaOrdered := getSite(control.CallSiteConfig{Ordered: true})
+		viaAhead := getSite(control.CallSiteConfig{SendPlainly: true})
+		dial := func(addr string, more ...grpc.DialOption) *specgrpc.ClientConn {
+			return s.dial("front", addr, slices.Concat(options, more, []grpc.DialOption{specgrpc.WithControl(ctl)})...)
 		}
 		// A handler's own calls are to servers like its own, and nobody reports of them.
-		serverDial := func(like *specgrpc.ClientConn) *specgrpc.ClientConn {
-			return s.dial("front", strings.TrimPrefix(like.Target(), "passthrough:///"), options...)
+		serverDial := func(like *specgrpc.ClientConn, more ...grpc.DialOption) *specgrpc.ClientConn {
+			return s.dial("front", strings.TrimPrefix(like.Target(), "passthrough:///"), slices.Concat(options, more)...)
 		}
 		p := &player{}
 		stages := func(opts ...specgrpc.ServerOption) string {
@@ -398,17 +421,19 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 			}, grpc.UnknownServiceHandler(streamed))
 		}
 		p.spec, p.again = dial(stages()), dial(stages(specgrpc.Replayable(kvpb.TestKV_Append_FullMethodName)))
-		p.plain = dial(s.serve("back", func(server *grpc.Server) {
+		unaware := s.serve("back", func(server *grpc.Server) {
 			kvpb.RegisterTestKVServer(server, impl)
-		}, grpc.UnknownServiceHandler(streamed)))
-		impl.own = player{serverDial(p.spec), serverDial(p.plain), serverDial(p.again)}
+		}, grpc.UnknownServiceHandler(streamed))
+		p.plain, p.ordered, p.ahead = dial(unaware), dial(stages(), viaOrdered), dial(unaware, viaAhead)
+		impl.own = player{serverDial(p.spec), serverDial(p.plain), serverDial(p.again), serverDial(p.ordered, viaOrdered),
+			serverDial(p.ahead, viaAhead)}
 		time.Sleep(time.Second) // the connections are there
 		if met {
 			p.meet(t)
 			p.crowd(t)
 			impl.own.meet(t)
 		}
-		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again} {
+		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again, p.ordered, p.ahead} {
 			for _, method := range []string{"Get", "Put", "Append"} {
 				if err := conn.CallSite("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
 					t.Fatal(err)

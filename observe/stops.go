@@ -54,8 +54,10 @@ func stopOf(r *control.RequestRecord, i int) Stop {
 		kind = "observed"
 	case c.Peer == control.PeerPlain:
 		kind = "plain"
-	default:
+	case len(r.Tasks) > 0 && c.Task == 0:
 		kind = "outside" // of the request's tasks
+	default:
+		kind = "order"
 	}
 	return Stop{Kind: kind, Name: c.CallSite}
 }
@@ -79,6 +81,7 @@ func (s *Stop) text() string {
 		"effects":  "a call with effects waits here",
 		"plain":    "held: the server takes no call on a guess, it has no registrar",
 		"observed": "a call whose headers are looked at waits here", "outside": "a call outside of the task waits here",
+		"order":  "a call waits for earlier ones here, since it is ordered or they have effects",
 		"stream": "a stream waits here", "barrier": "Barrier waits here", "act": "Act waits here",
 		"hooks":  "OnCommit functions wait here",
 		"result": "the end of a task waits here",

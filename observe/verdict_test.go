@@ -84,7 +84,13 @@ func TestVerdicts(t *testing.T) {
 		{
 			"effects, predicted on purpose", 1000, func(i int, c *control.CallRecord) {
 				c.Effect, c.Guessed, c.Right = control.EffectImmediate, true, i%20 > 0
-			}, 10 * ms, observe.WorthIt, "right 95 % of 1,000; needs 50 %", false, `"mode": "canary"`,
+			}, 10 * ms, observe.NotWorthIt, "the request's end hardly waits for it: a right guess saves 0 ms", false, "",
+		},
+		{
+			"effects, predicted on purpose, before computing", 1000, func(i int, c *control.CallRecord) {
+				c.Effect, c.Guessed, c.Right = control.EffectImmediate, true, i%20 > 0
+				c.End -= 8 * ms
+			}, 10 * ms, observe.WorthIt, "right 95 % of 1,000", false, `"mode": "canary"`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -64,12 +64,13 @@ func (w *work) read(r *control.RequestRecord) bool {
 		w.speculated = w.speculated || c.Mode == control.ModeOn
 		reads := c.Effect == control.EffectNone || c.Effect == control.EffectStaged
 		outside := tasks && c.Task == 0 // where nothing speculates
-		held := c.Peer == control.PeerPlain || c.Peer == control.PeerNever
+		ahead := c.SendPlainly && c.Effect == control.EffectNone
+		held := c.Peer == control.PeerPlain && !ahead || c.Peer == control.PeerNever
 		w.reads = append(w.reads, reads)
-		w.unknown = append(w.unknown, reads && !outside && c.Peer == control.PeerUnknown)
+		w.unknown = append(w.unknown, reads && !outside && !ahead && c.Peer == control.PeerUnknown)
 		w.calls = append(w.calls, critpath.Call{
 			Method: c.CallSite, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
-			Staged: c.Effect == control.EffectStaged,
+			Staged: c.Effect == control.EffectStaged, Effects: c.Effect != control.EffectNone, Ordered: c.Ordered,
 		})
 		outcome := critpath.Unpredicted
 		switch {
@@ -256,9 +257,16 @@ func (w *work) replay(duration time.Duration) error {
 		w.stops = append(w.stops, p.Held(i))
 	}
 	for i := range w.used {
-		if w.used[i].weighed {
-			w.weigh(p, i)
+		if !w.used[i].weighed {
+			continue
 		}
+		as := p
+		if u := &w.used[i]; u.unsure && !u.taken { // what it would be worth if it is declared to do so
+			if as, err = w.reading(p.Request(), func(at int) bool { return at == i }); err != nil {
+				return err
+			}
+		}
+		w.weigh(as, i)
 	}
 	w.weighShared(p)
 	w.ifReads, w.ifPlain = w.together, w.together
@@ -337,6 +345,17 @@ func (w *work) weighShared(p *critpath.Path) {
 	}
 }
 
+// reading returns the request with some methods, by their places in used, free of side effects.
+func (w *work) reading(r critpath.Request, reads func(at int) bool) (*critpath.Path, error) {
+	r.Calls = slices.Clone(r.Calls)
+	for i := range r.Calls {
+		if at := w.of[i]; at >= 0 && reads(at) {
+			r.Calls[i].Effects = false
+		}
+	}
+	return critpath.New(r)
+}
+
 // foreseeReads works out the request again with the methods free of side effects that may be.
 func (w *work) foreseeReads(duration time.Duration) error {
 	for i := range w.calls {
@@ -344,7 +363,8 @@ func (w *work) foreseeReads(duration time.Duration) error {
 			w.calls[i].Pure = true
 		}
 	}
-	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})
+	p, err := w.reading(critpath.Request{End: duration, Calls: w.calls, Redo: true},
+		func(at int) bool { return w.used[at].unsure })
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,16 @@ func (o *outgoing) Value(key any) any {
 	return o.Context.Value(key)
 }
 
+// Deadline is that of the code's context, or of the task's, for interceptors that look. The call has
+// none of its own as long as its caller stands on a guess, see driver.Attempt.Limit, so what carry
+// makes of the context has none.
+func (o *outgoing) Deadline() (time.Time, bool) {
+	if d, ok := o.Context.Deadline(); ok || o.used.Load() || !o.attempt.Speculative() {
+		return d, ok
+	}
+	return o.attempt.CodeDeadline()
+}
+
 // drain reads what is left of the attempt's stream.
 func (o *outgoing) drain() {
 	if o.stream != nil {

@@ -30,6 +30,7 @@ type ServiceRegistrar struct {
 	slots    slots
 
 	running atomic.Int64 // calls of any kind
+	waiting atomic.Int64 // those of them whose streams have brought no Request
 	unread  atomic.Int64 // when an undone call last left frames that may not be read, Unix nanoseconds
 }
 

@@ -182,21 +182,26 @@ func (w *world) makesRoom(inTask bool) {
 	w.quiet(cc)
 }
 
-// An error of a call that was sent on a guess is no result: it is made again.
+// An error of a call that was sent on a guess is no result: it is made again, after it.
 func TestSendPlainlyFails(t *testing.T) {
 	inWorld(t, func(w *world) {
+		const takes = 60 * time.Millisecond
 		asked := 0
-		behind := &kvServer{get: func(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-			if asked++; asked == 1 {
-				return nil, status.Error(codes.ResourceExhausted, "too early")
+		behind := &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			asked++
+			first := asked == 1
+			if err := pause(ctx, takes); err != nil || !first {
+				return value(r.GetKey()), err
 			}
-			return value(r.GetKey()), nil
+			return nil, status.Error(codes.ResourceExhausted, "too early")
 		}}
 		_, _, front := w.kv("a", &kvServer{get: slow("slow", 40*time.Millisecond)})
 		_, plain := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, behind) })
 		ca := kvpb.NewTestKVClient(w.dial(front))
 		cb := kvpb.NewTestKVClient(w.dial(plain,
 			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true})))
+		time.Sleep(time.Second)
+		start := time.Now()
 		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
 			v, err := guessed(ctx, ca, "slow", value("slow"))
 			if err != nil {
@@ -207,6 +212,10 @@ func TestSendPlainlyFails(t *testing.T) {
 		})
 		if got != "value of value of slow" || err != nil || asked != 2 {
 			w.Errorf("%q, %v, asked %d times", got, err, asked)
+		}
+		// It finds out first that the server is a plain one, which takes a round trip.
+		if took := time.Since(start); took != rtt+2*(rtt+takes) {
+			w.Errorf("it took %v, want %v", took, rtt+2*(rtt+takes))
 		}
 	})
 }

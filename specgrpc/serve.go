@@ -27,7 +27,10 @@ var (
 // serve serves one speculative stream of a method.
 func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream) error {
 	frame := new(specv1.ClientFrame)
-	if err := ss.RecvMsg(frame); err == io.EOF {
+	r.waiting.Add(1)
+	err := ss.RecvMsg(frame)
+	r.waiting.Add(-1)
+	if err == io.EOF {
 		return status.Errorf(codes.InvalidArgument, "specgrpc: %s: the stream ended before Request", m.name)
 	} else if err != nil {
 		return err

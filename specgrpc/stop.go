@@ -17,7 +17,9 @@ import (
 // client, and what it read cannot be seen. Then GracefulStop calls s.Stop when a
 // lease is over and no call of the registrars' services runs any more; calls of
 // services beside the registrars, and answers that are still being sent, are cut
-// with it. A client that has not read for longer is waited for, as grpc does.
+// with it. A client that has not read for longer is waited for, as grpc does. A
+// stream on which no request comes within a lease is cut in the same way: nothing
+// runs for it.
 func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
 	lease, called := time.Millisecond, time.Now()
 	for _, r := range registrars {
@@ -43,17 +45,19 @@ func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
 	}
 }
 
-// stuck reports whether nothing but frames may be left that nobody reads, of calls
-// that were undone since then.
+// stuck reports whether nothing may be left but frames that nobody reads, of calls
+// that were undone since then, and streams on which no request has come.
 func stuck(registrars []*ServiceRegistrar, since time.Time) bool {
-	unread := false
+	idle := false
 	for _, r := range registrars {
-		if r.running.Load() > 0 {
+		running := r.running.Load() // before the others: a request may come
+		waiting := r.waiting.Load()
+		if running > waiting {
 			return false
 		}
-		unread = unread || r.unread.Load() >= since.UnixNano()
+		idle = idle || waiting > 0 || r.unread.Load() >= since.UnixNano()
 	}
-	return unread
+	return idle
 }
 
 // stop refuses speculative callers from now on and aborts their calls.

@@ -199,3 +199,38 @@ func TestGracefulStopWaitsForCallsThatRun(t *testing.T) {
 		c.cancel()
 	})
 }
+
+// TestGracefulStopWithoutARequest: a client that opens a speculative stream and sends nothing has a
+// lease until GracefulStop cuts it, but for calls that run.
+func TestGracefulStopWithoutARequest(t *testing.T) {
+	const lease = time.Second
+	for name, tt := range map[string]struct{ takes, want time.Duration }{
+		"nothing runs": {0, lease}, "a call runs": {2500 * time.Millisecond, 3 * lease},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				r, s, addr := w.kv("a", &kvServer{get: slow("slow", tt.takes)}, specgrpc.WithMaxLease(lease))
+				c := w.openRaw(w.raw(addr), getMethod)
+				served := make(chan error, 1)
+				go func() {
+					if tt.takes == 0 {
+						served <- nil
+						return
+					}
+					_, err := kvpb.NewTestKVClient(w.raw(addr)).Get(w.Context(), &kvpb.GetRequest{Key: "slow"})
+					served <- err
+				}()
+				time.Sleep(lease / 2)
+				start := time.Now()
+				specgrpc.GracefulStop(s, r)
+				if took := time.Since(start); took != tt.want { // it looks once in a lease
+					w.Errorf("GracefulStop took %v, want %v", took, tt.want)
+				}
+				if err := <-served; err != nil {
+					w.Errorf("the call that ran: %v", err)
+				}
+				c.cancel()
+			})
+		})
+	}
+}

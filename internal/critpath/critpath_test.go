@@ -189,12 +189,23 @@ func TestWhatIsKnown(t *testing.T) {
 	fresh[0].Fresh = true
 	// The write is held until the first answer, at 23; by then the program computes again, since 18.
 	beside := []critpath.Call{call("a", 7, 23, true), call("write", 23, 76, false), call("b", 23, 34, true)}
+	// What follows a write that is guessed is sent once it is answered, and what is ordered waits for
+	// what is ordered before it; b is there at once for what follows both.
+	write := []critpath.Call{call("write", 0, 20, false), call("a", 20, 30, true), call("b", 30, 50, true)}
+	write[0].Effects = true
+	ordered := []critpath.Call{call("a", 0, 20, true), call("b", 20, 30, true), call("c", 30, 50, true)}
+	ordered[0].Ordered, ordered[2].Ordered = true, true
 	for _, row := range []struct {
 		name     string
 		calls    []critpath.Call
 		outcomes string
 		was, end time.Duration
 	}{
+		{"behind a write", write, "r--", 50, 50},
+		{"behind a write, both at once", write, "rr-", 50, 40},
+		{"ordered", ordered, "rr-", 50, 40},
+		{"ordered, the first is not guessed", ordered, "-r-", 50, 40},
+		{"ordered, nothing between", ordered, "r--", 50, 40},
 		{"firm", firm, "r-", 90, 90},
 		{"staged", staged, "r-", 80, 80},
 		{"staged, nothing open", staged, "--", 80, 80},

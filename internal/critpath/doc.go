@@ -22,10 +22,12 @@
 // A right prediction of a call is there when the call is made: what stood on its answer begins,
 // after its gap, when all else that it stood on allows. A call that is not pure is never sent while
 // something that it stands on is only predicted: its gap is computed, then it waits until all of
-// that has ended. The request ends no earlier than each call's actual answer. After a wrong
-// prediction, what stood on it is done again from the actual answer on; what had been sent until
-// then was sent in vain. With Request.Redo the program's own computing up to there is done again
-// first. Without that, and without barriers, nothing is later than it was without predictions.
+// that has ended. A pure call waits so for the calls with effects that it stands on, and for the
+// ordered ones if it is ordered itself. The request ends no earlier than each call's actual answer.
+// After a wrong prediction, what stood on it is done again from the actual answer on; what had been
+// sent until then was sent in vain. With Request.Redo the program's own computing up to there is
+// done again first. Without that, and without barriers, nothing is later than it was without
+// predictions.
 //
 // A barrier waits for the actual answers to all predicted calls that began before, and what is Firm
 // is not predicted. A Staged call that is sent on a guess is confirmed, and what follows it begins,

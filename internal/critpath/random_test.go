@@ -18,8 +18,9 @@ func randomRequest(chance *rand.Rand) critpath.Request {
 	r.End = r.Start + time.Duration(chance.IntN(30))
 	for range chance.IntN(8) {
 		start := r.Start + time.Duration(chance.IntN(30))
-		r.Calls = append(r.Calls, critpath.Call{Start: start, End: start + time.Duration(chance.IntN(12)),
-			Pure: chance.IntN(4) > 0})
+		c := critpath.Call{Start: start, End: start + time.Duration(chance.IntN(12)), Pure: chance.IntN(4) > 0}
+		c.Effects, c.Ordered = chance.IntN(4) == 0, chance.IntN(3) == 0
+		r.Calls = append(r.Calls, c)
 	}
 	return r
 }
@@ -83,6 +84,12 @@ func (w twin) span(i int) (from, to time.Duration) {
 	from, known := w.begins(i)
 	if !w.Calls[i].Pure {
 		from = max(from, known)
+	}
+	for j, c := range w.Calls {
+		if w.before(i, j) && (c.Effects || c.Ordered && w.Calls[i].Ordered) {
+			_, to := w.span(j)
+			from = max(from, to)
+		}
 	}
 	return from, from + w.Calls[i].Duration()
 }

@@ -39,11 +39,15 @@ type schedule struct {
 	// ready[k] is when what stands on the first k of Path.ended knows all their answers, or
 	// guesses; known[k] when it has all of the answers.
 	ready, known []time.Duration
-	held         []time.Duration // how long each call that is not pure waited for answers that were only predicted
+	// written[k] is when the calls with effects among the first k are answered, ordered[k] when the
+	// ordered ones are.
+	written, ordered []time.Duration
+	held             []time.Duration // how long each call waited for answers that were only predicted
 }
 
 func newSchedule(n int) schedule {
-	return schedule{make([]Span, n), make([]time.Duration, n+1), make([]time.Duration, n+1), make([]time.Duration, n)}
+	of := func() []time.Duration { return make([]time.Duration, n+1) }
+	return schedule{make([]Span, n), of(), of(), of(), of(), of()}
 }
 
 // Replay makes the request's calls again as they would have been with these outcomes.
@@ -85,8 +89,8 @@ func (p *Path) restarted(outcome func(int) Outcome) time.Duration {
 	return end
 }
 
-// Held returns how long a call that is not pure, as it would have been in the last Replay, waited
-// for answers that were only predicted.
+// Held returns how long a call, as it would have been in the last Replay, waited for answers that
+// were only predicted.
 func (p *Path) Held(call int) time.Duration { return p.actual.held[call] }
 
 // Holding is Replay where some of the pure calls are not sent while something that they stand on is
@@ -116,7 +120,7 @@ func (p *Path) firm(outcome func(int) Outcome) func(int) Outcome {
 
 // run fills a schedule in and returns when the request ends.
 func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
-	s.ready[0], s.known[0] = p.r.Start, p.r.Start
+	s.ready[0], s.known[0], s.written[0], s.ordered[0] = p.r.Start, p.r.Start, p.r.Start, p.r.Start
 	filled := 0
 	guessed := p.r.Start // when all answers that were predicted so far are there
 	// fill computes ready and known up to k. All calls that it needs have their spans: they are
@@ -134,20 +138,30 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 			}
 			s.ready[filled+1] = max(s.ready[filled], from)
 			s.known[filled+1] = max(s.known[filled], s.spans[i].End)
+			s.written[filled+1], s.ordered[filled+1] = s.written[filled], s.ordered[filled]
+			if p.r.Calls[i].Effects {
+				s.written[filled+1] = max(s.written[filled], s.spans[i].End)
+			}
+			if p.r.Calls[i].Ordered {
+				s.ordered[filled+1] = max(s.ordered[filled], s.spans[i].End)
+			}
 		}
 	}
 	for _, i := range p.order {
 		c, k := &p.r.Calls[i], p.stands[i]
 		fill(k)
 		start := s.ready[k] + p.gap[i]
-		s.held[i] = 0
-		if c.Barrier {
-			s.held[i] = max(guessed-start, s.known[k]-start, 0)
-			start += s.held[i]
-		} else if !c.Pure || p.holding != nil && p.holding[i] {
-			s.held[i] = max(s.known[k]-start, 0)
-			start += s.held[i]
+		until := s.written[k]
+		switch {
+		case c.Barrier:
+			until = max(guessed, s.known[k])
+		case !c.Pure || p.holding != nil && p.holding[i]:
+			until = s.known[k]
+		case c.Ordered:
+			until = max(until, s.ordered[k])
 		}
+		s.held[i] = max(until-start, 0)
+		start += s.held[i]
 		for _, at := range p.restarts {
 			if start > at {
 				start = max(start, at+p.redo[i])

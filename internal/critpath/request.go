@@ -23,6 +23,11 @@ type Call struct {
 	Start, End time.Duration
 	// Pure says that the call may be sent on a guess and sent again: it only reads.
 	Pure bool
+	// Effects says that it has effects: what follows it is not sent before it is answered, even if
+	// its answer is predicted.
+	Effects bool
+	// Ordered says that it is not sent before the Ordered calls that it stands on are answered.
+	Ordered bool
 	// Firm says that its answer is not predicted, whatever its outcome: the program had come past a
 	// barrier.
 	Firm bool

@@ -144,7 +144,7 @@ func (c *call) entered(right bool) {
 		CallSite: c.op.config().Name, Effect: c.op.config().Effect, Mode: c.mode,
 		Start: c.attempt.launched.time().Sub(r.Engine().Start()), End: c.finished.time().Sub(r.Engine().Start()),
 		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil,
-		Peer:          c.op.Peer,
+		Peer: c.op.Peer, Ordered: c.op.config().Ordered, SendPlainly: c.op.config().SendPlainly,
 		SharedGuessed: g.shared.known, SharedRight: g.shared.right, Task: int(c.task.ledger.number),
 	})
 }

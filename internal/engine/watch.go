@@ -192,6 +192,7 @@ func (w *Watched) Done(v any, err error) {
 			CallSite: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode,
 			Start: w.start.Sub(r.Engine().Start()), End: end.Sub(r.Engine().Start()),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
+			Ordered: s.Engine().Config().Ordered, SendPlainly: s.Engine().Config().SendPlainly,
 			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,
 		})
 	}

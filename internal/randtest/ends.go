@@ -28,11 +28,12 @@ const (
 	endFutures               // so does the failure of a future
 	endMembers               // members of Any end their own contexts
 	endings
-	endTask = endings // the program's own context ends
+	endTask  ending = iota - 1 // the program's own context ends
+	endHedge ending = iota - 1 // a read that answers ends the context of one that does not
 )
 
 func (e ending) String() string {
-	return [...]string{"limit", "cancel", "timer", "group", "futures", "members", "the program's"}[e]
+	return [...]string{"limit", "cancel", "timer", "group", "futures", "members", "the program's", "hedge"}[e]
 }
 
 // step returns a step that ends its context so.
@@ -50,10 +51,15 @@ const classNever = 'n'
 func (sc *Scenario) addEndings() {
 	r := rand.New(rand.NewPCG(sc.Seed, 0xe4d5))
 	g := &generator{Rand: r, servers: sc.knobs.Servers, id: 5000}
+	hedges := rand.New(rand.NewPCG(sc.Seed, 0x4ed6e)) // apart from these, for the same reason
+	h := &generator{Rand: hedges, servers: sc.knobs.Servers, id: 6000, hedges: true}
 	for _, t := range sc.tasks {
 		for i := range t.links {
 			if r.IntN(2) == 0 {
 				t.links[i] = g.addEnding(t.links[i], false)
+			}
+			if hedges.IntN(4) == 0 {
+				t.links[i] = h.addEnding(t.links[i], false)
 			}
 		}
 	}
@@ -77,7 +83,9 @@ func (g *generator) addEnding(steps []*step, repeated bool) []*step {
 	if s.pause = time.Duration(1+g.IntN(25)) * 997 * time.Microsecond; g.IntN(3) == 0 {
 		s.pause, s.count = time.Second, 1+g.IntN(2) // there is time for other reads before
 	}
-	if g.IntN(8) == 0 && !repeated {
+	if g.hedges {
+		s.ends, s.count = endHedge, g.IntN(3)
+	} else if g.IntN(8) == 0 && !repeated {
 		s = &step{id: g.id, kind: kindLoose, how: cancelled}
 		g.looseBodies(s, 3)
 	}
@@ -112,6 +120,8 @@ func (x *execution) end(ctx context.Context, at string, s *step, digest string) 
 		return e.after(d, digest, err)
 	case endMembers:
 		return e.members(ctx, digest)
+	case endHedge:
+		return e.hedge(ctx, digest)
 	case endTask:
 		return x.contextEnds(ctx, e, digest)
 	default:
@@ -231,6 +241,28 @@ func (e *ender) siblings(ctx context.Context, digest string) (string, error) {
 		if err != nil {
 			return digest, err
 		}
+	}
+	return e.x.note(e.at, digest, strings.Join(append(one.seen, other.seen...), " ")), nil
+}
+
+// hedge waits for two reads side by side, of which one does not answer and ends with the other.
+func (e *ender) hedge(ctx context.Context, digest string) (string, error) {
+	over, cancel := context.WithCancel(ctx)
+	defer cancel()
+	one, other := &ender{x: e.x, at: e.at + "/0", s: e.s}, &ender{x: e.x, at: e.at + "/1", s: e.s}
+	g := foresay.NewGroup(ctx)
+	g.Go(func(ctx context.Context) error {
+		d, end := context.WithCancel(ctx)
+		defer end()
+		defer context.AfterFunc(over, end)()
+		return one.never(d, "/never")
+	})
+	g.Go(func(ctx context.Context) error {
+		defer cancel()
+		return other.reads(ctx)
+	})
+	if err := g.Wait(); err != nil {
+		return digest, err
 	}
 	return e.x.note(e.at, digest, strings.Join(append(one.seen, other.seen...), " ")), nil
 }

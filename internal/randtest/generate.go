@@ -11,6 +11,7 @@ type generator struct {
 	*rand.Rand
 	servers int
 	faults  bool // leave out what has more than one right outcome when something fails
+	hedges  bool // endings are hedges
 	timed   bool // leave out what waits for its turn in a task, and not without: calls of goroutines that share a lane
 	id      int
 	budget  int // steps that may still be made

@@ -17,6 +17,7 @@ type sketch struct {
 
 	clock, drifts bool // see Scenario
 	sure          bool // all is guessed, and rightly
+	guessed       bool // all is guessed
 	staged        bool // all is staged, calls on different keys commute, and a Confirm is lost
 	silent        bool // the network fails for good once a call was made on a guess
 	ordered       bool // all sites are ordered
@@ -72,6 +73,8 @@ func sketches() []sketch {
 	once := special(kindOnce)
 	once.id = -1 // the same in all lanes
 	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)
+	hedged := endHedge.step()
+	hedged.count = 1
 	dead := func(s *step) *step { s.dead = true; return s }
 	alike := func(key string) []*step { return body(get("br0"), get("br1"), add(key), add(key), get(key)) }
 	return []sketch{
@@ -144,6 +147,8 @@ func sketches() []sketch {
 				relayed(false, op{kind: kindGet, key: "bk1"}), get("ak2"))))},
 		{name: "writes around a read that a timer ends, in order", ordered: true, calm: true,
 			steps: body(add("ak2"), endTimer.step(), get("ar1"), put("ak2"), get("ar0"))},
+		{name: "a hedge, in order", ordered: true, guessed: true, calm: true, steps: body(get("br0"), get("ak0"), continued(
+			branches(kindFutures, body(get("ar0"), hedged)), body(get("bk0"))), get("bk0"))},
 		{name: "lanes, then a tenant", steps: body(
 			branches(kindGroup, body(get("ar0"), continued(branches(kindFutures, body(get("ak0"))),
 				body(asSomebody(get("bk0"))))),
@@ -214,6 +219,9 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 	}
 	if sk.sure {
 		sc.knobs.Guessed, sc.knobs.Right = 200, 100
+	}
+	if sk.guessed {
+		sc.knobs.Guessed = 200
 	}
 	if sk.ordered {
 		sc.knobs.Ordered = true

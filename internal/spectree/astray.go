@@ -103,11 +103,47 @@ func (t *Tree) unread(r *Run) *Call {
 	return nil
 }
 
+// ledHere returns, of several calls at this place of which c is found under its key, the one that
+// led to what has happened and the lane's run has yet to make, or nil. Runs that were told the same
+// may each make another one and be right: goroutines that share a lane make ordered calls in any
+// order, and of two runs one may give up what the other one waits for. Only by this one does the
+// code come to that effect again.
+func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
+	if t.madeAll(l.run) {
+		return nil
+	}
+	sure := t.record.confirmedAt(k)
+	if sure == nil || (c == nil || c == sure) && !t.record.twins {
+		return nil
+	}
+	if led, _ := t.followed(l, k.place(), None); led != nil && led.key.variant == k.variant {
+		return led
+	}
+	return nil
+}
+
+// sureAt returns a call that counts as right at this place and may come after what the lane has
+// done, or nil. Where a run gave up waiting, another one may take another path and be right, so a
+// place is not enough to tell what the run that turns out right makes there. If an effect has
+// happened that the run has yet to make, what it makes anew comes from after that: then any call
+// will do if none is as it should be.
+func (t *Tree) sureAt(l *Lane, k key) *Call {
+	find := func(behind bool) *Call {
+		return t.confirmedWhere(k, func(c *Call) bool {
+			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) && (behind || t.mayFollow(l, c))
+		})
+	}
+	c := find(false)
+	if c == nil && t.record.confirmedAt(k) != nil && t.Behind(l.run) {
+		return find(true)
+	}
+	return c
+}
+
 // mayFollow reports whether a call that counts as right at this place may come after what the lane
-// has done: see partedBefore and inOrder. If an effect has happened that the run has yet to make,
-// there is no choice: what is made anew comes from after that.
+// has done: see partedBefore and inOrder.
 func (t *Tree) mayFollow(l *Lane, c *Call) bool {
-	return !t.partedBefore(l, c) && t.inOrder(l, c) || t.Behind(l.run)
+	return !t.partedBefore(l, c) && t.inOrder(l, c)
 }
 
 // partedBefore reports whether the lane, on its way to a call that counts as right, was told

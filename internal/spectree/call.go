@@ -322,19 +322,15 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if r.ID == 1 {
 		return c, k
 	}
-	if c != nil && s.Effect == None && t.gaveUp() { // of two ways, the one that led to what has happened
-		if other, _ := t.followed(l, k.place(), None); other != nil && other.key.variant == k.variant {
-			return other, k
+	if s.Effect == None {
+		if led := t.ledHere(l, k, c); led != nil {
+			return led, k
 		}
 	}
-	if c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c)) {
+	if c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c, t.Behind(r))) {
 		return c, k
 	}
-	// Where a run gave up waiting, another one may take another path and be right, so a place is
-	// not enough to tell what the run that turns out right makes there.
-	right := t.confirmedWhere(k, func(c *Call) bool {
-		return !t.astray(c, r) && (!t.gaveUp() || t.onPathOf(l, c)) && t.mayFollow(l, c)
-	})
+	right := t.sureAt(l, k)
 	switch {
 	case right == nil && c == nil && s.Effect == None:
 		c = t.counterpart(l, k, None)

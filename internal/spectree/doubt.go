@@ -11,7 +11,8 @@ import "slices"
 //     and takes the place of the run that is wrong otherwise.
 //   - If its code gives the call up first, that is what plain code would have done: the
 //     runs that took a prediction are discarded. The same holds if it comes to a barrier
-//     meanwhile, has an effect that no other run has, or makes another call in its place.
+//     meanwhile, has an effect that no other run has, makes another call in its place, or
+//     gives another call up at whose answer these runs guess.
 
 // noGuess is what a doubter is to assume for its call, in place of a prediction.
 const noGuess = -3
@@ -95,11 +96,21 @@ func (t *Tree) doubted(r *Run) bool {
 	return ok
 }
 
-// Insist tells that the code of the use gives it up. If its run is a doubter of the
-// call, then it was right to doubt.
+// Insist tells that the code of the use gives it up. If its run is a doubter of the call, then it
+// was right to doubt. The same holds if it is one of another call, and a run that it doubts went on
+// with a guess at this one: nobody would end the call, which plain code does here, as long as that
+// run lives, and what is ordered behind it would wait.
 func (t *Tree) Insist(u *Use) {
-	if u.answer == Waiting && u.Run.doubts() == u.Call {
-		t.prefer(u.Run)
+	r := u.Run
+	c := r.doubts()
+	if u.answer != Waiting || c == nil {
+		return
+	}
+	if c == u.Call || slices.ContainsFunc(u.Call.uses, func(o *Use) bool {
+		idx, ok := o.Run.assumes(c)
+		return o.answer >= 0 && ok && idx >= 0
+	}) {
+		t.prefer(r)
 	}
 }
 

@@ -59,6 +59,31 @@ func TestDoubterThatGivesUp(t *testing.T) {
 	s.want("final run 2", "commit run 2", "abandon call 2")
 }
 
+// TestDoubterThatGivesUpAnother: a doubter gives up a call that it does not doubt, while the other
+// run went on with a guess at it: plain code has that call end here, and what is ordered behind it
+// goes on, whatever becomes of the guess that is doubted.
+func TestDoubterThatGivesUpAnother(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	a := s.ordered(s.lane(1), "a", 1)
+	s.ordered(child, "x", 1)
+	s.Doubt([]*Use{a})
+	s.skip()
+	child = s.Fork(s.lane(2))
+	x := s.ordered(child, "x", 0)
+	s.Insist(x)
+	s.Drop(x, false)
+	s.skip()
+	if !x.Call.dead || len(s.runs) != 1 || s.runs[0].ID != 2 {
+		t.Fatalf("call %d goes on, and %d runs", x.Call.ID, len(s.runs))
+	}
+	s.Join(s.lane(2), child)
+	if u := s.ordered(s.lane(2), "b", 0); u.Call.send != sentPlain {
+		t.Errorf("what follows is held: %s", u.Call.hold)
+	}
+	s.skip()
+}
+
 // TestDoubterThatGoesOn: if another goroutine of it has an effect that no other run has,
 // or comes to a barrier, nothing holds it up.
 func TestDoubterThatGoesOn(t *testing.T) {

@@ -351,14 +351,14 @@ func (g *gap) all(yield func(*gap) bool) {
 
 // onPathOf reports whether the lane comes to a call that counts as right by the path of those who
 // made it: it went on without the answers that they gave up waiting for, and without no others, and
-// wrote nothing that they did not, unless something has happened that they did later, so that
-// nothing can be made anew.
-func (t *Tree) onPathOf(l *Lane, c *Call) bool {
+// wrote nothing that they did not, unless it is behind: something has happened that they did later,
+// so that nothing can be made anew.
+func (t *Tree) onPathOf(l *Lane, c *Call, behind bool) bool {
 	u := c.right
 	if u == nil {
 		u = &c.use
 	}
-	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || t.Behind(l.run))
+	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || behind)
 }
 
 // wroteSince reports whether the lane comes to a read after an effect that nobody has made before

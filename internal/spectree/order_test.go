@@ -366,3 +366,60 @@ func TestOrderedReadThatLedToAnEffect(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestOrderedReadInOrder: goroutines that share a lane come to their ordered reads in another order
+// in each run, so that two runs make one of these reads each: the first one was sent before another
+// read's answer. Both are right. A replay that has yet to make an effect makes the read that led to
+// it, or, if the effect is that of another goroutine, the one that was sent in order.
+func TestOrderedReadInOrder(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		left, elsewhere bool
+	}{
+		{name: "what led to an effect"},
+		{name: "once a call was left out", left: true},
+		{name: "beside an effect", elsewhere: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := play(t, replayable)
+			reads, writes := s.lane, s.lane
+			if tt.elsewhere {
+				lanes := make(map[int][2]*Lane)
+				of := func(run int) [2]*Lane {
+					if _, ok := lanes[run]; !ok {
+						lanes[run] = [2]*Lane{s.Fork(s.lane(run)), s.Fork(s.lane(run))}
+					}
+					return lanes[run]
+				}
+				reads, writes = func(run int) *Lane { return of(run)[0] }, func(run int) *Lane { return of(run)[1] }
+			}
+			s.Answered(s.ordered(reads(1), "a", 0).Call, Actual)
+			first := s.ordered(reads(1), "r", 1)
+			s.ordered(reads(1), "b", 1)
+			s.Answered(first.Call, Actual)
+
+			s.Answered(s.ordered(reads(2), "b", 0).Call, Actual)
+			second := s.ordered(reads(2), "r", 1)
+			if second.Call == first.Call {
+				t.Fatal("what was sent before the other read's answer counts as made after it")
+			}
+			s.Answered(second.Call, Actual)
+
+			way := func(l *Lane) {
+				s.ordered(l, "a", 0)
+				s.ordered(l, "b", 0)
+				if u := s.ordered(l, "r", 0); u.Call != second.Call {
+					t.Errorf("run %d makes call %d, want %d", l.run.ID, u.Call.ID, second.Call.ID)
+				}
+			}
+			way(reads(3))
+			s.Answered(s.write(writes(3), "w", Immediate, 0).Call, Actual)
+			if tt.left {
+				s.Skip(reads(3), &CallSpec{Op: "left"})
+			}
+			s.Answered(s.read(reads(3), "guess", 1).Call, Actual)
+			way(reads(4))
+			s.skip()
+		})
+	}
+}

@@ -47,7 +47,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c):
+	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c, t.Behind(l.run)):
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful

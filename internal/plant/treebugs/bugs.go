@@ -209,7 +209,7 @@ func namesBugs() []plant.Bug {
 		},
 		{ // an ordered read is found behind one that was answered after it was sent
 			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
-			Old: " && t.inOrder(l, c) ||", New: " && (MUTANT || t.inOrder(l, c)) ||",
+			Old: " && t.inOrder(l, c)\n", New: " && (MUTANT || t.inOrder(l, c))\n",
 		},
 		{ // a lane that left a call out counts as one that has another name
 			Name: "nameByLeaving", Test: "TestLeftOutIsNoOtherName",
@@ -485,7 +485,7 @@ func pathBugs() []plant.Bug {
 		},
 		{ // a call is sure to be that of a run that gave up what this one was told
 			Name: "sureOffPath", Test: "TestCertainty",
-			Old: "t.gaveUp() && !t.onPathOf(l, c):\n", New: "t.gaveUp() && !t.onPathOf(l, c) && !MUTANT:\n",
+			Old: "!t.onPathOf(l, c, t.Behind(l.run)):\n", New: "!t.onPathOf(l, c, t.Behind(l.run)) && !MUTANT:\n",
 		},
 		{ // of two ways to one effect that which a later effect followed is not preferred
 			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
@@ -495,8 +495,17 @@ func pathBugs() []plant.Bug {
 		},
 		{ // of two reads in one place the one is found under whose key the run asks
 			Name: "firstRead", Test: "TestOrderedReadThatLedToAnEffect",
-			Old: "if c != nil && s.Effect == None && t.gaveUp() {",
-			New: "if c != nil && !MUTANT && s.Effect == None && t.gaveUp() {",
+			Old: "\tif t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
+			New: "\tif MUTANT || t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
+		},
+		{ // a doubter that gives up another call leaves alone who guesses at its answer
+			Name: "insistOnItsOwn", Test: "TestDoubterThatGivesUpAnother",
+			Old: "\tif c == u.Call || slices.ContainsFunc(u.Call.uses",
+			New: "\tif c == u.Call || !MUTANT && slices.ContainsFunc(u.Call.uses",
+		},
+		{ // of two reads in one place any is found, once something has happened
+			Name: "firstTwin", Test: "TestOrderedReadInOrder",
+			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
 		},
 	}
 }
