@@ -112,7 +112,7 @@ func (n *Node[M]) carryOut() error {
 				return err
 			}
 		case protocol.KindAfter:
-			n.timers.set(e.Timer, n.env.Now+e.Delay)
+			n.timers.set(e.Timer, n.began+e.Delay)
 		case protocol.KindStop:
 			n.timers.stop(e.Timer)
 		}

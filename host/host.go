@@ -23,9 +23,9 @@ type Config struct {
 	// Listener is where other hosts and clients come in. nil: nowhere, as for a host of clients.
 	// Run closes it.
 	Listener net.Listener
-	// Clock is the time of all nodes here. nil is the time since 1970 when the host was made, and
-	// from then on what the machine's steady clock counts: it does not jump when the machine's time
-	// is set.
+	// Clock is the time that all nodes here are told, as protocol.Env.Now. Timers do not go by it, so
+	// it may jump. nil is the time since 1970 when the host was made, and from then on what the
+	// machine's steady clock counts: it does not jump when the machine's time is set. TimeOfDay does.
 	Clock func() time.Duration
 	// Seed is for the nodes' random numbers. 0 is a new one.
 	Seed uint64
@@ -41,6 +41,7 @@ type Config struct {
 // A Host runs nodes. Its methods may be called concurrently.
 type Host struct {
 	cfg       Config
+	steady    func() time.Duration // what timers go by
 	transport *transport.Transport
 	stopping  chan struct{}
 	failed    chan error // the first failure
@@ -73,8 +74,9 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Network.Logger == nil {
 		cfg.Network.Logger = cfg.Logger
 	}
+	steady := steadyClock()
 	if cfg.Clock == nil {
-		cfg.Clock = steadyClock()
+		cfg.Clock = steady
 	}
 	for cfg.Seed == 0 {
 		var b [8]byte
@@ -87,8 +89,12 @@ func New(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	return &Host{cfg: cfg, transport: t, stopping: make(chan struct{}), failed: make(chan error, 1)}, nil
+	return &Host{cfg: cfg, steady: steady, transport: t, stopping: make(chan struct{}), failed: make(chan error, 1)}, nil
 }
+
+// TimeOfDay is a Config.Clock for nodes to which the time of day matters: the time since 1970, as
+// the machine has it. It jumps when the machine's time is set.
+func TimeOfDay() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
 func steadyClock() func() time.Duration {
 	start := time.Now()

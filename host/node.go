@@ -17,7 +17,8 @@ import (
 type Node[M any] struct {
 	spec        Spec[M]
 	addr        transport.Addr
-	clock       func() time.Duration
+	clock       func() time.Duration // what the node is told
+	steady      func() time.Duration // what its timers go by
 	log         *slog.Logger
 	stopTimeout time.Duration
 	inbox       inbox[M]
@@ -32,7 +33,8 @@ type Node[M any] struct {
 	port    *transport.Port
 	timers  *timers
 	alarm   *time.Timer
-	armed   time.Duration // when alarm rings, by the clock
+	began   time.Duration // when the present call of the node began, by the steady clock
+	armed   time.Duration // when alarm rings, by the steady clock
 	spare   []input[M]    // an empty slice for the inbox
 	batch   writeBatch
 	patient PatientDisk // nil if the disk is none
@@ -111,7 +113,7 @@ func (n *Node[M]) round() (worked bool, err error) {
 func (n *Node[M]) wait(stopping <-chan struct{}) {
 	if due, ok := n.timers.next(); ok && (n.armed < 0 || due < n.armed) {
 		n.armed = due
-		n.alarm.Reset(max(0, due-n.clock()))
+		n.alarm.Reset(max(0, due-n.steady()))
 	}
 	select {
 	case <-n.inbox.wake:
@@ -125,7 +127,7 @@ func (n *Node[M]) wait(stopping <-chan struct{}) {
 // expire calls the node with timers that have run out.
 func (n *Node[M]) expire() (worked bool, err error) {
 	for range roundTimers {
-		t, ok := n.timers.pop(n.clock())
+		t, ok := n.timers.pop(n.steady())
 		if !ok {
 			break
 		}
@@ -191,6 +193,7 @@ func (n *Node[M]) receive(from protocol.ID, msg M) error {
 
 func (n *Node[M]) begin() {
 	n.steps++
+	n.began = n.steady()
 	n.env.Begin(n.clock())
 }
 

@@ -79,8 +79,8 @@ func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 	if err != nil {
 		return fail(err)
 	}
-	n := &Node[M]{spec: spec, addr: addr, clock: h.cfg.Clock, log: h.cfg.Logger, stopTimeout: h.cfg.StopTimeout,
-		timers: newTimers()}
+	n := &Node[M]{spec: spec, addr: addr, clock: h.cfg.Clock, steady: h.steady, log: h.cfg.Logger,
+		stopTimeout: h.cfg.StopTimeout, timers: newTimers()}
 	for r, err := range spec.Disk.Records() {
 		if err != nil {
 			return fail(err)

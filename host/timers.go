@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// timers are those of one node, by its own clock. Of those that are due at one moment, the first
+// timers are those of one node, by the steady clock. Of those that are due at one moment, the first
 // set is the first to run out.
 type timers struct {
 	agenda agenda.Agenda[protocol.Timer]

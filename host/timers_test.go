@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,4 +197,42 @@ func TestClockAndRand(t *testing.T) {
 			w.Errorf("nodes of one seed drew %q", draws)
 		}
 	})
+}
+
+// TestTimersGoByTheSteadyClock: a clock that is set, by much and in either direction, is told to
+// nodes, and has timers run out neither earlier nor later.
+func TestTimersGoByTheSteadyClock(t *testing.T) {
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		inWorld(t, func(w *world) {
+			const delay = time.Minute
+			begin := time.Now()
+			var set atomic.Int64
+			var fired []time.Duration // since begin
+			n := &node{
+				start: func(env *protocol.Env[string], _ []protocol.Record[string]) { env.After(delay, "t") },
+				expire: func(env *protocol.Env[string], _ protocol.Timer) {
+					fired = append(fired, time.Since(begin))
+					if got, want := env.Now, time.Duration(time.Now().UnixNano())+jump; got != want {
+						w.Errorf("the time is %v, want %v since 1970", got, want)
+					}
+					env.After(delay, "t")
+				},
+			}
+			cfg := w.config(1)
+			cfg.Clock = func() time.Duration { return host.TimeOfDay() + time.Duration(set.Load()) }
+			h := w.host(cfg)
+			h.add(host.Spec[string]{ID: 1, Node: n})
+			h.run()
+			time.Sleep(delay / 2)
+			set.Store(int64(jump))
+			time.Sleep(2 * delay)
+			synctest.Wait()
+			if err := h.end(); err != nil {
+				w.Error(err)
+			}
+			if want := []time.Duration{delay, 2 * delay}; !slices.Equal(fired, want) {
+				w.Errorf("a clock that is set by %v: timers ran out after %v, want %v", jump, fired, want)
+			}
+		})
+	}
 }

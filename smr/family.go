@@ -26,6 +26,9 @@ type Protocol struct {
 	// member, and that one is added only when it is up to date. Else it counts from the change that
 	// adds it on, and gets them then.
 	Learns bool
+	// Timed says that slots are times, so a replica's clock is to be the time of day, also when that
+	// is set. Other protocols do as well with a clock that never jumps.
+	Timed bool
 }
 
 // ReplicaConfig is what a replica of any protocol of the family is made from. A zero value of an

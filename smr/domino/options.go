@@ -132,6 +132,7 @@ func New(name, doc string, o Options) smr.Protocol {
 		NewClient:  kit.NodeOf(func(cfg smr.ClientConfig) (*client, error) { return newClient(cfg, o) }),
 		Salvage:    kit.SalvageOf(func(cfg smr.ReplicaConfig) (*replica, error) { return newReplica(cfg, o) }),
 		Learns:     true,
+		Timed:      true,
 		Codec:      codec(),
 	}
 }

@@ -91,7 +91,11 @@ func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 		return
 	}
 	k.told = off
-	env.Send(protocol.App, smr.ClockOff{Behind: k.ahead, Held: k.held})
+	var say smr.ClockOff // zeros: right again
+	if off {
+		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
+	}
+	env.Send(protocol.App, say)
 }
 
 // drive has time go on after a majority of clocks were ahead and set right. What they claimed

@@ -31,6 +31,8 @@ type ReplicaOptions struct {
 	Listener net.Listener // nil: one at the address of the file
 	// Dial connects to a member's address. nil is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+
+	clock func() time.Duration // of the host, where the protocol is Timed; nil is the time of day
 }
 
 // A Replica is one replica of the service: of each of its groups, if it has several. Its methods
@@ -110,7 +112,14 @@ func (r *Replica) open(o ReplicaOptions) error {
 		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
 		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
-	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log})
+	var clock func() time.Duration
+	if cfg.proto.Timed {
+		clock = o.clock
+		if clock == nil {
+			clock = host.TimeOfDay
+		}
+	}
+	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log, Clock: clock})
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,10 @@ import (
 // Replica 1 is at a, and so on; clients are at z.
 type world struct {
 	*testing.T
-	dir string
-	net *shape.Network
-	cfg *ClientConfig
+	dir   string
+	net   *shape.Network
+	cfg   *ClientConfig
+	clock func() time.Duration // of replicas that go by the time of day; nil is the bubble's
 }
 
 var worldSites = []wan.Site{"a", "b", "c", "d", "e", "z"}
@@ -80,7 +81,7 @@ func (w *world) start(id protocol.ID) *ran {
 	}
 	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
 	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listener: l, Dial: w.net.DialContext(site),
-		Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+		Logger: slog.New(slog.NewTextHandler(r.log, nil)), clock: w.clock})
 	if err != nil {
 		w.Fatal(err)
 	}
