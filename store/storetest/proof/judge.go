@@ -14,6 +14,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	storemachine "github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -240,7 +241,7 @@ func (w *world) ask(id protocol.ID, at store.Place, key store.Key) (store.Value,
 		if n == nil {
 			continue
 		}
-		disk := m.disks[shardName(at.Index)].durable
+		disk := m.disks[storemachine.ShardName(at.Index)].durable
 		env := protocol.NewEnv[store.Message](disk.Keys(), disk.NextIndex(), rand.New(rand.NewPCG(1, 1)))
 		env.Begin(time.Duration(time.Now().UnixNano()))
 		const reader = protocol.ID(1 << 20) // which no topology has

@@ -310,15 +310,12 @@ func (m *machine) all() []*disk {
 	defer m.w.mu.Unlock()
 	var all []*disk
 	for _, s := range m.w.topology.ShardsOf(m.site, m.index) {
-		if d := m.disks[shardName(s)]; d != nil {
+		if d := m.disks[storemachine.ShardName(s)]; d != nil {
 			all = append(all, d)
 		}
 	}
 	return all
 }
-
-// shardName is how a machine calls the disk of a shard.
-func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
 
 // seed returns a new one.
 func (w *world) seed() uint64 {
