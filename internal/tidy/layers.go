@@ -106,6 +106,7 @@ func upperRooms() []room {
 		{pattern: "wan/...", layer: runner},
 		{pattern: "internal/otlp/...", layer: runner},
 		{pattern: "internal/callers/...", layer: runner},
+		{pattern: "internal/cluster/...", layer: runner},
 		{pattern: "replica/...", layer: runner},
 		{pattern: "specfs/...", layer: runner},
 		{pattern: "specproc/...", layer: runner},
