@@ -130,10 +130,13 @@ func (l Layout) FirstOf(shard int) int {
 }
 
 // ShardOf returns the shard that a key belongs to, at every site.
-func (l Layout) ShardOf(key Key) int {
+func (l Layout) ShardOf(key Key) int { return ShardOf(key, len(l.Sites[0].Shards)) }
+
+// ShardOf returns which of so many shards a key belongs to.
+func ShardOf(key Key, shards int) int {
 	h := fnv.New64a()
 	h.Write([]byte(key)) // which returns no error
-	return int(h.Sum64() % uint64(len(l.Sites[0].Shards)))
+	return int(h.Sum64() % uint64(shards))
 }
 
 // Coordinator returns the node that has a transaction at a site.

@@ -30,6 +30,15 @@ type Protocol struct {
 	FixedSites bool
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
+	// Preload is how values get on disks other than by transactions. nil: they do not.
+	Preload *Preload
+}
+
+// A Preload says how a server's key space has a key that was there before the server was first
+// started: behind a prefix that no other keys of the space have.
+type Preload struct {
+	Prefix string
+	Encode func(Value) []byte
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

@@ -10,7 +10,6 @@ import (
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/front"
-	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -45,7 +44,7 @@ func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients,
 
 func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
 	conn, err := front.Dial(front.Config{
-		Protocol: replicatedcommit.Protocol(), Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site),
+		Protocol: s.cfg.Protocol, Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site),
 		RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
 	})
 	if err != nil {

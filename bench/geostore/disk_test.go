@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/replicatedcommit"
 )
 
 func (d *disk) put(key, value string) {
@@ -26,13 +27,13 @@ func (d *disk) remove(key string) {
 // keys one by one.
 func TestDiskIsLikeOneThatWasWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	ks := newKeyspace(30, []byte("first"))
+	ks := newKeyspace(replicatedcommit.Protocol().Preload, 30, []byte("first"))
 	d, twin := newDisk(&device{}, ks), newDisk(&device{}, keyspace{})
 	for i := range uint64(30) {
-		twin.put(string(diskKey(i)), string(ks.value))
+		twin.put(string(ks.diskKey(i)), string(ks.value))
 	}
 	for range 2000 {
-		key := string(diskKey(r.Uint64N(40)))
+		key := string(ks.diskKey(r.Uint64N(40)))
 		if r.IntN(4) == 0 {
 			key = "t" + key
 		}
@@ -50,7 +51,7 @@ func TestDiskIsLikeOneThatWasWritten(t *testing.T) {
 		if ok != wantOK || string(got) != string(want) {
 			t.Fatalf("%s is %q, %v, want %q, %v", key, got, ok, want, wantOK)
 		}
-		lo, hi := diskKey(r.Uint64N(40)), diskKey(r.Uint64N(40))
+		lo, hi := ks.diskKey(r.Uint64N(40)), ks.diskKey(r.Uint64N(40))
 		if r.IntN(10) == 0 {
 			lo, hi = nil, nil
 		}
@@ -69,7 +70,8 @@ func scanned(d *disk, lo, hi []byte) []string {
 }
 
 func TestBaseHasTheFirstVersion(t *testing.T) {
-	b, ok := newDisk(&device{}, newKeyspace(10_000_000, []byte("x"))).Keys().Get([]byte("vk9999999"))
+	ks := newKeyspace(replicatedcommit.Protocol().Preload, 10_000_000, []byte("x"))
+	b, ok := newDisk(&device{}, ks).Keys().Get([]byte("vk9999999"))
 	r := wirefmt.NewReader(b)
 	var got store.Value
 	store.ValueFields(r.Coder(), &got)

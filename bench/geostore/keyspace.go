@@ -9,26 +9,27 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// diskPrefix stands before the keys of the store in a server's key space.
-const diskPrefix = "v"
-
 // firstVersion is the version of a key that was there from the start.
 func firstVersion() store.Version { return store.Version{Time: 1, Client: 1} }
 
 // A keyspace is the keys k0, k1 and so on, as they are in a server's key space, all with one value
 // of the first version.
 type keyspace struct {
-	n     uint64
-	value []byte // encoded
+	n      uint64
+	prefix string
+	value  []byte // encoded
 }
 
-func newKeyspace(n uint64, value []byte) keyspace {
-	return keyspace{n: n, value: store.EncodeValue(store.Value{Version: firstVersion(), Present: true, Bytes: value})}
+func newKeyspace(format *store.Preload, n uint64, value []byte) keyspace {
+	return keyspace{
+		n: n, prefix: format.Prefix,
+		value: format.Encode(store.Value{Version: firstVersion(), Present: true, Bytes: value}),
+	}
 }
 
 // has tells whether a key of a server's key space is one of them.
 func (k keyspace) has(key []byte) bool {
-	digits, ok := bytes.CutPrefix(key, []byte(diskPrefix+workload.Name(0)[:1]))
+	digits, ok := bytes.CutPrefix(key, []byte(k.prefix+workload.Name(0)[:1]))
 	if !ok || len(digits) == 0 || len(digits) > 1 && digits[0] == '0' {
 		return false
 	}
@@ -40,7 +41,7 @@ func (k keyspace) has(key []byte) bool {
 func (k keyspace) scan(lo, hi []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for n, ok := k.first(lo); ok; n, ok = k.next(n, true) {
-			key := diskKey(n)
+			key := k.diskKey(n)
 			if hi != nil && bytes.Compare(key, hi) >= 0 || !yield(key) {
 				return
 			}
@@ -48,12 +49,12 @@ func (k keyspace) scan(lo, hi []byte) iter.Seq[[]byte] {
 	}
 }
 
-func diskKey(n uint64) []byte { return []byte(diskPrefix + workload.Name(n)) }
+func (k keyspace) diskKey(n uint64) []byte { return []byte(k.prefix + workload.Name(n)) }
 
 // first returns the first number whose key is not before lo.
 func (k keyspace) first(lo []byte) (n uint64, ok bool) {
 	for ok = k.n > 0; ok; {
-		key := diskKey(n)
+		key := k.diskKey(n)
 		if bytes.Compare(key, lo) >= 0 {
 			return n, true
 		}

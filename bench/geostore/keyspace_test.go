@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/store/replicatedcommit"
 )
 
 // sortedKeys is the dumb twin of a keyspace's scan.
@@ -25,7 +27,7 @@ func TestScanIsInOrder(t *testing.T) {
 	bounds := []string{"", "v", "vk", "vk0", "vk00", "vk1", "vk10", "vk100", "vk19", "vk2", "vk209", "vk99", "vk999",
 		"vka", "w"}
 	for _, n := range []uint64{0, 1, 2, 9, 10, 11, 99, 100, 101, 250, 1000, 1234} {
-		ks := newKeyspace(n, nil)
+		ks := newKeyspace(replicatedcommit.Protocol().Preload, n, nil)
 		for _, lo := range bounds {
 			for _, hi := range bounds {
 				var got []string
@@ -45,7 +47,7 @@ func TestScanIsInOrder(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	ks := newKeyspace(120, nil)
+	ks := newKeyspace(replicatedcommit.Protocol().Preload, 120, nil)
 	var has []string
 	for _, key := range []string{"", "v", "vk", "vk0", "vk00", "vk01", "vk7", "vk119", "vk120", "vk+1", "vk-1", "vk1x",
 		"k1", "tk1", "vk" + strings.Repeat("9", 40)} {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"path/filepath"
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/store"
+	storemachine "github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/wal"
 )
 
@@ -19,16 +20,6 @@ const (
 	loadPendingBytes = 8 << 20
 	servingCache     = 64 << 20
 )
-
-// shardName is how a machine calls the disk of a shard.
-func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
-
-// shardOf is where Replicated Commit has a key.
-func shardOf(key []byte, shards int) int {
-	h := fnv.New64a()
-	h.Write(key) // which returns no error
-	return int(h.Sum64() % uint64(shards))
-}
 
 // load writes the keys to the disks of all sites, one site after the other, before anybody uses
 // them. The keys come in order, so that the database's files do not overlap and need not be merged.
@@ -58,7 +49,7 @@ func (s *Store) loadSite(ctx context.Context, dir string, done uint64) (err erro
 	defer func() { err = errors.Join(err, w.Close()) }()
 	nodes, batches := make([]*wal.Node, s.cfg.Shards), make([]wal.Batch, s.cfg.Shards)
 	for i := range nodes {
-		if nodes[i], err = w.Node(shardName(i)); err != nil {
+		if nodes[i], err = w.Node(storemachine.ShardName(i)); err != nil {
 			return err
 		}
 	}
@@ -73,10 +64,10 @@ func (s *Store) loadSite(ctx context.Context, dir string, done uint64) (err erro
 			}
 		})
 	}
-	base := newKeyspace(s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
+	base := s.keyspace()
 	n := uint64(0)
 	for key := range base.scan(nil, nil) {
-		i := shardOf(key[len(diskPrefix):], s.cfg.Shards)
+		i := store.ShardOf(store.Key(key[len(base.prefix):]), s.cfg.Shards)
 		if batches[i].Put(key, base.value); batches[i].Len() == loadBatch {
 			commit(i)
 		}

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/layered"
+	storemachine "github.com/foresay/foresay/store/machine"
+	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -21,7 +26,8 @@ func TestLoadedKeys(t *testing.T) {
 	const keys, shards = 15_000, 3
 	last := uint64(0)
 	s := &Store{cfg: Config{
-		Matrix: wan.Uniform(0, "a", "b"), Shards: shards, Keys: keys, ValueBytes: 5, Dir: t.TempDir(),
+		Protocol: replicatedcommit.Protocol(), Matrix: wan.Uniform(0, "a", "b"), Shards: shards, Keys: keys,
+		ValueBytes: 5, Dir: t.TempDir(),
 		Loading: func(done, all uint64) {
 			if done < last || all != 2*keys {
 				t.Errorf("loaded %d of %d keys, after %d", done, all, last)
@@ -39,15 +45,15 @@ func TestLoadedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := newKeyspace(keys, make([]byte, 5))
+	base := s.keyspace()
 	n := 0
 	for i := range shards {
-		disk, err := open(shardName(i))
+		disk, err := open(storemachine.ShardName(i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for key, value := range disk.Keys().Scan(nil, nil) {
-			if n++; !base.has(key) || shardOf(key[1:], shards) != i || !cmp.Equal(value, base.value) {
+			if n++; !base.has(key) || store.ShardOf(store.Key(key[1:]), shards) != i || !cmp.Equal(value, base.value) {
 				t.Fatalf("shard %d has %s=%x", i, key, value)
 			}
 		}
@@ -82,6 +88,16 @@ func TestStoreOnDisks(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestNoPreload: a store whose disks nobody else can write says so.
+func TestNoPreload(t *testing.T) {
+	_, err := Open(t.Context(), Config{
+		Protocol: layered.Protocol(), Matrix: wan.Uniform(time.Millisecond, "a", "b", "c"), Shards: 1,
+	})
+	if err == nil || !strings.Contains(err.Error(), "layered") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestLoadThatIsInterrupted(t *testing.T) {

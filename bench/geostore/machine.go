@@ -9,7 +9,6 @@ import (
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/store"
 	storemachine "github.com/foresay/foresay/store/machine"
-	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wal"
 	"github.com/foresay/foresay/wan"
 )
@@ -41,7 +40,7 @@ func (s *Store) run(m *machine) (err error) {
 		return err
 	}
 	m.node, err = storemachine.Open(storemachine.Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "bench", Topology: s.topology, Machine: machineName(m.site),
+		Protocol: s.cfg.Protocol, Cluster: "bench", Topology: s.topology, Machine: machineName(m.site),
 		Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
 		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain,
 		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger,
@@ -71,8 +70,7 @@ func (s *Store) openDisks(m *machine) (err error) {
 	if m.disk != nil {
 		return nil
 	}
-	d, base, all := &device{sync: s.cfg.Sync}, newKeyspace(s.cfg.Keys, make([]byte, s.cfg.ValueBytes)),
-		map[string]host.Disk{}
+	d, base, all := &device{sync: s.cfg.Sync}, s.keyspace(), map[string]host.Disk{}
 	m.disk = func(name string) (host.Disk, error) {
 		if all[name] == nil {
 			all[name] = newDisk(d, base)

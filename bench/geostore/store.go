@@ -12,12 +12,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
 
 // Config is what a Store is made from.
 type Config struct {
+	// Protocol is that of the store, one that values can be preloaded for. The zero value is
+	// Replicated Commit.
+	Protocol store.Protocol
 	// Matrix has the sites and how far they are from each other.
 	Matrix wan.Matrix
 	Shards int // at each site, all on one machine
@@ -70,6 +74,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("geostore: Config: %d sites, %d shards, a sync of %v, values of %d bytes",
 			len(cfg.Matrix.Sites()), cfg.Shards, cfg.Sync, cfg.ValueBytes)
 	}
+	if cfg.Protocol.Name == "" {
+		cfg.Protocol = replicatedcommit.Protocol()
+	}
+	if cfg.Protocol.Preload == nil {
+		return nil, fmt.Errorf("geostore: Config: keys cannot be loaded for %s, which has no Preload", cfg.Protocol.Name)
+	}
 	s := &Store{cfg: cfg, longest: max(cfg.Matrix.MaxRTT(cfg.Matrix.Sites()), leastRoundTrip)}
 	if cfg.Dir != "" {
 		if err := s.load(ctx); err != nil {
@@ -85,6 +95,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("geostore: %w", err), s.Close())
 	}
 	return s, nil
+}
+
+// keyspace returns the keys that are there from the start.
+func (s *Store) keyspace() keyspace {
+	return newKeyspace(s.cfg.Protocol.Preload, s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
 }
 
 // seed returns one for a purpose.

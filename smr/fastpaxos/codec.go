@@ -37,7 +37,7 @@ func beatFields(c *wirefmt.Coder, m *beat) {
 
 func votedFields(c *wirefmt.Coder, m *voted) {
 	headFields(c, &m.head)
-	placedFields(c, &m.Items)
+	itemsFields(c, &m.Items)
 }
 
 func suggestFields(c *wirefmt.Coder, m *suggest) {
@@ -52,7 +52,7 @@ func closeFields(c *wirefmt.Coder, m *closeSlots) {
 
 func acceptFields(c *wirefmt.Coder, m *accept) {
 	headFields(c, &m.head)
-	placedFields(c, &m.Items)
+	itemsFields(c, &m.Items)
 }
 
 func acceptedFields(c *wirefmt.Coder, m *accepted) {
@@ -62,7 +62,7 @@ func acceptedFields(c *wirefmt.Coder, m *accepted) {
 
 func earlierDecidedFields(c *wirefmt.Coder, m *decided) {
 	headFields(c, &m.head)
-	placedFields(c, &m.Items)
+	itemsFields(c, &m.Items)
 }
 
 func decidedFields(c *wirefmt.Coder, m *decided) {
@@ -124,11 +124,11 @@ func namedFields(c *wirefmt.Coder, m *named) {
 
 func voteRecordFields(c *wirefmt.Coder, m *voteRecord) { votesFields(c, &m.Votes) }
 
-func decidedRecordFields(c *wirefmt.Coder, m *decidedRecord) { placedFields(c, &m.Items) }
+func decidedRecordFields(c *wirefmt.Coder, m *decidedRecord) { itemsFields(c, &m.Items) }
 
 func promiseRecordFields(c *wirefmt.Coder, m *promiseRecord) { wirefmt.Uint(c, &m.Era) }
 
-func placedFields(c *wirefmt.Coder, items *[]item) {
+func itemsFields(c *wirefmt.Coder, items *[]item) {
 	wirefmt.List(c, items, 1+kit.MinEntryBytes, func(c *wirefmt.Coder, m *item) {
 		wirefmt.Uint(c, &m.Slot)
 		kit.EntryFields(c, &m.Entry)

@@ -30,7 +30,7 @@ type leading struct {
 	classic  bool     // no fast votes: it gives out the slots
 	changing smr.Slot // the slot of a change of the members that is not applied: nothing is proposed above it
 	tallies  map[smr.Slot]*tally
-	placed   map[wish]smr.Slot // commands that it has proposed in a classic round
+	proposed map[wish]smr.Slot // commands that it has proposed in a classic round
 	wants    []*want           // what clients want and is not applied, in order
 	accepts  []item            // to be proposed at the end of the call
 	news     []item            // decided in this call
@@ -110,8 +110,8 @@ func (r *replica) propose(env *protocol.Env[smr.Message], beats int) {
 	for _, w := range l.wants {
 		change := w.entry.Kind == kit.ChangeMembers
 		w.age += beats
-		switch _, placed := l.placed[wishFor(w.entry)]; {
-		case placed || l.changing != 0:
+		switch _, proposed := l.proposed[wishFor(w.entry)]; {
+		case proposed || l.changing != 0:
 		case l.classic:
 			s := max(l.end, w.after) + 1
 			if s > r.State.Applied()+window {
@@ -142,7 +142,7 @@ func (r *replica) proposeIn(s smr.Slot, e kit.Entry) {
 	t := r.lead.tally(s)
 	t.classic, t.entry, t.age = true, e, 0
 	if e.Kind != kit.NoOp {
-		r.lead.placed[wishFor(e)] = s
+		r.lead.proposed[wishFor(e)] = s
 	}
 	r.lead.accepts = append(r.lead.accepts, item{s, e})
 }
@@ -248,13 +248,13 @@ func (r *replica) resolve(s smr.Slot, t *tally) {
 		return
 	}
 	for _, v := range t.votes {
-		if r.unplaced(v.Entry) {
+		if r.hasNoSlot(v.Entry) {
 			r.proposeIn(s, v.Entry)
 			return
 		}
 	}
 	for _, w := range r.lead.wants {
-		if w.entry.Kind != kit.ChangeMembers && w.after < s && r.unplaced(w.entry) {
+		if w.entry.Kind != kit.ChangeMembers && w.after < s && r.hasNoSlot(w.entry) {
 			r.proposeIn(s, w.entry)
 			return
 		}
@@ -262,16 +262,16 @@ func (r *replica) resolve(s smr.Slot, t *tally) {
 	r.proposeIn(s, kit.Entry{Kind: kit.NoOp})
 }
 
-// unplaced tells whether a command has no slot that is decided or is about to be.
-func (r *replica) unplaced(e kit.Entry) bool {
+// hasNoSlot tells whether a command has no slot that is decided or is about to be.
+func (r *replica) hasNoSlot(e kit.Entry) bool {
 	if e.Kind == kit.NoOp || e.Kind == kit.ChangeMembers {
 		return false
 	}
-	_, placed := r.lead.placed[wishFor(e)]
-	if !placed {
-		_, placed = r.State.Seen(e)
+	_, proposed := r.lead.proposed[wishFor(e)]
+	if !proposed {
+		_, proposed = r.State.Seen(e)
 	}
-	return !placed
+	return !proposed
 }
 
 // onAccepted counts classic votes. In an era the coordinator proposes one entry in a slot's classic
@@ -296,7 +296,7 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 func (r *replica) decide(s smr.Slot, e kit.Entry) {
 	r.learn(s, e)
 	if e.Kind != kit.NoOp {
-		r.lead.placed[wishFor(e)] = s
+		r.lead.proposed[wishFor(e)] = s
 	}
 	r.lead.news = append(r.lead.news, item{s, e})
 	r.top = max(r.top, s)

@@ -208,7 +208,7 @@ func (r *replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	r.cand = nil
 	l := &leading{
 		era: c.era, start: max(c.last, r.State.Applied()), end: r.State.Applied(), classic: c.classic,
-		tallies: map[smr.Slot]*tally{}, placed: map[wish]smr.Slot{},
+		tallies: map[smr.Slot]*tally{}, proposed: map[wish]smr.Slot{},
 	}
 	if r.carry != nil {
 		l.wants, l.reads = r.carry.wants, r.carry.reads

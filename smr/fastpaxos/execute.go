@@ -52,8 +52,8 @@ func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 	r.journal.Executed()
 	if r.lead != nil {
 		r.Desk.Applied(env, e, reply)
-		if r.lead.placed[wishFor(e)] == s {
-			delete(r.lead.placed, wishFor(e))
+		if r.lead.proposed[wishFor(e)] == s {
+			delete(r.lead.proposed, wishFor(e))
 		}
 		if r.lead.changing == s {
 			r.lead.changing = 0

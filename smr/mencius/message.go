@@ -20,8 +20,8 @@ type place struct {
 
 func (p place) where() place { return p }
 
-// placed is a message about a track.
-type placed interface{ where() place }
+// ofTrack is a message about a track.
+type ofTrack interface{ where() place }
 
 // What replicas say to each other.
 type (

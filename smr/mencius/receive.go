@@ -36,7 +36,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case seen:
 		r.onSeen(env, from, m)
 	}
-	about, ok := msg.(placed)
+	about, ok := msg.(ofTrack)
 	if !ok {
 		return
 	}

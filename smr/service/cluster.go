@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
+	"github.com/foresay/foresay/internal/cluster"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -37,25 +36,24 @@ type ClusterOptions struct {
 type Cluster struct {
 	o      ClusterOptions
 	net    *shape.Network
+	nodes  *cluster.Cluster
 	client *ClientConfig
 
 	mu       sync.Mutex
-	replicas map[protocol.ID]*placed
+	replicas map[protocol.ID]*devReplica
 	lastID   protocol.ID
 }
 
-// placed is a replica of a cluster, whether it runs or not.
-type placed struct {
+// devReplica is a replica of a cluster, whether it runs or not.
+type devReplica struct {
 	id      protocol.ID
 	site    wan.Site
 	address string
 	cfg     *Config
-	cut     bool
-	running *Replica // nil: it does not
-	stop    context.CancelFunc
-	ended   chan struct{} // closed when it has stopped
-	err     error         // why it did; after ended
 }
+
+// name is how the cluster's nodes are called.
+func (p *devReplica) name() string { return fmt.Sprint(p.id) }
 
 // A Place is where a replica of a cluster is, and whether it runs.
 type Place struct {
@@ -81,7 +79,8 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c = &Cluster{o: o, net: shape.NewLoopback(o.WAN, 1), replicas: map[protocol.ID]*placed{}}
+	c = &Cluster{o: o, net: shape.NewLoopback(o.WAN, 1), replicas: map[protocol.ID]*devReplica{}}
+	c.nodes = cluster.New("replica", c.net, o.WAN.Sites())
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cluster: %w", errors.Join(err, c.Close()))
@@ -103,21 +102,21 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		addresses = append(addresses, l.Addr().String())
 	}
 	c.client, err = Init(InitOptions{
-		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: c.roundTrip().String(), Leader: 1, Addresses: addresses,
-		Routing: c.o.Routing,
+		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
+		Leader: 1, Addresses: addresses, Routing: c.o.Routing,
 	})
 	if err != nil {
 		return c, err
 	}
 	for i, a := range addresses {
-		p := &placed{id: protocol.ID(i + 1), site: o.Sites[i], address: a}
+		p := &devReplica{id: protocol.ID(i + 1), site: o.Sites[i], address: a}
 		c.replicas[p.id], c.lastID = p, p.id
 		if p.cfg, err = ReadConfig(filepath.Join(o.Dir, ConfigFile(p.id))); err != nil {
 			return c, err
 		}
 		l := listeners[0]
 		listeners = listeners[1:]
-		if err := c.start(p, l); err != nil {
+		if err := c.start(p, func() (net.Listener, error) { return l, nil }); err != nil {
 			return c, err
 		}
 	}
@@ -127,31 +126,21 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 // spareSites is where replicas go that join, on a network that has no sites of its own.
 const spareSites = 6
 
-// leastRoundTrip is enough for the replicas of a machine that does other things too.
-const leastRoundTrip = 50 * time.Millisecond
-
-// roundTrip is what timeouts follow from.
-func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
-
-// start runs a replica at a listener, which it owns from now on. c.mu is held, or nobody else has
-// c.
-func (c *Cluster) start(p *placed, l net.Listener) error {
-	r, err := OpenReplica(p.cfg, ReplicaOptions{
-		Logger: c.o.Logger.With("replica", p.id), Listener: l, Dial: c.net.DialContext(p.site),
+// start runs a replica at the listener that listen returns, which it owns from then on.
+func (c *Cluster) start(p *devReplica, listen func() (net.Listener, error)) error {
+	return c.nodes.Start(p.name(), func() (func(context.Context) error, error) {
+		l, err := listen()
+		if err != nil {
+			return nil, err
+		}
+		r, err := OpenReplica(p.cfg, ReplicaOptions{
+			Logger: c.o.Logger.With("replica", p.id), Listener: l, Dial: c.net.DialContext(p.site),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return r.Run, nil
 	})
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	p.running, p.stop, p.ended, p.err = r, stop, make(chan struct{}), nil
-	go func() {
-		err := r.Run(ctx)
-		c.mu.Lock()
-		p.running, p.err = nil, err
-		c.mu.Unlock()
-		close(p.ended)
-	}()
-	return nil
 }
 
 // Client returns the configuration of clients. That of processes elsewhere is in the file
@@ -183,14 +172,17 @@ func (c *Cluster) Places() []Place {
 	defer c.mu.Unlock()
 	var out []Place
 	for _, p := range c.replicas {
-		out = append(out, Place{ID: p.id, Site: p.site, Address: p.address, Running: p.running != nil, Cut: p.cut,
-			Err: p.err})
+		running, err := c.nodes.State(p.name())
+		out = append(out, Place{ID: p.id, Site: p.site, Address: p.address, Running: running, Cut: c.nodes.IsCut(p.site),
+			Err: err})
 	}
 	slices.SortFunc(out, func(a, b Place) int { return int(a.ID) - int(b.ID) })
 	return out
 }
 
-func (c *Cluster) find(id protocol.ID) (*placed, error) {
+func (c *Cluster) find(id protocol.ID) (*devReplica, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p := c.replicas[id]
 	if p == nil {
 		return nil, fmt.Errorf("there is no replica %d", id)
@@ -200,42 +192,24 @@ func (c *Cluster) find(id protocol.ID) (*placed, error) {
 
 // Stop stops a replica: its connections end, its disk stays.
 func (c *Cluster) Stop(id protocol.ID) error {
-	c.mu.Lock()
 	p, err := c.find(id)
-	if err == nil && p.running == nil {
+	if err == nil && !c.nodes.Stop(p.name()) {
 		err = fmt.Errorf("replica %d does not run", id)
 	}
-	if err != nil {
-		c.mu.Unlock()
-		return err
-	}
-	stop, ended := p.stop, p.ended
-	c.mu.Unlock()
-	stop()
-	<-ended
-	return nil
+	return err
 }
 
 // Start starts a replica that was stopped, with its disk.
 func (c *Cluster) Start(id protocol.ID) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(id)
-	switch {
-	case err != nil:
-		return err
-	case p.running != nil:
-		return fmt.Errorf("replica %d runs", id)
-	}
-	l, err := c.listen(p)
 	if err != nil {
 		return err
 	}
-	return c.start(p, l)
+	return c.start(p, func() (net.Listener, error) { return c.listen(p) })
 }
 
 // listen listens where a replica did before.
-func (c *Cluster) listen(p *placed) (net.Listener, error) {
+func (c *Cluster) listen(p *devReplica) (net.Listener, error) {
 	l, err := c.net.Listen(p.site)
 	if err != nil {
 		return nil, err
@@ -249,16 +223,11 @@ func (c *Cluster) listen(p *placed) (net.Listener, error) {
 
 // Lose takes away the disk of a replica that was stopped.
 func (c *Cluster) Lose(id protocol.ID) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case p.running != nil:
-		return fmt.Errorf("replica %d runs: stop it first", id)
 	}
-	return os.RemoveAll(p.cfg.Data)
+	return c.nodes.Lose(p.name(), p.cfg.Data)
 }
 
 // Join starts one more replica, with an empty disk, at a site where there is none if there is such
@@ -272,9 +241,9 @@ func (c *Cluster) Join() (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	p := &placed{id: id, site: site, address: l.Addr().String()}
+	p := &devReplica{id: id, site: site, address: l.Addr().String()}
 	if p.cfg, err = InitJoin(c.o.Dir, id, p.address); err == nil {
-		err = c.start(p, l)
+		err = c.start(p, func() (net.Listener, error) { return l, nil })
 	}
 	if err != nil {
 		l.Close() // start may have closed it
@@ -286,46 +255,15 @@ func (c *Cluster) Join() (Member, error) {
 
 // Cut cuts a replica's site off from all others, or ends that.
 func (c *Cluster) Cut(id protocol.ID, cut bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(id)
-	if err != nil {
-		return err
+	if err == nil {
+		c.nodes.Cut(p.site, cut)
 	}
-	for _, s := range c.o.WAN.Sites() {
-		if s != p.site {
-			c.net.SetDown(p.site, s, cut)
-			c.net.SetDown(s, p.site, cut)
-		}
-	}
-	for _, q := range c.replicas {
-		if q.site == p.site {
-			q.cut = cut
-		}
-	}
-	return nil
+	return err
 }
 
 // Close stops all replicas. It returns why those ended that failed before.
 func (c *Cluster) Close() error {
-	c.mu.Lock()
-	replicas := make([]*placed, 0, len(c.replicas))
-	for _, p := range c.replicas {
-		replicas = append(replicas, p)
-		if p.stop != nil {
-			p.stop()
-		}
-	}
-	c.mu.Unlock()
-	var errs []error
-	for _, p := range replicas {
-		if p.ended == nil {
-			continue
-		}
-		<-p.ended
-		if _, ok := errors.AsType[*RefusedError](p.err); p.err != nil && !ok {
-			errs = append(errs, p.err)
-		}
-	}
-	return errors.Join(append(errs, c.net.Close())...)
+	err := c.nodes.StopAll(func(err error) bool { return errors.As(err, new(*RefusedError)) })
+	return errors.Join(err, c.net.Close())
 }

@@ -272,7 +272,7 @@ func (n *Node) addNodes() error {
 	for _, k := range n.cfg.Topology.ShardsOf(n.site, n.machine) {
 		var disk host.Disk
 		if n.cfg.Disk != nil {
-			if disk, err = n.cfg.Disk(fmt.Sprintf("shard-%d", k)); err != nil {
+			if disk, err = n.cfg.Disk(ShardName(k)); err != nil {
 				return fmt.Errorf("shard %d: %w", k, err)
 			}
 		}
@@ -289,6 +289,9 @@ func (n *Node) addNodes() error {
 // maxCalls bounds the calls of a connection that wait for an answer. It is well below
 // store.Config.MaxWaiting: one connection does not fill the gate.
 const maxCalls = 2048
+
+// ShardName is how a machine calls a shard's server, and its disk.
+func ShardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
 
 // serve makes the service for clients.
 func (n *Node) serve() {

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -81,7 +80,7 @@ func (n *Node) Stats() (nodes map[string]host.NodeStats, network transport.Stats
 		default:
 			for _, sh := range n.shards {
 				if site.ShardID(sh.index) == id {
-					name = fmt.Sprintf("shard-%d", sh.index)
+					name = ShardName(sh.index)
 				}
 			}
 		}

@@ -152,10 +152,10 @@ func (w *powerWorld) work(ctx context.Context) error {
 		}
 	}()
 	stop := make(chan struct{})
-	var drivers sync.WaitGroup
+	var apps sync.WaitGroup
 	errs := make([]error, len(w.apps))
 	for i, a := range w.apps {
-		drivers.Go(func() { errs[i] = a.drive(ctx, stop) })
+		apps.Go(func() { errs[i] = a.drive(ctx, stop) })
 	}
 	if w.plan.after > 0 {
 		time.Sleep(w.plan.after)
@@ -169,7 +169,7 @@ func (w *powerWorld) work(ctx context.Context) error {
 	w.armed.Store(-1)
 	time.Sleep(20 * crashTrip) // with all machines
 	close(stop)
-	drivers.Wait()
+	apps.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}

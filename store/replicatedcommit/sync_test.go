@@ -132,7 +132,7 @@ func (w *world) playLoss(d time.Duration, changes []change) error {
 		w.Sim.Heal()
 		w.Stopped = true
 		idle := func() bool {
-			return !slices.ContainsFunc(w.Clients, func(d *storetest.Driver) bool { return d.Busy })
+			return !slices.ContainsFunc(w.Clients, func(a *storetest.Application) bool { return a.Busy })
 		}
 		if err := w.Sim.RunUntil(time.Minute, idle); err != nil {
 			return err

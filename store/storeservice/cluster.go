@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/internal/cluster"
 	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
@@ -38,26 +37,26 @@ type ClusterOptions struct {
 type Cluster struct {
 	o       ClusterOptions
 	net     *shape.Network
+	nodes   *cluster.Cluster
 	proxies *proxies
 
 	mu       sync.Mutex
-	machines map[string]*placed // by name
+	machines map[string]*devMachine // by name
 }
 
-// placed is a machine of a cluster, whether it runs or not.
-type placed struct {
-	name    string
-	site    string   // in the store
-	at      wan.Site // on the network
-	peers   string
-	client  string
-	cut     bool
-	running *Machine // nil: it does not
-	stop    context.CancelFunc
-	ended   chan struct{} // closed when it has stopped
-	err     error         // why it did; after ended
-	left    bool          // since its site did not take part any more
+// devMachine is a machine of a cluster, whether it runs or not.
+type devMachine struct {
+	name   string
+	site   string   // in the store
+	at     wan.Site // on the network
+	peers  string
+	client string
 }
+
+// A leftError says why a machine ended whose site does not take part in the store any more.
+type leftError struct{ error }
+
+func (e leftError) Unwrap() error { return e.error }
 
 // A Place is where a machine of a cluster is, and whether it runs.
 type Place struct {
@@ -69,15 +68,13 @@ type Place struct {
 	Err     error // why it stopped, if it did not because it was asked to
 }
 
-// leastRoundTrip is enough for machines on one computer that does other things too.
-const leastRoundTrip = 50 * time.Millisecond
-
 // OpenCluster makes a store, with a machine at each of its sites, and starts it. Close ends it.
 func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c = &Cluster{o: o, net: shape.NewLoopback(o.WAN, 1), machines: map[string]*placed{}}
+	c = &Cluster{o: o, net: shape.NewLoopback(o.WAN, 1), machines: map[string]*devMachine{}}
+	c.nodes = cluster.New("machine", c.net, o.WAN.Sites())
 	c.proxies = newProxies(c.net)
 	defer func() {
 		if err != nil {
@@ -100,11 +97,11 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		name := string(at)
 		sites = append(sites, storeconfig.Site{Name: name,
 			Machines: []storeconfig.Machine{{Name: name, Peers: l.peers.Addr().String(), Client: l.client.Addr().String()}}})
-		c.machines[name] = &placed{name: name, site: name, at: at, peers: l.peers.Addr().String(),
+		c.machines[name] = &devMachine{name: name, site: name, at: at, peers: l.peers.Addr().String(),
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Shards: o.Shards,
-		Placement: o.Placement, Sites: sites, RoundTrip: c.roundTrip().String()})
+		Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String()})
 	if err != nil {
 		return c, err
 	}
@@ -114,7 +111,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 	for _, site := range sites {
 		l := listeners[0]
 		listeners = listeners[1:]
-		if err := c.start(c.machines[site.Name], l); err != nil {
+		if err := c.start(c.machines[site.Name], func() (pair, error) { return l, nil }); err != nil {
 			return c, err
 		}
 	}
@@ -150,7 +147,7 @@ func (c *Cluster) listen(at wan.Site) (pair, error) {
 }
 
 // listenAgain listens where a machine listened before.
-func (c *Cluster) listenAgain(p *placed) (l pair, err error) {
+func (c *Cluster) listenAgain(p *devMachine) (l pair, err error) {
 	var others []net.Listener
 	defer func() {
 		for _, other := range others {
@@ -184,9 +181,6 @@ func (c *Cluster) listenAgain(p *placed) (l pair, err error) {
 // there, or are.
 const placesTried = 16
 
-// roundTrip is what timeouts follow from.
-func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
-
 // writeViews makes files for clients at each site of the network: to a process elsewhere, machines
 // are at proxies that have the delays between that site and the machines.
 func (c *Cluster) writeViews() error {
@@ -215,29 +209,25 @@ func (c *Cluster) writeViews() error {
 	return storeconfig.SetViews(filepath.Join(c.o.Dir, storeconfig.ClientFile), views, views[string(c.o.Sites[0])])
 }
 
-// start runs a machine at its listeners, which it owns from now on, through the epochs of the
-// store. c.mu is held, or nobody else has c.
-func (c *Cluster) start(p *placed, l pair) error {
-	m, err := c.open(p, l, nil)
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	p.running, p.stop, p.ended, p.err, p.left = m, stop, make(chan struct{}), nil, false
-	ended := p.ended
-	go func() {
-		left, err := c.run(ctx, p, m)
-		c.mu.Lock()
-		p.running, p.err, p.left = nil, err, left
-		c.mu.Unlock()
-		close(ended)
-	}()
-	return nil
+// start runs a machine at the listeners that listen returns, which it owns from then on, through
+// the epochs of the store.
+func (c *Cluster) start(p *devMachine, listen func() (pair, error)) error {
+	return c.nodes.Start(p.name, func() (func(context.Context) error, error) {
+		l, err := listen()
+		if err != nil {
+			return nil, err
+		}
+		m, err := c.open(p, l, nil)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return c.run(ctx, p, m) }, nil
+	})
 }
 
 // open opens a machine at its listeners. next is the epoch that it goes on in; nil: that of the
 // store's file.
-func (c *Cluster) open(p *placed, l pair, next *storeconfig.Store) (*Machine, error) {
+func (c *Cluster) open(p *devMachine, l pair, next *storeconfig.Store) (*Machine, error) {
 	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
 	if err != nil {
 		l.close()
@@ -251,25 +241,25 @@ func (c *Cluster) open(p *placed, l pair, next *storeconfig.Store) (*Machine, er
 }
 
 // run runs a machine until ctx ends, it fails, or its site has left the store.
-func (c *Cluster) run(ctx context.Context, p *placed, m *Machine) (left bool, err error) {
+func (c *Cluster) run(ctx context.Context, p *devMachine, m *Machine) error {
 	for {
 		if err := m.Run(ctx); err != nil {
-			return false, err
+			return err
 		}
 		next, err := m.Next()
-		if err != nil || next == nil || ctx.Err() != nil {
-			return err != nil, err
+		if err != nil {
+			return leftError{err}
+		}
+		if next == nil || ctx.Err() != nil {
+			return nil
 		}
 		l, err := c.listenAgain(p)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if m, err = c.open(p, l, next); err != nil {
-			return false, err
+			return err
 		}
-		c.mu.Lock()
-		p.running = m
-		c.mu.Unlock()
 	}
 }
 
@@ -296,14 +286,18 @@ func (c *Cluster) Places() []Place {
 	for _, at := range c.o.WAN.Sites() {
 		for _, p := range c.machines {
 			if p.at == at {
-				out = append(out, Place{Machine: p.name, Site: p.site, At: p.at, Running: p.running != nil, Cut: p.cut, Err: p.err})
+				running, err := c.nodes.State(p.name)
+				out = append(out, Place{Machine: p.name, Site: p.site, At: p.at, Running: running, Cut: c.nodes.IsCut(p.at),
+					Err: err})
 			}
 		}
 	}
 	return out
 }
 
-func (c *Cluster) find(machine string) (*placed, error) {
+func (c *Cluster) find(machine string) (*devMachine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p := c.machines[machine]
 	if p == nil {
 		return nil, fmt.Errorf("there is no machine %q", machine)
@@ -313,94 +307,49 @@ func (c *Cluster) find(machine string) (*placed, error) {
 
 // Stop stops a machine, if it runs: its connections end, its disk stays.
 func (c *Cluster) Stop(machine string) error {
-	c.mu.Lock()
 	p, err := c.find(machine)
-	if err != nil || p.running == nil {
-		c.mu.Unlock()
-		return err
+	if err == nil {
+		c.nodes.Stop(p.name)
 	}
-	stop, ended := p.stop, p.ended
-	c.mu.Unlock()
-	stop()
-	<-ended
-	return nil
+	return err
 }
 
 // Start starts a machine that was stopped, with its disk.
 func (c *Cluster) Start(machine string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(machine)
-	switch {
-	case err != nil:
-		return err
-	case p.running != nil:
-		return fmt.Errorf("machine %s runs", machine)
-	}
-	l, err := c.listenAgain(p)
 	if err != nil {
 		return err
 	}
-	return c.start(p, l)
+	return c.start(p, func() (pair, error) { return c.listenAgain(p) })
 }
 
 // Lose takes away the disk of a machine that was stopped.
 func (c *Cluster) Lose(machine string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(machine)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case p.running != nil:
-		return fmt.Errorf("machine %s runs: stop it first", machine)
 	}
 	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(cfg.Data)
+	return c.nodes.Lose(p.name, cfg.Data)
 }
 
 // Cut cuts a machine's site off from all others, or ends that.
 func (c *Cluster) Cut(machine string, cut bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, err := c.find(machine)
-	if err != nil {
-		return err
+	if err == nil {
+		c.nodes.Cut(p.at, cut)
 	}
-	for _, s := range c.o.WAN.Sites() {
-		if s != p.at {
-			c.net.SetDown(p.at, s, cut)
-			c.net.SetDown(s, p.at, cut)
-		}
-	}
-	p.cut = cut
-	return nil
+	return err
 }
 
 // Close stops all machines. It returns why those ended that failed before.
 func (c *Cluster) Close() error {
-	c.mu.Lock()
-	var all []*placed
-	for _, p := range c.machines {
-		all = append(all, p)
-		if p.stop != nil {
-			p.stop()
-		}
-	}
-	c.mu.Unlock()
-	var errs []error
-	for _, p := range all {
-		if p.ended == nil {
-			continue
-		}
-		<-p.ended
-		if _, ok := errors.AsType[*machine.RefusedError](p.err); !ok && !p.left {
-			errs = append(errs, p.err)
-		}
-	}
+	err := c.nodes.StopAll(func(err error) bool {
+		return errors.As(err, new(*machine.RefusedError)) || errors.As(err, new(leftError))
+	})
 	c.proxies.close()
-	return errors.Join(append(errs, c.net.Close())...)
+	return errors.Join(err, c.net.Close())
 }

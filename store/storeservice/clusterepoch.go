@@ -31,7 +31,7 @@ func (c *Cluster) Replace(ctx context.Context, site, by string) error {
 		if err != nil {
 			return err
 		}
-		p = &placed{name: by, site: by, at: at, peers: l.peers.Addr().String(), client: l.client.Addr().String()}
+		p = &devMachine{name: by, site: by, at: at, peers: l.peers.Addr().String(), client: l.client.Addr().String()}
 		l.close() // it will get the same ones
 	}
 	return c.advance(ctx, site, p, func(s *storeconfig.Store) (*storeconfig.Store, error) {
@@ -65,7 +65,7 @@ func (c *Cluster) vacancy(lost string) (wan.Site, error) {
 
 // advance has the store go on in its next epoch, in which there is a newcomer; nil: there is none.
 func (c *Cluster) advance(
-	ctx context.Context, leaver string, newcomer *placed, change func(*storeconfig.Store) (*storeconfig.Store, error),
+	ctx context.Context, leaver string, newcomer *devMachine, change func(*storeconfig.Store) (*storeconfig.Store, error),
 ) error {
 	s, err := storeconfig.ReadStore(filepath.Join(c.o.Dir, storeconfig.StoreFile))
 	if err != nil {

@@ -111,7 +111,7 @@ func (w *World) CutSome(at, away time.Duration) {
 // Rest has clients end what they do, and all that is up learn what they were told.
 func (w *World) Rest() error {
 	w.Stopped = true
-	idle := func() bool { return !slices.ContainsFunc(w.Clients, func(d *Driver) bool { return d.Busy }) }
+	idle := func() bool { return !slices.ContainsFunc(w.Clients, func(a *Application) bool { return a.Busy }) }
 	if err := w.Sim.RunUntil(time.Minute, idle); err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ type World struct {
 	Places   []wan.Site // by site
 	Sim      *deploy.Deployment[store.Message]
 	Rand     *rand.Rand
-	Clients  []*Driver
+	Clients  []*Application
 
 	Stopped  bool     // clients begin nothing new
 	Versions Versions // that servers have applied
@@ -167,10 +167,10 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		}
 	}
 	for i := range sc.Clients {
-		d := &Driver{world: w, ID: protocol.ID(200 + i), n: i}
-		w.Clients = append(w.Clients, d)
-		w.Add(d.ID, names[i%len(names)])
-		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, d.Next)
+		a := &Application{world: w, ID: protocol.ID(200 + i), n: i}
+		w.Clients = append(w.Clients, a)
+		w.Add(a.ID, names[i%len(names)])
+		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, a.Next)
 	}
 	return w, w.Err
 }

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -42,9 +44,17 @@ type DevRun struct {
 	Person   bool
 }
 
-// RunDev makes what a cluster in this process runs with, and removes it when run has returned. The
-// command's name stands before all errors.
-func (p *Program) RunDev(ctx context.Context, name string, f DevFlags, run func(context.Context, DevRun) error) error {
+// A DevCluster is a cluster in this process.
+type DevCluster interface {
+	// Use waits until the cluster works, and has it used, until ctx ends or there are no more
+	// commands. It may return why ctx ended.
+	Use(ctx context.Context, run DevRun) error
+	Close() error
+}
+
+// RunDev opens a cluster in this process, has it used, and closes it. What it runs with is made
+// before and removed afterwards. The command's name stands before all errors.
+func (p *Program) RunDev(ctx context.Context, name string, f DevFlags, open func(DevRun) (DevCluster, error)) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
 	if f.duration < 0 {
 		return Usagef("%s: --for is %v; want 0 or more", name, f.duration)
@@ -75,10 +85,41 @@ func (p *Program) RunDev(ctx context.Context, name string, f DevFlags, run func(
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
-	if err := run(ctx, d); err != nil {
+	cluster, err := open(d)
+	if err != nil {
+		return fail(err)
+	}
+	err = cluster.Use(ctx, d)
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		err = nil // the way it is ended
+	}
+	if err = cmp.Or(err, cluster.Close()); err != nil {
 		return fail(err)
 	}
 	return nil
+}
+
+// AwaitDev looks at a cluster time and again until all of it takes part. It returns ctx's error if
+// that ends first, or what look said last if it takes too long: what is missing, or an error.
+func AwaitDev(ctx context.Context, look func(context.Context) (missing, err error)) error {
+	within, cancel := context.WithTimeout(ctx, DevPatience)
+	defer cancel()
+	for {
+		missing, err := look(within)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case missing == nil:
+			return nil
+		}
+		select {
+		case <-within.Done():
+			return cmp.Or(ctx.Err(), missing)
+		case <-time.After(StatusPause):
+		}
+	}
 }
 
 // devCommands returns where commands come from, nil for nowhere.

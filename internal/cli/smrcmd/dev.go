@@ -3,7 +3,6 @@ package smrcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -102,31 +101,29 @@ func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
 	if err != nil {
 		return err
 	}
-	return p.RunDev(ctx, "smr dev", f.DevFlags, func(ctx context.Context, run command.DevRun) (err error) {
+	return p.RunDev(ctx, "smr dev", f.DevFlags, func(run command.DevRun) (command.DevCluster, error) {
 		o.Dir, o.Logger = run.Dir, run.Logger
 		cluster, err := service.OpenCluster(o)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer func() { err = cmp.Or(err, cluster.Close()) }()
 		fmt.Fprintf(p.Out, "%s, %d replicas, %s; files in %s\n", o.Protocol, o.Replicas,
 			cmp.Or(f.wan, "this machine's network"), run.Where)
 		fmt.Fprintf(p.Out, "elsewhere: foresay smr status --config %s\n", filepath.Join(o.Dir, service.ClientFile))
-		return p.useCluster(ctx, f, cluster, run)
+		return &dev{p: p, f: f, cluster: cluster}, nil
 	})
 }
 
-// useCluster runs the clients, and commands or the table, until ctx ends or there are no more
-// commands.
-func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *service.Cluster, run command.DevRun) error {
-	places := cluster.Places()
-	err := service.WithClient(ctx, cluster.Client(), cluster.At(places[0].Site),
+// Use implements command.DevCluster: it runs the clients, and commands or the table.
+func (d *dev) Use(ctx context.Context, run command.DevRun) error {
+	places := d.cluster.Places()
+	return service.WithClient(ctx, d.cluster.Client(), d.cluster.At(places[0].Site),
 		func(ctx context.Context, c *service.Client) error {
-			d := &dev{p: p, cluster: cluster, client: c}
+			d.client = c
 			if err := d.begin(ctx); err != nil {
 				return err
 			}
-			n := f.clients
+			n := d.f.clients
 			if n < 0 {
 				n = len(places)
 			}
@@ -134,22 +131,21 @@ func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *servic
 			defer stop()
 			group, ctx := errgroup.WithContext(ctx)
 			for i := range n {
-				w := &writer{name: fmt.Sprintf("dev/%d", i+1), place: places[i%len(places)], every: f.every}
+				w := &writer{name: fmt.Sprintf("dev/%d", i+1), place: places[i%len(places)], every: d.f.every}
 				d.writers = append(d.writers, w)
-				group.Go(func() error { return w.run(ctx, cluster) })
+				group.Go(func() error { return w.run(ctx, d.cluster) })
 			}
 			group.Go(func() error {
 				defer stop()
 				if run.Commands == nil {
 					return d.watch(ctx)
 				}
-				shell := &command.Shell{Out: p.Out, Sign: func() string { return "> " }, Verbs: d.verbs()}
+				shell := &command.Shell{Out: d.p.Out, Sign: func() string { return "> " }, Verbs: d.verbs()}
 				return shell.Run(ctx, run.Commands, run.Person)
 			})
 			return group.Wait()
 		})
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return nil // the way it is ended
-	}
-	return err
 }
+
+// Close implements command.DevCluster.
+func (d *dev) Close() error { return d.cluster.Close() }

@@ -21,6 +21,7 @@ import (
 // dev is a cluster that somebody plays with.
 type dev struct {
 	p       *program
+	f       smrDevFlags
 	cluster *service.Cluster
 	client  *service.Client
 	writers []*writer
@@ -154,24 +155,14 @@ func (d *dev) join(ctx context.Context, _ []string) error {
 var errNotEqual = errors.New("not all members came to have executed what was committed in time")
 
 func (d *dev) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
-	defer cancel()
 	var catchup service.Catchup
-	for {
+	return command.AwaitDev(ctx, func(ctx context.Context) (missing, err error) {
 		s, err := d.client.Status(ctx)
-		if err != nil {
-			return err
+		if err != nil || catchup.Over(s) {
+			return nil, err
 		}
-		if catchup.Over(s) {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errNotEqual
-		}
-		if err := command.Sleep(ctx, "100ms"); err != nil {
-			return errNotEqual
-		}
-	}
+		return errNotEqual, nil
+	})
 }
 
 // watch shows the status time and again.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,62 +93,56 @@ func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
 	if err != nil {
 		return err
 	}
-	return p.RunDev(ctx, "store dev", f.DevFlags, func(ctx context.Context, run command.DevRun) (err error) {
+	return p.RunDev(ctx, "store dev", f.DevFlags, func(run command.DevRun) (command.DevCluster, error) {
 		o.Dir, o.Logger = run.Dir, run.Logger
 		cluster, err := storeservice.OpenCluster(o)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer func() { err = cmp.Or(err, cluster.Close()) }()
 		fmt.Fprintf(p.Out, "%s, a store at %s, %d shards, %s; files in %s\n", o.Protocol,
 			command.Joined(command.SiteNames(o.Sites)), o.Shards, network, run.Where)
 		file := filepath.Join(o.Dir, storeconfig.ClientFile)
 		fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
 		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n",
 			o.Sites[len(o.Sites)-1], file)
-		return p.useDevStore(ctx, cluster, o, cmp.Or(wan.Site(f.site), o.Sites[0]), run)
+		d := &storeDev{cluster: cluster, at: cmp.Or(wan.Site(f.site), o.Sites[0])}
+		flags := &storeFlags{client: file, timeout: command.DevPatience}
+		d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: flags}, more: d.verbs()}
+		return d, nil
 	})
-}
-
-// useDevStore carries out commands, or waits until ctx ends.
-func (p *program) useDevStore(
-	ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run command.DevRun,
-) error {
-	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
-	flags := &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: command.DevPatience}
-	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: flags}, more: d.verbs()}
-	defer d.close()
-	if err := d.goTo(at); err != nil {
-		return err
-	}
-	if err := d.wait(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // the way it is ended
-		}
-		return fmt.Errorf("the store does not begin: %w", err)
-	}
-	if run.Commands == nil {
-		<-ctx.Done()
-		return nil
-	}
-	if err := d.commands(ctx, run.Commands, run.Person); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
 }
 
 // storeDev is a store that somebody plays with.
 type storeDev struct {
 	*storePrompt
 	cluster *storeservice.Cluster
-	sites   []wan.Site
 	at      wan.Site // where commands are given
 }
 
-func (d *storeDev) close() {
+// Use implements command.DevCluster: it carries out commands, if there are any.
+func (d *storeDev) Use(ctx context.Context, run command.DevRun) error {
+	if err := d.goTo(d.at); err != nil {
+		return err
+	}
+	if err := d.wait(ctx); err != nil {
+		return fmt.Errorf("the store does not begin: %w", err)
+	}
+	if run.Commands == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if err := d.commands(ctx, run.Commands, run.Person); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// Close implements command.DevCluster.
+func (d *storeDev) Close() error {
 	if d.conn != nil {
 		d.conn.Close()
 	}
+	return d.cluster.Close()
 }
 
 // goTo gives commands at a site from now on.
@@ -171,22 +164,16 @@ func (d *storeDev) goTo(site wan.Site) error {
 
 // wait waits until all machines that run take part.
 func (d *storeDev) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
-	defer cancel()
-	for {
+	return command.AwaitDev(ctx, func(ctx context.Context) (missing, err error) {
 		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		defer cancel()
 		statuses := d.conn.Status(look)
-		cancel()
 		statuses = slices.DeleteFunc(statuses, func(s storeservice.Status) bool { return !d.runs(s.Machine) })
 		if storeservice.Ready(statuses) {
-			return nil
+			return nil, nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not all machines came to take part in time: %s", storeservice.Complaints(statuses))
-		case <-time.After(command.StatusPause):
-		}
-	}
+		return fmt.Errorf("not all machines came to take part in time: %s", storeservice.Complaints(statuses)), nil
+	})
 }
 
 func (d *storeDev) runs(machine string) bool {

@@ -14,13 +14,14 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	storemachine "github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storetest"
 )
 
 // judge finds out what became of all transactions, waits until nothing of them is left, and looks
 // at the history and, when all machines have stopped, at what their servers hold. What is wrong is
 // the world's failure.
-func (w *world) judge(ctx context.Context, d *driver) {
+func (w *world) judge(ctx context.Context, d *application) {
 	d.mode = client.GRPC
 	w.sc.bug = noBug
 	d.rand = rand.New(rand.NewPCG(w.sc.seed, 13))
@@ -78,7 +79,7 @@ func (w *world) resolve(l *link) error {
 }
 
 // readAll reads all keys in a transaction that has to commit.
-func (w *world) readAll(ctx context.Context, d *driver, l *link) error {
+func (w *world) readAll(ctx context.Context, d *application, l *link) error {
 	t := w.newTxn(d.n, l.watch)
 	p := plot{n: t.n}
 	for k := range keys {
@@ -152,7 +153,7 @@ func (w *world) checkHistory() error {
 	for _, t := range w.txns {
 		calls := t.watch.attempts(t.n)
 		for i, c := range calls {
-			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.driver), Begin: t.begin, End: t.end,
+			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.application), Begin: t.begin, End: t.end,
 				Outcome: history.Returned}
 			switch v := c.decision.Outcome.Verdict; {
 			case c.decision.Txn.ID.IsZero():
@@ -240,7 +241,7 @@ func (w *world) ask(id protocol.ID, at store.Place, key store.Key) (store.Value,
 		if n == nil {
 			continue
 		}
-		disk := m.disks[shardName(at.Index)].durable
+		disk := m.disks[storemachine.ShardName(at.Index)].durable
 		env := protocol.NewEnv[store.Message](disk.Keys(), disk.NextIndex(), rand.New(rand.NewPCG(1, 1)))
 		env.Begin(time.Duration(time.Now().UnixNano()))
 		const reader = protocol.ID(1 << 20) // which no topology has

@@ -30,7 +30,7 @@ type Subject struct {
 // swarm returns the scenario of a seed, with a random subset of the faults.
 func (s Subject) swarm(seed uint64) scenario {
 	return scenario{
-		Subject: s, seed: seed, faults: sim.Swarm(seed, faults), crowd: seed%2 == 0, drivers: 4,
+		Subject: s, seed: seed, faults: sim.Swarm(seed, faults), crowd: seed%2 == 0, applications: 4,
 		modes: []client.Mode{client.Spec, client.GRPC, client.Predicated, client.Off, client.Auto},
 	}
 }
@@ -124,7 +124,7 @@ func Notices(t *testing.T, subject Subject) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= 40; seed++ {
-				sc := scenario{Subject: subject, seed: seed, faults: m.faults, drivers: 6, mode: client.Spec, blind: m.blind,
+				sc := scenario{Subject: subject, seed: seed, faults: m.faults, applications: 6, mode: client.Spec, blind: m.blind,
 					bug: m.bug}
 				var err error
 				synctest.Test(t, func(t *testing.T) { _, err = play(t.Context(), sc) })

@@ -35,7 +35,7 @@ type scenario struct {
 	seed    uint64
 	faults  sim.Faults
 	crowd   bool // clients end, in the middle of what they do
-	drivers int
+	applications int
 	mode    client.Mode // of all, if there are no others
 	modes   []client.Mode
 	bug     bugKind
@@ -310,15 +310,12 @@ func (m *machine) all() []*disk {
 	defer m.w.mu.Unlock()
 	var all []*disk
 	for _, s := range m.w.topology.ShardsOf(m.site, m.index) {
-		if d := m.disks[shardName(s)]; d != nil {
+		if d := m.disks[storemachine.ShardName(s)]; d != nil {
 			all = append(all, d)
 		}
 	}
 	return all
 }
-
-// shardName is how a machine calls the disk of a shard.
-func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
 
 // seed returns a new one.
 func (w *world) seed() uint64 {
@@ -329,7 +326,7 @@ func (w *world) seed() uint64 {
 }
 
 // link connects a client.
-func (w *world) link(d *driver) *link {
+func (w *world) link(d *application) *link {
 	l := &link{place: w.clientPlace(d.site)}
 	cfg := front.Config{Protocol: w.sc.Protocol, Topology: w.topology, Insecure: true,
 		Dial: w.net.DialContext(l.place), RoundTrip: roundTrip, Seed: w.seed()}
@@ -357,11 +354,11 @@ func (w *world) link(d *driver) *link {
 	return l
 }
 
-// newTxn begins a transaction of a driver.
-func (w *world) newTxn(driver int, on *watch) *txn {
+// newTxn begins a transaction of an application.
+func (w *world) newTxn(application int, on *watch) *txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := &txn{n: len(w.txns) + 1, driver: driver, begin: w.now(), watch: on}
+	t := &txn{n: len(w.txns) + 1, application: application, begin: w.now(), watch: on}
 	w.txns = append(w.txns, t)
 	return t
 }
@@ -409,15 +406,15 @@ func play(ctx context.Context, sc scenario) (w *world, err error) {
 	if err != nil {
 		return w, err
 	}
-	var drivers []*driver
+	var applications []*application
 	var running sync.WaitGroup
-	for i := range sc.drivers {
-		d := &driver{w: w, n: i, site: i % len(w.topology.Sites), mode: sc.mode,
+	for i := range sc.applications {
+		d := &application{w: w, n: i, site: i % len(w.topology.Sites), mode: sc.mode,
 			rand: rand.New(rand.NewPCG(sc.seed, uint64(100+i)))}
 		if len(sc.modes) > 0 {
 			d.mode = sc.modes[(i+int(sc.seed))%len(sc.modes)]
 		}
-		drivers = append(drivers, d)
+		applications = append(applications, d)
 		running.Go(func() { d.drive(ctx) })
 	}
 	f := &faulter{w: w, rand: rand.New(rand.NewPCG(sc.seed, 12)), until: w.start.Add(playFor)}
@@ -429,7 +426,7 @@ func play(ctx context.Context, sc scenario) (w *world, err error) {
 	w.stopped.Store(true)
 	running.Wait()
 	if w.failure() == nil {
-		w.judge(ctx, drivers[0])
+		w.judge(ctx, applications[0])
 	}
 	err = errors.Join(w.failure(), w.down())
 	return w, err

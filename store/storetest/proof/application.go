@@ -14,7 +14,7 @@ import (
 
 // A txn is a transaction as its application saw it.
 type txn struct {
-	n, driver  int
+	n, application  int
 	begin, end time.Duration
 	verdict    store.Verdict // what the client said
 	run        *result       // nil if there is no result
@@ -22,8 +22,8 @@ type txn struct {
 	nested     bool // in a task of the application
 }
 
-// A driver makes one transaction after the other.
-type driver struct {
+// An application makes one transaction after the other.
+type application struct {
 	w    *world
 	n    int
 	site int
@@ -31,42 +31,42 @@ type driver struct {
 	rand *rand.Rand
 }
 
-func (d *driver) drive(ctx context.Context) {
-	l := d.w.link(d)
+func (a *application) drive(ctx context.Context) {
+	l := a.w.link(a)
 	defer func() { l.close() }()
-	for ctx.Err() == nil && !d.w.stopped.Load() {
+	for ctx.Err() == nil && !a.w.stopped.Load() {
 		if l.crashed.Load() {
 			l.close()
-			l = d.w.link(d)
+			l = a.w.link(a)
 		}
-		if d.rand.IntN(6) == 0 {
-			d.nest(ctx, l)
+		if a.rand.IntN(6) == 0 {
+			a.nest(ctx, l)
 		} else {
-			d.transact(ctx, l)
+			a.transact(ctx, l)
 		}
-		time.Sleep(time.Duration(d.rand.IntN(40)) * time.Millisecond)
+		time.Sleep(time.Duration(a.rand.IntN(40)) * time.Millisecond)
 	}
 }
 
 // transact makes a transaction and notes how it ended.
-func (d *driver) transact(ctx context.Context, l *link) {
-	t := d.w.newTxn(d.n, l.watch)
+func (a *application) transact(ctx context.Context, l *link) {
+	t := a.w.newTxn(a.n, l.watch)
 	limit := time.Minute
-	if d.rand.IntN(4) == 0 {
-		limit = time.Duration(5+d.rand.IntN(200)) * time.Millisecond
+	if a.rand.IntN(4) == 0 {
+		limit = time.Duration(5+a.rand.IntN(200)) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
-	p := newPlot(t.n, d.rand, l.bug)
-	err := d.run(ctx, l, p, t)
-	d.w.note(t, err)
-	if u, ok := errors.AsType[*client.UnknownError](err); ok && !u.Txn.ID.IsZero() && d.rand.IntN(2) == 0 {
-		d.resolve(l, t, u.Txn)
+	p := newPlot(t.n, a.rand, l.bug)
+	err := a.run(ctx, l, p, t)
+	a.w.note(t, err)
+	if u, ok := errors.AsType[*client.UnknownError](err); ok && !u.Txn.ID.IsZero() && a.rand.IntN(2) == 0 {
+		a.resolve(l, t, u.Txn)
 	}
 }
 
 // run calls the client, and takes panics of the function for results.
-func (d *driver) run(ctx context.Context, l *link, p plot, t *txn) (err error) {
+func (a *application) run(ctx context.Context, l *link, p plot, t *txn) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if f, ok := r.(*foresay.PanicError); ok {
@@ -84,23 +84,23 @@ func (d *driver) run(ctx context.Context, l *link, p plot, t *txn) (err error) {
 }
 
 // nest makes two transactions in a task, which begins with a guess.
-func (d *driver) nest(ctx context.Context, l *link) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+d.rand.IntN(2000))*time.Millisecond)
+func (a *application) nest(ctx context.Context, l *link) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+a.rand.IntN(2000))*time.Millisecond)
 	defer cancel()
 	// To the history the second one is another client's, as both end when the task does.
-	txns := []*txn{d.w.newTxn(d.n, l.watch), d.w.newTxn(1000+d.n, l.watch)}
+	txns := []*txn{a.w.newTxn(a.n, l.watch), a.w.newTxn(1000+a.n, l.watch)}
 	var plots []plot
 	for _, t := range txns {
 		t.nested = true
-		p := newPlot(t.n, d.rand, l.bug)
+		p := newPlot(t.n, a.rand, l.bug)
 		p.panics = false
 		plots = append(plots, p)
 	}
-	slow := time.Duration(d.rand.IntN(100)) * time.Millisecond
+	slow := time.Duration(a.rand.IntN(100)) * time.Millisecond
 	sure := foresay.Go(ctx, func(context.Context) (bool, error) {
 		time.Sleep(slow)
 		return true, nil
-	}, foresay.Guess(d.rand.IntN(2) == 0))
+	}, foresay.Guess(a.rand.IntN(2) == 0))
 	type part struct {
 		run *result
 		err error
@@ -122,24 +122,24 @@ func (d *driver) nest(ctx context.Context, l *link) {
 		switch {
 		case err == nil:
 			t.run = parts[i].run
-			d.w.note(t, parts[i].err)
+			a.w.note(t, parts[i].err)
 		case len(t.watch.attempts(t.n)) > 0:
-			d.w.note(t, &client.UnknownError{})
+			a.w.note(t, &client.UnknownError{})
 		default:
-			d.w.note(t, err)
+			a.w.note(t, err)
 		}
 	}
 }
 
 // resolve asks for an outcome once more.
-func (d *driver) resolve(l *link, t *txn, txn store.Txn) {
+func (a *application) resolve(l *link, t *txn, txn store.Txn) {
 	ctx, cancel := context.WithTimeout(forTxn(context.Background(), t.n, t.n), 2*time.Second)
 	defer cancel()
 	switch err := l.client.Resolve(ctx, txn); {
 	case err == nil:
-		d.w.end(t, store.Committed)
+		a.w.end(t, store.Committed)
 	case isA[*client.AbortedError](err):
-		d.w.end(t, store.Aborted)
+		a.w.end(t, store.Aborted)
 	}
 }
 

@@ -1,0 +1,213 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// An Application is a client's application: it makes one transaction after the other.
+type Application struct {
+	world   *World
+	ID      protocol.ID // of its client node
+	n       int
+	Busy    bool   // it waits for an answer
+	Ref     uint64 // of what it asked for last
+	Queries int    // how often it has asked for the outcome
+
+	ops      []op // of the transaction
+	at       int  // the one that is read
+	buffer   store.Buffer
+	seen     map[store.Key]store.Value
+	priority store.Priority
+	attempt  int
+	log      history.TxnLog
+	number   int
+	begun    time.Duration // when the attempt was submitted
+}
+
+type op struct {
+	key                 store.Key
+	read, write, delete bool
+}
+
+// Next begins a transaction, of any kind.
+func (a *Application) Next() {
+	w := a.world
+	if w.Stopped || a.Busy {
+		return
+	}
+	a.ops, a.priority, a.attempt = nil, store.Priority{}, 0
+	n := 1 + w.Rand.IntN(3)
+	readOnly := w.Rand.IntN(4) == 0
+	if w.Scenario.Hot {
+		n, readOnly = 1, false
+	}
+	if w.Scenario.Ring {
+		a.ops = []op{{key: store.Key(fmt.Sprintf("k%d", a.n)), read: true},
+			{key: store.Key(fmt.Sprintf("k%d", (a.n+1)%w.Scenario.Keys)), write: true}}
+		a.begin()
+		return
+	}
+	for _, k := range w.Rand.Perm(w.Scenario.Keys)[:min(n, w.Scenario.Keys)] {
+		o := op{key: store.Key(fmt.Sprintf("k%d", k)), read: true}
+		if !readOnly {
+			o.read, o.write = w.Scenario.Hot || w.Rand.IntN(3) > 0, w.Scenario.Hot || w.Rand.IntN(3) > 0
+			o.delete = o.write && !w.Scenario.Hot && !w.Scenario.Appends && w.Rand.IntN(5) == 0
+			o.read = o.read || o.write && w.Scenario.Appends
+		}
+		a.ops = append(a.ops, o)
+	}
+	a.begin()
+}
+
+// begin begins an attempt, which is a transaction of its own to the history.
+func (a *Application) begin() {
+	w := a.world
+	w.Txns++
+	a.Busy, a.at, a.buffer, a.Queries, a.number = true, 0, store.Buffer{}, 0, w.Txns
+	a.seen = map[store.Key]store.Value{}
+	a.attempt++
+	w.Attempts = max(w.Attempts, a.attempt)
+	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
+	a.step()
+}
+
+// step reads the next key, or commits.
+func (a *Application) step() {
+	w := a.world
+	for ; a.at < len(a.ops); a.at++ {
+		if o := a.ops[a.at]; o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too
+			a.Ref++
+			w.Sim.Deliver(a.ID, store.Get{Ref: a.Ref, Key: o.key, Priority: a.priority, Nearest: w.Scenario.Near})
+			return
+		}
+	}
+	for _, o := range a.ops {
+		switch {
+		case o.delete:
+			a.buffer.Delete(o.key)
+		case o.write:
+			value := fmt.Appendf(nil, "%d.%s", a.number, o.key)
+			if w.Scenario.Appends {
+				value = fmt.Appendf(slices.Clone(a.seen[o.key].Bytes), " %d", a.number)
+			}
+			a.buffer.Put(o.key, value)
+		}
+	}
+	reads, writes := a.buffer.Accesses()
+	a.Ref++
+	a.begun = w.Sim.Now()
+	w.Sim.Deliver(a.ID, store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes,
+		Hold: w.Scenario.Near})
+}
+
+func (a *Application) receive(msg store.Message) {
+	w := a.world
+	switch m := msg.(type) {
+	case store.Got:
+		if m.Ref != a.Ref || !a.Busy {
+			return
+		}
+		if !m.OK {
+			a.log.Abort(w.Sim.Now())
+			a.end()
+			return
+		}
+		if o := a.ops[a.at]; o.read {
+			a.buffer.Saw(o.key, m.Value)
+			a.seen[o.key] = m.Value
+		}
+		a.at++
+		if o := a.ops[0]; m.Settled && len(a.ops) == 1 && o.read && !o.write {
+			a.done(store.Done{Ref: a.Ref, Outcome: store.Outcome{Verdict: store.Committed}})
+			return
+		}
+		a.step()
+	case store.Done:
+		if m.Ref == a.Ref && a.Busy {
+			a.done(m)
+		}
+	}
+}
+
+func (a *Application) done(m store.Done) {
+	w := a.world
+	now := w.Sim.Now()
+	v := m.Outcome.Verdict
+	if a.Queries == 0 { // of a query all is known already
+		a.note(m.Txn)
+	}
+	if (v == store.Unknown || v == store.Blocked) && a.Queries < 3 {
+		a.Queries++
+		a.Ref++
+		w.Sim.Deliver(a.ID, store.Query{Ref: a.Ref, Txn: m.Txn})
+		return
+	}
+	w.Verdicts[v]++
+	if v == store.Blocked {
+		w.Blocked = append(w.Blocked, a.begun)
+	}
+	switch v {
+	case store.Committed:
+		a.log.Commit(now)
+		for _, x := range m.Txn.Writes {
+			if w.Scenario.Appends {
+				w.Appended[x.Key] = append(w.Appended[x.Key], a.number)
+			}
+		}
+	case store.Aborted:
+		a.log.Abort(now)
+		if !w.Stopped && (a.attempt < 5 || w.Scenario.Hot) {
+			a.priority = m.Txn.Priority
+			a.begin()
+			return
+		}
+	case store.Rejected:
+		w.Err = fmt.Errorf("client %d: %v was rejected: %s", a.ID, m.Txn, m.Outcome.Detail)
+	}
+	a.end()
+}
+
+// note records what a transaction read and would write.
+func (a *Application) note(t store.Txn) {
+	for _, o := range a.ops {
+		if o.read {
+			a.log.Read(string(o.key), Shown(a.seen[o.key]))
+		}
+	}
+	for _, x := range t.Writes {
+		a.log.Write(string(x.Key), Shown(store.Value{Version: t.ID, Present: !x.Delete, Bytes: x.Bytes}))
+	}
+}
+
+func (a *Application) end() {
+	a.Busy = false
+	a.world.Sim.After(time.Duration(a.world.Rand.IntN(100))*time.Millisecond, a.Next)
+}
+
+// Stop ends what an application waits for, as its node is about to stop, and returns the
+// transaction whose outcome it has to ask for: the one that the node has submitted, if any.
+func (a *Application) Stop(submitted func(protocol.Node[store.Message]) (store.Txn, bool)) (t store.Txn, pending bool) {
+	a.Ref++ // nothing that comes is an answer
+	if !a.Busy {
+		return t, false
+	}
+	if node := a.world.Sim.Get(a.ID); node != nil {
+		if t, pending = submitted(node); pending {
+			if a.Queries == 0 {
+				a.note(t)
+			}
+			return t, true
+		}
+	}
+	if a.at < len(a.ops) { // it was still reading
+		a.log.Abort(a.world.Sim.Now())
+	}
+	a.Busy = false
+	return t, false
+}
