@@ -66,22 +66,46 @@ func (t Txn) Partitions() []int {
 	return slices.Compact(all)
 }
 
-// Txns returns the transactions of one client, by its number. They do not depend on where
-// partitions are but for their leaders, and that only if there is Locality.
-func (s Setting) Txns(client int) []Txn {
+// Txns returns the transactions of one client, by its number. Where partitions are matters to them
+// only if there is Locality.
+func (s Setting) Txns(client int) []Txn { return s.place(client, s.drawFor(client)) }
+
+// A draw is a transaction whose keys have not been dealt to partitions yet.
+type draw struct {
+	ops   []workload.Op
+	local bool
+}
+
+// draw draws the transactions of all clients, which takes longer than to compute with them.
+func (s Setting) draw() (all [][]draw) {
+	for i := range s.Clients {
+		all = append(all, s.drawFor(i))
+	}
+	return all
+}
+
+func (s Setting) drawFor(client int) []draw {
 	r := rand.New(rand.NewPCG(s.Load.Seed, uint64(client)))
+	draws := make([]draw, cmp.Or(s.Load.Txns, DefaultTxns))
+	for i := range draws {
+		draws[i] = draw{local: r.IntN(100) < s.Load.Locality, ops: s.Load.Workload.Next(r).Ops}
+	}
+	return draws
+}
+
+// place deals the keys of a client's transactions to partitions.
+func (s Setting) place(client int, draws []draw) []Txn {
 	var own []int
 	for k, copies := range s.Placement {
 		if copies[0] == s.Clients[client].Site {
 			own = append(own, k)
 		}
 	}
-	txns := make([]Txn, cmp.Or(s.Load.Txns, DefaultTxns))
-	for i := range txns {
-		local := r.IntN(100) < s.Load.Locality && len(own) > 0
-		for _, o := range s.Load.Workload.Next(r).Ops {
+	txns := make([]Txn, len(draws))
+	for i, d := range draws {
+		for _, o := range d.ops {
 			k := int(o.Key % uint64(len(s.Placement)))
-			if local {
+			if d.local && len(own) > 0 {
 				k = own[int(o.Key%uint64(len(own)))]
 			}
 			if o.Read {
@@ -100,9 +124,11 @@ func (s Setting) ClassOf(client int, t Txn) Class {
 	if len(t.Writes) == 0 {
 		return ReadOnly
 	}
-	for _, k := range t.Partitions() {
-		if !slices.Contains(s.Placement[k], s.Clients[client].Site) {
-			return RemotePartition
+	for _, ks := range [][]int{t.Reads, t.Writes} {
+		for _, k := range ks {
+			if !slices.Contains(s.Placement[k], s.Clients[client].Site) {
+				return RemotePartition
+			}
 		}
 	}
 	return LocalReplica
