@@ -49,16 +49,17 @@ func Measure(c Config) ([]Measurement, error) {
 	if err := c.Setting.Validate(); err != nil {
 		return nil, err
 	}
+	if c.Setting.Lost != "" {
+		return nil, fmt.Errorf("storesim: Setting.Lost is %q: who leads then is up to elections", c.Setting.Lost)
+	}
 	w, err := newWorld(c)
 	if err != nil {
 		return nil, err
 	}
 	var out []Measurement
 	for i, client := range c.Setting.Clients {
-		if client.Site == c.Setting.Lost {
-			continue
-		}
-		for n, t := range append(c.Setting.Txns(i)[:1:1], c.Setting.Txns(i)...) {
+		txns := c.Setting.Txns(i)
+		for n, t := range slices.Concat(txns[:1], txns) {
 			took, err := w.play(i, t)
 			if err != nil {
 				return nil, fmt.Errorf("storesim: %s: client at %s, transaction %d of %+v: %w", c.System, client.Site, n, t, err)
@@ -150,25 +151,7 @@ func newWorld(c Config) (*world, error) {
 			return nil, err
 		}
 	}
-	return w, w.settle()
-}
-
-// settle lets leaders be elected, and loses who is lost.
-func (w *world) settle() error {
-	if err := w.Pass(5*time.Second + 20*w.trip); err != nil {
-		return err
-	}
-	if w.Setting.Lost == "" {
-		return nil
-	}
-	for i, s := range w.layout.Sites {
-		if w.Setting.WAN.Sites()[i] == w.Setting.Lost {
-			for _, id := range slices.Concat(s.Coordinators, s.Servers()) {
-				w.Crash(id, sim.KeepAll)
-			}
-		}
-	}
-	return w.Pass(5*time.Second + 20*w.trip)
+	return w, w.Pass(5*time.Second + 20*w.trip) // until leaders are elected, and have measured
 }
 
 func (w *world) app(_ protocol.ID, msg store.Message) {
