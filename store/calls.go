@@ -65,6 +65,9 @@ type (
 		Txn     Txn
 		Outcome Outcome
 		Current []Current // of an aborted one: what its reads should have been, as far as votes said
-		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
+		Site    int       // whose vote or word was the last that was needed, by its place in the layout, or NoSite
 	}
 )
+
+// NoSite is Done.Site where no site's word was the last.
+const NoSite = -1

@@ -78,6 +78,7 @@ func rooms() []room {
 		{pattern: "store/gate/...", layer: pure},
 		{pattern: "store/epoch/...", layer: pure},
 		{pattern: "store/mvcc/...", layer: pure},
+		{pattern: "store/kit/...", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},

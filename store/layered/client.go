@@ -7,54 +7,24 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-)
-
-// A client asks so often, and for so long, before it gives an answer that is none.
-const (
-	tries  = 6
-	askFor = 3 * time.Second
-)
-
-// noSite is Done.Site where nobody's word was the last.
-const noSite = -1
-
-// Timers of a client.
-type (
-	getTimer    struct{ n uint64 }
-	submitTimer struct{ id store.TxnID }
+	"github.com/foresay/foresay/store/kit"
 )
 
 // client is the node of an application. It reads from a majority of a shard's servers, and
 // has the coordinator of one site commit, or of another one if that does not answer.
 type client struct {
-	cfg          store.Config
-	id           store.ClientID
-	shards       map[protocol.ID]store.Place
-	coordinators map[protocol.ID]store.Place
-	last         uint64 // Invariant: the next version's time is above it
-	n            uint64 // of reads
-	home         int    // the site whose coordinator is asked first: the one that answered last
-	gets         map[uint64]*get
-	getRefs      map[uint64]uint64 // of gets, by the application's numbers
-	submits      map[store.TxnID]*submit
-	submitRefs   map[uint64]store.TxnID // of submits, likewise
+	kit.Calls[*get, *submit]
+	cfg  store.Config
+	home int // the site whose coordinator is asked first: the one that answered last
 }
 
 // get is a read that lacks answers.
-type get struct {
-	ask     store.Get
-	answers []*store.ReadReply // by site
-	tries   int
-	begun   time.Duration
-}
+type get struct{ kit.Get }
 
 // submit is a transaction that lacks its outcome.
 type submit struct {
-	refs  []uint64
-	txn   store.Txn
-	site  int // that is asked
-	tries int
-	begun time.Duration
+	kit.Submit
+	site int // that is asked
 }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
@@ -63,14 +33,11 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{},
-		submitRefs: map[uint64]store.TxnID{}}
-	c.shards, c.coordinators = cfg.Layout.Places()
-	_, isShard := c.shards[cfg.ID]
-	if _, isCoordinator := c.coordinators[cfg.ID]; isShard || isCoordinator {
-		return nil, fmt.Errorf("layered: Config.ID: %d is another node of the layout", cfg.ID)
+	calls, err := kit.NewCalls[*get, *submit](cfg)
+	if err != nil {
+		return nil, fmt.Errorf("layered: %w", err)
 	}
-	return c, nil
+	return &client{Calls: calls, cfg: cfg}, nil
 }
 
 // Patience implements store.ClientNode: a commit is two decisions of groups, one after the other,
@@ -82,7 +49,7 @@ func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 
 // Start implements protocol.Node.
 func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.id = store.ClientID(env.Rand.Uint64())
+	c.Begin(env)
 	c.home = env.Rand.IntN(len(c.cfg.Layout.Sites))
 }
 
@@ -90,19 +57,27 @@ func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Get:
-		c.onGet(env, m)
+		if g := new(get); c.AddGet(env, m, g) {
+			c.read(env, g)
+		}
 	case store.Submit:
-		c.onSubmit(env, m)
+		if s := (&submit{site: c.home}); c.AddSubmit(env, m, s) {
+			c.send(env, s)
+		}
 	case store.Query:
-		c.onQuery(env, m)
+		if s := (&submit{site: c.home}); c.AddQuery(env, m, s) {
+			c.send(env, s)
+		}
 	case store.Cancel:
-		c.onCancel(env, m)
+		if s := c.Cancel(env, m); s != nil {
+			c.EndSubmit(env, s, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
+		}
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
 	case store.Decided:
 		c.onDecided(env, from, m)
 	case store.Busy:
-		if s := c.submits[m.ID]; s != nil { // another site may have room
+		if s := c.Submit(m.ID); s != nil { // another site may have room
 			c.send(env, s)
 		}
 	}
@@ -111,188 +86,75 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 // Expire implements protocol.Node.
 func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
-	case getTimer:
-		if g := c.gets[t.n]; g != nil {
-			c.read(env, t.n, g)
+	case kit.GetTimer:
+		if g := c.Get(t.Number); g != nil {
+			c.read(env, g)
 		}
-	case submitTimer:
-		if s := c.submits[t.id]; s != nil {
+	case kit.SubmitTimer:
+		if s := c.Submit(t.ID); s != nil {
 			c.send(env, s)
 		}
 	}
 }
 
-func (c *client) onGet(env *protocol.Env[store.Message], m store.Get) {
-	if full := len(c.gets) >= c.cfg.MaxWaiting; full || len(m.Key) > store.MaxKeyBytes {
-		env.Send(protocol.App, store.Got{Ref: m.Ref, Full: full})
-		return
-	}
-	c.n++
-	g := &get{ask: m, answers: make([]*store.ReadReply, len(c.cfg.Layout.Sites)), begun: env.Now}
-	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
-	c.read(env, c.n, g)
-}
-
 // read asks all sites that have not answered.
-func (c *client) read(env *protocol.Env[store.Message], n uint64, g *get) {
-	if g.tries >= tries && env.Now-g.begun >= askFor {
-		c.endGet(env, n)
-		env.Send(protocol.App, store.Got{Ref: g.ask.Ref})
+func (c *client) read(env *protocol.Env[store.Message], g *get) {
+	if g.Tired(env.Now) {
+		c.EndGet(env, g, store.Got{})
 		return
 	}
-	g.tries++
-	shard := c.cfg.Layout.ShardOf(g.ask.Key)
+	g.Tries++
+	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
 	for _, i := range c.cfg.Layout.SitesOf(shard) {
-		if g.answers[i] == nil {
-			env.Send(c.cfg.Layout.Sites[i].Shards[shard], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+		if g.Answers[i] == nil {
+			env.Send(c.cfg.Layout.Sites[i].Shards[shard],
+				store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
 		}
 	}
-	env.After(c.ReadPatience(), getTimer{n})
+	env.After(c.ReadPatience(), kit.GetTimer{Number: g.Number})
 }
 
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
-	p, ok := c.shards[from]
-	g := c.gets[m.Ref]
-	if !ok || g == nil || g.answers[p.Site] != nil || p.Index != c.cfg.Layout.ShardOf(g.ask.Key) {
+	g, p := c.GetOf(from, m)
+	if g == nil {
 		return
 	}
-	g.answers[p.Site] = &m
-	c.see(m.Hint)
-	out, n := store.Got{Ref: g.ask.Ref, OK: true, Site: p.Site}, 0
-	for _, a := range g.answers {
-		if a == nil {
-			continue
-		}
-		n++
-		out.Pending = out.Pending || a.Pending
-		if n == 1 || a.Value.Version.After(out.Value.Version) {
-			out.Value = a.Value
-		}
-	}
+	c.See(m.Hint)
+	out, n := g.Answer(p.Site, m)
 	switch {
-	case g.ask.Nearest || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
-		if c.home = p.Site; !g.ask.Nearest {
-			c.home = slices.IndexFunc(g.answers, func(a *store.ReadReply) bool { return a != nil })
+	case g.Ask.Nearest || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
+		if c.home = p.Site; !g.Ask.Nearest {
+			c.home = slices.IndexFunc(g.Answers, func(a *store.ReadReply) bool { return a != nil })
 		}
-		c.endGet(env, m.Ref)
-		env.Send(protocol.App, out)
+		c.EndGet(env, g, out)
 	case n == 1:
-		env.Send(protocol.App, store.First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.Site})
+		env.Send(protocol.App, g.First(p.Site))
 	}
-}
-
-// endGet forgets a read.
-func (c *client) endGet(env *protocol.Env[store.Message], n uint64) {
-	delete(c.getRefs, c.gets[n].ask.Ref)
-	delete(c.gets, n)
-	env.Stop(getTimer{n})
-}
-
-// see keeps the next version above one that somebody has.
-func (c *client) see(time uint64) {
-	if time < 1<<63 {
-		c.last = max(c.last, time)
-	}
-}
-
-func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
-	for _, r := range m.Reads {
-		c.see(r.Version.Time)
-	}
-	c.last = max(c.last+1, uint64(max(env.Now, 0)))
-	t := store.Txn{ID: store.TxnID{Time: c.last, Client: c.id}, Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
-	if t.Priority.IsZero() {
-		t.Priority = store.Priority{Began: t.ID.Time, Client: c.id}
-	}
-	c.begin(env, m.Ref, t, store.Rejected)
-}
-
-func (c *client) onQuery(env *protocol.Env[store.Message], m store.Query) {
-	if s := c.submits[m.Txn.ID]; s != nil {
-		s.refs = append(s.refs, m.Ref)
-		c.submitRefs[m.Ref] = m.Txn.ID
-		return
-	}
-	c.begin(env, m.Ref, m.Txn, store.Unknown)
-}
-
-// begin has a transaction committed. What cannot be asked has the given end.
-func (c *client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn, refused store.Verdict) {
-	o := store.Outcome{Verdict: refused}
-	err := t.Validate()
-	switch {
-	case err != nil:
-		o.Detail = err.Error()
-	case len(c.submits) >= c.cfg.MaxWaiting:
-		o.Detail = fmt.Sprintf("%d transactions are on their way", len(c.submits))
-	case len(t.Reads)+len(t.Writes) == 0:
-		o.Verdict = store.Committed
-	default:
-		s := &submit{refs: []uint64{ref}, txn: t, site: c.home, begun: env.Now}
-		c.submits[t.ID], c.submitRefs[ref] = s, t.ID
-		c.send(env, s)
-		return
-	}
-	env.Send(protocol.App, store.Done{Ref: ref, Txn: t, Outcome: o, Site: noSite})
 }
 
 // send asks a coordinator, each time that of the next site.
 func (c *client) send(env *protocol.Env[store.Message], s *submit) {
-	if s.tries >= tries && env.Now-s.begun >= askFor {
-		o := store.Outcome{Verdict: store.Unknown}
-		if s.txn.ReadOnly() {
-			o.Verdict = store.Aborted // it has no effect that could be
-		}
-		c.end(env, s, o, noSite)
+	if s.Tired(env.Now) {
+		c.EndSubmit(env, s, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
 		return
 	}
-	if s.tries > 0 {
+	if s.Tries > 0 {
 		s.site = (s.site + 1) % len(c.cfg.Layout.Sites)
 	}
-	s.tries++
-	env.Send(c.cfg.Layout.Coordinator(s.site, s.txn.ID), store.CommitRequest{Txn: s.txn, Recover: s.tries > 1})
-	env.After(c.Patience(), submitTimer{s.txn.ID})
+	s.Tries++
+	env.Send(c.cfg.Layout.Coordinator(s.site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1})
+	env.After(c.Patience(), kit.SubmitTimer{ID: s.Txn.ID})
 }
 
 func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
-	p, ok := c.coordinators[from]
-	s := c.submits[m.ID]
+	p, ok := c.Coordinator(from)
+	s := c.Submit(m.ID)
 	if !ok || s == nil {
 		return
 	}
-	if m.Verdict == store.Unknown && s.txn.ReadOnly() {
-		m.Verdict = store.Aborted
+	o := store.Outcome{Verdict: m.Verdict, Reason: m.Reason}
+	if m.Verdict == store.Unknown {
+		o.Verdict = s.Unanswered().Verdict
 	}
-	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.Site)
-}
-
-func (c *client) end(env *protocol.Env[store.Message], s *submit, o store.Outcome, site int) {
-	delete(c.submits, s.txn.ID)
-	env.Stop(submitTimer{s.txn.ID})
-	for _, ref := range s.refs {
-		delete(c.submitRefs, ref)
-		env.Send(protocol.App, store.Done{Ref: ref, Txn: s.txn, Outcome: o, Site: site})
-	}
-}
-
-// onCancel forgets a call. Others that wait for the same transaction go on waiting.
-func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
-	if n, ok := c.getRefs[m.Ref]; ok {
-		c.endGet(env, n)
-	}
-	s := c.submits[c.submitRefs[m.Ref]]
-	if s == nil {
-		return
-	}
-	o := store.Outcome{Verdict: store.Unknown}
-	if s.txn.ReadOnly() {
-		o.Verdict = store.Aborted
-	}
-	if len(s.refs) == 1 {
-		c.end(env, s, o, noSite)
-		return
-	}
-	s.refs = slices.DeleteFunc(s.refs, func(ref uint64) bool { return ref == m.Ref })
-	delete(c.submitRefs, m.Ref)
-	env.Send(protocol.App, store.Done{Ref: m.Ref, Txn: s.txn, Outcome: o, Site: noSite})
+	c.EndSubmit(env, s, store.Done{Outcome: o, Site: p.Site})
 }

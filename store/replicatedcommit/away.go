@@ -38,14 +38,14 @@ func (c *client) away(env *protocol.Env[message]) []int {
 	return silent[:min(spare, len(silent))]
 }
 
-// firstHealthy returns the site that is asked before others while some site is away, or noSite if
-// none is. Two of three that vote differently could not decide then, and would lock what others
-// need, so that they could not either. All clients ask the same site first, whose no is the end of
-// it, and whose yes keeps others from asking the second.
+// firstHealthy returns the site that is asked before others while some site is away, or
+// store.NoSite if none is. Two of three that vote differently could not decide then, and would lock
+// what others need, so that they could not either. All clients ask the same site first, whose no is
+// the end of it, and whose yes keeps others from asking the second.
 func (c *client) firstHealthy(env *protocol.Env[message]) int {
 	away := c.away(env)
 	if len(away) == 0 {
-		return noSite
+		return store.NoSite
 	}
 	sites := c.cfg.Layout.Unfenced()
 	return sites[slices.IndexFunc(sites, func(i int) bool { return !slices.Contains(away, i) })]

@@ -1,67 +1,44 @@
 package replicatedcommit
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
-// Timers of a client.
-type (
-	getTimer    struct{ n uint64 }
-	submitTimer struct{ id store.TxnID }
-)
-
-// A client asks so often, and for so long, before it gives an answer that is none. From recoverFrom
-// on it asks for a decision without the votes that are missing.
 const (
-	tries       = 6
-	askFor      = 3 * time.Second // a machine may be busy, however near it is
-	recoverFrom = 2
+	recoverFrom = 2           // from this try on a client asks for a decision without the votes that are missing
 	silentFor   = time.Second // a site that says nothing for so long is away, as far as a client can tell
 	longAgo     = 1           // since when a site is silent that is known to be away
 )
 
 // slower is by how many powers of two a client waits longer after it has asked so often.
-func slower(asked int) int { return min(max(asked-tries, 0), 5) }
+func slower(asked int) int { return min(max(asked-kit.Tries, 0), 5) }
 
 // client is the node of an application that reads and commits transactions: [Get], [Submit] and
 // [Query] each have one answer.
 type client struct {
-	cfg          store.Config
-	id           store.ClientID // of this incarnation
-	shards       map[protocol.ID]store.Place
-	coordinators map[protocol.ID]store.Place
-	last         uint64 // Invariant: the next version's time is above it
-	n            uint64 // of reads
-	gets         map[uint64]*get
-	submits      map[store.TxnID]*submit
+	kit.Calls[*get, *submit]
+	cfg store.Config
 	// by site and shard: how long it takes to answer a read when nothing is in the way; 0 is not
 	// known
-	near       [][]time.Duration
-	usual      [][]time.Duration      // likewise: how long it takes at present
-	silent     []time.Duration        // by site: since when it has not answered commits; 0: it has
-	pace       pace                   // of commits
-	reading    pace                   // of reads
-	nearGets   uint64                 // reads from the nearest site
-	getRefs    map[uint64]uint64      // of gets, by the application's numbers
-	submitRefs map[uint64]store.TxnID // of submits, likewise
+	near     [][]time.Duration
+	usual    [][]time.Duration // likewise: how long it takes at present
+	silent   []time.Duration   // by site: since when it has not answered commits; 0: it has
+	pace     pace              // of commits
+	reading  pace              // of reads
+	nearGets uint64            // reads from the nearest site
 }
 
 // A get is a read that lacks answers.
 type get struct {
-	ask     store.Get
-	answers []*store.ReadReply // by site
-	first   *store.ReadReply
-	tries   int
-	begun   time.Duration
-	sent    []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
-	wait    time.Duration   // until they are asked again
+	kit.Get
+	sent []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
+	wait time.Duration   // until they are asked again
 	// the sites that were asked alone at first: the nearest, or a majority of them; nil: all are
 	// asked by now
 	few    []int
@@ -71,17 +48,14 @@ type get struct {
 
 // A submit is a transaction that lacks votes.
 type submit struct {
-	refs  []uint64 // who wait: the first one, and those who asked for the outcome meanwhile
-	txn   store.Txn
+	kit.Submit
 	votes []store.SiteVote // by site; of the zero ID if missing
 	bytes int              // of what it reads and writes
-	begun time.Duration
-	firm  bool  // a site has voted yes before others were asked
-	alone int   // the site that is asked before others; noSite: all are asked
-	asked sites // who has been asked, ever
-	hold  int   // the site whose vote may wait when it is asked first; noSite: none
-	tries int
-	sent  int // how often in all
+	firm  bool             // a site has voted yes before others were asked
+	alone int              // the site that is asked before others; store.NoSite: all are asked
+	asked sites            // who has been asked, ever
+	hold  int              // the site whose vote may wait when it is asked first; store.NoSite: none
+	sent  int              // how often it was sent before; Tries counts anew when the others are asked
 }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
@@ -90,28 +64,22 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{
-		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{},
-		submitRefs: map[uint64]store.TxnID{},
+	calls, err := kit.NewCalls[*get, *submit](cfg)
+	if err != nil {
+		return nil, fmt.Errorf("replicatedcommit: %w", err)
 	}
+	c := &client{Calls: calls, cfg: cfg}
 	c.silent = make([]time.Duration, len(cfg.Layout.Sites))
 	for range cfg.Layout.Sites {
 		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
 		c.usual = append(c.usual, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
-	}
-	c.shards, c.coordinators = cfg.Layout.Places()
-	if _, ok := c.shards[cfg.ID]; ok {
-		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
-	}
-	if _, ok := c.coordinators[cfg.ID]; ok {
-		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a coordinator of the layout", cfg.ID)
 	}
 	return c, nil
 }
 
 // Start implements protocol.Node.
 func (c *client) Start(env *protocol.Env[message], _ []protocol.Record[message]) {
-	c.id = store.ClientID(env.Rand.Uint64())
+	c.Begin(env)
 }
 
 // Receive implements protocol.Node.
@@ -125,7 +93,9 @@ func (c *client) Receive(env *protocol.Env[message], from protocol.ID, msg messa
 		case store.Query:
 			c.onQuery(env, m)
 		case store.Cancel:
-			c.onCancel(env, m)
+			if s := c.Cancel(env, m); s != nil {
+				c.end(env, s, s.Unanswered(), store.NoSite)
+			}
 		}
 		return
 	}
@@ -142,42 +112,35 @@ func (c *client) Receive(env *protocol.Env[message], from protocol.ID, msg messa
 // Expire implements protocol.Node.
 func (c *client) Expire(env *protocol.Env[message], t protocol.Timer) {
 	switch t := t.(type) {
-	case getTimer:
-		switch g := c.gets[t.n]; {
+	case kit.GetTimer:
+		switch g := c.Get(t.Number); {
 		case g == nil:
 		case g.done:
-			delete(c.gets, t.n)
+			c.ForgetGet(env, g)
 		default:
-			c.sendGet(env, t.n, g)
+			c.sendGet(env, g)
 		}
-	case submitTimer:
-		if s := c.submits[t.id]; s != nil {
+	case kit.SubmitTimer:
+		if s := c.Submit(t.ID); s != nil {
 			c.sendCommit(env, s)
 		}
 	}
 }
 
 func (c *client) onGet(env *protocol.Env[message], m store.Get) {
-	if len(c.gets) >= c.cfg.MaxWaiting || len(m.Key) > store.MaxKeyBytes {
-		env.Send(protocol.App, store.Got{Ref: m.Ref, Full: len(c.gets) >= c.cfg.MaxWaiting})
-		return
+	if g := (&get{sent: make([]time.Duration, len(c.cfg.Layout.Sites))}); c.AddGet(env, m, g) {
+		c.sendGet(env, g)
 	}
-	c.n++
-	g := &get{ask: m, answers: make([]*store.ReadReply, len(c.cfg.Layout.Sites)),
-		sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
-	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
-	c.sendGet(env, c.n, g)
 }
 
-func (c *client) sendGet(env *protocol.Env[message], n uint64, g *get) {
-	if g.tries >= tries && env.Now-g.begun >= askFor {
-		c.endGet(env, n)
-		env.Send(protocol.App, store.Got{Ref: g.ask.Ref})
+func (c *client) sendGet(env *protocol.Env[message], g *get) {
+	if g.Tired(env.Now) {
+		c.EndGet(env, g, store.Got{})
 		return
 	}
-	shard := c.cfg.Layout.ShardOf(g.ask.Key)
+	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
 	held := c.cfg.RoundTrip // a read of a locked key may be
-	if !g.ask.Priority.IsZero() {
+	if !g.Ask.Priority.IsZero() {
 		held *= queueFor
 	}
 	g.wait = held + c.ReadPatience() - c.cfg.RoundTrip
@@ -185,32 +148,33 @@ func (c *client) sendGet(env *protocol.Env[message], n uint64, g *get) {
 	switch {
 	case g.few != nil: // some take longer than that, and others may be nearer
 		for _, i := range g.few {
-			if waited := env.Now - g.sent[i]; g.answers[i] == nil {
+			if waited := env.Now - g.sent[i]; g.Answers[i] == nil {
 				c.near[i][shard], c.usual[i][shard] = max(c.near[i][shard], waited), max(c.usual[i][shard], waited)
 			}
 		}
 		g.few = nil
-	case g.tries == 0 && g.ask.Nearest:
+	case g.Tries == 0 && g.Ask.Nearest:
 		if g.few = c.nearest(shard, c.near, 1); g.few != nil {
 			g.wait = c.near[g.few[0]][shard] + held + c.cfg.RoundTrip/2
 		}
-	case g.tries == 0 && g.ask.Priority.IsZero():
+	case g.Tries == 0 && g.Ask.Priority.IsZero():
 		if g.few = c.nearest(shard, c.usual, c.cfg.Layout.Majority()); g.few != nil {
 			g.wait = 2 * c.usual[g.few[len(g.few)-1]][shard]
 		}
 	}
-	g.tries++
-	g.wait <<= slower(g.tries)
+	g.Tries++
+	g.wait <<= slower(g.Tries)
 	for _, i := range c.cfg.Layout.Unfenced() {
-		if g.answers[i] != nil || g.few != nil && !slices.Contains(g.few, i) || slices.Contains(first, i) {
+		if g.Answers[i] != nil || g.few != nil && !slices.Contains(g.few, i) || slices.Contains(first, i) {
 			continue
 		}
-		if g.sent[i] = max(env.Now, 1); g.tries > 1 && first == nil {
+		if g.sent[i] = max(env.Now, 1); g.Tries > 1 && first == nil {
 			g.sent[i] = 0
 		}
-		env.Send(c.cfg.Layout.Sites[i].Shards[shard], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+		env.Send(c.cfg.Layout.Sites[i].Shards[shard],
+			store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
 	}
-	env.After(g.wait, getTimer{n})
+	env.After(g.wait, kit.GetTimer{Number: g.Number})
 }
 
 // maxQueued is how often, for each site, a read takes it that it is not its turn. After that it
@@ -218,148 +182,96 @@ func (c *client) sendGet(env *protocol.Env[message], n uint64, g *get) {
 const maxQueued = 16
 
 func (c *client) onReadReply(env *protocol.Env[message], from protocol.ID, m store.ReadReply) {
-	p, ok := c.shards[from]
-	g := c.gets[m.Ref]
-	if !ok || g == nil || p.Index != c.cfg.Layout.ShardOf(g.ask.Key) || g.answers[p.Site] != nil {
+	g, p := c.GetOf(from, m)
+	if g == nil {
 		return
 	}
-	if sent := g.sent[p.Site]; sent != 0 && g.ask.Priority.IsZero() { // others may have waited for their turn
+	if sent := g.sent[p.Site]; sent != 0 && g.Ask.Priority.IsZero() { // others may have waited for their turn
 		c.measured(p, env.Now-sent)
 		if g.queued == 0 {
 			c.reading.saw(env.Now, env.Now-sent, c.cfg.RoundTrip)
 		}
 	}
-	c.see(max(m.Hint, m.Value.Version.Time))
-	if m.Queued && !g.done && g.queued < maxQueued*len(g.answers) {
+	c.See(max(m.Hint, m.Value.Version.Time))
+	if m.Queued && !g.done && g.queued < maxQueued*len(g.Answers) {
 		g.queued++
-		env.Send(from, store.ReadRequest{Ref: m.Ref, Key: g.ask.Key, Priority: g.ask.Priority})
-		env.After(g.wait, getTimer{m.Ref}) // they answer: no reason to give up
+		env.Send(from, store.ReadRequest{Ref: m.Ref, Key: g.Ask.Key, Priority: g.Ask.Priority})
+		env.After(g.wait, kit.GetTimer{Number: m.Ref}) // they answer: no reason to give up
 		return
 	}
-	g.answers[p.Site] = &m
-	if g.done {
-		return
-	}
-	if g.first == nil {
-		g.first = &m
-	}
-	out, n := store.Got{Ref: g.ask.Ref, OK: true, Site: p.Site}, 0
-	for _, a := range g.answers {
-		if a == nil {
-			continue
-		}
-		n++
-		out.Pending = out.Pending || a.Pending
-		if n == 1 || a.Value.Version.After(out.Value.Version) {
-			out.Value = a.Value
-		}
-	}
+	out, n := g.Answer(p.Site, m)
 	switch {
-	case g.ask.Nearest:
+	case g.done:
+		return
+	case g.Ask.Nearest:
 	case n >= c.cfg.Layout.Majority():
 	case n == 1:
-		env.Send(protocol.App, store.First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.Site})
+		env.Send(protocol.App, g.First(p.Site))
 		return
 	default:
 		return
 	}
-	out.Settled = !g.ask.Nearest && !out.Pending
-	if g.few == nil && g.tries == 1 && (g.ask.Nearest || g.ask.Priority.IsZero()) {
+	out.Settled = !g.Ask.Nearest && !out.Pending
+	if g.few == nil && g.Tries == 1 && (g.Ask.Nearest || g.Ask.Priority.IsZero()) {
 		g.done = true // the others' distances are learnt, until the timer ends it
-		delete(c.getRefs, g.ask.Ref)
+		c.AnswerGet(env, g, out)
 	} else {
-		c.endGet(env, m.Ref)
-	}
-	env.Send(protocol.App, out)
-}
-
-// maxTime bounds versions that are believed, so that the next one is always above.
-const maxTime = 1 << 63
-
-// see keeps the next version above one that somebody has.
-func (c *client) see(time uint64) {
-	if time < maxTime {
-		c.last = max(c.last, time)
+		c.EndGet(env, g, out)
 	}
 }
 
 func (c *client) onSubmit(env *protocol.Env[message], m store.Submit) {
-	for _, r := range m.Reads {
-		c.see(r.Version.Time)
-	}
-	c.last = max(c.last+1, uint64(max(env.Now, 0)))
-	t := store.Txn{ID: store.TxnID{Time: c.last, Client: c.id}, Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
-	if t.Priority.IsZero() {
-		t.Priority = store.Priority{Began: t.ID.Time, Client: c.id}
-	}
-	s := &submit{refs: []uint64{m.Ref}, txn: t, hold: noSite}
+	s := &submit{hold: store.NoSite}
 	if m.Hold {
 		s.hold = c.home()
 	}
 	for _, i := range m.Absent {
 		c.silent[i] = longAgo
 	}
-	c.begin(env, s)
+	if c.AddSubmit(env, m, s) {
+		c.begin(env, s)
+	}
 }
 
+// onQuery asks for the outcome. Nobody votes for the transaction any more who has not.
 func (c *client) onQuery(env *protocol.Env[message], m store.Query) {
-	if s := c.submits[m.Txn.ID]; s != nil { // it is on its way, or was asked about
-		s.refs = append(s.refs, m.Ref)
-		c.submitRefs[m.Ref] = m.Txn.ID
-		return
+	if s := (&submit{hold: store.NoSite, sent: recoverFrom}); c.AddQuery(env, m, s) {
+		c.begin(env, s)
 	}
-	// nobody votes for it any more who has not
-	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, hold: noSite, sent: recoverFrom})
 }
 
 func (c *client) begin(env *protocol.Env[message], s *submit) {
-	o := store.Outcome{Verdict: store.Rejected}
-	if s.sent > 0 {
-		o.Verdict = store.Unknown // it may have been sent before, whatever is wrong with the question
-	}
-	err := s.txn.Validate()
-	switch {
-	case err != nil:
-		o.Detail = err.Error()
-	case len(c.submits) >= c.cfg.MaxWaiting:
-		o.Detail = fmt.Sprintf("%d transactions are on their way", len(c.submits))
-	case len(s.txn.Reads)+len(s.txn.Writes) == 0:
-		o.Verdict = store.Committed
-	default:
-		s.bytes, s.begun = store.ContentBytes(s.txn.Reads, s.txn.Writes), env.Now
-		c.pace.bytes += s.bytes
-		s.votes = make([]store.SiteVote, len(c.cfg.Layout.Sites))
-		for i, site := range c.cfg.Layout.Sites {
-			if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
-				s.votes[i] = store.SiteVote{ID: s.txn.ID, Reason: store.Fenced}
-			}
+	s.bytes = store.ContentBytes(s.Txn.Reads, s.Txn.Writes)
+	c.pace.bytes += s.bytes
+	s.votes = make([]store.SiteVote, len(c.cfg.Layout.Sites))
+	for i, site := range c.cfg.Layout.Sites {
+		if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
+			s.votes[i] = store.SiteVote{ID: s.Txn.ID, Reason: store.Fenced}
 		}
-		c.submits[s.txn.ID], c.submitRefs[s.refs[0]] = s, s.txn.ID
-		c.sendCommit(env, s)
-		return
 	}
-	env.Send(protocol.App, store.Done{Ref: s.refs[0], Txn: s.txn, Outcome: o, Site: noSite})
+	c.sendCommit(env, s)
 }
 
 func (c *client) sendCommit(env *protocol.Env[message], s *submit) {
-	if s.tries >= tries && (env.Now-s.begun >= askFor || c.stuck(env, s)) {
+	if s.Tired(env.Now) || s.Tries >= kit.Tries && c.stuck(env, s) {
 		c.giveUp(env, s)
 		return
 	}
-	s.alone = noSite
-	if s.sent == 0 && !s.firm && !s.asked.all(c.cfg.Layout) && !s.txn.ReadOnly() {
+	s.alone = store.NoSite
+	if s.sent == 0 && !s.firm && !s.asked.all(c.cfg.Layout) && !s.Txn.ReadOnly() {
 		s.alone = c.firstHealthy(env)
 	}
-	if s.alone != noSite {
-		s.hold = noSite // each of the sites that are left is needed, and has the other one wait
+	if s.alone != store.NoSite {
+		s.hold = store.NoSite // each of the sites that are left is needed, and has the other one wait
 	}
 	c.askVotes(env, s)
-	s.tries++
+	s.Tries++
 	wait := c.Patience()
-	if c.firstHealthy(env) != noSite { // what takes long then is a site that is away, and asking again finds that out
+	if c.firstHealthy(env) != store.NoSite {
+		// what takes long then is a site that is away, and asking again finds that out
 		wait = c.silence()
 	}
-	env.After(wait<<slower(s.tries), submitTimer{s.txn.ID})
+	env.After(wait<<slower(s.Tries), kit.SubmitTimer{ID: s.Txn.ID})
 }
 
 // askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the
@@ -369,25 +281,25 @@ func (c *client) askVotes(env *protocol.Env[message], s *submit) {
 	away := c.away(env)
 	for _, i := range c.cfg.Layout.Unfenced() {
 		switch {
-		case s.alone != noSite && s.alone != i && (s.tries == 0 || !slices.Contains(away, i)):
+		case s.alone != store.NoSite && s.alone != i && (s.Tries == 0 || !slices.Contains(away, i)):
 			continue
-		case !s.votes[i].ID.IsZero() && (s.tries == 0 || s.txn.ReadOnly()):
+		case !s.votes[i].ID.IsZero() && (s.Tries == 0 || s.Txn.ReadOnly()):
 			continue
 		}
 		if c.silent[i] == 0 {
 			c.silent[i] = max(env.Now, 1)
 		}
 		s.asked |= 1 << i
-		env.Send(c.cfg.Layout.Coordinator(i, s.txn.ID), store.CommitRequest{
-			Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm, Hold: i == s.hold && s.tries+s.sent == 0,
+		env.Send(c.cfg.Layout.Coordinator(i, s.Txn.ID), store.CommitRequest{
+			Txn: s.Txn, Recover: s.Tries+s.sent >= recoverFrom, Firm: s.firm, Hold: i == s.hold && s.Tries+s.sent == 0,
 		})
 	}
 }
 
 func (c *client) onSiteVote(env *protocol.Env[message], from protocol.ID, m store.SiteVote) {
-	p, ok := c.coordinators[from]
-	s := c.submits[m.ID]
-	c.see(m.Hint)
+	p, ok := c.Coordinator(from)
+	s := c.Submit(m.ID)
+	c.See(m.Hint)
 	if ok {
 		c.silent[p.Site] = 0
 	}
@@ -395,7 +307,7 @@ func (c *client) onSiteVote(env *protocol.Env[message], from protocol.ID, m stor
 		return
 	}
 	if s.sent == 0 && !s.firm {
-		c.pace.saw(env.Now, env.Now-s.begun, c.cfg.RoundTrip)
+		c.pace.saw(env.Now, env.Now-s.Begun, c.cfg.RoundTrip)
 	}
 	s.votes[p.Site] = m
 	yes, no, o := s.count()
@@ -403,23 +315,23 @@ func (c *client) onSiteVote(env *protocol.Env[message], from protocol.ID, m stor
 	case yes >= c.cfg.Layout.Majority():
 		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.Site)
 	case s.alone == p.Site && m.Yes:
-		s.alone, s.firm = noSite, true
-		s.tries = 0 // the others are asked for the first time
+		s.alone, s.firm = store.NoSite, true
+		s.Tries = 0 // the others are asked for the first time
 		c.askVotes(env, s)
-		s.tries++
+		s.Tries++
 	case s.alone == p.Site && s.asked == 1<<p.Site:
 		o.Verdict = store.Aborted // nobody else has been asked, and nobody will be
 		// What some of the site's shards have locked is free when another site has said no as well.
-		env.Send(c.cfg.Layout.Coordinator(p.Site, s.txn.ID), store.CommitRequest{Txn: s.txn, Recover: true})
+		env.Send(c.cfg.Layout.Coordinator(p.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: true})
 		c.end(env, s, o, p.Site)
 	case len(s.votes)-no < c.cfg.Layout.Majority():
 		o.Verdict = store.Aborted
-		if o.Reason == store.Old && !s.txn.ReadOnly() && s.tries+s.sent > 1 {
+		if o.Reason == store.Old && !s.Txn.ReadOnly() && s.Tries+s.sent > 1 {
 			o.Verdict = store.Unknown // it may have been voted for before it was forgotten
 		}
 		c.end(env, s, o, p.Site)
 	case s.alone == p.Site: // one that was away may have said yes, so this site finds out
-		env.Send(c.cfg.Layout.Coordinator(p.Site, s.txn.ID), store.CommitRequest{Txn: s.txn, Recover: true})
+		env.Send(c.cfg.Layout.Coordinator(p.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: true})
 	}
 }
 
@@ -441,8 +353,8 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 }
 
 func (c *client) onDecided(env *protocol.Env[message], from protocol.ID, m store.Decided) {
-	p, ok := c.coordinators[from]
-	s := c.submits[m.ID]
+	p, ok := c.Coordinator(from)
+	s := c.Submit(m.ID)
 	if ok {
 		c.silent[p.Site] = 0
 	}
@@ -487,74 +399,19 @@ func (c *client) giveUp(env *protocol.Env[message], s *submit) {
 	if len(o.Sites) == 0 {
 		o.Verdict = store.Unknown
 	}
-	if s.txn.ReadOnly() {
+	if s.Txn.ReadOnly() {
 		o = store.Outcome{Verdict: store.Aborted, Reason: refused.Reason} // it has no effect that could be
 	}
-	c.end(env, s, o, noSite)
+	c.end(env, s, o, store.NoSite)
 }
 
-// noSite is Done.Site where no site's word was the last.
-const noSite = -1
-
 func (c *client) end(env *protocol.Env[message], s *submit, o store.Outcome, site int) {
-	delete(c.submits, s.txn.ID)
 	c.pace.bytes -= s.bytes
-	env.Stop(submitTimer{s.txn.ID})
-	done := store.Done{Txn: s.txn, Outcome: o, Site: site}
+	done := store.Done{Outcome: o, Site: site}
 	if o.Verdict == store.Aborted {
 		for _, v := range s.votes {
 			done.Current = append(done.Current, v.Current...)
 		}
 	}
-	for _, ref := range s.refs {
-		delete(c.submitRefs, ref)
-		done.Ref = ref
-		env.Send(protocol.App, done)
-	}
-}
-
-// onCancel forgets a call. Others that wait for the same transaction go on waiting.
-func (c *client) onCancel(env *protocol.Env[message], m store.Cancel) {
-	if n, ok := c.getRefs[m.Ref]; ok {
-		c.endGet(env, n)
-	}
-	s := c.submits[c.submitRefs[m.Ref]]
-	if s == nil {
-		return
-	}
-	o := store.Outcome{Verdict: store.Unknown}
-	if s.txn.ReadOnly() {
-		o.Verdict = store.Aborted
-	}
-	if len(s.refs) == 1 {
-		c.end(env, s, o, noSite)
-		return
-	}
-	s.refs = slices.DeleteFunc(s.refs, func(ref uint64) bool { return ref == m.Ref })
-	delete(c.submitRefs, m.Ref)
-	env.Send(protocol.App, store.Done{Ref: m.Ref, Txn: s.txn, Outcome: o, Site: noSite})
-}
-
-// endGet forgets a read.
-func (c *client) endGet(env *protocol.Env[message], n uint64) {
-	delete(c.getRefs, c.gets[n].ask.Ref)
-	delete(c.gets, n)
-	env.Stop(getTimer{n})
-}
-
-// Check implements protocol.Checked.
-func (c *client) Check() error {
-	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int {
-		return cmp.Compare(a.Time, b.Time)
-	}) {
-		if s := c.submits[id]; s.tries < 1 || s.txn.ID != id {
-			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID,
-				id, s.tries)
-		}
-	}
-	if len(c.gets) < len(c.getRefs) || len(c.submits) > len(c.submitRefs) {
-		return fmt.Errorf("replicatedcommit: client %d: %d reads and %d transactions wait, numbered as %d and %d", c.cfg.ID,
-			len(c.gets), len(c.submits), len(c.getRefs), len(c.submitRefs))
-	}
-	return nil
+	c.EndSubmit(env, s, done)
 }

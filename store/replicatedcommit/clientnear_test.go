@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // The nearest site is a newcomer that copies: it says no to what only reads at once, and nothing to
@@ -30,7 +31,8 @@ func TestNewcomerNear(t *testing.T) {
 			if e.Kind == protocol.KindSend && e.To == 11 {
 				late++ // no answer; the timer ends it
 			}
-			if e.Kind == protocol.KindAfter && slices.Equal(c.gets[c.n].few, []int{0}) {
+			t, ok := e.Timer.(kit.GetTimer)
+			if ok && e.Kind == protocol.KindAfter && slices.Equal(c.Get(t.Number).few, []int{0}) {
 				now += e.Delay
 				env.Begin(now)
 				c.Expire(env, e.Timer)
@@ -73,10 +75,11 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 	now := time.Second
 	env.Begin(now)
 	c.Start(env, nil)
+	n := uint64(0) // of reads
 	asked := func() (sites []int, timer protocol.Timer, wait time.Duration) {
 		for _, e := range env.Out {
 			switch m, ok := e.Msg.(store.ReadRequest); {
-			case ok && m.Ref == c.n:
+			case ok && m.Ref == n:
 				sites = append(sites, int(e.To)/10-1)
 			case e.Kind == protocol.KindAfter:
 				timer, wait = e.Timer, e.Delay
@@ -89,13 +92,14 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 		at := now
 		for _, i := range sites {
 			env.Begin(at + took[i])
-			c.Receive(env, protocol.ID(10*i+11), store.ReadReply{Ref: c.n})
+			c.Receive(env, protocol.ID(10*i+11), store.ReadReply{Ref: n})
 		}
 		now = at + time.Second
 	}
 	read := func(p store.Priority) []int {
+		n++
 		env.Begin(now)
-		c.Receive(env, protocol.App, store.Get{Ref: c.n + 1, Key: "k", Priority: p})
+		c.Receive(env, protocol.App, store.Get{Ref: n, Key: "k", Priority: p})
 		sites, _, _ := asked()
 		return sites
 	}
@@ -130,7 +134,7 @@ func TestReadsAskTheNearestMajority(t *testing.T) {
 		t.Errorf("a read waits %v for sites that answer within %v", wait, took[1])
 	}
 	env.Begin(now + took[0])
-	c.Receive(env, 11, store.ReadReply{Ref: c.n})
+	c.Receive(env, 11, store.ReadReply{Ref: n})
 	now += max(wait, 2*took[2])
 	env.Begin(now)
 	c.Expire(env, timer)

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // Committed by a and c; b said no and has not heard. c is fenced; who asks then must not be told
@@ -151,14 +152,14 @@ func TestReadOfABlockedKey(t *testing.T) {
 	c.Start(env, nil)
 	c.Receive(env, protocol.App, store.Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
 	var id store.TxnID
-	for id = range c.submits {
-		break
+	for s := range c.Submits() {
+		id = s.Txn.ID
 	}
 	c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
 	c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
-	for i := range tries {
-		env.Begin(time.Second + time.Duration(i)*silentFor/(tries-1))
-		c.Expire(env, submitTimer{id})
+	for i := range kit.Tries {
+		env.Begin(time.Second + time.Duration(i)*silentFor/(kit.Tries-1))
+		c.Expire(env, kit.SubmitTimer{ID: id})
 	}
 	for _, e := range env.Out {
 		if m, ok := e.Msg.(store.Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
@@ -178,8 +179,8 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	done := func(at time.Duration, step func(id store.TxnID)) (out []store.Verdict) {
 		var id store.TxnID
-		for id = range c.submits {
-			break
+		for s := range c.Submits() {
+			id = s.Txn.ID
 		}
 		env.Begin(time.Hour + at)
 		step(id)
@@ -197,8 +198,8 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 		c.Receive(env, 10, store.SiteVote{ID: id, Yes: true})
 		c.Receive(env, 20, store.SiteVote{ID: id, Reason: store.Locked})
 	})
-	for i := range time.Duration(2 * tries) {
-		if v := done((i+1)*10*time.Millisecond, func(id store.TxnID) { c.Expire(env, submitTimer{id}) }); v != nil {
+	for i := range time.Duration(2 * kit.Tries) {
+		if v := done((i+1)*10*time.Millisecond, func(id store.TxnID) { c.Expire(env, kit.SubmitTimer{ID: id}) }); v != nil {
 			t.Fatalf("after it was asked %d times: %v", i+1, v)
 		}
 	}

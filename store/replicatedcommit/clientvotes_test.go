@@ -58,7 +58,7 @@ func TestLockedNearest(t *testing.T) {
 				t.Errorf("it waits %v", e.Delay)
 			}
 			env.Begin(time.Second + roundTrip + time.Millisecond)
-			c.Receive(env, 11, store.ReadReply{Ref: c.n})
+			c.Receive(env, 11, store.ReadReply{Ref: 1})
 			break
 		}
 	}

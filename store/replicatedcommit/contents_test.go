@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // written returns how many bytes the last event wrote to the disk.
@@ -91,8 +92,8 @@ func TestPatience(t *testing.T) {
 		c.Receive(env, protocol.App, store.Submit{Ref: uint64(now),
 			Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}})
 		for _, e := range env.Out {
-			if t, ok := e.Timer.(submitTimer); ok && e.Kind == protocol.KindAfter {
-				id, again = t.id, e.Delay.Truncate(time.Millisecond) // keys count, too
+			if t, ok := e.Timer.(kit.SubmitTimer); ok && e.Kind == protocol.KindAfter {
+				id, again = t.ID, e.Delay.Truncate(time.Millisecond) // keys count, too
 			}
 		}
 		return id, again

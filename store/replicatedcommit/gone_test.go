@@ -77,7 +77,7 @@ func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
 	a, d, e := s.SiteNodes(0), s.SiteNodes(3), s.SiteNodes(4)
 	// Who has read the first value overwrites it: its votes are those of a and e.
 	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.SiteNodes(1), s.SiteNodes(2), d))
-	s.Sim.Get(204).(*client).see(uint64(time.Hour + 45*time.Second))
+	s.Sim.Get(204).(*client).See(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.Sim.Deliver(204, store.Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},
 		Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/gate"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it
@@ -20,6 +21,7 @@ func TestOneSiteHolds(t *testing.T) {
 	}
 	env := protocol.NewEnv[message](nil, 99, rand.New(rand.NewPCG(1, 1)))
 	now := time.Second
+	var id store.TxnID // of what was sent last
 	sent := func(call func()) string {
 		t.Helper()
 		env.Begin(now)
@@ -28,6 +30,7 @@ func TestOneSiteHolds(t *testing.T) {
 		for _, e := range env.Out {
 			if m, ok := e.Msg.(store.CommitRequest); ok && e.Kind == protocol.KindSend {
 				text += fmt.Sprintf("%d:%v ", e.To, m.Hold)
+				id = m.Txn.ID
 			}
 		}
 		return text
@@ -38,11 +41,9 @@ func TestOneSiteHolds(t *testing.T) {
 			t.Errorf("%s: the sites are asked %q, want %q", what, got, want)
 		}
 	}
-	var id store.TxnID
 	submit := func(ref uint64, hold bool) func() {
 		return func() {
 			c.Receive(env, protocol.App, store.Submit{Ref: ref, Writes: []store.Write{{Key: "k"}}, Hold: hold})
-			id = c.submitRefs[ref]
 		}
 	}
 	const nobody = "10:false 20:false 30:false "
@@ -52,15 +53,15 @@ func TestOneSiteHolds(t *testing.T) {
 		{90 * time.Millisecond, 90 * time.Millisecond}}
 	expect("it is not told to", sent(submit(2, false)), nobody)
 	expect("it is", sent(submit(3, true)), "10:false 20:true 30:false ")
-	silent := c.silent
+	third, silent := id, c.silent
 	c.silent = []time.Duration{0, 0, 1}
 	expect("a site is down", sent(submit(5, true)), "10:false ")
 	first := store.SiteVote{ID: id, Shards: []uint32{0}, Yes: true}
 	expect("the first one has voted", sent(func() { c.Receive(env, 10, first) }), "20:false 30:false ")
-	c.silent, id = silent, c.submitRefs[3]
+	c.silent, id = silent, third
 	now += 2 * roundTrip
-	expect("it asks again", sent(func() { c.Expire(env, submitTimer{id}) }), nobody)
-	txn := c.submits[id].txn
+	expect("it asks again", sent(func() { c.Expire(env, kit.SubmitTimer{ID: id}) }), nobody)
+	txn := c.Submit(id).Txn
 	expect("it gives up", sent(func() { c.Receive(env, protocol.App, store.Cancel{Ref: 3}) }), "")
 	expect("it asks what became of it", sent(func() {
 		c.Receive(env, protocol.App, store.Query{Ref: 4, Txn: txn})

@@ -27,13 +27,13 @@ func (c *client) nearest(shard int, took [][]time.Duration, n int) []int {
 	return known[:n]
 }
 
-// home returns the site that is the nearest as far as reads have told, whatever the shard; noSite
-// if none has been made.
+// home returns the site that is the nearest as far as reads have told, whatever the shard;
+// store.NoSite if none has been made.
 func (c *client) home() int {
-	best, least := noSite, time.Duration(0)
+	best, least := store.NoSite, time.Duration(0)
 	for _, i := range c.cfg.Layout.Unfenced() {
 		for _, near := range c.near[i] {
-			if near != 0 && (best == noSite || near < least) {
+			if near != 0 && (best == store.NoSite || near < least) {
 				best, least = i, near
 			}
 		}

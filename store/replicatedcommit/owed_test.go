@@ -167,7 +167,7 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 	s.cut([]protocol.ID{201}, append(append(s.SiteNodes(0), s.SiteNodes(2)...), 200, 202))
 	s.cut(append(s.SiteNodes(0), s.SiteNodes(1)...), s.SiteNodes(2))
 	// its clock is ahead, so that c does not find it too old
-	s.Sim.Get(201).(*client).see(uint64(time.Hour + 45*time.Second))
+	s.Sim.Get(201).(*client).See(uint64(time.Hour + 45*time.Second))
 	s.ref++
 	s.Sim.Deliver(201, store.Submit{
 		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}},

@@ -14,7 +14,9 @@ const impatient = "R7: who was refused reads before its turn"
 func plants() []plant.Bug {
 	bugs := slices.Concat(errataPlants(), waitingPlants(), absencePlants())
 	for i := range bugs {
-		bugs[i].Dir = "store/replicatedcommit"
+		if bugs[i].Dir == "" {
+			bugs[i].Dir = "store/replicatedcommit"
+		}
 	}
 	return bugs
 }
@@ -78,22 +80,24 @@ func errataPlants() []plant.Bug {
 		{
 			Name: "R5: the first value with the quorum's version", Test: "TestSeedsNotice/swarm/1251",
 			With: impatient,
-			Old:  "\tif g.few == nil && g.tries == 1",
-			New: "\tif MUTANT {\n" +
-				"\t\tout.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes\n" +
-				"\t}\n\tif g.few == nil && g.tries == 1",
+			Old:  "\tout, n := g.Answer(p.Site, m)\n",
+			New: "\tout, n := g.Answer(p.Site, m)\n\tif MUTANT {\n\t\tif g.first == nil {\n\t\t\tg.first = &m\n\t\t}\n" +
+				"\t\tout.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes\n\t}\n",
+			Also: []plant.Edit{{
+				Old: "type get struct {\n\tkit.Get\n", New: "type get struct {\n\tkit.Get\n\tfirst *store.ReadReply\n",
+			}},
 		},
 		{
 			Name: "R6: transactions that only read are not validated", Test: "TestSeedsNotice/swarm/1250",
-			With: impatient,
-			Old:  "\tcase len(s.txn.Reads)+len(s.txn.Writes) == 0:\n",
-			New:  "\tcase len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && MUTANT:\n",
+			Dir: "store/kit", In: "store/replicatedcommit", With: impatient,
+			Old: "\tcase len(t.Reads)+len(t.Writes) == 0:\n",
+			New: "\tcase len(t.Reads)+len(t.Writes) == 0, t.ReadOnly() && MUTANT:\n",
 		},
 		{
 			Name: "R6: a read alone is believed where the key is about to change", Test: "TestSeedsNotice/swarm/2003",
 			With: impatient,
-			Old:  "\tout.Settled = !g.ask.Nearest && !out.Pending\n",
-			New:  "\tout.Settled = !g.ask.Nearest && (!out.Pending || MUTANT)\n",
+			Old:  "\tout.Settled = !g.Ask.Nearest && !out.Pending\n",
+			New:  "\tout.Settled = !g.Ask.Nearest && (!out.Pending || MUTANT)\n",
 		},
 		{
 			Name: "locks are lost in a crash", Test: "TestSeedsNotice/swarm/1277",

@@ -100,7 +100,7 @@ func TestQueuedReadGoesOn(t *testing.T) {
 	}
 	times := 0
 	for {
-		give(11, store.ReadReply{Ref: c.n, Value: store.Value{Present: true}, Queued: true})
+		give(11, store.ReadReply{Ref: 1, Value: store.Value{Present: true}, Queued: true})
 		n, got := asked()
 		if len(got) > 0 {
 			break

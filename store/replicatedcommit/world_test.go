@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -21,13 +22,13 @@ func firstSeed(t *testing.T) uint64 { return storetest.FirstSeed(t) }
 func subject(page int) storetest.Subject {
 	p := Protocol()
 	if page > 0 {
-		p.NewServer = func(cfg store.Config) (protocol.Node[store.Message], error) {
+		p.NewServer = kit.NodeOf(func(cfg store.Config) (*server, error) {
 			s, err := newServer(cfg)
 			if err == nil {
 				s.page = page
 			}
-			return node(s, err)
-		}
+			return s, err
+		})
 	}
 	return storetest.Subject{Protocol: p, Package: "./store/replicatedcommit", Values: valuesOn, Left: left}
 }
@@ -62,8 +63,8 @@ func left(n protocol.Node[store.Message]) string {
 
 // submitted returns the transaction that a client node waits for, one at most.
 func submitted(n protocol.Node[store.Message]) (store.Txn, bool) {
-	for _, s := range n.(*client).submits {
-		return s.txn, true
+	for s := range n.(*client).Submits() {
+		return s.Txn, true
 	}
 	return store.Txn{}, false
 }

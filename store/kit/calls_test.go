@@ -1,0 +1,312 @@
+package kit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+type (
+	ownGet    struct{ Get }
+	ownSubmit struct{ Submit }
+)
+
+// book is a client's books, and what the application is told.
+type book struct {
+	Calls[*ownGet, *ownSubmit]
+	t   *testing.T
+	env *protocol.Env[store.Message]
+}
+
+func newBook(t *testing.T) *book {
+	t.Helper()
+	l := store.Layout{}
+	for i := range 3 {
+		id := protocol.ID(10 * (i + 1))
+		l.Sites = append(l.Sites, store.Site{
+			Name: fmt.Sprint("site", i), Coordinators: []protocol.ID{id}, Shards: []protocol.ID{id + 1},
+		})
+	}
+	calls, err := NewCalls[*ownGet, *ownSubmit](store.Config{ID: 99, Layout: l, MaxWaiting: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &book{calls, t, protocol.NewEnv[store.Message](nil, 99, rand.New(rand.NewPCG(1, 1)))}
+	b.env.Begin(time.Second)
+	b.Begin(b.env)
+	return b
+}
+
+// told returns what the application was told since the last time.
+func (b *book) told() (out []store.Message) {
+	b.t.Helper()
+	for _, e := range b.env.Out {
+		if e.Kind == protocol.KindSend && e.To == protocol.App {
+			out = append(out, e.Msg)
+		}
+	}
+	b.env.Begin(b.env.Now)
+	if err := b.Check(); err != nil {
+		b.t.Error(err)
+	}
+	return out
+}
+
+// dones returns whom the application was told of outcomes, and which.
+func (b *book) dones() string {
+	b.t.Helper()
+	var out []string
+	for _, m := range b.told() {
+		d, ok := m.(store.Done)
+		if !ok {
+			b.t.Errorf("the application was told %T", m)
+		}
+		out = append(out, fmt.Sprintf("%d: %v", d.Ref, d.Outcome.Verdict))
+	}
+	return strings.Join(out, ", ")
+}
+
+// submit has the books take a transaction, which is sent at once.
+func (b *book) submit(ref uint64, writes ...store.Write) *ownSubmit {
+	b.t.Helper()
+	s := new(ownSubmit)
+	if !b.AddSubmit(b.env, store.Submit{Ref: ref, Writes: writes}, s) {
+		return nil
+	}
+	s.Tries++
+	return s
+}
+
+// query has the books take a question, which is sent at once.
+func (b *book) query(ref uint64, t store.Txn) *ownSubmit {
+	b.t.Helper()
+	s := new(ownSubmit)
+	if !b.AddQuery(b.env, store.Query{Ref: ref, Txn: t}, s) {
+		return nil
+	}
+	s.Tries++
+	return s
+}
+
+func (b *book) expect(what, want string) {
+	b.t.Helper()
+	if got := b.dones(); got != want {
+		b.t.Errorf("%s: the application is told %q, want %q", what, got, want)
+	}
+}
+
+// TestConfigs: the client's ID is nobody else's in the layout.
+func TestConfigs(t *testing.T) {
+	cfg := newBook(t).cfg
+	for id, want := range map[protocol.ID]string{10: "a coordinator", 21: "a shard"} {
+		cfg.ID = id
+		if _, err := NewCalls[*ownGet, *ownSubmit](cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: got %v, want %q", id, err, want)
+		}
+	}
+}
+
+// TestWhoWaits: all who wait for a transaction are told how it ended. One of them may go, and the
+// others wait on; it ends when nobody is left.
+func TestWhoWaits(t *testing.T) {
+	b := newBook(t)
+	s := b.submit(1, store.Write{Key: "k"})
+	if b.query(2, s.Txn) != nil || b.query(3, s.Txn) != nil {
+		t.Error("what is on its way is sent anew")
+	}
+	b.expect("nothing is known", "")
+	if got := b.Cancel(b.env, store.Cancel{Ref: 1}); got != nil {
+		t.Error("a transaction ends for which others wait")
+	}
+	b.expect("one goes", "1: unknown")
+	b.EndSubmit(b.env, s, store.Done{Outcome: store.Outcome{Verdict: store.Committed}})
+	b.expect("it is decided", "2: committed, 3: committed")
+	if b.Cancel(b.env, store.Cancel{Ref: 2}) != nil {
+		t.Error("what is over is canceled")
+	}
+
+	s = b.submit(4, store.Write{Key: "k"})
+	if got := b.Cancel(b.env, store.Cancel{Ref: 4}); got != s || b.Submit(s.Txn.ID) != s {
+		t.Errorf("the last who waits goes: it is %v that nobody waits for", got)
+	}
+	b.EndSubmit(b.env, s, store.Done{Outcome: s.Unanswered()})
+	b.expect("nobody is left", "4: unknown")
+}
+
+// TestRefused: what cannot be sent is answered at once. The outcome of a transaction that may have
+// been sent before is not that it was rejected, whatever is wrong with the question.
+func TestRefused(t *testing.T) {
+	b := newBook(t)
+	bad := store.Write{Key: store.Key(strings.Repeat("k", store.MaxKeyBytes+1))}
+	s := b.submit(1, bad)
+	if s != nil {
+		t.Error("a key that is too long is sent")
+	}
+	b.expect("a key that is too long", "1: rejected")
+	b.submit(2)
+	b.expect("nothing to do", "2: committed")
+	b.query(3, store.Txn{ID: store.TxnID{Time: 1, Client: 1}, Writes: []store.Write{bad}})
+	b.expect("a question about a key that is too long", "3: unknown")
+	other := b.submit(4, store.Write{Key: "k"})
+	b.submit(5, store.Write{Key: "l"})
+	b.submit(6, store.Write{Key: "m"})
+	b.expect("too many", "6: rejected")
+	gone := other.Txn
+	b.EndSubmit(b.env, other, store.Done{Outcome: other.Unanswered()})
+	b.submit(7, store.Write{Key: "n"})
+	b.expect("there is room", "4: unknown")
+	b.query(8, gone)
+	b.expect("too many to be asked about", "8: unknown")
+
+	for i, want := range []bool{true, true, false} {
+		if got := b.AddGet(b.env, store.Get{Ref: uint64(10 + i), Key: "k"}, new(ownGet)); got != want {
+			t.Errorf("read %d is taken: %v", i, got)
+		}
+	}
+	if got := b.told(); len(got) != 1 || !got[0].(store.Got).Full || got[0].(store.Got).Ref != 12 {
+		t.Errorf("the third read is told %v", got)
+	}
+}
+
+// TestVersions: the next version is above all that were seen, but for those that leave no room.
+func TestVersions(t *testing.T) {
+	b := newBook(t)
+	now := uint64(time.Second)
+	b.See(now + 5)
+	b.See(maxTime)
+	if got := b.NextID(b.env.Now); got != (store.TxnID{Time: now + 6, Client: b.ID}) {
+		t.Errorf("the next version is %v", got)
+	}
+	s := new(ownSubmit)
+	b.AddSubmit(b.env, store.Submit{Reads: []store.Read{{Key: "k", Version: store.Version{Time: now + 9}}}}, s)
+	want := store.TxnID{Time: now + 10, Client: b.ID}
+	if s.Txn.ID != want || s.Txn.Priority != (store.Priority{Began: want.Time, Client: b.ID}) {
+		t.Errorf("it is transaction %v of priority %v, want %v", s.Txn.ID, s.Txn.Priority, want)
+	}
+	older := store.Priority{Began: 3, Client: 4}
+	s = new(ownSubmit)
+	b.AddSubmit(b.env, store.Submit{Priority: older, Writes: []store.Write{{Key: "k"}}}, s)
+	if s.Txn.Priority != older {
+		t.Errorf("the second attempt has priority %v", s.Txn.Priority)
+	}
+}
+
+// TestAnswers: a read's answer is the newest value that sites have told; each site's first answer
+// counts, and those of other servers do not.
+func TestAnswers(t *testing.T) {
+	b := newBook(t)
+	g := new(ownGet)
+	b.AddGet(b.env, store.Get{Ref: 7, Key: "k"}, g)
+	at := func(time uint64) store.ReadReply {
+		return store.ReadReply{Ref: g.Number, Value: store.Value{Version: store.Version{Time: time}}, Pending: time == 2}
+	}
+	for _, from := range []protocol.ID{10, 12, 99} {
+		if got, _ := b.GetOf(from, at(1)); got != nil {
+			t.Errorf("%d answers, which is no shard", from)
+		}
+	}
+	var times []uint64
+	for _, r := range []struct {
+		from protocol.ID
+		time uint64
+	}{{21, 2}, {21, 9}, {11, 5}, {31, 4}} {
+		own, p := b.GetOf(r.from, at(r.time))
+		if own == nil {
+			continue
+		}
+		got, n := own.Answer(p.Site, at(r.time))
+		if n == 1 {
+			first := own.First(p.Site)
+			if first.Value.Version != got.Value.Version || !first.Pending || first.Site != 1 || first.Ref != 7 {
+				t.Errorf("the first answer is %v", first)
+			}
+		}
+		times = append(times, got.Value.Version.Time)
+		if !got.OK || !got.Pending || n != len(times) {
+			t.Errorf("after %d answers: %v, of %d", len(times), got, n)
+		}
+	}
+	if !slices.Equal(times, []uint64{2, 5, 5}) {
+		t.Errorf("the newest values are those of %v", times)
+	}
+}
+
+// TestEndsOfReads: a read that was answered may be kept for what comes later; it is answered once.
+func TestEndsOfReads(t *testing.T) {
+	b := newBook(t)
+	kept, ended := new(ownGet), new(ownGet)
+	b.AddGet(b.env, store.Get{Ref: 1, Key: "k"}, kept)
+	b.AddGet(b.env, store.Get{Ref: 2, Key: "k"}, ended)
+	b.AnswerGet(b.env, kept, store.Got{OK: true})
+	b.EndGet(b.env, ended, store.Got{})
+	if got := b.told(); len(got) != 2 || got[0].(store.Got).Ref != 1 || got[1].(store.Got).Ref != 2 {
+		t.Errorf("the application is told %v", got)
+	}
+	if b.Get(kept.Number) != kept || b.Get(ended.Number) != nil {
+		t.Error("the wrong one is kept")
+	}
+	b.AddGet(b.env, store.Get{Ref: 1, Key: "k"}, new(ownGet)) // numbers may be used again
+	b.ForgetGet(b.env, kept)
+	b.Cancel(b.env, store.Cancel{Ref: 1})
+	if len(b.gets)+len(b.getRefs) > 0 {
+		t.Errorf("%d reads are left, and %d numbers", len(b.gets), len(b.getRefs))
+	}
+	if got := b.told(); len(got) > 0 {
+		t.Errorf("who canceled is told %v", got)
+	}
+}
+
+// TestTired: a call is given up when it was asked often, and long.
+func TestTired(t *testing.T) {
+	b := newBook(t)
+	g := new(ownGet)
+	b.AddGet(b.env, store.Get{Ref: 1, Key: "k"}, g)
+	s := b.submit(2, store.Write{Key: "k"})
+	for _, tc := range []struct {
+		tries int
+		after time.Duration
+		want  bool
+	}{{Tries - 1, time.Hour, false}, {Tries, AskFor - 1, false}, {Tries, AskFor, true}} {
+		g.Get.Tries, s.Submit.Tries = tc.tries, tc.tries
+		now := b.env.Now + tc.after
+		if g.Tired(now) != tc.want || s.Tired(now) != tc.want {
+			t.Errorf("after %d tries in %v it is given up: %v and %v", tc.tries, tc.after, g.Tired(now), s.Tired(now))
+		}
+	}
+	if read := (&Submit{Txn: store.Txn{Reads: []store.Read{{Key: "k"}}}}); read.Unanswered().Verdict != store.Aborted {
+		t.Error("nobody knows what became of a transaction that has no effect")
+	}
+}
+
+// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
+func TestPlants(t *testing.T) {
+	bugs := []plant.Bug{{
+		Name: "a call that is canceled ends it for all", Test: "TestWhoWaits",
+		Old: "\tif len(s.refs) == 1 {\n", New: "\tif len(s.refs) == 1 || MUTANT {\n",
+	}, {
+		Name: "a transaction that may have been sent is rejected", Test: "TestRefused",
+		Old: "\treturn c.add(env, m.Ref, m.Txn, own, store.Unknown)\n",
+		New: "\tif MUTANT {\n\t\treturn c.add(env, m.Ref, m.Txn, own, store.Rejected)\n\t}\n" +
+			"\treturn c.add(env, m.Ref, m.Txn, own, store.Unknown)\n",
+	}, {
+		Name: "any version is believed", Test: "TestVersions",
+		Old: "\tif time < maxTime {\n", New: "\tif time < maxTime || MUTANT {\n",
+	}, {
+		Name: "a site answers twice", Test: "TestAnswers",
+		Old: "!found || own.get().Answers[p.Site] != nil ||", New: "!found || own.get().Answers[p.Site] != nil && !MUTANT ||",
+	}, {
+		Name: "what a read is forgotten with is another one's number", Test: "TestEndsOfReads",
+		Old: "\tif c.getRefs[g.Ask.Ref] == g.Number {\n", New: "\tif c.getRefs[g.Ask.Ref] == g.Number || MUTANT {\n",
+	}}
+	for i := range bugs {
+		bugs[i].Dir = "store/kit"
+	}
+	plant.Catch(t, bugs)
+}
