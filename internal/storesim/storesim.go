@@ -58,8 +58,11 @@ func Measure(c Config) ([]Measurement, error) {
 	}
 	var out []Measurement
 	for i, client := range c.Setting.Clients {
-		txns := c.Setting.Txns(i)
-		for n, t := range slices.Concat(txns[:1], txns) {
+		all := plan.Txn{} // by which the client finds out who is near
+		for k := range c.Setting.Placement {
+			all.Reads = append(all.Reads, k)
+		}
+		for n, t := range slices.Concat([]plan.Txn{all}, c.Setting.Txns(i)) {
 			took, err := w.play(i, t)
 			if err != nil {
 				return nil, fmt.Errorf("storesim: %s: client at %s, transaction %d of %+v: %w", c.System, client.Site, n, t, err)
@@ -68,7 +71,7 @@ func Measure(c Config) ([]Measurement, error) {
 			if !ok {
 				return nil, fmt.Errorf("storesim: %s: the model has a transaction of %+v end never", c.System, t)
 			}
-			if n > 0 { // the first one finds out who is near
+			if n > 0 {
 				out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
 			}
 		}
