@@ -56,8 +56,8 @@ func Of(m wan.Matrix) Network {
 	return net
 }
 
-// Site returns the number of a site of the network.
-func (n Network) Site(s wan.Site) int { return n.sites[s] }
+// Number returns the number of a site of the network.
+func (n Network) Number(s wan.Site) int { return n.sites[s] }
 
 // Table returns the delays of a kind, from and to sites by their numbers. It is not the caller's to
 // change.

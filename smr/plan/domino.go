@@ -54,7 +54,9 @@ func (d domino) choose(g geometry) way {
 		return w
 	}
 	if d.direct {
-		return way{target: owner, ahead: delays.Kth(g.n(), majority, func(r int) time.Duration { return g.between[owner][r] })}
+		return way{target: owner, ahead: delays.Kth(g.n(), majority, func(r int) time.Duration {
+			return g.between[owner][r]
+		})}
 	}
 	return way{target: owner, ahead: g.quorum(owner, majority)}
 }
@@ -116,7 +118,9 @@ func (d domino) outcome(w way, g geometry) outcome {
 		return max(delays.Kth(n, size, func(r int) time.Duration { return votes(r, g.between[r][at]) }),
 			delays.Kth(n, fast, func(r int) time.Duration { return passed(r) + g.between[r][at] }))
 	}
-	known := max(decided(w.target), delays.Kth(n, n, func(r int) time.Duration { return passed(r) + g.between[r][w.target] }))
+	known := max(decided(w.target), delays.Kth(n, n, func(r int) time.Duration {
+		return passed(r) + g.between[r][w.target]
+	}))
 	if !d.direct {
 		// The coordinator tells what is decided in the slots of DFP.
 		known = max(known, decided(d.coordinator)+g.between[d.coordinator][w.target])

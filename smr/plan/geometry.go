@@ -15,7 +15,7 @@ type geometry struct {
 }
 
 func newGeometry(net delays.Network, kind delays.Kind, replicas []wan.Site, client wan.Site) geometry {
-	table, c, n := net.Table(kind), net.Site(client), len(replicas)
+	table, c, n := net.Table(kind), net.Number(client), len(replicas)
 	room := make([]time.Duration, n*(n+2))
 	take := func() []time.Duration {
 		row := room[:n:n]
@@ -24,12 +24,12 @@ func newGeometry(net delays.Network, kind delays.Kind, replicas []wan.Site, clie
 	}
 	g := geometry{up: take(), down: take(), between: make([][]time.Duration, n)}
 	for i, a := range replicas {
-		from := net.Site(a)
+		from := net.Number(a)
 		g.up[i], g.down[i] = table[c][from], table[from][c]
 		g.between[i] = take()
 		for j, b := range replicas {
 			if i != j {
-				g.between[i][j] = table[from][net.Site(b)]
+				g.between[i][j] = table[from][net.Number(b)]
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func newModel(s Setting, system System) *model {
 func (m *model) left(sites []wan.Site) (numbers []int) {
 	for _, s := range sites {
 		if s != m.Lost {
-			numbers = append(numbers, m.net.Site(s))
+			numbers = append(numbers, m.net.Number(s))
 		}
 	}
 	return numbers
@@ -80,7 +80,7 @@ type part struct {
 }
 
 func (m *model) at(client int) *view {
-	v := &view{model: m, c: m.net.Site(m.Clients[client].Site), coordinator: -1}
+	v := &view{model: m, c: m.net.Number(m.Clients[client].Site), coordinator: -1}
 	v.near = slices.MinFunc(m.up, func(a, b int) int { return int(m.trip(v.c, a) - m.trip(v.c, b)) })
 	for k, at := range m.copies {
 		p := part{up: len(at) >= quorum.Majority(m.of[k])}

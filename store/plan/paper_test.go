@@ -60,8 +60,8 @@ func allOf(t testing.TB, rows []plan.Row, system plan.System, class plan.Class) 
 	return plan.Row{}
 }
 
-// TestThesis: what the thesis measured on five regions of a public cloud, and what the delays of its
-// Table 3.1 give [Carousel Figures 3.4, 3.8]. TAPIR's Retwis took 334 ms there: transactions
+// TestThesis: what the thesis measured on five regions of a public cloud, and what the delays of
+// its Table 3.1 give [Carousel Figures 3.4, 3.8]. TAPIR's Retwis took 334 ms there: transactions
 // contended, and waited for timeouts. Its fast Carousel took 259 ms for YCSB+T, on a placement of
 // which the thesis says only that it is balanced.
 func TestThesis(t *testing.T) {

@@ -62,7 +62,8 @@ func (s System) Leads() bool {
 // A Client is a place from which transactions come.
 type Client struct {
 	Site wan.Site
-	// Weight is how much the client counts in quantiles, such as its share of the transactions. 0 is 1.
+	// Weight is how much the client counts in quantiles, such as its share of the transactions. 0 is
+	// 1.
 	Weight float64
 }
 

@@ -23,7 +23,7 @@ func slower(asked int) int { return min(max(asked-kit.Tries, 0), 5) }
 // [Query] each have one answer.
 type client struct {
 	kit.Calls[*get, *submit]
-	cfg store.Config
+	cfg      store.Config
 	near     kit.Near
 	usual    [][]time.Duration // like near: how long a read takes at present
 	silent   []time.Duration   // by site: since when it has not answered commits; 0: it has

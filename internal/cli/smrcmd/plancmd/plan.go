@@ -194,7 +194,8 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, command.MaxReplicas)
 		}
 	default:
-		if q.setting.Replicas, err = planning.Sites("smr plan", "--replicas", strings.Split(f.replicas, ","), d.Matrix); err != nil {
+		names := strings.Split(f.replicas, ",")
+		if q.setting.Replicas, err = planning.Sites("smr plan", "--replicas", names, d.Matrix); err != nil {
 			return err
 		}
 		if len(q.setting.Replicas) > command.MaxReplicas {

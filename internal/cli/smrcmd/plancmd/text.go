@@ -127,7 +127,8 @@ func (q question) by() string {
 
 // quantiles is the table of all systems.
 func (r *planned) quantiles(of func([]plan.Row, float64) time.Duration) *planning.Table {
-	t := &planning.Table{Left: 2, Rows: [][]string{{"", "replicas", "durable p50", "p95", "worst", "executed p50", "p95", "worst"}}}
+	t := &planning.Table{Left: 2, Rows: [][]string{{"", "replicas", "durable p50", "p95", "worst", "executed p50", "p95",
+		"worst"}}}
 	for _, s := range r.systems {
 		place := strings.Join(command.SiteNames(s.replicas()), " ")
 		if r.question.count == 0 {

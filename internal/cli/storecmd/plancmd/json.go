@@ -18,7 +18,7 @@ type document struct {
 type systemDocument struct {
 	System    string          `json:"system"`
 	Promises  string          `json:"promises,omitempty"`
-	Placement [][]string      `json:"placement,omitempty"` // by partition, the leader's site first; absent: all sites have all
+	Placement [][]string      `json:"placement,omitempty"` // by partition, its leader's site first; absent: all have all
 	Rows      []rowDocument   `json:"rows"`
 	Lost      []lostDocument  `json:"lost"`
 	Check     []checkDocument `json:"check,omitempty"`

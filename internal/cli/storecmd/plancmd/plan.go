@@ -75,26 +75,51 @@ run, too: the thesis' Carousel and TAPIR.`,
 		", or a `file` of sites and round-trip times")
 	flags.StringSliceVar(&f.clients, "clients", []string{"all"},
 		"all, or the clients' `sites`, with weights if they differ: a=3,b")
-	flags.IntVar(&f.partitions, "partitions", 0, "how many parts the keys are dealt to (default: as many as there are sites)")
-	flags.IntVar(&f.replicas, "replicas", 3, "how many sites have each partition: its leader's and those that follow in the\n"+
-		"order of the network's sites (all, if there are fewer)")
+	flags.IntVar(&f.partitions, "partitions", 0, "how many parts the keys are dealt to\n"+
+		"(default: as many as there are sites)")
+	flags.IntVar(&f.replicas, "replicas", 3, "how many sites have each partition: its leader's and those that\n"+
+		"follow in the order of the network's sites (all, if there are fewer)")
 	flags.StringSliceVar(&f.leaders, "leaders", nil, "the `sites` that lead the partitions, dealt to them in turn\n"+
 		"(default: all of them)")
-	flags.StringVar(&f.txns, "txns", "retwis", "what transactions are like: retwis, ycsbt (four keys read and written), or\n"+
-		"reads=N,writes=N,locality=PERCENT: writes are of keys that were read, as far as there are any;\n"+
+	flags.StringVar(&f.txns, "txns", "retwis", "what transactions are like: retwis, ycsbt (four keys read and written),\n"+
+		"or reads=N,writes=N,locality=PERCENT: writes are of keys that were read, as far as there are any;\n"+
 		"locality is how many of a hundred keep to partitions that are led at their client's site")
-	flags.BoolVar(&f.declared, "declared", false, "transactions know their keys when they begin, and read side by side\n"+
-		"(default: one after the other)")
+	flags.BoolVar(&f.declared, "declared", false, "transactions know their keys when they begin, and read side by side:\n"+
+		"replicatedcommit does so with code that reads one after the other, too, if first\n"+
+		"answers are right guesses (default: one after the other)")
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "only these protocols, with commas between")
 	flags.BoolVar(&f.search, "search", false, "search the best placement for each protocol")
-	flags.StringVar(&f.by, "by", "p50", "what the best is the best for: mean, p50, p95 or worst, of all transactions or of\n"+
-		"a class: p95-rpt")
+	flags.StringVar(&f.by, "by", "p50", "what the best is the best for: mean, p50, p95 or worst, of all transactions\n"+
+		"or of a class: p95-rpt")
 	flags.BoolVar(&f.perClient, "per-client", false, "also tell what each client gets")
 	flags.BoolVar(&f.check, "check", false, "run the protocols in the simulator, and compare")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the transactions")
+	command.SetChoices(flags.Lookup("protocol"), systemNames())
+	command.SetChoices(flags.Lookup("by"), measureNames())
 	return c
+}
+
+func systemNames() (names []string) {
+	for _, s := range plan.Systems() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// measureNames are what --by can be.
+func measureNames() (names []string) {
+	for _, m := range plan.Measures() {
+		for _, class := range plan.Classes() {
+			if class == plan.All {
+				names = append(names, string(m))
+			} else {
+				names = append(names, string(m)+"-"+string(class))
+			}
+		}
+	}
+	return names
 }
 
 // question is what the flags ask.
@@ -161,7 +186,7 @@ func (f *asked) question() (question, error) {
 	if q.systems, err = f.systems(); err != nil {
 		return q, err
 	}
-	q.goal, err = parseBy(f.by)
+	q.goal, err = ParseBy(f.by)
 	return q, err
 }
 
@@ -244,16 +269,11 @@ func (f *asked) load() (plan.Load, error) {
 
 // systems returns the floor and the protocols that are asked for.
 func (f *asked) systems() ([]plan.System, error) {
-	var names []string
-	for _, s := range plan.Systems() {
-		names = append(names, string(s))
-	}
 	out := []plan.System{plan.Floor}
 	for _, name := range f.protocols {
-		s := plan.System(strings.TrimSpace(name))
-		if !slices.Contains(plan.Systems(), s) {
-			return nil, command.Usagef("%s: --protocol: unknown protocol %q (want %s%s)", verb, s, strings.Join(names, ", "),
-				nearest.Hint(string(s), names))
+		s, err := ParseSystem(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -265,16 +285,26 @@ func (f *asked) systems() ([]plan.System, error) {
 	return out, nil
 }
 
-// parseBy understands what a placement is best by.
-func parseBy(text string) (plan.Goal, error) {
+// ParseSystem understands the name of a protocol that the model knows.
+func ParseSystem(name string) (plan.System, error) {
+	if !slices.Contains(systemNames(), name) {
+		return "", command.Usagef("%s: --protocol: unknown protocol %q (want %s%s)", verb, name,
+			strings.Join(systemNames(), ", "), nearest.Hint(name, systemNames()))
+	}
+	return plan.System(name), nil
+}
+
+// ParseBy understands what a placement is best by: a measure, of all transactions or of a class,
+// such as p95-rpt.
+func ParseBy(text string) (plan.Goal, error) {
+	if !slices.Contains(measureNames(), text) {
+		return plan.Goal{}, command.Usagef("%s: --by is %q; want mean, p50, p95 or worst, alone or with a class: p95-ro, "+
+			"p95-lrt, p95-rpt%s", verb, text, nearest.Hint(text, measureNames()))
+	}
 	measure, class, _ := strings.Cut(text, "-")
 	g := plan.Goal{Measure: plan.Measure(measure), Class: plan.Class(class)}
 	if class == "" {
 		g.Class = plan.All
-	}
-	if !slices.Contains(plan.Measures(), g.Measure) || !slices.Contains(plan.Classes(), g.Class) {
-		return g, command.Usagef("%s: --by is %q; want mean, p50, p95 or worst, alone or with a class: p95-ro, p95-lrt, "+
-			"p95-rpt", verb, text)
 	}
 	return g, nil
 }
@@ -292,6 +322,9 @@ func (p *program) plan(ctx context.Context, q question) (*planned, error) {
 			found, err := plan.Search{Setting: s, Goal: goal}.Best(func(done, of int) error {
 				if ctx.Err() != nil {
 					return errors.New("interrupted")
+				}
+				if !bar.Terminal {
+					return nil
 				}
 				bar.Report(bench.Progress{Experiment: verb, Done: i*of + done, Total: len(q.systems) * of, Doing: string(system)})
 				return nil

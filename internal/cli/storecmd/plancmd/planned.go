@@ -75,8 +75,8 @@ func (p *plannedSystem) rowOf(client wan.Site, class plan.Class) plan.Row {
 	return plan.Row{}
 }
 
-// worstLoss is what the loss of that site does which does most: the others' median, and the shares of
-// transactions that are blocked and that fast paths decide.
+// worstLoss is what the loss of that site does which does most: the others' median, and the shares
+// of transactions that are blocked and that fast paths decide.
 func (p *plannedSystem) worstLoss() (median time.Duration, blocked, fast float64) {
 	fast = 1
 	for _, r := range p.without {
@@ -97,7 +97,9 @@ func (p *program) check(ctx context.Context, r *planned) error {
 		if err != nil {
 			continue // it is a model only
 		}
-		bar.Report(bench.Progress{Experiment: verb + " --check", Done: i, Total: len(r.systems), Doing: string(s.system)})
+		if bar.Terminal {
+			bar.Report(bench.Progress{Experiment: verb + " --check", Done: i, Total: len(r.systems), Doing: string(s.system)})
+		}
 		all, err := storesim.Measure(storesim.Config{Protocol: protocol, System: s.system, Setting: s.setting, Seed: 1})
 		if err != nil {
 			return fmt.Errorf("%s: --check: %w", verb, err)

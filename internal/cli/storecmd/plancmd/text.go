@@ -38,8 +38,8 @@ func (r *planned) writeText(w io.Writer, perClient bool) {
 		r.clients().Write(w)
 	}
 	if t := r.checks(); len(t.Rows) > 1 {
-		fmt.Fprintln(w, "\nmeans of transactions measured in the simulator, one at a time; off: the client and class furthest from\n"+
-			"the model")
+		fmt.Fprintln(w, "\nmeans of transactions measured in the simulator, one at a time; off: the client and class\n"+
+			"furthest from the model")
 		t.Write(w)
 	}
 }
