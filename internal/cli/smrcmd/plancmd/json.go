@@ -100,7 +100,7 @@ func (s *plannedSystem) offset(i int) *offsetDocument {
 	c := s.check[i]
 	return &offsetDocument{MeasuredMS: planning.Rounded(c.Measured), FromMS: planning.Rounded(c.Low),
 		ToMS: planning.Rounded(c.High),
-		Off: c.Off(), Claimed: c.Claimed}
+		Off:  c.Off(), Claimed: c.Claimed}
 }
 
 func latencyOf(rows []plan.Row) latencyDocument {
