@@ -19,9 +19,15 @@ const ownNetwork = `
 }
 `
 
-// TestSMRPage: what smr.md shows of 'foresay smr plan' is what it prints.
-func TestSMRPage(t *testing.T) {
-	b, err := os.ReadFile("smr.md")
+// TestPlansOfPages: what pages show of 'foresay smr plan' and 'store plan' is what these print.
+func TestPlansOfPages(t *testing.T) {
+	for page, plans := range map[string]int{"smr.md": 3, "store.md": 2} {
+		t.Run(page, func(t *testing.T) { showsPlans(t, page, plans) })
+	}
+}
+
+func showsPlans(t *testing.T, page string, plans int) {
+	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +35,9 @@ func TestSMRPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(".", "net.json"), []byte(ownNetwork), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shown := regexp.MustCompile("(?s)```text\n\\$ foresay (smr plan[^\n]*)\n(.*?)```").FindAllSubmatch(b, -1)
-	if len(shown) < 3 {
-		t.Errorf("smr.md shows %d plans", len(shown))
+	shown := regexp.MustCompile("(?s)```text\n\\$ foresay ((?:smr|store) plan[^\n]*)\n(.*?)```").FindAllSubmatch(b, -1)
+	if len(shown) < plans {
+		t.Errorf("%s shows %d plans, want %d at least", page, len(shown), plans)
 	}
 	for _, m := range shown {
 		var out, errs bytes.Buffer

@@ -13,6 +13,7 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/smrcmd"
 	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
+	storeplan "github.com/foresay/foresay/internal/cli/storecmd/plancmd"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
@@ -169,6 +170,12 @@ func TestCompletion(t *testing.T) {
 			seen[f.Name] = true
 			if f.Name == "protocol" && path[0] == "store" {
 				check = func(s string) error { _, err := catalog.Store(s); return err }
+			}
+			if f.Name == "protocol" && slices.Equal(path, []string{"store", "plan"}) {
+				check = func(s string) error { _, err := storeplan.ParseSystem(s); return err }
+			}
+			if f.Name == "by" && path[0] == "store" {
+				check = func(s string) error { _, err := storeplan.ParseBy(s); return err }
 			}
 			_, out, _ := say(slices.Concat([]string{"__complete"}, path, []string{"--" + f.Name, ""})...)
 			lines := strings.Split(strings.TrimSpace(out), "\n")

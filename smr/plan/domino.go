@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/quorum"
 )
 
@@ -43,8 +44,8 @@ func (d domino) choose(g geometry) way {
 			owner, slow, lowest = r, took, cost
 		}
 	}
-	if slow > kth(g.n(), fast, g.trip) {
-		w := way{fast: true, target: g.nearest(), ahead: kth(g.n(), fast, func(r int) time.Duration {
+	if slow > delays.Kth(g.n(), fast, g.trip) {
+		w := way{fast: true, target: g.nearest(), ahead: delays.Kth(g.n(), fast, func(r int) time.Duration {
 			return g.up[r]
 		}) + d.slack, late: make([]bool, g.n())}
 		for r := range w.late {
@@ -53,7 +54,9 @@ func (d domino) choose(g geometry) way {
 		return w
 	}
 	if d.direct {
-		return way{target: owner, ahead: kth(g.n(), majority, func(r int) time.Duration { return g.between[owner][r] })}
+		return way{target: owner, ahead: delays.Kth(g.n(), majority, func(r int) time.Duration {
+			return g.between[owner][r]
+		})}
 	}
 	return way{target: owner, ahead: g.quorum(owner, majority)}
 }
@@ -64,7 +67,7 @@ func (d domino) estimate(g geometry, owner int) time.Duration {
 	if !d.direct {
 		return d.track(g, owner)
 	}
-	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration {
+	return delays.Kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration {
 		return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2
 	})
 }
@@ -76,7 +79,7 @@ func (d domino) track(g geometry, owner int) time.Duration {
 	if !d.direct {
 		return g.trip(owner) + g.quorum(owner, majority)
 	}
-	return kth(g.n(), majority, func(r int) time.Duration { return g.up[owner] + g.between[owner][r] + g.down[r] })
+	return delays.Kth(g.n(), majority, func(r int) time.Duration { return g.up[owner] + g.between[owner][r] + g.down[r] })
 }
 
 func (d domino) outcome(w way, g geometry) outcome {
@@ -91,7 +94,7 @@ func (d domino) outcome(w way, g geometry) outcome {
 		return arrived[r] + after
 	}
 	if w.fast {
-		o.durable = kth(n, fast, func(r int) time.Duration { return votes(r, g.down[r]) })
+		o.durable = delays.Kth(n, fast, func(r int) time.Duration { return votes(r, g.down[r]) })
 	} else {
 		o.durable, o.via = d.track(g, w.target), w.target
 		timestamp += g.up[w.target]
@@ -112,10 +115,12 @@ func (d domino) outcome(w way, g geometry) outcome {
 		if !w.fast {
 			size = quorum.Majority(n)
 		}
-		return max(kth(n, size, func(r int) time.Duration { return votes(r, g.between[r][at]) }),
-			kth(n, fast, func(r int) time.Duration { return passed(r) + g.between[r][at] }))
+		return max(delays.Kth(n, size, func(r int) time.Duration { return votes(r, g.between[r][at]) }),
+			delays.Kth(n, fast, func(r int) time.Duration { return passed(r) + g.between[r][at] }))
 	}
-	known := max(decided(w.target), kth(n, n, func(r int) time.Duration { return passed(r) + g.between[r][w.target] }))
+	known := max(decided(w.target), delays.Kth(n, n, func(r int) time.Duration {
+		return passed(r) + g.between[r][w.target]
+	}))
 	if !d.direct {
 		// The coordinator tells what is decided in the slots of DFP.
 		known = max(known, decided(d.coordinator)+g.between[d.coordinator][w.target])

@@ -4,51 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/wan"
 )
-
-// which says what is taken for a link's delay.
-type which int
-
-const (
-	least    which = iota // without jitter
-	expected              // about the 95th percentile, by which Domino predicts arrivals
-	longest               // with all of the jitter; a tail has no bound
-	whiches
-)
-
-func (w which) of(l wan.Link) time.Duration {
-	switch w {
-	case expected:
-		return l.Delay + time.Duration(0.95*float64(l.Jitter)+1.115*float64(l.Tail))
-	case longest:
-		return l.Delay + l.Jitter
-	}
-	return l.Delay
-}
-
-// network has all one-way delays of a matrix.
-type network struct {
-	sites  map[wan.Site]int
-	delays [whiches][][]time.Duration // from, to
-}
-
-func newNetwork(m wan.Matrix) network {
-	all := m.Sites()
-	net := network{sites: map[wan.Site]int{}}
-	for i, s := range all {
-		net.sites[s] = i
-	}
-	for w := range whiches {
-		for range all {
-			net.delays[w] = append(net.delays[w], make([]time.Duration, len(all)))
-		}
-		for p, l := range m.Links() {
-			net.delays[w][net.sites[p.From]][net.sites[p.To]] = w.of(l)
-		}
-	}
-	return net
-}
 
 // geometry has one-way delays by indices: those between replicas, and from and to one client.
 type geometry struct {
@@ -56,8 +14,8 @@ type geometry struct {
 	up, down []time.Duration   // to and from each replica
 }
 
-func (net network) geometry(w which, replicas []wan.Site, client wan.Site) geometry {
-	delays, c, n := net.delays[w], net.sites[client], len(replicas)
+func newGeometry(net delays.Network, kind delays.Kind, replicas []wan.Site, client wan.Site) geometry {
+	table, c, n := net.Table(kind), net.Number(client), len(replicas)
 	room := make([]time.Duration, n*(n+2))
 	take := func() []time.Duration {
 		row := room[:n:n]
@@ -66,12 +24,12 @@ func (net network) geometry(w which, replicas []wan.Site, client wan.Site) geome
 	}
 	g := geometry{up: take(), down: take(), between: make([][]time.Duration, n)}
 	for i, a := range replicas {
-		from := net.sites[a]
-		g.up[i], g.down[i] = delays[c][from], delays[from][c]
+		from := net.Number(a)
+		g.up[i], g.down[i] = table[c][from], table[from][c]
 		g.between[i] = take()
 		for j, b := range replicas {
 			if i != j {
-				g.between[i][j] = delays[from][net.sites[b]]
+				g.between[i][j] = table[from][net.Number(b)]
 			}
 		}
 	}
@@ -88,7 +46,7 @@ func (g geometry) round(a, b int) time.Duration { return g.between[a][b] + g.bet
 
 // quorum is how long a replica waits for so many answers, its own among them.
 func (g geometry) quorum(at, size int) time.Duration {
-	return kth(g.n(), size, func(r int) time.Duration { return g.round(at, r) })
+	return delays.Kth(g.n(), size, func(r int) time.Duration { return g.round(at, r) })
 }
 
 // nearest is the replica with the shortest round trip, of equals the first.
@@ -100,17 +58,6 @@ func (g geometry) nearest() int {
 		}
 	}
 	return best
-}
-
-// kth returns the kth smallest, from 1, of what n replicas take.
-func kth(n, k int, of func(r int) time.Duration) time.Duration {
-	var few [16]time.Duration
-	all := few[:0]
-	for r := range n {
-		all = append(all, of(r))
-	}
-	slices.Sort(all)
-	return all[k-1]
 }
 
 // shortened returns the geometry in which messages go by whichever replicas they arrive through

@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/wan"
@@ -49,7 +50,7 @@ func Latencies(s Setting, systems ...System) ([]Row, error) {
 			return nil, err
 		}
 	}
-	net := newNetwork(s.WAN)
+	net := delays.Of(s.WAN)
 	var rows []Row
 	for _, system := range systems {
 		rows = append(rows, s.latencies(net, system)...)
@@ -57,12 +58,12 @@ func Latencies(s Setting, systems ...System) ([]Row, error) {
 	return rows, nil
 }
 
-func (s Setting) latencies(net network, system System) []Row {
+func (s Setting) latencies(net delays.Network, system System) []Row {
 	var rows []Row
 	for _, c := range s.Clients {
-		at := func(w which) geometry { return net.geometry(w, s.Replicas, c.Site) }
-		few := system.outcome(s, at(expected), at(least))
-		most := system.outcome(s, at(expected), at(longest))
+		at := func(k delays.Kind) geometry { return newGeometry(net, k, s.Replicas, c.Site) }
+		few := system.outcome(s, at(delays.Expected), at(delays.Least))
+		most := system.outcome(s, at(delays.Expected), at(delays.Longest))
 		row := Row{System: system, Client: c, Ack: smr.AckDurable, Latency: few.durable, Longest: most.durable}
 		if few.via >= 0 {
 			row.Via = s.Replicas[few.via]
@@ -110,16 +111,16 @@ func fastEPaxos(n int) int {
 // fastPaxos has the client and the coordinator count the acceptors' votes.
 func (g geometry) fastPaxos(coordinator int) outcome {
 	fast := quorum.Fast(g.n())
-	executed := g.down[coordinator] + kth(g.n(), fast, func(r int) time.Duration {
+	executed := g.down[coordinator] + delays.Kth(g.n(), fast, func(r int) time.Duration {
 		return g.up[r] + g.between[r][coordinator]
 	})
-	return outcome{min(executed, kth(g.n(), fast, g.trip)), executed, -1}
+	return outcome{min(executed, delays.Kth(g.n(), fast, g.trip)), executed, -1}
 }
 
 func (g geometry) floor() outcome {
 	majority := quorum.Majority(g.n())
-	executed := kth(g.n(), 1, func(at int) time.Duration {
-		return g.down[at] + kth(g.n(), majority, func(r int) time.Duration { return g.up[r] + g.between[r][at] })
+	executed := delays.Kth(g.n(), 1, func(at int) time.Duration {
+		return g.down[at] + delays.Kth(g.n(), majority, func(r int) time.Duration { return g.up[r] + g.between[r][at] })
 	})
-	return outcome{kth(g.n(), majority, g.trip), executed, -1}
+	return outcome{delays.Kth(g.n(), majority, g.trip), executed, -1}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/wan"
 )
@@ -132,7 +133,7 @@ func (q Search) validate(among []wan.Site) (int, error) {
 // comparison keeps the best placement.
 type comparison struct {
 	Setting
-	net    network
+	net    delays.Network
 	goal   Goal
 	leader wan.Site // "" if any may lead
 	best   Placement
@@ -140,11 +141,11 @@ type comparison struct {
 
 	// Of the placement that is tried: what each client predicts by and has, and gets.
 	predicted, actual []geometry
-	durable, executed sample
+	durable, executed delays.Sample
 }
 
 func newComparison(s Setting, g Goal) *comparison {
-	return &comparison{Setting: s, net: newNetwork(s.WAN), goal: g, leader: s.Leader,
+	return &comparison{Setting: s, net: delays.Of(s.WAN), goal: g, leader: s.Leader,
 		lowest: [3]time.Duration{math.MaxInt64}}
 }
 
@@ -156,8 +157,8 @@ func (c *comparison) try(sites []wan.Site) {
 	c.Replicas = sites
 	c.predicted, c.actual = c.predicted[:0], c.actual[:0]
 	for _, client := range c.Clients {
-		c.predicted = append(c.predicted, c.net.geometry(expected, sites, client.Site))
-		c.actual = append(c.actual, c.net.geometry(least, sites, client.Site))
+		c.predicted = append(c.predicted, newGeometry(c.net, delays.Expected, sites, client.Site))
+		c.actual = append(c.actual, newGeometry(c.net, delays.Least, sites, client.Site))
 	}
 	for i, leader := range sites {
 		if c.leader != "" && leader != c.leader || c.leader == "" && i > 0 && !c.goal.System.Leads() {
@@ -178,14 +179,14 @@ func (c *comparison) value() [3]time.Duration {
 	c.durable, c.executed = c.durable[:0], c.executed[:0]
 	for i, client := range c.Clients {
 		o := c.goal.System.outcome(c.Setting, c.predicted[i], c.actual[i])
-		c.durable = append(c.durable, weighted{o.durable, client.weight()})
-		c.executed = append(c.executed, weighted{o.executed, client.weight()})
+		c.durable = append(c.durable, delays.Weighted{Latency: o.durable, Weight: client.weight()})
+		c.executed = append(c.executed, delays.Weighted{Latency: o.executed, Weight: client.weight()})
 	}
 	wanted, other := c.durable, c.executed
 	if c.goal.Ack == smr.AckExecuted {
 		wanted, other = other, wanted
 	}
-	return [3]time.Duration{wanted.quantile(c.goal.Share), wanted.mean(), other.mean()}
+	return [3]time.Duration{wanted.Quantile(c.goal.Share), wanted.Mean(), other.Mean()}
 }
 
 // first returns the first k numbers, and next the next k numbers below n in order, nil after the

@@ -10,11 +10,18 @@ import (
 
 // awaitLeader starts the wait for a leader's next word anew.
 func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
-	if r.core.leads() {
-		return
+	switch {
+	case r.core.leads():
+	case r.first() && r.core.leader() == 0:
+		// The others answer it as soon as they are admitted, and stand themselves later than that.
+		env.After(r.Tempo.Times(1), electionTimer{})
+	default:
+		r.awaitLeaderFrom(env, env.Now)
 	}
-	r.awaitLeaderFrom(env, env.Now)
 }
+
+// first tells whether this replica is to lead a group that nobody has led yet.
+func (r *replica) first() bool { return r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 }
 
 // awaitLeaderFrom is awaitLeader if its last word came then.
 func (r *replica) awaitLeaderFrom(env *protocol.Env[smr.Message], at time.Duration) {

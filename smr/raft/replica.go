@@ -79,7 +79,7 @@ func (r *replica) load(
 }
 
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
-	fresh := r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 // there is no leader that could be disturbed
+	fresh := r.first() // there is no leader that could be disturbed
 	r.begun, r.admitted = true, r.Admission.Admitted()
 	r.core.flush(env)
 	if fresh {
@@ -166,7 +166,7 @@ func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.admitted = true
-	if r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 {
+	if r.first() {
 		r.core.campaign(env)
 	}
 	r.awaitLeader(env)

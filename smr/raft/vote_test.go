@@ -129,6 +129,10 @@ func TestPlants(t *testing.T) {
 		Old: "return peer, peer != 0 && alive <= len(members)/2",
 		New: "return peer, !MUTANT && peer != 0 && alive <= len(members)/2",
 	}, {
+		Name: "who is to lead first waits like the others", Dir: "smr/raft", In: "internal/plansim", Test: "TestFirstLeader",
+		Old: "case r.first() && r.core.leader() == 0:",
+		New: "case r.first() && r.core.leader() == 0 && !MUTANT:",
+	}, {
 		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {",
 		New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",

@@ -2,7 +2,6 @@ package layered
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -14,8 +13,9 @@ import (
 // has the coordinator of one site commit, or of another one if that does not answer.
 type client struct {
 	kit.Calls[*get, *submit]
-	cfg  store.Config
-	home int // the site whose coordinator is asked first: the one that answered last
+	cfg   store.Config
+	near  kit.Near
+	first int // the site whose coordinator is asked as long as nobody is known to be near
 }
 
 // get is a read that lacks answers.
@@ -37,7 +37,7 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layered: %w", err)
 	}
-	return &client{Calls: calls, cfg: cfg}, nil
+	return &client{Calls: calls, cfg: cfg, near: kit.NewNear(cfg.Layout)}, nil
 }
 
 // Patience implements store.ClientNode: a commit is two decisions of groups, one after the other,
@@ -50,7 +50,7 @@ func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 // Start implements protocol.Node.
 func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.Begin(env)
-	c.home = env.Rand.IntN(len(c.cfg.Layout.Sites))
+	c.first = env.Rand.IntN(len(c.cfg.Layout.Sites))
 }
 
 // Receive implements protocol.Node.
@@ -61,11 +61,11 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 			c.read(env, g)
 		}
 	case store.Submit:
-		if s := (&submit{site: c.home}); c.AddSubmit(env, m, s) {
+		if s := (&submit{site: c.home()}); c.AddSubmit(env, m, s) {
 			c.send(env, s)
 		}
 	case store.Query:
-		if s := (&submit{site: c.home}); c.AddQuery(env, m, s) {
+		if s := (&submit{site: c.home()}); c.AddQuery(env, m, s) {
 			c.send(env, s)
 		}
 	case store.Cancel:
@@ -92,6 +92,7 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		}
 	case kit.SubmitTimer:
 		if s := c.Submit(t.ID); s != nil {
+			c.near.Silent(s.site, c.Patience()) // until a read shows that it answers
 			c.send(env, s)
 		}
 	}
@@ -120,16 +121,24 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 		return
 	}
 	c.See(m.Hint)
+	if g.Tries == 1 { // else it may be to either
+		c.near.Answered(p, env.Now-g.Begun, c.Patience())
+	}
 	out, n := g.Answer(p.Site, m)
 	switch {
 	case g.Ask.Nearest || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
-		if c.home = p.Site; !g.Ask.Nearest {
-			c.home = slices.IndexFunc(g.Answers, func(a *store.ReadReply) bool { return a != nil })
-		}
 		c.EndGet(env, g, out)
 	case n == 1:
 		env.Send(protocol.App, g.First(p.Site))
 	}
+}
+
+// home is the nearest site.
+func (c *client) home() int {
+	if at := c.near.Site(c.cfg.Layout.Unfenced()); at != store.NoSite {
+		return at
+	}
+	return c.first
 }
 
 // send asks a coordinator, each time that of the next site.

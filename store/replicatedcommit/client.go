@@ -23,11 +23,9 @@ func slower(asked int) int { return min(max(asked-kit.Tries, 0), 5) }
 // [Query] each have one answer.
 type client struct {
 	kit.Calls[*get, *submit]
-	cfg store.Config
-	// by site and shard: how long it takes to answer a read when nothing is in the way; 0 is not
-	// known
-	near     [][]time.Duration
-	usual    [][]time.Duration // likewise: how long it takes at present
+	cfg      store.Config
+	near     kit.Near
+	usual    [][]time.Duration // like near: how long a read takes at present
 	silent   []time.Duration   // by site: since when it has not answered commits; 0: it has
 	pace     pace              // of commits
 	reading  pace              // of reads
@@ -68,13 +66,8 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replicatedcommit: %w", err)
 	}
-	c := &client{Calls: calls, cfg: cfg}
-	c.silent = make([]time.Duration, len(cfg.Layout.Sites))
-	for range cfg.Layout.Sites {
-		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
-		c.usual = append(c.usual, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
-	}
-	return c, nil
+	return &client{Calls: calls, cfg: cfg, near: kit.NewNear(cfg.Layout), usual: kit.NewNear(cfg.Layout),
+		silent: make([]time.Duration, len(cfg.Layout.Sites))}, nil
 }
 
 // Start implements protocol.Node.
@@ -149,7 +142,8 @@ func (c *client) sendGet(env *protocol.Env[message], g *get) {
 	case g.few != nil: // some take longer than that, and others may be nearer
 		for _, i := range g.few {
 			if waited := env.Now - g.sent[i]; g.Answers[i] == nil {
-				c.near[i][shard], c.usual[i][shard] = max(c.near[i][shard], waited), max(c.usual[i][shard], waited)
+				c.near.Waited(i, shard, waited)
+				c.usual[i][shard] = max(c.usual[i][shard], waited)
 			}
 		}
 		g.few = nil
@@ -223,7 +217,7 @@ func (c *client) onReadReply(env *protocol.Env[message], from protocol.ID, m sto
 func (c *client) onSubmit(env *protocol.Env[message], m store.Submit) {
 	s := &submit{hold: store.NoSite}
 	if m.Hold {
-		s.hold = c.home()
+		s.hold = c.near.Site(c.cfg.Layout.Unfenced())
 	}
 	for _, i := range m.Absent {
 		c.silent[i] = longAgo

@@ -2,9 +2,10 @@ package replicatedcommit
 
 import (
 	"cmp"
-	"github.com/foresay/foresay/store"
 	"slices"
 	"time"
+
+	"github.com/foresay/foresay/store"
 )
 
 // probeEvery is how many reads from the nearest sites there are to one that asks all, to see who is
@@ -27,22 +28,7 @@ func (c *client) nearest(shard int, took [][]time.Duration, n int) []int {
 	return known[:n]
 }
 
-// home returns the site that is the nearest as far as reads have told, whatever the shard;
-// store.NoSite if none has been made.
-func (c *client) home() int {
-	best, least := store.NoSite, time.Duration(0)
-	for _, i := range c.cfg.Layout.Unfenced() {
-		for _, near := range c.near[i] {
-			if near != 0 && (best == store.NoSite || near < least) {
-				best, least = i, near
-			}
-		}
-	}
-	return best
-}
-
-// measured learns how long a read took. What is sooner counts at once, what is later by and by: it
-// may have waited for something else than the network.
+// measured learns how long a read took.
 func (c *client) measured(p store.Place, took time.Duration) {
 	took = max(took, 1)
 	if usual := &c.usual[p.Site][p.Index]; *usual == 0 {
@@ -50,10 +36,5 @@ func (c *client) measured(p store.Place, took time.Duration) {
 	} else {
 		*usual = max(*usual+(took-*usual)/8, 1)
 	}
-	switch old := c.near[p.Site][p.Index]; {
-	case old == 0 || took < old:
-		c.near[p.Site][p.Index] = took
-	default:
-		c.near[p.Site][p.Index] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
-	}
+	c.near.Answered(p, took, 4*c.cfg.RoundTrip)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/storecmd/plancmd"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -40,7 +41,7 @@ Three processes: foresay store init --dir DIR, then
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),
 		p.benchCommand(),
-		p.statusCommand(), p.resolveCommand())
+		p.statusCommand(), p.resolveCommand(), plancmd.Command(p.Program))
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
@@ -54,7 +55,7 @@ func (r *planned) verdict() error {
 		for _, c := range s.check {
 			if c.Off() > tolerated {
 				bad = append(bad, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack,
-					millis(c.Measured), millis(c.Latency)))
+					planning.Millis(c.Measured), planning.Millis(c.Latency)))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 )
@@ -66,7 +67,7 @@ type offsetDocument struct {
 
 func (r *planned) document() document {
 	q := r.question
-	d := document{Network: q.network, SlackMS: rounded(q.setting.Slack), Busy: q.setting.Busy}
+	d := document{Network: q.network, SlackMS: planning.Rounded(q.setting.Slack), Busy: q.setting.Busy}
 	if q.count > 0 {
 		d.By = q.by()
 	}
@@ -77,11 +78,11 @@ func (r *planned) document() document {
 			Durable: latencyOf(durable), Executed: latencyOf(executed),
 		}
 		if s.better.Replicas != nil {
-			out.Better = &leaderDocument{string(s.better.Replicas[0]), rounded(s.better.Latency)}
+			out.Better = &leaderDocument{string(s.better.Replicas[0]), planning.Rounded(s.better.Latency)}
 		}
 		for i, row := range durable {
 			c := clientDocument{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via),
-				DurableMS: rounded(row.Latency), ExecutedMS: rounded(executed[i].Latency)}
+				DurableMS: planning.Rounded(row.Latency), ExecutedMS: planning.Rounded(executed[i].Latency)}
 			if row.Client.Weight == 0 {
 				c.Weight = 1
 			}
@@ -97,16 +98,17 @@ func (r *planned) document() document {
 
 func (s *plannedSystem) offset(i int) *offsetDocument {
 	c := s.check[i]
-	return &offsetDocument{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(),
-		Claimed: c.Claimed}
+	return &offsetDocument{MeasuredMS: planning.Rounded(c.Measured), FromMS: planning.Rounded(c.Low),
+		ToMS: planning.Rounded(c.High),
+		Off:  c.Off(), Claimed: c.Claimed}
 }
 
 func latencyOf(rows []plan.Row) latencyDocument {
 	at := func(of func([]plan.Row, float64) time.Duration, share float64) float64 {
-		return rounded(of(rows, share))
+		return planning.Rounded(of(rows, share))
 	}
 	return latencyDocument{
-		rounded(plan.Mean(rows)), at(plan.Quantile, 0.5), at(plan.Quantile, 0.95), at(plan.Quantile, 1),
+		planning.Rounded(plan.Mean(rows)), at(plan.Quantile, 0.5), at(plan.Quantile, 0.95), at(plan.Quantile, 1),
 		at(plan.LongestQuantile, 0.5), at(plan.LongestQuantile, 0.95), at(plan.LongestQuantile, 1),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
@@ -142,7 +143,7 @@ const longestPlanned = 24 * time.Hour
 // question understands the flags.
 func (f *asked) question() (question, error) {
 	q := question{network: f.wan}
-	d, err := f.deployment()
+	d, err := planning.Network("smr plan", f.wan)
 	if err != nil {
 		return q, err
 	}
@@ -162,8 +163,12 @@ func (f *asked) question() (question, error) {
 			q.rough = q.rough || l.Loss > 0 || l.Tail > 0 || l.BytesPerSecond > 0
 		}
 	}
-	if q.setting.Clients, err = f.clientList(d.Matrix); err != nil {
+	clients, err := planning.Clients("smr plan", f.clients, d.Matrix)
+	if err != nil {
 		return q, err
+	}
+	for _, c := range clients {
+		q.setting.Clients = append(q.setting.Clients, plan.Client(c))
 	}
 	if err := f.placement(&q, d); err != nil {
 		return q, err
@@ -173,68 +178,6 @@ func (f *asked) question() (question, error) {
 	}
 	q.ack, q.share, err = ParseBy(f.by)
 	return q, err
-}
-
-// deployment returns the network, with replicas if it is a paper's.
-func (f *asked) deployment() (wan.Deployment, error) {
-	if f.wan == "" {
-		return wan.Deployment{}, command.Usagef("smr plan: --wan is missing: name a network, or a file of one")
-	}
-	d, err := wan.Preset(f.wan)
-	if err == nil {
-		return d, nil
-	}
-	data, readErr := os.ReadFile(f.wan)
-	if readErr != nil {
-		return d, command.Usagef("smr plan: --wan: %w; nor is it a file: %w", err, readErr)
-	}
-	d.Name = f.wan
-	if d.Matrix, err = wan.Parse(f.wan, data); err != nil {
-		return d, fmt.Errorf("smr plan: --wan: %w", err)
-	}
-	return d, nil
-}
-
-// sitesOf understands a list of sites.
-func sitesOf(flag string, names []string, m wan.Matrix) ([]wan.Site, error) {
-	var sites []wan.Site
-	for _, n := range names {
-		s := wan.Site(strings.TrimSpace(n))
-		if !m.Has(s) {
-			return nil, command.Usagef("smr plan: %s: there is no site %q; the sites are %s", flag, s,
-				command.Joined(command.SiteNames(m.Sites())))
-		}
-		sites = append(sites, s)
-	}
-	return sites, nil
-}
-
-func (f *asked) clientList(m wan.Matrix) ([]plan.Client, error) {
-	if len(f.clients) == 1 && f.clients[0] == "all" {
-		return plan.Everywhere(m), nil
-	}
-	var out []plan.Client
-	for _, text := range f.clients {
-		name, weight, weighted := strings.Cut(text, "=")
-		sites, err := sitesOf("--clients", []string{name}, m)
-		if err != nil {
-			return nil, err
-		}
-		c := plan.Client{Site: sites[0]}
-		if slices.ContainsFunc(out, func(o plan.Client) bool { return o.Site == c.Site }) {
-			return nil, command.Usagef("smr plan: --clients has %s twice; give it a weight instead: %s=2", c.Site, c.Site)
-		}
-		if weighted {
-			if c.Weight, err = strconv.ParseFloat(weight, 64); err != nil || !(c.Weight > 0 && c.Weight <= 1e9) {
-				return nil, command.Usagef("smr plan: --clients: the weight of %s is %q; want a number above 0", c.Site, weight)
-			}
-		}
-		out = append(out, c)
-	}
-	if len(out) == 0 {
-		return nil, command.Usagef("smr plan: --clients is empty")
-	}
-	return out, nil
 }
 
 // placement understands where replicas are, or how many.
@@ -251,7 +194,8 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, command.MaxReplicas)
 		}
 	default:
-		if q.setting.Replicas, err = sitesOf("--replicas", strings.Split(f.replicas, ","), d.Matrix); err != nil {
+		names := strings.Split(f.replicas, ",")
+		if q.setting.Replicas, err = planning.Sites("smr plan", "--replicas", names, d.Matrix); err != nil {
 			return err
 		}
 		if len(q.setting.Replicas) > command.MaxReplicas {
@@ -259,7 +203,7 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 				command.MaxReplicas)
 		}
 	}
-	if q.among, err = sitesOf("--among", f.among, d.Matrix); err != nil {
+	if q.among, err = planning.Sites("smr plan", "--among", f.among, d.Matrix); err != nil {
 		return err
 	}
 	for i, s := range q.among {

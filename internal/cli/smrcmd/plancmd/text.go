@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
@@ -78,10 +77,10 @@ func shares() []float64 { return []float64{0.5, 0.95, 1} }
 func (r *planned) writeText(w io.Writer, perClient bool) error {
 	q := r.question
 	fmt.Fprintf(w, "%s; ms\n", r.heading())
-	r.quantiles(plan.Quantile).write(w)
+	r.quantiles(plan.Quantile).Write(w)
 	if q.jittered {
 		fmt.Fprintln(w, "\nif each message takes all of its link's jitter")
-		r.quantiles(plan.LongestQuantile).write(w)
+		r.quantiles(plan.LongestQuantile).Write(w)
 	}
 	r.writeLeaders(w)
 	r.writeConditions(w)
@@ -91,10 +90,10 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 	if perClient {
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
 			fmt.Fprintf(w, "\n%v, by client\n", ack)
-			r.clients(ack).write(w)
+			r.clients(ack).Write(w)
 		}
 	}
-	if t := r.checks(); len(t.rows) > 1 {
+	if t := r.checks(); len(t.Rows) > 1 {
 		how := "each call alone"
 		if q.setting.Busy {
 			how = "900 calls a second"
@@ -103,7 +102,7 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 			how += ", without jitter, which is left out of the model here too"
 		}
 		fmt.Fprintf(w, "\nmeasured in the simulator, %s; off: the client furthest from what the model expects\n", how)
-		t.write(w)
+		t.Write(w)
 		if names := r.ranging(); len(names) > 0 {
 			fmt.Fprintf(w, "of %s the model expects a range, from the figure above to one that other messages make possible; "+
 				"--json has it\n", strings.Join(names, ", "))
@@ -126,29 +125,23 @@ func (q question) by() string {
 	return fmt.Sprintf("%v-%s", q.ack, map[float64]string{0.5: "p50", 0.95: "p95", 1: "worst"}[q.share])
 }
 
-// millis writes milliseconds with at most two places.
-func millis(d time.Duration) string {
-	return strconv.FormatFloat(rounded(d), 'f', -1, 64)
-}
-
-func rounded(d time.Duration) float64 { return math.Round(float64(d)/1e4) / 100 }
-
 // quantiles is the table of all systems.
-func (r *planned) quantiles(of func([]plan.Row, float64) time.Duration) *table {
-	t := &table{left: 2, rows: [][]string{{"", "replicas", "durable p50", "p95", "worst", "executed p50", "p95", "worst"}}}
+func (r *planned) quantiles(of func([]plan.Row, float64) time.Duration) *planning.Table {
+	t := &planning.Table{Left: 2, Rows: [][]string{{"", "replicas", "durable p50", "p95", "worst", "executed p50", "p95",
+		"worst"}}}
 	for _, s := range r.systems {
 		place := strings.Join(command.SiteNames(s.replicas()), " ")
 		if r.question.count == 0 {
 			place = string(s.leader())
-			t.rows[0][1] = "led by"
+			t.Rows[0][1] = "led by"
 		}
 		row := []string{string(s.system), place}
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
 			for _, share := range shares() {
-				row = append(row, millis(of(plan.Of(s.rows, s.system, ack), share)))
+				row = append(row, planning.Millis(of(plan.Of(s.rows, s.system, ack), share)))
 			}
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -174,7 +167,7 @@ func (r *planned) writeLeaders(w io.Writer) {
 	}
 	for _, v := range order {
 		fmt.Fprintf(w, "led by %s, %s of %s is %s rather than %s\n", v.leader, r.question.by(), command.Joined(names[v]),
-			millis(v.after), millis(v.value))
+			planning.Millis(v.after), planning.Millis(v.value))
 	}
 }
 
@@ -196,27 +189,27 @@ func (r *planned) writeConditions(w io.Writer) {
 }
 
 // clients is the table of what each client gets.
-func (r *planned) clients(ack smr.Ack) *table {
-	t := &table{left: 1, rows: [][]string{{""}}}
+func (r *planned) clients(ack smr.Ack) *planning.Table {
+	t := &planning.Table{Left: 1, Rows: [][]string{{""}}}
 	for _, c := range r.question.setting.Clients {
 		name := string(c.Site)
 		if c.Weight != 0 {
 			name += " x" + strconv.FormatFloat(c.Weight, 'g', -1, 64)
 		}
-		t.rows = append(t.rows, []string{name})
+		t.Rows = append(t.Rows, []string{name})
 	}
 	for _, s := range r.systems {
-		t.rows[0] = append(t.rows[0], string(s.system))
+		t.Rows[0] = append(t.Rows[0], string(s.system))
 		for i, row := range plan.Of(s.rows, s.system, ack) {
-			t.rows[1+i] = append(t.rows[1+i], millis(row.Latency))
+			t.Rows[1+i] = append(t.Rows[1+i], planning.Millis(row.Latency))
 		}
 	}
 	return t
 }
 
 // checks is the table of what was measured.
-func (r *planned) checks() *table {
-	t := &table{left: 1, rows: [][]string{{"", "durable p50", "p95", "off", "executed p50", "p95", "off"}}}
+func (r *planned) checks() *planning.Table {
+	t := &planning.Table{Left: 1, Rows: [][]string{{"", "durable p50", "p95", "off", "executed p50", "p95", "off"}}}
 	for _, s := range r.systems {
 		if s.check == nil {
 			continue
@@ -224,9 +217,9 @@ func (r *planned) checks() *table {
 		row := []string{string(s.system)}
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
 			measured, off := s.measured(ack)
-			row = append(row, millis(plan.Quantile(measured, 0.5)), millis(plan.Quantile(measured, 0.95)), off)
+			row = append(row, planning.Millis(plan.Quantile(measured, 0.5)), planning.Millis(plan.Quantile(measured, 0.95)), off)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -243,39 +236,6 @@ func (r *planned) ranging() []string {
 		}
 	}
 	return names
-}
-
-// table is text in columns, the first of them on the left.
-type table struct {
-	left int
-	rows [][]string
-}
-
-func (t *table) write(w io.Writer) {
-	var widths []int
-	for _, row := range t.rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if i < t.left {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString(pad + cell)
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
-	}
 }
 
 // writeJSON writes everything, clients included.

@@ -1,0 +1,4 @@
+package plancmd
+
+// Document is what --json writes.
+type Document = document

@@ -1,0 +1,270 @@
+// Package storesim has stores run in the simulator as store/plan models them, and measures what
+// their clients get: one transaction at a time, over links and disks that add nothing to the
+// network's delays.
+package storesim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/foresay/foresay/internal/plansim"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+)
+
+// Config says what is measured.
+type Config struct {
+	Protocol store.Protocol
+	System   plan.System // as which the model knows it
+	Setting  plan.Setting
+	Txns     int // of each client; 0 is DefaultTxns
+	Seed     uint64
+}
+
+// DefaultTxns is how many transactions of each client are measured.
+const DefaultTxns = 40
+
+// A Measurement is one transaction.
+type Measurement struct {
+	Client  wan.Site
+	Class   plan.Class
+	Txn     plan.Txn
+	Took    time.Duration
+	Modeled time.Duration
+}
+
+// Measure has each client make its first transactions, all of them alone. Of links it takes the
+// delays only.
+func Measure(c Config) ([]Measurement, error) {
+	c.Setting.WAN = plansim.Quiet(c.Setting.WAN)
+	if c.Setting.Load.Txns = c.Txns; c.Txns == 0 {
+		c.Setting.Load.Txns = DefaultTxns
+	}
+	if err := c.Setting.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Setting.Lost != "" {
+		return nil, fmt.Errorf("storesim: Setting.Lost is %q: who leads then is up to elections", c.Setting.Lost)
+	}
+	w, err := newWorld(c)
+	if err != nil {
+		return nil, err
+	}
+	var out []Measurement
+	for i, client := range c.Setting.Clients {
+		all := plan.Txn{} // by which the client finds out who is near
+		for k := range c.Setting.Placement {
+			all.Reads = append(all.Reads, k)
+		}
+		for n, t := range slices.Concat([]plan.Txn{all}, c.Setting.Txns(i)) {
+			took, err := w.play(i, t)
+			if err != nil {
+				return nil, fmt.Errorf("storesim: %s: client at %s, transaction %d of %+v: %w", c.System, client.Site, n, t, err)
+			}
+			modeled, ok := plan.Latency(c.Setting, c.System, i, t)
+			if !ok {
+				return nil, fmt.Errorf("storesim: %s: the model has a transaction of %+v end never", c.System, t)
+			}
+			if n > 0 {
+				out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
+			}
+		}
+	}
+	return out, nil
+}
+
+// world is a store and its clients.
+type world struct {
+	*deploy.Deployment[store.Message]
+	Config
+	layout  store.Layout
+	clients []protocol.ID
+	trip    time.Duration // the longest round trip
+	ref     uint64        // of the last call
+	got     map[uint64]store.Got
+	done    map[uint64]store.Done
+	keys    int // that were used
+}
+
+// layoutOf has a coordinator at each site, and the shards where the setting has partitions.
+func layoutOf(c Config) store.Layout {
+	var l store.Layout
+	sites := c.Setting.WAN.Sites()
+	for i, name := range sites {
+		s := store.Site{Name: string(name), Coordinators: []protocol.ID{protocol.ID(1 + i)}}
+		for k, copies := range c.Setting.Placement {
+			id := protocol.ID(100 + k*len(sites) + i)
+			if !c.System.Whole() && !slices.Contains(copies, name) {
+				id = 0
+			}
+			s.Shards = append(s.Shards, id)
+		}
+		l.Sites = append(l.Sites, s)
+	}
+	if !c.System.Whole() {
+		for _, copies := range c.Setting.Placement {
+			l.First = append(l.First, slices.Index(sites, copies[0]))
+		}
+	}
+	return l
+}
+
+func newWorld(c Config) (*world, error) {
+	sites := c.Setting.WAN.Sites()
+	w := &world{Config: c, layout: layoutOf(c), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
+		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}}
+	var err error
+	w.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
+		Seed: c.Seed, WAN: c.Setting.WAN, Codec: c.Protocol.Codec, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	config := func(id protocol.ID) store.Config {
+		return store.Config{ID: id, Layout: w.layout, RoundTrip: w.trip}
+	}
+	shards, coordinators := w.layout.Places()
+	for i, s := range w.layout.Sites {
+		for _, id := range slices.Concat(s.Coordinators, s.Servers()) {
+			if _, ok := coordinators[id]; ok && c.Protocol.NewCoordinator == nil {
+				continue
+			}
+			if err := w.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
+				if _, ok := shards[id]; ok {
+					return c.Protocol.NewServer(config(id))
+				}
+				return c.Protocol.NewCoordinator(config(id))
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, client := range c.Setting.Clients {
+		id := protocol.ID(1<<20 + i)
+		w.clients = append(w.clients, id)
+		if err := w.Add(id, client.Site, func() (protocol.Node[store.Message], error) {
+			return c.Protocol.NewClient(config(id))
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return w, w.Pass(5*time.Second + 20*w.trip) // until leaders are elected, and have measured
+}
+
+func (w *world) app(_ protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case store.Got:
+		w.got[m.Ref] = m
+	case store.Done:
+		w.done[m.Ref] = m
+	case store.Refused:
+		w.Fail("a server is refused: %s", m.Reason)
+	}
+}
+
+// key returns a key of a partition that nobody has used.
+func (w *world) key(partition int) store.Key {
+	for {
+		w.keys++
+		if k := store.Key("k" + strconv.Itoa(w.keys)); w.layout.ShardOf(k) == partition {
+			return k
+		}
+	}
+}
+
+// play has a client make a transaction, and returns how long it took. Then it lets the store carry
+// it out.
+func (w *world) play(client int, t plan.Txn) (time.Duration, error) {
+	began := w.Now()
+	reads, err := w.read(client, t)
+	if err != nil {
+		return 0, err
+	}
+	var buffer store.Buffer
+	settled := len(reads) == 1 && len(t.Writes) == 0
+	for _, r := range reads {
+		buffer.Saw(r.key, r.got.Value)
+		settled = settled && r.got.Settled
+	}
+	if !settled {
+		for i, k := range t.Writes {
+			// What is written has been read, as far as it goes: workload's transactions are so.
+			key := w.written(i, k, reads)
+			buffer.Put(key, []byte("value"))
+		}
+		if err := w.commit(client, &buffer); err != nil {
+			return 0, err
+		}
+	}
+	took := w.Now() - began
+	return took, w.Pass(4 * w.trip)
+}
+
+// written returns the key of a transaction's ith write, to a partition.
+func (w *world) written(i, partition int, reads []read) store.Key {
+	if i < len(reads) && w.layout.ShardOf(reads[i].key) == partition {
+		return reads[i].key
+	}
+	return w.key(partition)
+}
+
+// read is a key and what it has.
+type read struct {
+	key store.Key
+	got store.Got
+}
+
+// read makes a transaction's reads, one after the other if its keys are not declared.
+func (w *world) read(client int, t plan.Txn) ([]read, error) {
+	var all []read
+	var refs []uint64
+	for _, k := range t.Reads {
+		all = append(all, read{key: w.key(k)})
+		w.ref++
+		refs = append(refs, w.ref)
+		w.Deliver(w.clients[client], store.Get{Ref: w.ref, Key: all[len(all)-1].key})
+		if !w.Setting.Load.Declared {
+			if err := w.await(func() bool { _, ok := w.got[w.ref]; return ok }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := w.await(func() bool { return w.all(refs) }); err != nil {
+		return nil, err
+	}
+	for i, ref := range refs {
+		if all[i].got = w.got[ref]; !all[i].got.OK {
+			return nil, fmt.Errorf("a read of %q got no answer", all[i].key)
+		}
+		delete(w.got, ref)
+	}
+	return all, nil
+}
+
+func (w *world) all(refs []uint64) bool {
+	return !slices.ContainsFunc(refs, func(ref uint64) bool { _, ok := w.got[ref]; return !ok })
+}
+
+// commit commits what a transaction has read and writes.
+func (w *world) commit(client int, b *store.Buffer) error {
+	w.ref++
+	reads, writes := b.Accesses()
+	w.Deliver(w.clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes})
+	if err := w.await(func() bool { _, ok := w.done[w.ref]; return ok }); err != nil {
+		return err
+	}
+	d := w.done[w.ref]
+	delete(w.done, w.ref)
+	if d.Outcome.Verdict != store.Committed {
+		return fmt.Errorf("it was %v: %s", d.Outcome.Verdict, d.Outcome.Detail)
+	}
+	return nil
+}
+
+func (w *world) await(cond func() bool) error { return w.Await(10*time.Second+20*w.trip, cond) }

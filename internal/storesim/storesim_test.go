@@ -1,0 +1,79 @@
+package storesim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/storesim"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// ring is a network with a partition for each site, led there and copied to the two that follow.
+func ring(t testing.TB, m wan.Matrix, declared bool) plan.Setting {
+	t.Helper()
+	keys, err := workload.Zipfian(1_000_000, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := plan.Setting{WAN: m, Clients: plan.Everywhere(m),
+		Load: plan.Load{Workload: workload.Retwis{Keys: keys}, Declared: declared}}
+	sites := m.Sites()
+	for i := range sites {
+		s.Placement = append(s.Placement, []wan.Site{sites[i], sites[(i+1)%len(sites)], sites[(i+2)%len(sites)]})
+	}
+	return s
+}
+
+// TestModelIsRight: on networks of papers each transaction of each protocol takes what the model
+// says, within 2 %.
+func TestModelIsRight(t *testing.T) {
+	for _, network := range []string{"specrpc", "carousel", "globe3"} {
+		d, err := wan.Preset(network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range []bool{false, true} {
+			for _, p := range catalog.Stores() {
+				t.Run(network+"/"+p.Name, func(t *testing.T) {
+					t.Parallel()
+					all, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.System(p.Name),
+						Setting: ring(t, d.Matrix, declared), Txns: 20, Seed: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := 20 * len(d.Matrix.Sites()); len(all) != want {
+						t.Errorf("%d transactions, want %d", len(all), want)
+					}
+					for _, m := range all {
+						if (m.Took - m.Modeled).Abs() > max(m.Modeled/50, time.Millisecond) {
+							t.Errorf("declared %v: %+v: the model says %v", declared, m, m.Modeled)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestWhatCannotBeMeasured is refused.
+func TestWhatCannotBeMeasured(t *testing.T) {
+	p, err := catalog.Store("replicatedcommit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := ring(t, wan.SpecRPC(), false)
+	s.Lost = "seoul"
+	if _, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.ReplicatedCommit, Setting: s}); err == nil ||
+		!strings.Contains(err.Error(), "Setting.Lost") {
+		t.Error(err)
+	}
+	s.Lost, s.Placement = "", nil
+	if _, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.ReplicatedCommit, Setting: s}); err == nil ||
+		!strings.Contains(err.Error(), "Setting.Placement") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,256 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/delays"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/wan"
+)
+
+// model computes for one system.
+type model struct {
+	Setting
+	system System
+	net    delays.Network
+	delay  [][]time.Duration // from, to
+	up     []int             // the sites that are not lost, by their numbers
+	copies [][]int           // by partition, the leader first; of those that are not lost
+	of     []int             // how many copies each partition has, lost ones too
+}
+
+func newModel(s Setting, system System) *model {
+	net := delays.Of(s.WAN)
+	m := &model{Setting: s, system: system, net: net, delay: net.Table(delays.Least)}
+	all := s.WAN.Sites()
+	m.up = m.left(all)
+	for _, at := range s.Placement {
+		if system.Whole() {
+			at = all
+		}
+		m.copies, m.of = append(m.copies, m.left(at)), append(m.of, len(at))
+	}
+	return m
+}
+
+// left returns the numbers of sites, without the lost one.
+func (m *model) left(sites []wan.Site) (numbers []int) {
+	for _, s := range sites {
+		if s != m.Lost {
+			numbers = append(numbers, m.net.Number(s))
+		}
+	}
+	return numbers
+}
+
+// trip is the round trip between two sites.
+func (m *model) trip(a, b int) time.Duration { return m.delay[a][b] + m.delay[b][a] }
+
+// agree is how long a partition's leader waits for its majority.
+func (m *model) agree(k int) time.Duration {
+	at := m.copies[k]
+	return delays.Kth(len(at), quorum.Majority(m.of[k]), func(i int) time.Duration { return m.trip(at[0], at[i]) })
+}
+
+// A view is what one client sees of the store.
+type view struct {
+	*model
+	c     int // its site
+	near  int // the nearest site, which is its own unless that is lost
+	parts []part
+	// coordinator is the site of the nearest leader, whose group coordinates and takes so long to
+	// agree.
+	coordinator int
+	records     time.Duration
+}
+
+// A part is what a client sees of a partition.
+type part struct {
+	up                bool          // it has a majority
+	leader            time.Duration // the round trip to its leader
+	nearest, majority time.Duration // and to its nearest copies
+	quick             time.Duration // and to a supermajority
+	hasQuick          bool          // there is one
+	// ask is how long the group takes to agree on what the nearest site asks for.
+	ask time.Duration
+	// voted is when the coordinator knows from the leader that the group has agreed on what the
+	// client has sent, and quickly when it knows so from a supermajority, the leader in it.
+	voted, quickly time.Duration
+}
+
+func (m *model) at(client int) *view {
+	v := &view{model: m, c: m.net.Number(m.Clients[client].Site), coordinator: -1}
+	v.near = slices.MinFunc(m.up, func(a, b int) int { return int(m.trip(v.c, a) - m.trip(v.c, b)) })
+	for k, at := range m.copies {
+		p := part{up: len(at) >= quorum.Majority(m.of[k])}
+		if p.up {
+			p.leader, p.nearest, p.majority = v.trip(v.c, at[0]), v.copy(k, 1), v.copy(k, quorum.Majority(m.of[k]))
+			if p.hasQuick = len(at) >= quorum.Fast(m.of[k]); p.hasQuick {
+				p.quick = v.copy(k, quorum.Fast(m.of[k]))
+			}
+			p.ask = m.trip(v.near, at[0]) + m.agree(k)
+			if v.coordinator < 0 || p.leader < v.trip(v.c, v.coordinator) {
+				v.coordinator, v.records = at[0], m.agree(k)
+			}
+		}
+		v.parts = append(v.parts, p)
+	}
+	for k, at := range m.copies {
+		if p := &v.parts[k]; p.up {
+			vote := func(i int) time.Duration { return m.delay[v.c][at[i]] + m.delay[at[i]][v.coordinator] }
+			p.voted = vote(0) + m.agree(k)
+			if p.hasQuick {
+				p.quickly = max(vote(0), delays.Kth(len(at), quorum.Fast(m.of[k]), vote))
+			}
+		}
+	}
+	return v
+}
+
+// copy is the round trip to the nth nearest copy of a partition.
+func (v *view) copy(k, nth int) time.Duration {
+	at := v.copies[k]
+	return delays.Kth(len(at), nth, func(i int) time.Duration { return v.trip(v.c, at[i]) })
+}
+
+// reads is how long it takes to read all keys of a transaction, of which each takes so long.
+func (v *view) reads(t Txn, each func(p part) time.Duration) (d time.Duration) {
+	for _, k := range t.Reads {
+		if v.Load.Declared {
+			d = max(d, each(v.parts[k]))
+		} else {
+			d += each(v.parts[k])
+		}
+	}
+	return d
+}
+
+// longest is the longest that one of the partitions takes.
+func (v *view) longest(partitions []int, each func(p part) time.Duration) (d time.Duration) {
+	for _, k := range partitions {
+		d = max(d, each(v.parts[k]))
+	}
+	return d
+}
+
+// What a part takes.
+func toLeader(p part) time.Duration   { return p.leader }
+func toNearest(p part) time.Duration  { return p.nearest }
+func toMajority(p part) time.Duration { return p.majority }
+func toAsk(p part) time.Duration      { return p.ask }
+
+// blocked is the latency of what does not end.
+const blocked = time.Duration(-1)
+
+// outcome is what becomes of a transaction.
+type outcome struct {
+	took time.Duration // or blocked
+	fast bool          // decided on the fast path
+}
+
+// outcome returns what becomes of a transaction.
+func (v *view) outcome(t Txn) outcome {
+	for _, ks := range [][]int{t.Reads, t.Writes} {
+		for _, k := range ks {
+			if !v.parts[k].up {
+				return outcome{took: blocked}
+			}
+		}
+	}
+	switch v.system {
+	case Floor:
+		return outcome{took: v.floor(t)}
+	case ReplicatedCommit:
+		return outcome{took: v.replicatedCommit(t)}
+	case Layered:
+		return outcome{took: v.layered(t)}
+	case CarouselBasic, CarouselFast:
+		return v.carousel(t)
+	case TAPIR:
+		return v.tapir(t)
+	}
+	panic("plan: " + string(v.system)) // it was validated
+}
+
+// floor: a majority of each partition has to learn what conflicts with what; and of a transaction
+// that writes, another site has to have what was written, which may depend on what was read.
+func (v *view) floor(t Txn) time.Duration {
+	if len(t.Writes) == 0 {
+		return v.longest(t.Reads, func(p part) time.Duration { return min(p.leader, p.majority) })
+	}
+	safe := time.Duration(0)
+	for i, s := range v.up {
+		if d := v.trip(v.c, s); s != v.c && (i == 0 || safe == 0 || d < safe) {
+			safe = d
+		}
+	}
+	return max(v.longest(t.Reads, toMajority), v.longest(t.Writes, toMajority), v.longest(t.Reads, toNearest)+safe)
+}
+
+// replicatedCommit reads from a majority and has a majority of all sites vote. A single read is
+// settled by the reading [store.Got.Settled].
+func (v *view) replicatedCommit(t Txn) time.Duration {
+	d := v.reads(t, toMajority)
+	if len(t.Writes) == 0 && len(t.Reads) == 1 {
+		return d
+	}
+	return d + v.parts[0].majority // all sites have all partitions
+}
+
+// layered reads from a majority, has a coordinator at the nearest site ask each partition's leader,
+// and then the leader of the first partition for the decision.
+func (v *view) layered(t Txn) time.Duration {
+	all := t.Partitions()
+	d := v.reads(t, toMajority) + v.trip(v.c, v.near) + v.longest(all, toAsk)
+	if len(all) > 1 {
+		d += v.parts[all[0]].ask
+	}
+	return d
+}
+
+// carousel reads and prepares at once if it knows the keys, else it prepares when it has read. The
+// coordinator decides when its group has what is written, and all partitions are prepared. Leaders
+// answer for the moment of a reading [Carousel §3.2.4].
+func (v *view) carousel(t Txn) outcome {
+	fast := v.system == CarouselFast
+	got := v.reads(t, func(p part) time.Duration {
+		if fast && p.nearest == 0 {
+			return 0
+		}
+		return p.leader
+	})
+	begin := got
+	if v.Load.Declared {
+		begin = 0
+	}
+	if len(t.Writes) == 0 {
+		return outcome{took: begin + v.longest(t.Reads, toLeader)}
+	}
+	vote := func(p part) time.Duration {
+		if v.system == CarouselBasic || !p.hasQuick {
+			fast = false
+			return p.voted
+		}
+		fast = fast && p.quickly <= p.voted
+		return min(p.quickly, p.voted)
+	}
+	voted := max(v.longest(t.Reads, vote), v.longest(t.Writes, vote))
+	stored := got + v.delay[v.c][v.coordinator] + v.records
+	return outcome{took: max(stored, begin+voted) + v.delay[v.coordinator][v.c], fast: fast}
+}
+
+// tapir reads from the nearest copies, and is decided by the same answer of a supermajority of each
+// partition, or else by a majority's, which has to be told.
+func (v *view) tapir(t Txn) outcome {
+	fast := len(t.Writes) > 0
+	vote := func(p part) time.Duration {
+		if p.hasQuick {
+			return p.quick
+		}
+		fast = false
+		return 2 * p.majority
+	}
+	d := v.reads(t, toNearest) + max(v.longest(t.Reads, vote), v.longest(t.Writes, vote))
+	return outcome{took: d, fast: fast}
+}
