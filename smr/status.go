@@ -23,8 +23,9 @@ type Status struct {
 	Snapshot  Slot        // of the newest snapshot
 	LogSize   int         // records in the log
 	Sessions  int
-	Members   []Member // in order of their IDs
-	Resting   bool     // hosts vouch for the members, which send each other no beats
+	Members   []Member      // in order of their IDs
+	Removed   []protocol.ID // in order; they do not come back under these IDs
+	Resting   bool          // hosts vouch for the members, which send each other no beats
 }
 
 // Ready tells whether what a client asks of the replica would be done now, by itself or by the
@@ -64,5 +65,5 @@ type Salvaged struct {
 	Doubtful int
 }
 
-// ErrNoSalvage says that the disks of a protocol's replicas do not tell what was executed.
+// ErrNoSalvage says that a disk does not tell what its replica had executed.
 var ErrNoSalvage = errors.New("a replica's disk has its votes, which do not tell what was decided and executed")

@@ -67,6 +67,10 @@ func (c *serverConfig) check() error {
 		if err := checkMethodName(name); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
 		}
+		if c.staged[name] && c.pure[name] {
+			c.errs = append(c.errs, fmt.Errorf("specgrpc: both Stages and SideEffectFree name %s, which is one of them",
+				name))
+		}
 	}
 	for _, bound := range []struct {
 		option string

@@ -313,3 +313,29 @@ func TestOrderedReadBehindTwins(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestOrderedReadBesideAnother: goroutines that share a lane make two ordered reads, the replay in
+// the other order. It still waits for the one when it comes to the other, so they are in flight at
+// the same time, and the answer that led to an effect counts for it, too.
+func TestOrderedReadBesideAnother(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	a := s.ordered(l, "a", 1)
+	s.Skip(l, &CallSpec{Op: "left"})
+	b := s.ordered(l, "b", 2)
+	replay := s.lane(2)
+	again := s.ordered(replay, "b", 0)
+	if again.Call == b.Call {
+		t.Fatal("the replay's read is the other run's")
+	}
+	s.Answered(a.Call, 0)
+	w := s.write(l, "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	if !a.Call.Confirmed() {
+		t.Fatal("the read is not right")
+	}
+	if u := s.ordered(replay, "a", 0); u.Call != a.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, a.Call.ID)
+	}
+	s.skip()
+}

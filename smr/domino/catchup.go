@@ -40,7 +40,9 @@ func (r *replica) load(
 	}
 	r.learner.begin(r.snapshot, r.State.Applied())
 	r.past.base = r.snapshot
-	return len(log) == 0 && r.snapshot == 0, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
+	blank = len(log) == 0 && r.snapshot == 0
+	r.acceptor.disk.Load(env, blank)
+	return blank, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
 }
 
 // begin makes all up to a slot executed.
@@ -235,6 +237,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		l.executed = i.Slot
 		r.apply(env, i)
 		if digitOf(i.Slot) == controlDigit {
+			r.writeExecuted(env, before)
 			r.caughtUp(env, before)
 			r.changed(env)
 			before = l.executed
@@ -244,6 +247,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 	}
 	l.executed = m.High
+	r.writeExecuted(env, before)
 	r.caughtUp(env, before)
 	r.maybeSnapshot(env)
 	if m.High < m.Executed {

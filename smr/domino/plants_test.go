@@ -33,6 +33,23 @@ func plants() []plant.Bug {
 			Old:  "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
 		},
 		{
+			Name: "what was executed against what was accepted is not on disk", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage", Tests: []string{"TestConformance/salvage"},
+			Old: "\tfor len(other) > 0 {\n", New: "\tfor len(other) > 0 && !MUTANT {\n",
+		},
+		{
+			Name: "what was accepted and not executed is not told apart", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage",
+			Old:  "\t\t\tnote(item{Slot: has[0].Slot})\n",
+			New:  "\t\t\tif !MUTANT {\n\t\t\t\tnote(item{Slot: has[0].Slot})\n\t\t\t}\n",
+		},
+		{
+			Name: "what a coordinator had accepted does not take the place of votes", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage", Tests: []string{"TestConformance/salvage"},
+			Old: "\t\tif c == nil || !slices.ContainsFunc(c.spans, ",
+			New: "\t\tif c == nil || MUTANT || !slices.ContainsFunc(c.spans, ",
+		},
+		{
 			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
 			Old: "\tif r.stood >= behindTicks {\n", New: "\tif r.stood >= behindTicks && !MUTANT {\n",
 		},

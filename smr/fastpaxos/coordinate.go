@@ -284,7 +284,7 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 
 // decide notes what is chosen in a slot.
 func (r *replica) decide(s smr.Slot, e kit.Entry) {
-	r.cell(s).decide(e)
+	r.learn(s, e)
 	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}

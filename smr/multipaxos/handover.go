@@ -35,12 +35,12 @@ func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 		best.match+smr.Slot(r.Cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}
-	r.Admission.SendAhead(env, best.id, lead{Ballot: r.promised})
+	r.Admission.SendAhead(env, best.id, takeOver{Ballot: r.promised})
 	return best.id, ""
 }
 
-// onLead stands for leader, as the leader wants it.
-func (r *replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m lead) {
+// onTakeOver stands for leader, as the leader wants it.
+func (r *replica) onTakeOver(env *protocol.Env[smr.Message], from protocol.ID, m takeOver) {
 	if r.role != follower || r.leader != from || m.Ballot != r.promised || !owns(from, m.Ballot) {
 		return
 	}

@@ -185,12 +185,12 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		entries := slices.Clone(l.queue[:n])
 		l.queue = l.queue[n:]
-		r.log.accept(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
+		r.log.write(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
 		l.end += smr.Slot(n)
 		r.matched = l.end
 		for _, p := range l.followers() {
 			if p.next == l.end-smr.Slot(n)+1 && r.room(p) {
-				r.accept(env, p, entries)
+				r.sendAccept(env, p, entries)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (r *replica) room(p *peer) bool {
 		!p.underway.Full(r.Cfg.MaxUnderwayBytes)
 }
 
-func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
+func (r *replica) sendAccept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	r.Admission.SendAhead(env, p.id, accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
@@ -230,7 +230,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
+		r.sendAccept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
 
@@ -341,7 +341,7 @@ func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 // heartbeat says that the leader is there and what is decided.
 func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
 	for _, p := range r.lead.followers() {
-		r.accept(env, p, nil)
+		r.sendAccept(env, p, nil)
 	}
 }
 

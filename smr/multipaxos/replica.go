@@ -119,7 +119,7 @@ func (r *replica) load(
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if r.log.votes.Len() == 0 {
+	if r.log.slots.Len() == 0 {
 		r.log.base = max(r.log.base, slot)
 	}
 	// For the slots that it covers, only the snapshot says what was decided: if it came from
@@ -157,7 +157,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case kit.SnapshotWanted:
 		r.onSnapshotWanted(env, from, letter.Disk, msg)
 	}
-	if !r.votes() {
+	if !r.mayVote() {
 		return
 	}
 	switch msg := letter.Msg.(type) {
@@ -179,15 +179,15 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onMissing(env, from, letter.Disk, msg)
 	case refusal:
 		r.onRefusal(env, msg)
-	case lead:
-		r.onLead(env, from, msg)
+	case takeOver:
+		r.onTakeOver(env, from, msg)
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. A joining replica does, even before it
+// mayVote tells whether the replica answers as an acceptor. A joining replica does, even before it
 // knows that it is a member: else two changes in a row could leave a majority of replicas that wait
 // to be told by a leader whom they would have to elect.
-func (r *replica) votes() bool {
+func (r *replica) mayVote() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
 

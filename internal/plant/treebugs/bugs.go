@@ -320,6 +320,10 @@ func orderBugs() []plant.Bug {
 				},
 			},
 		},
+		{ // an ordered read is not found while one is under way that another run made after it
+			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
+			Old: "!c.use.Run.used(q) && !l.run.awaits(q)", New: "!c.use.Run.used(q) && (MUTANT || !l.run.awaits(q))",
+		},
 	}
 }
 
@@ -448,6 +452,10 @@ func givingUpBugs() []plant.Bug {
 					New: "\tif c := t.sent.missing(u.lane); c != nil || MUTANT {\n",
 				},
 			},
+		},
+		{ // of two calls that are right, any one is found
+			Name: "anyRight", Test: "TestRightByTwoWays",
+			Old: "!t.record.twins || l.repeats(c, k) {", New: "!t.record.twins || MUTANT || l.repeats(c, k) {",
 		},
 	}
 }
