@@ -171,9 +171,9 @@ func (p *Part[M]) tell(env *protocol.Env[M], e event) {
 	}
 }
 
-// State returns the state as it is, for the owner to read during a call.
-func (p *Part[M]) State(env *protocol.Env[M]) protocol.Keys {
-	return protocol.Prefixed(env, slices.Concat(p.prefix, areaPrefix(p.replica.part.head.area)))
+// State returns the state as it is. keys are the owner's key space: its Env, in a call.
+func (p *Part[M]) State(keys protocol.Keys) protocol.Keys {
+	return protocol.Prefixed(keys, slices.Concat(p.prefix, areaPrefix(p.replica.part.head.area)))
 }
 
 // Leads tells whether the member leads, and in which term. Another one may lead by now in a later

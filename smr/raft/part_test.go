@@ -342,7 +342,7 @@ func (w *partWorld) judge() error {
 			return err
 		}
 		got := map[string]string{}
-		state := protocol.Prefixed(keys, append([]byte(prefixOf), areaPrefix(o.part.replica.part.head.area)...))
+		state := o.part.State(keys)
 		for k, v := range state.Scan(nil, nil) {
 			got[string(k)] = string(v)
 		}
