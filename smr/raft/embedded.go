@@ -136,8 +136,8 @@ func (p *part) recover(
 			return 0, false, err
 		}
 	case !p.Cfg.Join && len(log) > 0:
-		return 0, false, fmt.Errorf("raft: the disk has a log of %d records and no state: a part of it is lost",
-			len(log))
+		return 0, false, fmt.Errorf("raft: the disk has a log of %d records and no state: a part of it is lost, "+
+			"or an earlier version of the program has written it", len(log))
 	case !p.Cfg.Join:
 		// The group itself is an entry that all members have.
 		p.State.Skip(1)

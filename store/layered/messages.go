@@ -69,8 +69,8 @@ func format() *wirefmt.Format[store.Message] {
 		store.VersionFields(c, &m.ID)
 		store.ShardsFields(c, &m.Shards)
 	})
-	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, finish},
-		askKinds(), commandKinds())...)
+	own := []wirefmt.Kind[store.Message]{group, finish}
+	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), own, askKinds(), commandKinds())...)
 }
 
 func askKinds() []wirefmt.Kind[store.Message] {

@@ -36,11 +36,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "what is prepared is not locked after a restart", Test: "TestShard",
-			Old: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared {", New: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared && !MUTANT {",
+			Old: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared {",
+			New: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared && !MUTANT {",
 		},
 		{
 			Name: "a commit that others may not know is forgotten with a restart", Test: "TestForgetting",
-			Old: "\t\ts.keep(state, t)\n\t} else {", New: "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
+			Old: "\t\ts.keep(state, t)\n\t} else {",
+			New: "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
 		},
 		{
 			Name: "transactions are never forgotten", Test: "TestForgetting",

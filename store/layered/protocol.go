@@ -11,9 +11,11 @@ func Protocol() store.Protocol { return protocolOf(0) }
 // protocolOf is Protocol with groups that keep so many entries in their logs: see newServer.
 func protocolOf(logEntries int) store.Protocol {
 	return store.Protocol{
-		Name:           "layered",
-		Doc:            "Two-phase commit whose participants are Raft groups.",
-		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newServer(cfg, logEntries)) },
+		Name: "layered",
+		Doc:  "Two-phase commit whose participants are Raft groups.",
+		NewServer: func(cfg store.Config) (protocol.Node[store.Message], error) {
+			return made(newServer(cfg, logEntries))
+		},
 		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newCoordinator(cfg)) },
 		NewClient: func(cfg store.Config) (store.ClientNode, error) {
 			c, err := newClient(cfg)

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestShard has a shard take commands in orders that seldom come about by chance. Each is also taken
-// by one that has loaded its state before.
+// TestShard has a shard take commands in orders that seldom come about by chance. Each is also
+// taken by one that has loaded its state before.
 func TestShard(t *testing.T) {
 	id := store.TxnID{Time: 5, Client: 1}
 	part := prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0, 1}}
