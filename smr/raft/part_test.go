@@ -189,7 +189,7 @@ type partWorld struct {
 }
 
 // newPartWorld returns a world of one of several sizes. With an odd seed copies of the state have
-// many pages, and disks are slow.
+// many pages, and disks are slow; with two of four calls take time.
 func newPartWorld(seed uint64) (*partWorld, error) {
 	w := &partWorld{
 		rand: rand.New(rand.NewPCG(seed, 3)), members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}},
@@ -204,11 +204,15 @@ func newPartWorld(seed uint64) (*partWorld, error) {
 	if seed%2 == 1 {
 		w.keep, w.keys, w.pageBytes, disk.Jitter = 12, 400, 150, 20*time.Millisecond
 	}
-	var err error
-	w.sim, err = sim.New(sim.Config[any]{
+	cfg := sim.Config[any]{
 		Seed: seed, WAN: wan.Uniform(20*time.Millisecond, "a", "b", "c"), App: w.app, CheckEvery: 3, Disk: disk,
 		TraceKeep: 200,
-	})
+	}
+	if seed%4 >= 2 {
+		cfg.Service = func(sim.Call[any]) time.Duration { return 200 * time.Microsecond }
+	}
+	var err error
+	w.sim, err = sim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
