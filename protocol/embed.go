@@ -88,6 +88,8 @@ func (b *Embedding[M, N]) send(outer *Env[M], e Effect[N]) {
 	case e.To == App:
 	case e.Kind == KindSendAhead:
 		outer.SendAhead(e.To, b.Message(e.Msg))
+	case e.Unhurried:
+		outer.SendUnhurried(e.To, b.Message(e.Msg))
 	default:
 		outer.Send(e.To, b.Message(e.Msg))
 	}

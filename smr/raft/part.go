@@ -76,7 +76,8 @@ type Hooks[M any] struct {
 	// Follows says that the member leads no more.
 	Follows func(env *protocol.Env[M])
 	// Said takes what a replica of the family says to its application: smr.Status, smr.Refused,
-	// smr.MembersChanged, smr.HandingOver.
+	// smr.MembersChanged, smr.HandingOver. After smr.Refused
+	// nothing more is told, also if the member led.
 	Said func(env *protocol.Env[M], msg smr.Message)
 }
 
