@@ -64,7 +64,8 @@ type Position struct{ Index, Term uint64 }
 type Hooks[M any] struct {
 	// Stored says that an entry is in the log here, of the term that the member is in: what is given
 	// to Env.Send leaves when the entry is durable. A majority of members that have stored an
-	// entry, each in the entry's own term, commits it.
+	// entry, each in the entry's own term, commits it. Replicas that wait to be added say it too,
+	// and do not count.
 	Stored func(env *protocol.Env[M], at Position, entry []byte)
 	// Committed says that an entry was agreed on, and applied here.
 	Committed func(env *protocol.Env[M], at Position, entry []byte)
@@ -76,8 +77,8 @@ type Hooks[M any] struct {
 	// Follows says that the member leads no more.
 	Follows func(env *protocol.Env[M])
 	// Said takes what a replica of the family says to its application: smr.Status, smr.Refused,
-	// smr.MembersChanged, smr.HandingOver. After smr.Refused
-	// nothing more is told, also if the member led.
+	// smr.MembersChanged, smr.HandingOver. It comes before what else the same call tells. After a
+	// call with smr.Refused nothing more is told, also if the member led.
 	Said func(env *protocol.Env[M], msg smr.Message)
 }
 
