@@ -35,7 +35,7 @@ func (b *Embedding[M, N]) Call(outer *Env[M], call func(inner *Env[N])) {
 	in := b.env
 	in.Begin(outer.Now)
 	in.Rand, in.next = outer.Rand, outer.next
-	in.keys = prefixed[M]{outer, b.Prefix}
+	in.keys = Prefixed(outer, b.Prefix)
 	call(in)
 	in.keys = noKeys{}
 
@@ -88,27 +88,31 @@ func (b *Embedding[M, N]) send(outer *Env[M], e Effect[N]) {
 	case e.To == App:
 	case e.Kind == KindSendAhead:
 		outer.SendAhead(e.To, b.Message(e.Msg))
+	case e.Unhurried:
+		outer.SendUnhurried(e.To, b.Message(e.Msg))
 	default:
 		outer.Send(e.To, b.Message(e.Msg))
 	}
 }
 
-// prefixed is the part of a node's key space that lies behind a prefix.
-type prefixed[M any] struct {
-	env    *Env[M]
+// Prefixed returns the part of a key space that lies behind a prefix: its keys are without it.
+func Prefixed(keys Keys, prefix []byte) Keys { return prefixed{keys, prefix} }
+
+type prefixed struct {
+	keys   Keys
 	prefix []byte
 }
 
-func (p prefixed[M]) Get(key []byte) ([]byte, bool) {
-	return p.env.Get(slices.Concat(p.prefix, key))
+func (p prefixed) Get(key []byte) ([]byte, bool) {
+	return p.keys.Get(slices.Concat(p.prefix, key))
 }
 
-func (p prefixed[M]) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+func (p prefixed) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	end := after(p.prefix)
 	if hi != nil {
 		end = slices.Concat(p.prefix, hi)
 	}
-	all := p.env.Scan(slices.Concat(p.prefix, lo), end)
+	all := p.keys.Scan(slices.Concat(p.prefix, lo), end)
 	return func(yield func([]byte, []byte) bool) {
 		for k, v := range all {
 			if !yield(k[len(p.prefix):], v) {

@@ -45,6 +45,7 @@ func TestEmbeddedEffects(t *testing.T) {
 		}
 		env.Truncate(3)
 		env.SendAhead(3, "n")
+		env.SendUnhurried(4, "u")
 		env.Send(protocol.App, "x")
 		env.SendAhead(protocol.App, "y")
 		env.Put([]byte("k"), []byte("v"))
@@ -64,6 +65,7 @@ func TestEmbeddedEffects(t *testing.T) {
 		{Kind: protocol.KindSend, To: 2, Msg: wrapped{"b", "m"}},
 		{Kind: protocol.KindAppend, Index: 11, Msg: wrapped{"b", "r"}},
 		{Kind: protocol.KindSendAhead, To: 3, Msg: wrapped{"b", "n"}},
+		{Kind: protocol.KindSend, To: 4, Msg: wrapped{"b", "u"}, Unhurried: true},
 		{Kind: protocol.KindPut, Key: []byte("p/k"), Value: []byte("v")},
 		{Kind: protocol.KindDelete, Key: []byte("p/l")},
 		{Kind: protocol.KindAfter, Timer: wrapped{"b", 1}, Delay: time.Second},

@@ -22,6 +22,11 @@ type Config[M any] struct {
 	Datagrams *Datagrams
 	// Disk is that of nodes that have none of their own.
 	Disk Disk
+	// Service tells for how long a node is at work on a call, which is made when that is over: its
+	// effects and its clock are those of that time. Further calls wait in line meanwhile, so that a
+	// node can be asked for more than it can do. It must depend on its argument alone, and 0 or less
+	// is no time. nil: calls take no time.
+	Service func(c Call[M]) time.Duration
 	// Shuffle makes what happens to different nodes at one instant come in an order of chance.
 	// Otherwise it comes in the order in which it was caused.
 	Shuffle bool

@@ -149,13 +149,29 @@ func (c *courier) Check() error { return c.err }
 
 func (c *courier) String() string { return fmt.Sprintf("courier with %d records", c.records) }
 
+// paceOf has the couriers of each third seed take their time, so that calls wait in line.
+func paceOf(seed uint64) func(sim.Call[letter]) time.Duration {
+	if seed%3 != 2 {
+		return nil
+	}
+	return func(c sim.Call[letter]) time.Duration {
+		switch c.Kind {
+		case sim.CallReceive:
+			return time.Duration(c.Msg.Number%8) * 500 * time.Microsecond
+		case sim.CallStart:
+			return 5 * time.Millisecond
+		}
+		return 100 * time.Microsecond
+	}
+}
+
 // newCouriers returns four of them, with faults.
 func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io.Writer) *sim.Sim[letter] {
 	t.Helper()
 	m := wan.Uniform(20*time.Millisecond, "a", "b", "c", "d")
 	s, err := sim.New(sim.Config[letter]{
 		Seed: seed, WAN: m, Disk: sim.Disk{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}, Codec: letters{},
-		CodecChance: 0.7, Trace: trace, Shuffle: seed%2 == 1,
+		CodecChance: 0.7, Trace: trace, Shuffle: seed%2 == 1, Service: paceOf(seed),
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./sim -run TestCouriers", seed),
 	})
 	if err != nil {

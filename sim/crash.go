@@ -43,6 +43,7 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 		s.queue.release(i)
 	}
 	n.backlog = nil
+	s.dropLine(n)
 	for _, peer := range s.nodes {
 		if peer != n && s.datagrams == nil {
 			s.link(peer, n).renew(true)

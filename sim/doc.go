@@ -7,6 +7,10 @@
 // event is due first. All chance comes from the seed, so that a run with the same seed and the same
 // program makes the same steps; [Sim.Hash] tells whether it did.
 //
+// Calls take no time either, unless [Config.Service] says how much. Then they wait in line for
+// their node, which can be asked for more than it can do: [Sim.Busy] and [Sim.Waiting] tell how
+// much that is.
+//
 // # What can go wrong
 //
 // Everything that package protocol lets happen can be made to happen, by a method of Sim, or at

@@ -57,6 +57,9 @@ func (s *Sim[M]) explainNode(b *strings.Builder, n *node[M]) {
 	case n.paused:
 		fmt.Fprintf(b, ", stands still until %v, %d events wait", n.until, len(n.backlog))
 	}
+	if len(n.line) > 0 {
+		fmt.Fprintf(b, ", at work for another %v, %d calls wait", n.remains(s.now), len(n.line)-1)
+	}
 	fmt.Fprintf(b, ": clock %v, ", n.clock.at(s.now))
 	if n.log.kept > 0 {
 		fmt.Fprintf(b, "records %d to %d", n.log.first(), n.log.next-1)

@@ -47,9 +47,7 @@ func (s *Sim[M]) resume(n *node[M]) {
 	pause := n.pauses
 	i := n.backlog[0]
 	n.backlog = n.backlog[1:]
-	e := s.queue.events[i]
-	s.queue.release(i)
-	s.take(&e)
+	s.hand(n, i)
 	if n.paused {
 		s.add(0, event[M]{kind: evResume, node: n.index, n: pause})
 	}

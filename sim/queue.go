@@ -18,7 +18,11 @@ const (
 	evResume
 	evCall // n: the function
 	evFault
+	evServed // the call is over that the node is at
 )
+
+// waits tells whether events of the kind wait for the end of their node's pause.
+func (k eventKind) waits() bool { return k < evResume && k != evApp || k == evServed }
 
 // An event is something that happens at a time. Which fields count depends on its kind.
 type event[M any] struct {
@@ -42,7 +46,7 @@ type queue[M any] struct {
 	heap   []due
 	events []event[M]
 	free   int32 // first of the list, or -1
-	held   int   // events that are not free: in the heap, or waiting elsewhere for the end of a pause
+	held   int   // events that are not free: in the heap, or waiting elsewhere for their node
 	seq    uint64
 
 	shuffle bool

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/foresay/foresay/protocol"
 )
 
 // Step makes the next step, whenever it is due. It returns false if there is none, or the
@@ -83,16 +85,14 @@ func (s *Sim[M]) step() {
 	}
 	d := s.queue.pop()
 	s.now = d.at
-	e := &s.queue.events[d.event]
-	if e.node >= 0 {
-		if n := s.nodes[e.node]; n.paused && e.kind < evResume && e.kind != evApp {
+	var n *node[M]
+	if e := &s.queue.events[d.event]; e.node >= 0 {
+		if n = s.nodes[e.node]; n.paused && e.kind.waits() {
 			n.backlog = append(n.backlog, d.event)
 			return
 		}
 	}
-	ev := *e
-	s.queue.release(d.event)
-	s.take(&ev)
+	s.hand(n, d.event)
 }
 
 // take carries out an event.
@@ -149,9 +149,7 @@ func (s *Sim[M]) concerns(n *node[M], e *event[M]) bool {
 		switch {
 		case n.node == nil:
 		case !n.started: // a datagram may come at the moment at which it is restarted
-		case e.from == 0 || e.from == n.id:
-			return e.incarnation == n.incarnation
-		case e.epoch == s.net.links[s.byID[e.from]][n.index].epoch:
+		case s.reaches(n, e):
 			return true
 		}
 		s.stats.Lost++
@@ -166,6 +164,18 @@ func (s *Sim[M]) concerns(n *node[M], e *event[M]) bool {
 		return n.paused && e.n == n.pauses
 	}
 	return true
+}
+
+// reaches tells whether a message has come by a connection, or to an incarnation, that is still
+// there; or was, when the node began with it.
+func (s *Sim[M]) reaches(n *node[M], e *event[M]) bool {
+	if n.begun {
+		return true
+	}
+	if e.from == protocol.App || e.from == n.id {
+		return e.incarnation == n.incarnation
+	}
+	return e.epoch == s.net.links[s.byID[e.from]][n.index].epoch
 }
 
 func (s *Sim[M]) start(n *node[M]) {

@@ -134,6 +134,8 @@ func (l *line[M]) String() string {
 		return head + "timer " + describe(l.timer) + " runs out"
 	case action(evBroken):
 		return head + "learns that messages from " + peerName(l.peer) + " may be lost"
+	case action(evServed):
+		return head + "is done with a call"
 	case action(evSync):
 		return head + fmt.Sprintf("write %d is durable", l.n)
 	case action(evApp):

@@ -12,6 +12,8 @@ func protocolExports(dir string) []string {
 	switch dir {
 	case "smr/epaxos":
 		return []string{"Interferer"}
+	case "smr/raft":
+		return []string{"NewPart", "Part", "PartConfig", "Machine", "State", "Position", "Hooks"}
 	case "smr/domino":
 		return []string{"New", "Options", "DirectOptions", "Direct", "Path", "Measured", "OnlyDFP", "OnlyDM"}
 	}

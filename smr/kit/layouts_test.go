@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
@@ -30,6 +31,8 @@ func TestLayouts(t *testing.T) {
 			cmp.AllowUnexported(appliedEntry{})),
 		wiretest.Sample("mark", markLayout, markedDisk{300, DiskMark{Next: 5, Start: 6}}, cmp.AllowUnexported(markedDisk{})),
 		wiretest.Sample("binding", bindingLayout, binding{300, true}, cmp.AllowUnexported(binding{})),
+		wiretest.Sample("members", membersLayout, members{now: group.now, removed: []protocol.ID{2}},
+			cmp.AllowUnexported(members{}, identified{})),
 		wiretest.Sample("image", imageLayout, image{applied: 500, members: group, sessions: table},
 			cmp.AllowUnexported(image{}, members{}, identified{}, sessions{}, session{}, opening{}),
 			cmpopts.IgnoreFields(session{}, "place"), cmpopts.IgnoreTypes(list.List{})),

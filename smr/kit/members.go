@@ -86,6 +86,28 @@ func (g *members) fields(c *wirefmt.Coder) {
 	}
 }
 
+// membersLayout is that of members that a protocol keeps apart from the state machine.
+var membersLayout = wirefmt.NewLayout("smr: members", func(c *wirefmt.Coder, g *members) { g.fields(c) })
+
+// ChangeMembers is Apply for a change of the members that no client's session has asked for.
+func (s *State) ChangeMembers(slot smr.Slot, c MemberChange) Reply {
+	s.Skip(slot)
+	return s.members.change(slot, c)
+}
+
+// EncodeMembers returns the members, and who was removed, as bytes, for a protocol whose state
+// machine is elsewhere.
+func (s *State) EncodeMembers() []byte { return membersLayout.Encode(s.members) }
+
+// DecodeMembers takes over the members that EncodeMembers has encoded, as they were at a slot.
+func (s *State) DecodeMembers(slot smr.Slot, b []byte) error {
+	m, err := membersLayout.Decode(b)
+	if err == nil {
+		s.members, s.applied = m, slot
+	}
+	return err
+}
+
 func (g *members) check() error {
 	for i := 1; i < len(g.now); i++ {
 		if g.now[i-1].ID >= g.now[i].ID {

@@ -184,6 +184,13 @@ func (s *Resting) resume(env *protocol.Env[smr.Message]) {
 	}
 }
 
+// Work wakes a leader that is given something to do other than by a message.
+func (s *Resting) Work(env *protocol.Env[smr.Message]) {
+	if s.rules.Leads() {
+		s.resume(env)
+	}
+}
+
 // onWord wakes a follower that hears from its leader: a leader at rest would be silent.
 func (s *Resting) onWord(now time.Duration, from protocol.ID) {
 	if s.resting && !s.rules.Leads() && s.relies(from) {

@@ -36,10 +36,32 @@ type core struct {
 	send func(env *protocol.Env[smr.Message], m *raftpb.Message) bool
 	// false: it cannot be, and the replica has halted
 	restore func(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bool
+	// entries are in the log, of any term; it may be nil
+	stored func(entries []*raftpb.Entry)
 }
 
 // hardState is what a replica must not forget, beside the entries.
 type hardState struct{ term, vote, commit uint64 }
+
+// replay takes over the records of a disk, on which all up to an index is known to be committed.
+func (c *core) replay(records []protocol.Record[smr.Message], committed uint64) error {
+	st := c.log
+	for _, rec := range records {
+		m, ok := rec.Msg.(record)
+		if !ok {
+			return fmt.Errorf("raft: record %d of the log is a %T", rec.Index, rec.Msg)
+		}
+		if err := st.replay(rec.Index, m); err != nil {
+			return err
+		}
+	}
+	if st.hard.term < st.prior.term {
+		st.hard = hardState{term: st.prior.term}
+	}
+	st.hard.commit = min(max(st.hard.commit, committed), st.last())
+	c.hard, c.last = st.hard, st.last()
+	return nil
+}
 
 // start makes the library's node of what the storage holds.
 func (c *core) start(applied, maxUnderwayBytes uint64) error {
@@ -135,6 +157,9 @@ func (c *core) persist(env *protocol.Env[smr.Message], m *raftpb.Message) {
 		c.log.noteRecord(env.Append(record{hard: next, entries: m.GetEntries()}))
 	}
 	c.hard = next
+	if c.stored != nil {
+		c.stored(m.GetEntries())
+	}
 	for _, r := range m.GetResponses() {
 		c.admission.Send(env, protocol.ID(r.GetTo()), rpc{r})
 	}

@@ -9,4 +9,7 @@
 //
 // Sessions, snapshots, the admission of new disks and the clients' node are those of package smr. A
 // slot is an index of Raft's log.
+//
+// A [Part] is a member of a Raft group within a node of another protocol, with entries of that
+// protocol's own and its state in the key space: see DESIGN.md.
 package raft

@@ -74,7 +74,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	r.tendLearners(env.Now)
 	r.core.node.Tick()
 	r.core.flush(env)
-	r.continueTransfers(env)
+	r.continueSending(env)
 	r.Resting.NextBeat(env, r.beat())
 }
 

@@ -30,7 +30,7 @@ func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 	best, match := protocol.ID(0), uint64(0)
 	for _, m := range r.State.Members() {
 		at, heard := r.heard[m.ID]
-		if m.ID == r.Cfg.ID || to != 0 && m.ID != to || !heard || env.Now-at >= r.patience() || r.Transfers.Of(m.ID) != nil {
+		if m.ID == r.Cfg.ID || to != 0 && m.ID != to || !heard || env.Now-at >= r.patience() || r.sends(m.ID) {
 			continue
 		}
 		if p, ok := progress[uint64(m.ID)]; ok && p.Match > match {

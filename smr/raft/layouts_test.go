@@ -16,5 +16,9 @@ func TestLayouts(t *testing.T) {
 			cmp.AllowUnexported(front{})),
 		wiretest.Sample("entry", entryLayout, kit.Entry{
 			Kind: kit.Command, Client: 300, Session: 4, Seq: 5, Acked: 2, Command: []byte("command"),
-		}))
+		}),
+		wiretest.Sample("head of a part", headLayout, head{applied: Position{300, 4}, cut: Position{200, 3}, area: 2},
+			cmp.AllowUnexported(head{})),
+		wiretest.Sample("copy that arrives", arrivingLayout, arriving{copy: 300, have: 4, area: 2},
+			cmp.AllowUnexported(arriving{})))
 }

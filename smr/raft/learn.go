@@ -53,7 +53,7 @@ func (r *replica) learn(env *protocol.Env[smr.Message], from protocol.ID, disk k
 func (r *replica) dropLearner(id protocol.ID) {
 	delete(r.learners, id)
 	if _, member := r.State.Member(id); !member {
-		r.Transfers.Drop(id)
+		r.dropTransfer(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -64,7 +64,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
 	if l != nil && l.disk != disk {
-		r.Transfers.Drop(id)
+		r.dropTransfer(id)
 		r.core.change(raftpb.ConfChangeRemoveNode, id)
 	}
 }
@@ -105,7 +105,7 @@ func (r *replica) behind(now time.Duration, c smr.Change) string {
 	if l == nil && len(r.learners) >= maxLearners {
 		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
 	}
-	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.Transfers.Of(id) == nil {
+	if l != nil && l.disk == disk && now-l.asked < r.patience() && !r.sends(id) {
 		p := r.core.node.Status().Progress[uint64(id)]
 		if p.Match > 0 && p.Match+uint64(r.Cfg.MaxBatch) >= r.core.committed() {
 			return ""

@@ -26,6 +26,8 @@ type record struct {
 const (
 	tagRecord = 65
 	tagRPC    = 66
+	tagPage   = 67
+	tagPaged  = 68
 )
 
 // Text writes what a message says, to whom being said elsewhere.
@@ -66,6 +68,7 @@ func kinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
 		wirefmt.NewKind[smr.Message](tagRecord, recordFields),
 		wirefmt.NewKind[smr.Message](tagRPC, rpcFields),
+		wirefmt.NewKind[smr.Message](tagPage, pageFields), wirefmt.NewKind[smr.Message](tagPaged, pagedFields),
 	}
 }
 

@@ -30,6 +30,11 @@ func messages() []smr.Message {
 		rpc{&raftpb.Message{Type: raftpb.MsgHup.Enum()}},
 		rpc{&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), Index: new(uint64), Reject: new(bool)}},
 		rpc{full},
+		page{Copy: 300, Number: 1, Writes: []pageWrite{
+			{Key: []byte("k"), Value: []byte("v")}, {Key: []byte("l"), Deleted: true},
+		}},
+		page{Copy: 300, Number: 2, End: &pageEnd{At: Position{9, 3}, Members: []byte("m")}},
+		paged{Copy: 300, Have: 2},
 	}
 }
 

@@ -16,6 +16,7 @@ type replica struct {
 	kit.Replica
 
 	core      core
+	part      *part // nil: the group is one of package smr
 	reads     reads
 	admitted  bool // when it began, or since
 	begun     bool
@@ -71,7 +72,11 @@ func (r *replica) patience() time.Duration { return r.Tempo.Times(3) }
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	applied, blank, err := r.recover(env, log)
+	recover := r.recover
+	if r.part != nil {
+		recover = r.part.recover
+	}
+	applied, blank, err := recover(env, log)
 	if err == nil {
 		err = r.core.start(applied, uint64(r.Cfg.MaxUnderwayBytes))
 	}
@@ -91,6 +96,9 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if r.part != nil {
+		return // the owner proposes
+	}
 	switch msg := msg.(type) {
 	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
@@ -106,10 +114,12 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	switch msg := letter.Msg.(type) {
 	case rpc:
 		r.onRPC(env, from, letter.Disk, msg)
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.onWanted(env, from, letter.Disk, msg)
+	default:
+		if r.part != nil {
+			r.part.onPeer(env, from, letter)
+			return
+		}
+		r.onTransfer(env, from, letter)
 	}
 }
 
@@ -121,6 +131,8 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onBeat(env)
 	case leaveTimer:
 		r.Leave(env)
+	case sweepTimer:
+		r.part.sweep(env)
 	}
 }
 
@@ -135,6 +147,10 @@ func (r *replica) finish(env *protocol.Env[smr.Message]) {
 	if r.State.Removed(r.Cfg.ID) {
 		r.leave(env)
 	}
+	if r.part != nil {
+		r.part.tend(env)
+		return
+	}
 	r.maybeSnapshot(env)
 	r.maybeRead(env)
 }
@@ -144,7 +160,10 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
 	r.changing = false
-	r.Transfers.Clear()
+	r.clearTransfers()
+	if r.part != nil {
+		r.part.leads(leader)
+	}
 	if leader {
 		r.ledSince = r.core.last
 		for _, m := range r.State.Members() {

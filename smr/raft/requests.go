@@ -140,7 +140,11 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 		return
 	}
 	entry := r.decode(env, cc.GetContext())
-	r.applyOne(env, e.GetIndex(), entry)
+	if r.part != nil {
+		r.part.change(env, e.GetIndex(), entry)
+	} else {
+		r.applyOne(env, e.GetIndex(), entry)
+	}
 	// The state decides what came of it; the library is told the same.
 	id := protocol.ID(cc.GetNodeId())
 	disk, member := r.State.Member(id)

@@ -69,20 +69,9 @@ func (r *replica) recover(
 			return 0, false, err
 		}
 	}
-	for _, rec := range log {
-		m, ok := rec.Msg.(record)
-		if !ok {
-			return 0, false, fmt.Errorf("raft: record %d of the log is a %T", rec.Index, rec.Msg)
-		}
-		if err := st.replay(rec.Index, m); err != nil {
-			return 0, false, err
-		}
+	if err := r.core.replay(log, st.prior.index); err != nil {
+		return 0, false, err
 	}
-	if st.hard.term < st.prior.term {
-		st.hard = hardState{term: st.prior.term}
-	}
-	st.hard.commit = min(max(st.hard.commit, st.prior.index), st.last())
-	r.core.hard, r.core.last = st.hard, st.last()
 	return st.prior.index, len(log) == 0 && !ok, nil
 }
 
@@ -210,6 +199,16 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 		r.Transfers.Continue(env, id)
 	}
 	r.core.flush(env)
+}
+
+// onTransfer takes what replicas say of snapshots.
+func (r *replica) onTransfer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	switch msg := letter.Msg.(type) {
+	case kit.SnapshotChunk:
+		r.onChunk(env, from, msg)
+	case kit.SnapshotWanted:
+		r.onWanted(env, from, letter.Disk, msg)
+	}
 }
 
 func (r *replica) onWanted(

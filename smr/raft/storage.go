@@ -22,6 +22,8 @@ type storage struct {
 	// changed says that the members are others than when the snapshot was made: a new one does not
 	// take a snapshot that does not know it.
 	changed bool
+	// now says what a state would be of that is sent now, if there are no snapshots; it may be nil
+	now func() *raftpb.SnapshotMetadata
 }
 
 // position names an entry.
@@ -75,6 +77,9 @@ func (s *storage) FirstIndex() (uint64, error) { return s.prior.index + 1, nil }
 
 // Snapshot returns the newest snapshot, without its data.
 func (s *storage) Snapshot() (*raftpb.Snapshot, error) {
+	if s.now != nil {
+		return &raftpb.Snapshot{Metadata: s.now()}, nil
+	}
 	if s.snapshot == nil || s.changed || s.snapshot.GetMetadata().GetIndex() < s.prior.index {
 		s.wanted = true
 		return nil, raft.ErrSnapshotTemporarilyUnavailable

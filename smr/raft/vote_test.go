@@ -7,7 +7,6 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -120,27 +119,6 @@ func TestLeaderWithoutMajorityStops(t *testing.T) {
 	if led := now - began; led < patience || led > patience+2*r.beat() {
 		t.Errorf("the replica led for %v without an answer, want about %v", led, patience)
 	}
-}
-
-// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
-func TestPlants(t *testing.T) {
-	plant.Catch(t, []plant.Bug{{
-		Name: "a leader that reaches no majority goes on", Dir: "smr/raft", Test: "TestLeaderWithoutMajorityStops",
-		Old: "return peer, peer != 0 && alive <= len(members)/2",
-		New: "return peer, !MUTANT && peer != 0 && alive <= len(members)/2",
-	}, {
-		Name: "who is to lead first waits like the others", Dir: "smr/raft", In: "internal/plansim", Test: "TestFirstLeader",
-		Old: "case r.first() && r.core.leader() == 0:",
-		New: "case r.first() && r.core.leader() == 0 && !MUTANT:",
-	}, {
-		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
-		Old: "next.term != c.hard.term || next.vote != c.hard.vote {",
-		New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
-	}, {
-		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
-		Old: "\tr.Admission.SendAhead(env, from, kit.Removed{})\n",
-		New: "\tif !MUTANT {\n\t\tr.Admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
-	}})
 }
 
 // TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not

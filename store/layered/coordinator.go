@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 )
 
@@ -15,11 +12,8 @@ import (
 // servers then ask another incarnation, or another coordinator, to finish what is open.
 type coordinator struct {
 	cfg     store.Config
-	format  *wirefmt.Format[store.Message]
-	groups  []group // by shard
 	entries map[store.TxnID]*entry
-	calls   map[smr.CallID]call
-	last    smr.CallID
+	calls   calls
 }
 
 // entry is a transaction that the coordinator is at.
@@ -33,16 +27,6 @@ type entry struct {
 	left    map[uint32]bool // shards that have not carried out the decision
 }
 
-// call is a command of a transaction that a group is asked to execute.
-type call struct {
-	shard   uint32
-	id      store.TxnID
-	command any
-}
-
-// againTimer is when a call is made again that its group did not answer.
-type againTimer struct{ id smr.CallID }
-
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
 func newCoordinator(cfg store.Config) (*coordinator, error) {
@@ -55,36 +39,21 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 	if !ok {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
-	c := &coordinator{cfg: cfg, format: format(), entries: map[store.TxnID]*entry{}, calls: map[smr.CallID]call{}}
-	for k, nearest := range cfg.Layout.Sites[p.Site].Shards {
-		if !cfg.Layout.Sites[p.Site].Has(k) {
-			nearest = cfg.Layout.Sites[cfg.Layout.FirstOf(k)].Shards[k]
-		}
-		node, err := raft.Protocol().NewClient(smr.ClientConfig{ID: cfg.ID, Members: members(cfg.Layout, k),
-			RoundTrip: cfg.RoundTrip, Nearest: nearest})
-		if err != nil {
-			return nil, err
-		}
-		c.groups = append(c.groups, newGroup(k, node, c.hear))
-	}
-	return c, nil
+	return &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, calls: newCalls(cfg, p.Site, format())}, nil
 }
 
 // Start implements protocol.Node.
 func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	for k := range c.groups {
-		g := &c.groups[k]
-		g.call(env, func(in *protocol.Env[smr.Message]) { g.node.Start(in, nil) })
-	}
+	c.calls.start(env)
 }
 
 // Receive implements protocol.Node.
 func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
-	case grouped:
-		if int(m.Shard) < len(c.groups) && from != protocol.App {
-			c.groups[m.Shard].receive(env, from, m.Msg)
-		}
+	case told:
+		c.onTold(env, from, m)
+	case elsewhere:
+		c.calls.onElsewhere(env, from, m)
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case finish:
@@ -94,22 +63,14 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 
 // Expire implements protocol.Node.
 func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	switch t := t.(type) {
-	case groupTimer:
-		c.groups[t.shard].expire(env, t.inner)
-	case againTimer:
-		if k, ok := c.calls[t.id]; ok {
-			delete(c.calls, t.id)
-			c.ask(env, k)
-		}
+	if t, ok := t.(againTimer); ok {
+		c.calls.onTimer(env, t.ref)
 	}
 }
 
 // Broken implements protocol.Linked.
 func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
-	for k := range c.groups {
-		c.groups[k].broken(env, from)
-	}
+	c.calls.onBroken(env, from)
 }
 
 // onCommit begins a transaction, or tells what became of it.
@@ -137,7 +98,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		return
 	}
 	for i, k := range shards {
-		c.ask(env, call{k, e.id, prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
+		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
 	}
 }
 
@@ -174,36 +135,18 @@ func (c *coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
 
 func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
 	e.asked = true
-	c.ask(env, call{e.shards[0], e.id, decide{ID: e.id, Shards: e.shards, Commit: commit, Anchor: true, Reason: why}})
+	d := decide{ID: e.id, Shards: e.shards, Commit: commit, Anchor: true, Reason: why}
+	c.calls.ask(env, call{shard: e.shards[0], id: e.id, command: d})
 }
 
-// ask has a group execute a command.
-func (c *coordinator) ask(env *protocol.Env[store.Message], k call) {
-	b, err := c.format.Append(nil, k.command)
-	if err != nil {
-		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
-	}
-	c.last++
-	c.calls[c.last] = k
-	c.groups[k.shard].receive(env, protocol.App, smr.Call{ID: c.last, Kind: smr.Execute, Command: b})
-}
-
-// hear takes what a group's client says.
-func (c *coordinator) hear(env *protocol.Env[store.Message], msg smr.Message) {
-	m, ok := msg.(smr.Done)
-	k, mine := c.calls[m.ID]
-	if !ok || !mine {
+// onTold takes what a shard says about a command.
+func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	k, ok := c.calls.onTold(env, from, m)
+	if !ok {
 		return
 	}
-	if m.Outcome != smr.Committed { // whether it was executed or not, it can be again
-		env.After(c.cfg.RoundTrip, againTimer{m.ID})
-		return
-	}
-	delete(c.calls, m.ID)
-	e := c.entries[k.id]
-	r, err := c.format.Decode(m.Result)
-	res, ok := r.(result)
-	if e == nil || err != nil || !ok {
+	e, res := c.entries[k.id], m.Result
+	if e == nil {
 		return
 	}
 	switch k.command.(type) {
@@ -260,8 +203,8 @@ func (c *coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint
 	for _, k := range e.shards {
 		if k != by {
 			e.left[k] = true
-			c.ask(env, call{k, e.id, decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0],
-				Reason: d.Reason}})
+			d := decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0], Reason: d.Reason}
+			c.calls.ask(env, call{shard: k, id: e.id, command: d})
 		}
 	}
 	c.maybeEnd(env, e)
@@ -279,7 +222,7 @@ func (c *coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
 	switch {
 	case len(e.left) > 0:
 	case e.decided.Verdict == store.Committed && len(e.shards) > 1:
-		c.ask(env, call{e.shards[0], e.id, done{e.id}})
+		c.calls.ask(env, call{shard: e.shards[0], id: e.id, command: done{e.id}})
 	default:
 		delete(c.entries, e.id)
 	}
@@ -290,11 +233,6 @@ func (c *coordinator) Check() error {
 	for id, e := range c.entries { //pure:ok any broken one is an error
 		if e.id != id || e.decided == nil && e.left != nil {
 			return fmt.Errorf("layered: coordinator %d: transaction %v is kept as %+v", c.cfg.ID, id, *e)
-		}
-	}
-	for k := range c.groups {
-		if err := c.groups[k].check(); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -3,8 +3,6 @@ package layered
 import (
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,22 +11,25 @@ import (
 	"github.com/foresay/foresay/store/storetest"
 )
 
-// subject is the layered store as package storetest wants it.
+// subject is the layered store as package storetest wants it. The logs of its groups are short, so
+// that servers that were away get copies of the state.
 func subject() storetest.Subject {
 	return storetest.Subject{
-		Protocol: Protocol(), Package: "./store/layered", Settle: 2 * time.Second,
-		Values: func(n protocol.Node[store.Message], _ protocol.Keys) iter.Seq2[store.Key, store.Value] {
-			values := n.(*server).shard.values
+		Protocol: protocolOf(8), Package: "./store/layered", Settle: 2 * time.Second,
+		Values: func(n protocol.Node[store.Message], keys protocol.Keys) iter.Seq2[store.Key, store.Value] {
+			s := n.(*server)
+			state := s.group.State(keys)
 			return func(yield func(store.Key, store.Value) bool) {
-				for _, k := range slices.Sorted(maps.Keys(values)) {
-					if !yield(k, values[k]) {
+				for k := range state.Scan([]byte(valuePrefix), []byte{valuePrefix[0] + 1}) {
+					key := store.Key(k[len(valuePrefix):])
+					if !yield(key, s.shard.value(state, key)) {
 						return
 					}
 				}
 			}
 		},
 		Left: func(n protocol.Node[store.Message]) string {
-			if open := n.(*server).shard.open(); len(open) > 0 {
+			if open := n.(*server).shard.open; len(open) > 0 {
 				return fmt.Sprintf("has %d open transactions", len(open))
 			}
 			return ""

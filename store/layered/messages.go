@@ -4,16 +4,38 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 )
 
 type (
-	// grouped is what the group of a shard and its clients say to each other, and its records.
+	// grouped is what the members of a shard's group say to each other, and their records.
 	grouped struct {
 		Shard uint32
 		Msg   smr.Message
+	}
+
+	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
+	// leader, and is repeated until it is answered.
+	ask struct {
+		Shard   uint32
+		Ref     uint64
+		Command []byte
+	}
+
+	// told answers it, once the command is carried out.
+	told struct {
+		Ref    uint64
+		Result result
+	}
+
+	// elsewhere answers it if the server does not lead, and names the server that does, if it knows
+	// one; 0 asks to ask later.
+	elsewhere struct {
+		Ref    uint64
+		Leader protocol.ID
 	}
 
 	// finish asks a coordinator to find out what became of a transaction that a server knows, and
@@ -24,7 +46,7 @@ type (
 	}
 )
 
-// format is that of messages and, from tag 32 on, of commands and their results.
+// format is that of messages and, from tag 32 on, of commands.
 func format() *wirefmt.Format[store.Message] {
 	inner := raft.Protocol().Codec
 	group := wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
@@ -43,12 +65,35 @@ func format() *wirefmt.Format[store.Message] {
 			}
 		}
 	})
-	ask := wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *finish) {
+	finish := wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *finish) {
 		store.VersionFields(c, &m.ID)
 		store.ShardsFields(c, &m.Shards)
 	})
-	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), []wirefmt.Kind[store.Message]{group, ask},
-		commandKinds())...)
+	own := []wirefmt.Kind[store.Message]{group, finish}
+	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), own, askKinds(), commandKinds())...)
+}
+
+func askKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](18, func(c *wirefmt.Coder, m *ask) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.Ref)
+			wirefmt.Bytes(c, &m.Command)
+		}),
+		wirefmt.NewKind[store.Message](19, func(c *wirefmt.Coder, m *told) {
+			wirefmt.Uint(c, &m.Ref)
+			resultFields(c, &m.Result)
+		}),
+		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *elsewhere) {
+			wirefmt.Uint(c, &m.Ref)
+			wirefmt.Uint32(c, &m.Leader)
+		}),
+	}
+}
+
+func resultFields(c *wirefmt.Coder, m *result) {
+	wirefmt.Enum(c, &m.State, prepared, forgotten, "state")
+	store.ReasonFields(c, &m.Reason)
 }
 
 func commandKinds() []wirefmt.Kind[store.Message] {
@@ -66,10 +111,6 @@ func commandKinds() []wirefmt.Kind[store.Message] {
 			store.ReasonFields(c, &m.Reason)
 		}),
 		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
-		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *result) {
-			wirefmt.Enum(c, &m.State, prepared, forgotten, "state")
-			store.ReasonFields(c, &m.Reason)
-		}),
 	}
 }
 

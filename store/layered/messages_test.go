@@ -21,7 +21,8 @@ func messages() []store.Message {
 		grouped{Shard: 1, Msg: kit.OpenRequest{Nonce: 3}}, finish{ID: id, Shards: shards},
 		prepare{Txn: txn, Shards: shards, Only: true}, decide{ID: id, Shards: shards, Commit: true, Anchor: true,
 			Reason: store.Old}, done{ID: id},
-		result{State: aborted, Reason: store.StaleRead},
+		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
+		told{Ref: 1 << 42, Result: result{State: aborted, Reason: store.StaleRead}}, elsewhere{Ref: 1 << 42, Leader: 300},
 	}
 }
 

@@ -12,8 +12,8 @@ func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase s.values[r.Key].Version != r.Version:\n",
-			New: "\t\tcase s.values[r.Key].Version != r.Version && !MUTANT:\n",
+			Old: "\t\tcase s.value(state, r.Key).Version != r.Version:\n",
+			New: "\t\tcase s.value(state, r.Key).Version != r.Version && !MUTANT:\n",
 		},
 		{
 			Name: "what was read is not locked", Test: "TestSeedsNotice/1",
@@ -25,14 +25,46 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase !t.id.After(s.values[w.Key].Version):\n",
-			New: "\t\tcase !t.id.After(s.values[w.Key].Version) && !MUTANT:\n",
+			Old: "\t\tcase !t.id.After(s.value(state, w.Key).Version):\n",
+			New: "\t\tcase !t.id.After(s.value(state, w.Key).Version) && !MUTANT:\n",
 		},
 		{
 			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
-			Old: "\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, false, m.Reason)\n",
-			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\ts.txns[m.ID] = t\n\t\treturn s.end(t, " +
-				"false, m.Reason)\n",
+			Old: "\t\treturn s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason)\n",
+			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\treturn s.end(state, &txn{id: m.ID, " +
+				"shards: m.Shards}, false, m.Reason)\n",
+		},
+		{
+			Name: "what is prepared is not locked after a restart", Test: "TestShard",
+			Old: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared {",
+			New: "\t\ts.open[t.id] = t\n\t\tif t.state == prepared && !MUTANT {",
+		},
+		{
+			Name: "a commit that others may not know is forgotten with a restart", Test: "TestForgetting",
+			Old: "\t\ts.keep(state, t)\n\t} else {",
+			New: "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
+		},
+		{
+			Name: "transactions are never forgotten", Test: "TestForgetting",
+			Old: "\tif b.next-b.first > remembered {", New: "\tif b.next-b.first > remembered && !MUTANT {",
+		},
+		{
+			Name: "a shard votes for what it may have forgotten", Test: "TestForgetting",
+			Old: "\treturn result{forgotten, store.Old}, id.Time <= s.books.old",
+			New: "\treturn result{forgotten, store.Old}, id.Time <= s.books.old && !MUTANT",
+		},
+		{
+			Name: "a call that is not answered is not made again", Test: "TestCalls",
+			Old: "\tk.tries, k.redirects = k.tries+1, 0\n\tc.send(env, ref, k)\n",
+			New: "\tk.tries, k.redirects = k.tries+1, 0\n\tif !MUTANT {\n\t\tc.send(env, ref, k)\n\t}\n",
+		},
+		{
+			Name: "calls follow what servers say of each other for ever", Test: "TestCalls",
+			Old: "k.redirects <= maxRedirects {", New: "(k.redirects <= maxRedirects || MUTANT) {",
+		},
+		{
+			Name: "answers to an earlier incarnation count", Test: "TestCalls",
+			Old: "{ c.last = env.Rand.Uint64() }", New: "{\n\tif !MUTANT {\n\t\tc.last = env.Rand.Uint64()\n\t}\n}",
 		},
 		{
 			Name: "a transaction whose coordinator is gone is aborted, whatever its anchor knows", Test: "TestSeedsNotice/1",

@@ -10,12 +10,12 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// statePrefix is before all keys of a server: its group alone has any.
+const statePrefix = "g"
+
 type (
-	// groupTimer is a timer of the Raft node of a shard.
-	groupTimer struct {
-		shard uint32
-		inner protocol.Timer
-	}
+	// groupTimer is a timer of a server's group.
+	groupTimer struct{ inner protocol.Timer }
 
 	// sweepTimer is when a server looks for transactions whose coordinators may be gone.
 	sweepTimer struct{}
@@ -26,53 +26,17 @@ type server struct {
 	cfg     store.Config
 	place   store.Place
 	shard   *shard
-	group   group
+	group   *raft.Part[store.Message]
+	asked   map[raft.Position]question    // commands that were proposed and are not answered
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
-	leads   smr.Status                    // what the replica said last
+	status  smr.Status                    // what the group's member said last
 	refused string
 }
 
-// group is a Raft node of a shard within one of the store's.
-type group struct {
-	shard uint32
-	node  protocol.Node[smr.Message]
-	embed protocol.Embedding[store.Message, smr.Message]
-}
-
-func newGroup(shard int, node protocol.Node[smr.Message], app func(*protocol.Env[store.Message], smr.Message)) group {
-	n := uint32(shard)
-	return group{shard: n, node: node, embed: protocol.Embedding[store.Message, smr.Message]{
-		Message: func(m smr.Message) store.Message { return grouped{n, m} },
-		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{n, t} },
-		App:     app,
-		// nobody else writes records
-		Truncate: func(env *protocol.Env[store.Message], before uint64) { env.Truncate(before) },
-	}}
-}
-
-func (g *group) call(env *protocol.Env[store.Message], call func(*protocol.Env[smr.Message])) {
-	g.embed.Call(env, call)
-}
-
-func (g *group) receive(env *protocol.Env[store.Message], from protocol.ID, msg smr.Message) {
-	g.call(env, func(in *protocol.Env[smr.Message]) { g.node.Receive(in, from, msg) })
-}
-
-func (g *group) expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	g.call(env, func(in *protocol.Env[smr.Message]) { g.node.Expire(in, t) })
-}
-
-func (g *group) broken(env *protocol.Env[store.Message], from protocol.ID) {
-	if n, ok := g.node.(protocol.Linked[smr.Message]); ok {
-		g.call(env, func(in *protocol.Env[smr.Message]) { n.Broken(in, from) })
-	}
-}
-
-func (g *group) check() error {
-	if n, ok := g.node.(protocol.Checked); ok {
-		return n.Check()
-	}
-	return nil
+// question is a command that a coordinator has asked for.
+type question struct {
+	from protocol.ID
+	ref  uint64
 }
 
 // withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
@@ -97,8 +61,9 @@ func members(l store.Layout, shard int) []smr.Member {
 	return out
 }
 
-// newServer returns a server. The error names the field of the configuration that is wrong.
-func newServer(cfg store.Config) (*server, error) {
+// newServer returns a server, whose group keeps the given number of entries in its log; 0 is what
+// package smr says. The error names the field of the configuration that is wrong.
+func newServer(cfg store.Config, logEntries int) (*server, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -108,16 +73,20 @@ func newServer(cfg store.Config) (*server, error) {
 	if !ok {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
-	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), first: map[store.TxnID]time.Duration{}}
-	lead := cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index]
-	replica, err := raft.Protocol().NewReplica(smr.ReplicaConfig{
-		ID: cfg.ID, Members: members(cfg.Layout, p.Index), Machine: s.shard, RoundTrip: cfg.RoundTrip, Leader: lead,
+	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
+		first: map[store.TxnID]time.Duration{}}
+	shard := uint32(p.Index)
+	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
+		Group: smr.ReplicaConfig{
+			ID: cfg.ID, Members: members(cfg.Layout, p.Index), RoundTrip: cfg.RoundTrip, SnapshotEvery: logEntries,
+			Leader: cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index],
+		},
+		Machine: s.shard, Prefix: []byte(statePrefix),
+		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
+		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
+		Hooks:   raft.Hooks[store.Message]{Committed: s.committed, Follows: s.follows, Said: s.hear},
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.group = newGroup(p.Index, replica, s.hear)
-	return s, nil
+	return s, err
 }
 
 // Start implements protocol.Node.
@@ -128,15 +97,15 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 			inner = append(inner, protocol.Record[smr.Message]{Index: r.Index, Msg: m.Msg})
 		}
 	}
-	s.group.call(env, func(in *protocol.Env[smr.Message]) { s.group.node.Start(in, inner) })
+	s.group.Start(env, inner)
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
 }
 
-// hear takes what the replica says to its application.
+// hear takes what the group's member says to its application.
 func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
-		s.leads = m
+		s.status = m
 	case smr.Refused:
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
@@ -147,12 +116,14 @@ func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case grouped:
-		if m.Shard == s.group.shard && from != protocol.App {
-			s.group.receive(env, from, m.Msg)
+		if int(m.Shard) == s.place.Index && from != protocol.App {
+			s.group.Receive(env, from, m.Msg)
 		}
+	case ask:
+		s.onAsk(env, from, m)
 	case store.ReadRequest:
 		// What a follower has may be old: the commit says so.
-		v := s.shard.values[m.Key]
+		v := s.shard.value(s.group.State(env), m.Key)
 		env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(),
 			Hint: v.Version.Time})
 	case store.StatusQuery:
@@ -162,19 +133,48 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	}
 }
 
+// onAsk has the group carry out a command.
+func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask) {
+	if int(m.Shard) != s.place.Index {
+		return
+	}
+	if _, leads := s.group.Leads(); !leads {
+		env.Send(from, elsewhere{m.Ref, s.group.Leader().ID})
+		return
+	}
+	var at raft.Position
+	ok := len(s.asked) < s.cfg.MaxTxns
+	if ok {
+		at, ok = s.group.Propose(env, m.Command)
+	}
+	if !ok {
+		env.Send(from, elsewhere{Ref: m.Ref})
+		return
+	}
+	s.asked[at] = question{from, m.Ref}
+}
+
+// committed answers who asked for a command.
+func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, _ []byte) {
+	r := s.shard.results[0]
+	s.shard.results = s.shard.results[1:]
+	if q, ok := s.asked[at]; ok {
+		delete(s.asked, at)
+		env.Send(q.from, told{q.ref, r})
+	}
+}
+
+// follows forgets who has asked: what was proposed may be carried out or not, and they ask again.
+func (s *server) follows(*protocol.Env[store.Message]) { clear(s.asked) }
+
 // Expire implements protocol.Node.
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case groupTimer:
-		s.group.expire(env, t.inner)
+		s.group.Expire(env, t.inner)
 	case sweepTimer:
 		s.sweep(env)
 	}
-}
-
-// Broken implements protocol.Linked.
-func (s *server) Broken(env *protocol.Env[store.Message], from protocol.ID) {
-	s.group.broken(env, from)
 }
 
 // sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
@@ -182,7 +182,7 @@ func (s *server) Broken(env *protocol.Env[store.Message], from protocol.ID) {
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
 	seen := map[store.TxnID]time.Duration{}
-	for _, t := range s.shard.open() {
+	for _, t := range s.shard.all() {
 		at, ok := s.first[t.id]
 		if !ok {
 			at = env.Now
@@ -196,13 +196,13 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
-	s.group.receive(env, protocol.App, smr.StatusQuery{})
+	s.group.Receive(env, protocol.App, smr.StatusQuery{})
 	st := store.ServerStatus{
-		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.leads.Ready(),
+		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.status.Ready(),
 		Refused: s.refused,
-		Txns:    len(s.shard.txns), Locks: len(s.shard.locks), Old: s.shard.old,
+		Txns:    s.shard.size(), Locks: len(s.shard.locks), Old: s.shard.books.old,
 	}
-	for _, t := range s.shard.open() {
+	for _, t := range s.shard.all() {
 		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)
 		if t.state == prepared {
@@ -218,7 +218,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 // Check implements protocol.Checked.
 func (s *server) Check() error {
 	locks := map[store.Key]lock{}
-	for _, t := range s.shard.open() {
+	for _, t := range s.shard.all() {
 		if t.locked != (t.state == prepared) {
 			return fmt.Errorf("layered: server %d: transaction %v in state %d is locked: %v", s.cfg.ID, t.id, t.state, t.locked)
 		}
@@ -239,5 +239,8 @@ func (s *server) Check() error {
 	if len(locks) != len(s.shard.locks) {
 		return fmt.Errorf("layered: server %d: %d keys are locked, want %d", s.cfg.ID, len(s.shard.locks), len(locks))
 	}
-	return s.group.check()
+	if n := len(s.shard.results); n > 0 {
+		return fmt.Errorf("layered: server %d: %d results are left", s.cfg.ID, n)
+	}
+	return s.group.Check()
 }

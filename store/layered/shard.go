@@ -2,11 +2,11 @@ package layered
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 )
 
@@ -14,17 +14,15 @@ import (
 // servers, as what they remember is.
 const remembered = 100_000
 
-// shard is what a group replicates.
+// shard is what a group agrees on: a raft.Machine. Values and decided transactions are in the state
+// only; what is open, and so what is locked, is in memory too.
 type shard struct {
 	format *wirefmt.Format[store.Message]
-	values map[store.Key]store.Value
+	open   map[store.TxnID]*txn
 	locks  map[store.Key]lock
-	txns   map[store.TxnID]*txn
-	// past are those of txns that may be forgotten, the one that was decided first first.
-	past []store.TxnID
-	// old is the time of the latest one that was forgotten. Invariant: no transaction up to it is
-	// voted for that is not in txns.
-	old     uint64
+	books  books
+	// results are of the commands that were carried out since somebody took them.
+	results []result
 	applied func(store.Key, store.Value) // nil: nobody
 }
 
@@ -34,7 +32,7 @@ type lock struct {
 	readers int
 }
 
-// txn is a transaction that the shard has voted for, or knows the end of.
+// txn is a transaction that the shard has voted for, or whose end it knows and others may not.
 type txn struct {
 	id     store.TxnID
 	state  state // Invariant: prepared, committed or aborted
@@ -48,54 +46,90 @@ type txn struct {
 }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: format(), values: map[store.Key]store.Value{}, locks: map[store.Key]lock{},
-		txns: map[store.TxnID]*txn{}, applied: applied}
+	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, applied: applied}
 }
 
-// Apply implements smr.StateMachine.
-func (s *shard) Apply(command []byte) []byte {
+// Load implements raft.Machine.
+func (s *shard) Load(state protocol.Keys) {
+	s.open, s.locks, s.books = map[store.TxnID]*txn{}, map[store.Key]lock{}, books{}
+	if b, ok := state.Get([]byte(booksKey)); ok {
+		s.books = read(booksLayout, b)
+	}
+	for _, b := range state.Scan([]byte(openPrefix), []byte{openPrefix[0] + 1}) {
+		t := read(openLayout, b)
+		s.open[t.id] = t
+		if t.state == prepared {
+			s.lock(t)
+		}
+	}
+}
+
+// Apply implements raft.Machine.
+func (s *shard) Apply(state raft.State, _ raft.Position, command []byte) {
 	r := result{State: aborted}
 	switch m, _ := s.format.Decode(command); m := m.(type) {
 	case prepare:
-		r = s.prepare(m)
+		r = s.prepare(state, m)
 	case decide:
-		r = s.decide(m)
+		r = s.decide(state, m)
 	case done:
-		r = s.finish(m)
+		r = s.finish(state, m)
 	}
-	b, err := s.format.Append(nil, r)
+	s.results = append(s.results, r)
+}
+
+// value returns what is under a key.
+func (s *shard) value(state protocol.Keys, key store.Key) store.Value {
+	b, ok := state.Get(valueKey(key))
+	if !ok {
+		return store.Value{}
+	}
+	v, err := store.DecodeValue(b)
 	if err != nil {
-		panic(fmt.Sprintf("layered: a result cannot be encoded: %v", err)) // it is of the format
+		panic(fmt.Sprintf("layered: the value of %q on disk: %v", key, err)) // which runners stop at
 	}
-	return b
+	return v
+}
+
+// known returns what the shard knows of a transaction.
+func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
+	if t := s.open[id]; t != nil {
+		return result{t.state, t.reason}, true
+	}
+	if b, ok := state.Get(txnKey(endedPrefix, id)); ok {
+		return read(endedLayout, b), true
+	}
+	return result{forgotten, store.Old}, id.Time <= s.books.old
 }
 
 // prepare votes. A no is the transaction's end, here and so everywhere.
-func (s *shard) prepare(m prepare) result {
-	t := s.txns[m.Txn.ID]
-	switch {
-	case t != nil:
-		return result{t.state, t.reason}
-	case m.Txn.ID.Time <= s.old:
-		return result{forgotten, store.Old}
+func (s *shard) prepare(state raft.State, m prepare) result {
+	if r, ok := s.known(state, m.Txn.ID); ok {
+		return r
 	}
-	t = &txn{id: m.Txn.ID, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes}
-	s.txns[t.id] = t
-	if why := s.refuses(t); why != store.NoReason {
-		return s.end(t, false, why)
+	t := &txn{id: m.Txn.ID, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes}
+	if why := s.refuses(state, t); why != store.NoReason {
+		return s.end(state, t, false, why)
 	}
 	if m.Only {
-		return s.end(t, true, store.NoReason)
+		return s.end(state, t, true, store.NoReason)
 	}
 	s.lock(t)
+	s.keep(state, t)
 	return result{State: prepared}
 }
 
+// keep writes a transaction that is open.
+func (s *shard) keep(state raft.State, t *txn) {
+	s.open[t.id] = t
+	state.Put(txnKey(openPrefix, t.id), openLayout.Encode(t))
+}
+
 // refuses returns why the shard does not vote for a transaction.
-func (s *shard) refuses(t *txn) store.Reason {
+func (s *shard) refuses(state protocol.Keys, t *txn) store.Reason {
 	for _, r := range t.reads {
 		switch {
-		case s.values[r.Key].Version != r.Version:
+		case s.value(state, r.Key).Version != r.Version:
 			return store.StaleRead
 		case !s.locks[r.Key].writer.IsZero():
 			return store.Locked
@@ -103,7 +137,7 @@ func (s *shard) refuses(t *txn) store.Reason {
 	}
 	for _, w := range t.writes {
 		switch l := s.locks[w.Key]; {
-		case !t.id.After(s.values[w.Key].Version):
+		case !t.id.After(s.value(state, w.Key).Version):
 			return store.StaleWrite
 		case !l.writer.IsZero() || l.readers > 0:
 			return store.Locked
@@ -142,45 +176,42 @@ func (s *shard) count(t *txn, n int) {
 }
 
 // decide carries out a decision, or makes it. What was decided first stands.
-func (s *shard) decide(m decide) result {
-	t := s.txns[m.ID]
+func (s *shard) decide(state raft.State, m decide) result {
+	r, ok := s.known(state, m.ID)
 	switch {
-	case t == nil && m.ID.Time <= s.old:
-		return result{forgotten, store.Old}
-	case t == nil:
+	case !ok:
 		// Nobody has the shard's vote, so nobody has decided to commit: from now on it says no.
-		t = &txn{id: m.ID, shards: m.Shards}
-		s.txns[m.ID] = t
-		return s.end(t, false, m.Reason)
-	case t.state != prepared:
-		return result{t.state, t.reason}
+		return s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason)
+	case r.State != prepared:
+		return r
 	}
+	t := s.open[m.ID]
 	t.awaited = m.Anchor && m.Commit && len(t.shards) > 1
-	return s.end(t, m.Commit, m.Reason)
+	return s.end(state, t, m.Commit, m.Reason)
 }
 
 // finish takes note that all shards have carried out what this one decided. The answer says what
 // became of the transaction.
-func (s *shard) finish(m done) result {
-	t := s.txns[m.ID]
-	if t == nil {
+func (s *shard) finish(state raft.State, m done) result {
+	r, ok := s.known(state, m.ID)
+	if !ok {
 		return result{forgotten, store.Old}
 	}
-	if t.awaited {
+	if t := s.open[m.ID]; t != nil && t.awaited {
 		t.awaited = false
-		s.ended(t)
+		s.ended(state, t)
 	}
-	return result{t.state, t.reason}
+	return r
 }
 
 // end gives a transaction its end.
-func (s *shard) end(t *txn, commit bool, why store.Reason) result {
+func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) result {
 	t.reason = why
 	if t.state = aborted; commit {
 		t.state = committed
 		for _, w := range t.writes {
 			v := store.Value{Version: t.id, Present: !w.Delete, Bytes: w.Bytes}
-			s.values[w.Key] = v
+			state.Put(valueKey(w.Key), store.EncodeValue(v))
 			if s.applied != nil {
 				s.applied(w.Key, v)
 			}
@@ -190,110 +221,45 @@ func (s *shard) end(t *txn, commit bool, why store.Reason) result {
 		s.count(t, -1)
 		t.locked = false
 	}
-	if t.reads, t.writes = nil, nil; !t.awaited {
-		s.ended(t)
+	if t.reads, t.writes = nil, nil; t.awaited {
+		s.keep(state, t)
+	} else {
+		s.ended(state, t)
 	}
 	return result{t.state, t.reason}
 }
 
 // ended lets a transaction be forgotten when enough others were decided after it.
-func (s *shard) ended(t *txn) {
-	s.past = append(s.past, t.id)
-	if len(s.past) <= remembered {
-		return
+func (s *shard) ended(state raft.State, t *txn) {
+	if s.open[t.id] != nil {
+		delete(s.open, t.id)
+		state.Delete(txnKey(openPrefix, t.id))
 	}
-	s.old = max(s.old, s.past[0].Time)
-	delete(s.txns, s.past[0])
-	s.past = s.past[1:]
+	state.Put(txnKey(endedPrefix, t.id), endedLayout.Encode(result{t.state, t.reason}))
+	b := &s.books
+	state.Put(orderKey(b.next), idLayout.Encode(t.id))
+	b.next++
+	if b.next-b.first > remembered {
+		first, _ := state.Get(orderKey(b.first))
+		id := read(idLayout, first)
+		b.old = max(b.old, id.Time)
+		state.Delete(txnKey(endedPrefix, id))
+		state.Delete(orderKey(b.first))
+		b.first++
+	}
+	state.Put([]byte(booksKey), booksLayout.Encode(*b))
 }
 
-// open returns the transactions whose end is not known, or not known to be known everywhere, in
+// all returns the transactions whose end is not known, or not known to be known everywhere, in
 // order.
-func (s *shard) open() []*txn {
+func (s *shard) all() []*txn {
 	var out []*txn
-	for _, t := range s.txns { //pure:ok they are sorted
-		if t.state == prepared || t.awaited {
-			out = append(out, t)
-		}
+	for _, t := range s.open { //pure:ok they are sorted
+		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b *txn) int { return a.id.Compare(b.id) })
 	return out
 }
 
-// Read implements smr.StateMachine. Nobody asks: servers look at the values themselves.
-func (s *shard) Read([]byte) []byte { return nil }
-
-// Snapshot implements smr.StateMachine.
-func (s *shard) Snapshot(w io.Writer) error {
-	_, err := w.Write(shardLayout.Encode(s))
-	return err
-}
-
-// Restore implements smr.StateMachine.
-func (s *shard) Restore(r io.Reader) error {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	fresh, err := shardLayout.Decode(b)
-	if err != nil {
-		return err
-	}
-	fresh.applied = s.applied
-	*s = *fresh
-	return nil
-}
-
-var shardLayout = wirefmt.NewLayout("layered: a snapshot", shardFields)
-
-// shardFields are those of a snapshot. What is locked follows from what is prepared.
-func shardFields(c *wirefmt.Coder, at **shard) {
-	if c.Reading() {
-		*at = newShard(nil)
-	}
-	s := *at
-	var txns []*txn
-	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.TxnID.Compare) {
-		txns = append(txns, s.txns[id])
-	}
-	wirefmt.Uint(c, &s.old)
-	wirefmt.Map(c, &s.values, store.MinAccessBytes, func(c *wirefmt.Coder, key *store.Key, v *store.Value) {
-		wirefmt.String(c, key)
-		store.ValueFields(c, v)
-	})
-	wirefmt.List(c, &txns, store.MinAccessBytes, txnFields)
-	wirefmt.List(c, &s.past, 2, store.VersionFields)
-	if !c.Reading() || c.Err() != nil {
-		return
-	}
-	if s.values == nil {
-		s.values = map[store.Key]store.Value{}
-	}
-	for i, t := range txns {
-		if i > 0 && t.id.Compare(txns[i-1].id) <= 0 {
-			c.Failf("transaction %v is out of order", t.id)
-			return
-		}
-		s.txns[t.id] = t
-		if t.state == prepared {
-			s.lock(t)
-		}
-	}
-}
-
-func txnFields(c *wirefmt.Coder, at **txn) {
-	if *at == nil {
-		*at = &txn{}
-	}
-	t := *at
-	all := store.Txn{ID: t.id, Reads: t.reads, Writes: t.writes}
-	store.TxnFields(c, &all)
-	if all.Priority != (store.Priority{}) {
-		c.Failf("transaction %v has a priority", all.ID)
-	}
-	t.id, t.reads, t.writes = all.ID, all.Reads, all.Writes
-	wirefmt.Enum(c, &t.state, prepared, aborted, "state")
-	store.ReasonFields(c, &t.reason)
-	store.ShardsFields(c, &t.shards)
-	wirefmt.Bool(c, &t.awaited)
-}
+// size returns how many transactions the shard remembers.
+func (s *shard) size() int { return len(s.open) + int(s.books.next-s.books.first) }

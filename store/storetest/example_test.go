@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
@@ -14,7 +15,7 @@ import (
 // Clients make transactions for six seconds while connections are lost, and all are judged.
 func ExamplePlayOnce() {
 	subject := storetest.Subject{
-		Protocol: layered.Protocol(), Package: "./store/layered",
+		Protocol: layered.Protocol(), Package: "./store/layered", Settle: 2 * time.Second,
 		// a test within the package looks into the server
 		Values: func(protocol.Node[store.Message], protocol.Keys) iter.Seq2[store.Key, store.Value] {
 			return func(func(store.Key, store.Value) bool) {}

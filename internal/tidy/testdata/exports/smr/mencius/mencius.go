@@ -1,4 +1,4 @@
-package raft
+package mencius
 
 import "example.com/tidy/smr"
 

@@ -1,3 +1,3 @@
-package raft
+package mencius
 
 type World struct{}

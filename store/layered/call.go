@@ -1,0 +1,144 @@
+package layered
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// calls are the commands that a coordinator has groups carry out. Each is asked for until it is
+// answered: a command can be carried out again, and says what the shard knows then.
+type calls struct {
+	layout    store.Layout
+	format    *wirefmt.Format[store.Message]
+	roundTrip time.Duration
+	leaders   []protocol.ID // by shard: who is asked first
+	calls     map[uint64]*call
+	last      uint64
+}
+
+// call is a command of a transaction that a group is to carry out.
+type call struct {
+	shard   uint32
+	id      store.TxnID
+	command any
+
+	bytes     []byte
+	to        protocol.ID // who was asked last
+	tries     int
+	redirects int // since the last try
+}
+
+// againTimer is when a call is made again that was not answered.
+type againTimer struct{ ref uint64 }
+
+const (
+	// callPatience is for how many round trips a call waits: one to a leader that is far away, one
+	// of the group's, and what the disks take. It doubles callDoublings times.
+	callPatience  = 3
+	callDoublings = 3
+	// maxRedirects is how often a call follows what servers say of each other before it waits.
+	maxRedirects = 4
+)
+
+func newCalls(cfg store.Config, site int, format *wirefmt.Format[store.Message]) calls {
+	c := calls{layout: cfg.Layout, format: format, roundTrip: cfg.RoundTrip, calls: map[uint64]*call{}}
+	for k, nearest := range cfg.Layout.Sites[site].Shards {
+		if !cfg.Layout.Sites[site].Has(k) {
+			nearest = cfg.Layout.Sites[cfg.Layout.FirstOf(k)].Shards[k]
+		}
+		c.leaders = append(c.leaders, nearest)
+	}
+	return c
+}
+
+// start makes the calls of this incarnation differ from those of earlier ones, whose answers may
+// come late.
+func (c *calls) start(env *protocol.Env[store.Message]) { c.last = env.Rand.Uint64() }
+
+// ask has a group carry out a command.
+func (c *calls) ask(env *protocol.Env[store.Message], k call) {
+	b, err := c.format.Append(nil, k.command)
+	if err != nil {
+		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	k.bytes = b
+	c.last++
+	c.calls[c.last] = &k
+	c.send(env, c.last, &k)
+}
+
+func (c *calls) send(env *protocol.Env[store.Message], ref uint64, k *call) {
+	k.to = c.leaders[k.shard]
+	env.Send(k.to, ask{k.shard, ref, k.bytes})
+	env.After(callPatience*c.roundTrip<<min(k.tries, callDoublings), againTimer{ref})
+}
+
+// next has another server of a shard be asked than one that did not answer, or does not lead.
+func (c *calls) next(shard uint32, than protocol.ID) {
+	if c.leaders[shard] != than {
+		return
+	}
+	servers := members(c.layout, int(shard))
+	for i, m := range servers {
+		if m.ID == than {
+			c.leaders[shard] = servers[(i+1)%len(servers)].ID
+		}
+	}
+}
+
+// onTimer asks again.
+func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
+	k := c.calls[ref]
+	if k == nil {
+		return
+	}
+	c.next(k.shard, k.to)
+	k.tries, k.redirects = k.tries+1, 0
+	c.send(env, ref, k)
+}
+
+// onBroken asks other servers than one to which the connection is lost, with what was under way.
+func (c *calls) onBroken(env *protocol.Env[store.Message], from protocol.ID) {
+	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
+		if k := c.calls[ref]; k.to == from {
+			c.next(k.shard, from)
+			c.send(env, ref, k)
+		}
+	}
+}
+
+// onElsewhere asks whom a server takes for the leader.
+func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, m elsewhere) {
+	k := c.calls[m.Ref]
+	if k == nil || k.to != from {
+		return
+	}
+	p := c.layout.SitesOf(int(k.shard))
+	known := slices.ContainsFunc(p, func(site int) bool { return c.layout.Sites[site].Shards[k.shard] == m.Leader })
+	if k.redirects++; known && m.Leader != from && k.redirects <= maxRedirects {
+		c.leaders[k.shard] = m.Leader
+		c.send(env, m.Ref, k)
+		return
+	}
+	env.After(c.roundTrip/2, againTimer{m.Ref}) // nobody leads, or not all know it
+}
+
+// onTold takes an answer, once.
+func (c *calls) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) (k *call, ok bool) {
+	k = c.calls[m.Ref]
+	if k == nil || !slices.ContainsFunc(c.layout.SitesOf(int(k.shard)), func(site int) bool {
+		return c.layout.Sites[site].Shards[k.shard] == from
+	}) {
+		return nil, false
+	}
+	c.leaders[k.shard] = from
+	delete(c.calls, m.Ref)
+	env.Stop(againTimer{m.Ref})
+	return k, true
+}

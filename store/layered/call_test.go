@@ -1,0 +1,103 @@
+package layered
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// TestCalls has servers answer a coordinator's call in ways that seldom come about.
+func TestCalls(t *testing.T) {
+	layout := storetest.Layout(3, 1)
+	var servers []protocol.ID
+	for _, s := range layout.Sites {
+		servers = append(servers, s.Shards[0])
+	}
+	a, b, other := servers[0], servers[1], servers[2]
+	begin := func(seed uint64) (c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+		c, err := newCoordinator(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout, RoundTrip: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(seed, 1)))
+		env.Begin(time.Minute)
+		c.Start(env, nil)
+		txn := store.Txn{ID: store.TxnID{Time: 1, Client: 1}, Writes: []store.Write{{Key: "k"}}}
+		c.Receive(env, 200, store.CommitRequest{Txn: txn})
+		to, ref, _ := lastAsk(env)
+		if to != a {
+			t.Fatalf("server %d is asked first, want %d, which is near", to, a)
+		}
+		return c, env, ref
+	}
+	for _, tc := range []struct {
+		name string
+		do   func(c *coordinator, env *protocol.Env[store.Message], ref uint64)
+		want protocol.ID // who is asked; 0: nobody, yet
+	}{
+		{"it names the leader", func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+			c.Receive(env, a, elsewhere{ref, b})
+		}, b},
+		{"it knows no leader", func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+			c.Receive(env, a, elsewhere{Ref: ref})
+		}, 0},
+		{"it names a node that is no server", func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+			c.Receive(env, a, elsewhere{ref, 999})
+		}, 0},
+		{"another server than the one that was asked names a leader",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Receive(env, other, elsewhere{ref, b})
+			}, 0},
+		{"it is silent", func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+			c.Expire(env, againTimer{ref})
+		}, b},
+		{"the connection to it breaks", func(c *coordinator, env *protocol.Env[store.Message], _ uint64) {
+			c.Broken(env, a)
+		}, b},
+		{"another connection breaks", func(c *coordinator, env *protocol.Env[store.Message], _ uint64) {
+			c.Broken(env, other)
+		}, 0},
+	} {
+		c, env, ref := begin(1)
+		env.Begin(time.Minute)
+		tc.do(c, env, ref)
+		if to, again, ok := lastAsk(env); ok != (tc.want != 0) || to != tc.want || ok && again != ref {
+			t.Errorf("%s: server %d is asked with %d, want %d with %d", tc.name, to, again, tc.want, ref)
+		}
+	}
+
+	c, env, ref := begin(1)
+	for range 100 { // two servers name each other
+		env.Begin(time.Minute)
+		c.Receive(env, c.calls.calls[ref].to, elsewhere{ref, a + b - c.calls.calls[ref].to})
+	}
+	if _, _, ok := lastAsk(env); ok {
+		t.Error("a call follows what servers say of each other for ever")
+	}
+	env.Begin(time.Minute)
+	c.Receive(env, 999, told{Ref: ref, Result: result{State: committed}})
+	if len(c.calls.calls) != 1 {
+		t.Error("a stranger's answer counts")
+	}
+	c.Receive(env, other, told{Ref: ref, Result: result{State: committed}})
+	if len(c.calls.calls)+len(c.entries) != 0 {
+		t.Errorf("%d calls and %d transactions are left after the answer", len(c.calls.calls), len(c.entries))
+	}
+	if _, _, later := begin(2); later == ref {
+		t.Error("the calls of another incarnation have the same names: late answers would count")
+	}
+}
+
+// lastAsk returns who was asked last in a call of the coordinator's.
+func lastAsk(env *protocol.Env[store.Message]) (to protocol.ID, ref uint64, ok bool) {
+	for _, e := range env.Out {
+		if m, is := e.Msg.(ask); is {
+			to, ref, ok = e.To, m.Ref, true
+		}
+	}
+	return to, ref, ok
+}

@@ -1,0 +1,78 @@
+package layered
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/store"
+)
+
+// The keys of a shard's state. Those of transactions end with the transaction, those of the order
+// in which transactions may be forgotten with a number.
+const (
+	valuePrefix = "v"
+	openPrefix  = "o" // a transaction that is prepared, or whose end others may not know
+	endedPrefix = "t" // one that may be forgotten
+	orderPrefix = "p"
+	booksKey    = "books"
+)
+
+func valueKey(key store.Key) []byte { return append([]byte(valuePrefix), key...) }
+
+func txnKey(prefix string, id store.TxnID) []byte {
+	k := binary.BigEndian.AppendUint64([]byte(prefix), id.Time)
+	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
+}
+
+func orderKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(orderPrefix), n) }
+
+// books are what a shard knows of the transactions that it has forgotten, or may forget.
+type books struct {
+	// old is the time of the latest one that was forgotten. Invariant: no transaction up to it is
+	// voted for that is not remembered.
+	old uint64
+	// Those that may be forgotten have the numbers from first up to, not including, next, the one
+	// that was decided first the lowest.
+	first, next uint64
+}
+
+var (
+	booksLayout = wirefmt.NewLayout("layered: what is forgotten", func(c *wirefmt.Coder, b *books) {
+		wirefmt.Uint(c, &b.old)
+		wirefmt.Uint(c, &b.first)
+		wirefmt.Uint(c, &b.next)
+	})
+	openLayout  = wirefmt.NewLayout("layered: an open transaction", txnFields)
+	endedLayout = wirefmt.NewLayout("layered: the end of a transaction", func(c *wirefmt.Coder, r *result) {
+		wirefmt.Enum(c, &r.State, committed, aborted, "state")
+		store.ReasonFields(c, &r.Reason)
+	})
+	idLayout = wirefmt.NewLayout("layered: a transaction's name", store.VersionFields)
+)
+
+func txnFields(c *wirefmt.Coder, at **txn) {
+	if *at == nil {
+		*at = &txn{}
+	}
+	t := *at
+	all := store.Txn{ID: t.id, Reads: t.reads, Writes: t.writes}
+	store.TxnFields(c, &all)
+	if all.Priority != (store.Priority{}) {
+		c.Failf("transaction %v has a priority", all.ID)
+	}
+	t.id, t.reads, t.writes = all.ID, all.Reads, all.Writes
+	wirefmt.Enum(c, &t.state, prepared, aborted, "state")
+	store.ReasonFields(c, &t.reason)
+	store.ShardsFields(c, &t.shards)
+	wirefmt.Bool(c, &t.awaited)
+}
+
+// read decodes what is on disk, which is right: runners stop at the panic.
+func read[T any](l *wirefmt.Layout[T], b []byte) T {
+	v, err := l.Decode(b)
+	if err != nil {
+		panic(fmt.Sprintf("layered: on disk: %v", err))
+	}
+	return v
+}
