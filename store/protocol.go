@@ -1,6 +1,9 @@
 package store
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -30,6 +33,23 @@ type Protocol struct {
 	FixedSites bool
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
+	// Modes are the protocol's variants, which a store is made with for good, the first of them this
+	// one; nil: there is one only. Variant returns it in another one.
+	Modes   []string
+	Variant func(mode string) Protocol
+}
+
+// In returns the protocol in a mode; "" is the first one.
+func (p Protocol) In(mode string) (Protocol, error) {
+	switch {
+	case mode == "" || len(p.Modes) > 0 && mode == p.Modes[0]:
+		return p, nil
+	case slices.Contains(p.Modes, mode):
+		return p.Variant(mode), nil
+	case len(p.Modes) == 0:
+		return Protocol{}, fmt.Errorf("the mode %q: the protocol %s has no modes", mode, p.Name)
+	}
+	return Protocol{}, fmt.Errorf("unknown mode %q of the protocol %s (want %s)", mode, p.Name, strings.Join(p.Modes, ", "))
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

@@ -16,17 +16,18 @@ import (
 type Versions map[store.Key]map[store.Version]string
 
 // Add notes a value. It is an error if another server has another one under the same version.
-func (w Versions) Add(key store.Key, v store.Value) error {
+func (w Versions) Add(key store.Key, v store.Value) error { return w.add(key, v.Version, Shown(v)) }
+
+func (w Versions) add(key store.Key, version store.Version, text string) error {
 	all := w[key]
 	if all == nil {
 		all = map[store.Version]string{}
 		w[key] = all
 	}
-	text := Shown(v)
-	if old, ok := all[v.Version]; ok && old != text {
-		return fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
+	if old, ok := all[version]; ok && old != text {
+		return fmt.Errorf("version %v of %q is %q and %q", version, key, old, text)
 	}
-	all[v.Version] = text
+	all[version] = text
 	return nil
 }
 
