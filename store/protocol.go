@@ -33,10 +33,22 @@ type Protocol struct {
 	FixedSites bool
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
+	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
+	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
+	Stamped bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.
 	Modes   []string
 	Variant func(mode string) Protocol
+}
+
+// Writer returns what a transaction's ID and the versions of what it writes have in common, and no
+// other transaction's.
+func (p Protocol) Writer(v Version) Version {
+	if p.Stamped {
+		v.Time = 0
+	}
+	return v
 }
 
 // In returns the protocol in a mode; "" is the first one.
@@ -49,7 +61,8 @@ func (p Protocol) In(mode string) (Protocol, error) {
 	case len(p.Modes) == 0:
 		return Protocol{}, fmt.Errorf("the mode %q: the protocol %s has no modes", mode, p.Name)
 	}
-	return Protocol{}, fmt.Errorf("unknown mode %q of the protocol %s (want %s)", mode, p.Name, strings.Join(p.Modes, ", "))
+	return Protocol{}, fmt.Errorf("unknown mode %q of the protocol %s (want %s)", mode, p.Name,
+		strings.Join(p.Modes, ", "))
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

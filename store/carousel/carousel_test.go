@@ -16,7 +16,6 @@ import (
 func subject(mode string) storetest.Subject {
 	return storetest.Subject{
 		Protocol: in(mode), Package: "./store/carousel", Settle: 2 * time.Second,
-		Writer: func(v store.Version) store.Version { return store.Version{Client: v.Client} },
 		Values: func(n protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value] {
 			s := n.(*server)
 			page := s.state.values.Copy(s.group.StateIn(disk), nil, math.MaxInt)

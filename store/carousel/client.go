@@ -74,8 +74,8 @@ func newClient(cfg store.Config) (*client, error) {
 	return c, nil
 }
 
-// Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may be
-// anywhere.
+// Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
+// be anywhere.
 func (c *client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
 
 // ReadPatience implements store.ClientNode.

@@ -29,7 +29,8 @@ func in(mode string) store.Protocol {
 			}
 			return c, nil
 		},
-		Codec: format(), FixedSites: true, Partial: true, Modes: []string{basicMode, fastMode}, Variant: in,
+		Codec: format(), FixedSites: true, Partial: true, Stamped: true,
+		Modes: []string{basicMode, fastMode}, Variant: in,
 	}
 }
 

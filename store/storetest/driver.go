@@ -177,11 +177,12 @@ func (d *Driver) done(m store.Done) {
 func (d *Driver) note(t store.Txn) {
 	for _, o := range d.ops {
 		if o.read {
-			d.log.Read(string(o.key), d.world.shown(d.seen[o.key]))
+			d.log.Read(string(o.key), Shown(d.world.Subject.Protocol, d.seen[o.key]))
 		}
 	}
 	for _, a := range t.Writes {
-		d.log.Write(string(a.Key), d.world.shown(store.Value{Version: t.ID, Present: !a.Delete, Bytes: a.Bytes}))
+		v := store.Value{Version: t.ID, Present: !a.Delete, Bytes: a.Bytes}
+		d.log.Write(string(a.Key), Shown(d.world.Subject.Protocol, v))
 	}
 }
 

@@ -30,9 +30,6 @@ type Subject struct {
 	Values func(server protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value]
 	// Left says what a server has still to do once nobody asks it for anything, empty if nothing.
 	Left func(server protocol.Node[store.Message]) string
-	// Writer returns what the versions that a transaction writes, and its ID, have in common, of
-	// either. nil: they are the same.
-	Writer func(store.Version) store.Version
 	// Settle is how long sites may differ when no server has anything left to do: followers may
 	// learn of a decision later than its client.
 	Settle time.Duration
@@ -207,17 +204,9 @@ func (w *World) Add(id protocol.ID, site wan.Site) {
 
 // applied is the store's word on the versions of a key.
 func (w *World) applied(key store.Key, v store.Value) {
-	if err := w.Versions.add(key, v.Version, w.shown(v)); err != nil && w.Err == nil {
+	if err := w.Versions.Add(w.Subject.Protocol, key, v); err != nil && w.Err == nil {
 		w.Err = err
 	}
-}
-
-// shown is a value as it is in histories.
-func (w *World) shown(v store.Value) string {
-	if w.Subject.Writer != nil && !v.Version.IsZero() {
-		v.Version = w.Subject.Writer(v.Version)
-	}
-	return Shown(v)
 }
 
 func (w *World) app(from protocol.ID, msg store.Message) {

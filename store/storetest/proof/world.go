@@ -193,7 +193,7 @@ func (w *world) failure() error {
 // applied notes the versions of keys that servers write.
 func (w *world) applied(key store.Key, v store.Value) {
 	w.mu.Lock()
-	err := w.versions.Add(key, v)
+	err := w.versions.Add(w.sc.Protocol, key, v)
 	w.mu.Unlock()
 	if err != nil {
 		w.fail(err)
