@@ -36,6 +36,8 @@ type Protocol struct {
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
 	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
 	Stamped bool
+	// Declares says that clients take Declare.
+	Declares bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.
 	Modes   []string

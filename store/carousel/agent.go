@@ -3,8 +3,8 @@ package carousel
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -25,14 +25,14 @@ type agent struct {
 type call struct {
 	id      store.TxnID
 	clients []protocol.ID
-	parts   []callPart // in order
-	txn     *store.Txn // to be committed; nil: the client still reads
-	left    map[uint32]bool
+	parts   []callPart      // in order
+	txn     *store.Txn      // to be committed; nil: the client still reads
+	left    map[uint32]bool // of one that writes nothing: partitions that have not answered
 	tries   int
-	// Of a client that still reads, and has said which keys it will:
-	declarer protocol.ID
+	// Of one that was declared:
+	declared *declareRequest
 	values   map[store.Key]store.Value
-	answered bool
+	heard    time.Duration // when the client was, last
 }
 
 type callPart struct {
@@ -71,6 +71,12 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 	switch m := msg.(type) {
 	case store.CommitRequest:
 		a.onCommit(env, from, m)
+	case declareRequest:
+		a.onDeclare(env, from, m)
+	case abortRequest:
+		a.onAbort(env, m)
+	case valuesReply:
+		a.onValues(env, from, m)
 	case checkReply:
 		a.onCheck(env, from, m)
 	case store.Decided:
@@ -91,47 +97,162 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	}
 }
 
-// onCommit begins to commit a transaction.
+// onDeclare begins a transaction: its parts are prepared while they are read. A client that is
+// still there says it again, and so does the agent to the coordinator.
+func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m declareRequest) {
+	c := a.calls[m.ID]
+	switch {
+	case c == nil && (!validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 || m.ID.IsZero()):
+		return
+	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
+		env.Send(from, store.Busy{ID: m.ID})
+		return
+	case c == nil:
+		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Value{}}
+		a.calls[c.id] = c
+		c.parts = a.split(m.Reads, m.Writes, 1)
+	case c.txn != nil || c.declared == nil:
+		return
+	}
+	if !slices.Contains(c.clients, from) {
+		c.clients = append(c.clients, from)
+	}
+	c.heard = env.Now
+	if c.tries == 0 {
+		a.again(env, c)
+		return
+	}
+	a.answerDeclare(env, c)
+	a.begin(env, c)
+}
+
+func validKeys(keys []store.Key) bool {
+	for i, k := range keys {
+		if i > 0 && k <= keys[i-1] || len(k) > store.MaxKeyBytes {
+			return false
+		}
+	}
+	return len(keys) <= store.MaxAccesses
+}
+
+// begin tells the coordinator of a transaction that still reads, and that its client is there.
+func (a *agent) begin(env *protocol.Env[store.Message], c *call) {
+	env.Send(a.where.leader(a.coord(c)), beginRequest{c.id, c.shards()})
+}
+
+func (c *call) shards() (out []uint32) {
+	for _, p := range c.parts {
+		out = union(out, []uint32{p.ref.Shard})
+	}
+	return out
+}
+
+// onValues takes what a partition holds: its leader, or on the fast path a member that is nearer.
+func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
+	c := a.calls[m.Part.ID]
+	if c == nil || c.txn != nil || !a.where.isMember(m.Shard, from) {
+		return
+	}
+	i := slices.IndexFunc(c.parts, func(p callPart) bool { return p.ref == partRef{m.Shard, m.Part.Step} })
+	if i < 0 || len(m.Values) != len(c.parts[i].reads) {
+		return
+	}
+	for j, k := range c.parts[i].reads {
+		if _, ok := c.values[k]; !ok {
+			c.values[k] = m.Values[j]
+		}
+	}
+	a.answerDeclare(env, c)
+}
+
+// answerDeclare answers the client if all values are there.
+func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
+	if len(c.values) < len(c.declared.Reads) {
+		return
+	}
+	out := declareReply{ID: c.id}
+	for _, k := range c.declared.Reads {
+		out.Values = append(out.Values, c.values[k])
+	}
+	for _, to := range c.clients {
+		env.Send(to, out)
+	}
+}
+
+// onAbort ends a transaction that its client has given up while it was reading.
+func (a *agent) onAbort(env *protocol.Env[store.Message], m abortRequest) {
+	if c := a.calls[m.ID]; c != nil && c.txn == nil {
+		env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
+		delete(a.calls, c.id)
+		env.Stop(againTimer{c.id})
+	}
+}
+
+// onCommit begins to commit a transaction, or goes on with one that was declared. Keys that it has
+// not declared are prepared in a step of their own.
 func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
 	if m.Txn.Validate() != nil || len(m.Txn.Reads)+len(m.Txn.Writes) == 0 {
 		return
 	}
-	if c := a.calls[m.Txn.ID]; c != nil {
+	c := a.calls[m.Txn.ID]
+	switch {
+	case c != nil && c.txn != nil:
 		if !slices.Contains(c.clients, from) {
 			c.clients = append(c.clients, from)
 		}
 		return
-	}
-	if len(a.calls) >= a.cfg.MaxTxns {
+	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.Txn.ID})
 		return
+	case c == nil:
+		c = &call{id: m.Txn.ID}
+		a.calls[c.id] = c
 	}
-	c := &call{id: m.Txn.ID, clients: []protocol.ID{from}, txn: &m.Txn, left: map[uint32]bool{}}
-	a.calls[c.id] = c
-	c.parts = a.split(m.Txn)
-	for _, p := range c.parts {
-		c.left[p.ref.Shard] = true
+	c.clients, c.txn, c.tries = []protocol.ID{from}, &m.Txn, 0
+	var reads, writes []store.Key
+	for _, r := range m.Txn.Reads {
+		if c.declared == nil || !has(c.declared.Reads, r.Key) {
+			reads = append(reads, r.Key)
+		}
+	}
+	for _, w := range m.Txn.Writes {
+		if c.declared == nil || !has(c.declared.Writes, w.Key) {
+			writes = append(writes, w.Key)
+		}
+	}
+	fresh := a.split(reads, writes, uint32(1+min(len(c.parts), 1)))
+	early := c.parts
+	c.parts = append(c.parts, fresh...)
+	if c.left = map[uint32]bool{}; m.Txn.ReadOnly() && len(early) == 0 {
+		for _, p := range c.parts {
+			c.left[p.ref.Shard] = true
+		}
 	}
 	a.again(env, c)
 }
 
-// split returns a transaction's parts, of one step each.
-func (a *agent) split(t store.Txn) (parts []callPart) {
+func has(keys []store.Key, key store.Key) bool {
+	_, ok := slices.BinarySearch(keys, key)
+	return ok
+}
+
+// split returns the parts that keys belong to.
+func (a *agent) split(reads, writes []store.Key, step uint32) (parts []callPart) {
 	of := map[uint32]*callPart{}
 	at := func(key store.Key) *callPart {
 		shard := uint32(a.cfg.Layout.ShardOf(key))
 		if of[shard] == nil {
-			of[shard] = &callPart{ref: partRef{shard, 1}}
+			of[shard] = &callPart{ref: partRef{shard, step}}
 		}
 		return of[shard]
 	}
-	for _, r := range t.Reads {
-		p := at(r.Key)
-		p.reads = append(p.reads, r.Key)
+	for _, k := range reads {
+		p := at(k)
+		p.reads = append(p.reads, k)
 	}
-	for _, w := range t.Writes {
-		p := at(w.Key)
-		p.writes = append(p.writes, w.Key)
+	for _, k := range writes {
+		p := at(k)
+		p.writes = append(p.writes, k)
 	}
 	for _, p := range of { //pure:ok they are sorted
 		parts = append(parts, *p)
@@ -140,39 +261,50 @@ func (a *agent) split(t store.Txn) (parts []callPart) {
 	return parts
 }
 
-// again asks whoever has not answered, for the first time too.
+// again asks whoever has not answered, for the first time too. What a client that still reads has
+// begun goes on as long as that says so, and is its coordinator's to end then.
 func (a *agent) again(env *protocol.Env[store.Message], c *call) {
-	if c.tries == maxTries {
+	gone := c.txn == nil && env.Now-c.heard > heartbeats*a.cfg.RoundTrip
+	if gone || c.txn != nil && c.tries == maxTries {
 		delete(a.calls, c.id) // the client has asked another agent by now, or asks this one again
 		return
 	}
+	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
+	if c.txn == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
+		return // it has all that it asked for; heartbeats go on
+	}
 	if c.tries > 0 && c.tries%2 == 0 {
-		a.where.tryNext(a.coord(c))
-		for _, k := range slices.Sorted(maps.Keys(c.left)) {
-			if k != a.coord(c) {
+		for _, k := range union(c.shards(), []uint32{a.coord(c)}) {
+			if c.left == nil || len(c.left) == 0 || c.left[k] {
 				a.where.tryNext(k)
 			}
 		}
 	}
 	c.tries++
 	a.ask(env, c, func(uint32) bool { return true })
-	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
 }
 
 func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
 
 // ask asks the partitions of which that is said, as participants and as the coordinator.
 func (a *agent) ask(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
-	if c.txn.ReadOnly() {
+	if len(c.left) > 0 {
 		a.askChecks(env, c, which)
 		return
 	}
 	for _, p := range c.parts {
-		if which(p.ref.Shard) {
+		// What was declared is prepared by now, or else asked for again later.
+		early := c.txn != nil && c.tries == 1 && c.declared != nil && p.ref.Step == 1
+		if which(p.ref.Shard) && !early {
 			a.prepare(env, c, p)
 		}
 	}
-	if coord := a.coord(c); which(coord) {
+	coord := a.coord(c)
+	switch {
+	case !which(coord):
+	case c.txn == nil:
+		a.begin(env, c)
+	default:
 		m := commitRequest{ID: c.id, commitRecord: commitRecord{Reads: c.txn.Reads, Writes: c.txn.Writes}}
 		for _, p := range c.parts {
 			m.Parts = append(m.Parts, p.ref)
@@ -183,7 +315,8 @@ func (a *agent) ask(env *protocol.Env[store.Message], c *call, which func(uint32
 
 // prepare asks a partition's leader, or on the fast path all its members, to prepare a part.
 func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
-	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true}
+	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
+		Values: c.txn == nil && len(p.reads) > 0}
 	leader := a.where.leader(p.ref.Shard)
 	env.Send(leader, m)
 	if !a.fast {
@@ -217,7 +350,7 @@ func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(
 
 func (a *agent) onCheck(env *protocol.Env[store.Message], from protocol.ID, m checkReply) {
 	c := a.calls[m.ID]
-	if c == nil || c.txn == nil || !c.txn.ReadOnly() || !a.where.isMember(m.Shard, from) {
+	if c == nil || len(c.left) == 0 || !a.where.isMember(m.Shard, from) {
 		return
 	}
 	d := store.Decided{ID: c.id, Verdict: store.Committed}

@@ -22,6 +22,7 @@ const noSite = -1
 type (
 	getTimer    struct{ n uint64 }
 	submitTimer struct{ id store.TxnID }
+	beatTimer   struct{ id store.TxnID }
 )
 
 // client is the node of an application. It reads from a partition's leader, or a majority of its
@@ -39,6 +40,7 @@ type client struct {
 	getRefs      map[uint64]uint64 // of gets, by the application's numbers
 	submits      map[store.TxnID]*submit
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
+	open         map[store.TxnID]*opened
 }
 
 // get is a read that lacks answers.
@@ -47,6 +49,15 @@ type get struct {
 	answers []*store.ReadReply // by site
 	tries   int
 	begun   time.Duration
+}
+
+// opened is a transaction that was declared and is not submitted yet.
+type opened struct {
+	ref      uint64
+	ask      declareRequest
+	site     int // whose agent has it
+	tries    int
+	answered bool
 }
 
 // submit is a transaction that lacks its outcome.
@@ -65,7 +76,7 @@ func newClient(cfg store.Config) (*client, error) {
 		return nil, err
 	}
 	c := &client{cfg: cfg, gets: map[uint64]*get{}, getRefs: map[uint64]uint64{}, submits: map[store.TxnID]*submit{},
-		submitRefs: map[uint64]store.TxnID{}}
+		submitRefs: map[uint64]store.TxnID{}, open: map[store.TxnID]*opened{}}
 	c.shards, c.coordinators = cfg.Layout.Places()
 	_, isShard := c.shards[cfg.ID]
 	if _, isCoordinator := c.coordinators[cfg.ID]; isShard || isCoordinator {
@@ -92,6 +103,12 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	switch m := msg.(type) {
 	case store.Get:
 		c.onGet(env, m)
+	case store.Declare:
+		c.onDeclare(env, m)
+	case store.Abandon:
+		c.abandon(env, m.ID)
+	case declareReply:
+		c.onDeclared(env, m)
 	case store.Submit:
 		c.onSubmit(env, m)
 	case store.Query:
@@ -115,6 +132,10 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	case getTimer:
 		if g := c.gets[t.n]; g != nil {
 			c.read(env, t.n, g)
+		}
+	case beatTimer:
+		if o := c.open[t.id]; o != nil {
+			c.beat(env, t.id, o)
 		}
 	case submitTimer:
 		if s := c.submits[t.id]; s != nil {
@@ -170,11 +191,11 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 			out.Value = a.Value
 		}
 	}
+	if n == 1 {
+		c.home = p.Site
+	}
 	switch {
 	case g.ask.Nearest || p.Site == c.cfg.Layout.FirstOf(p.Index) || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
-		if c.home = p.Site; !g.ask.Nearest {
-			c.home = slices.IndexFunc(g.answers, func(a *store.ReadReply) bool { return a != nil })
-		}
 		c.endGet(env, m.Ref)
 		env.Send(protocol.App, out)
 	case n == 1:
@@ -196,23 +217,90 @@ func (c *client) see(time uint64) {
 	}
 }
 
+// onDeclare begins a transaction whose keys are known.
+func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
+	full := len(c.open)+len(c.submits) >= c.cfg.MaxWaiting
+	if full || !validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 {
+		env.Send(protocol.App, store.Declared{Ref: m.Ref})
+		return
+	}
+	id := c.newID(env, m.Reads, m.Writes)
+	o := &opened{ref: m.Ref, ask: declareRequest{id, m.Reads, m.Writes}, site: c.home}
+	c.open[id] = o
+	c.beat(env, id, o)
+}
+
+// beat asks the agent for the values, and says that the client is there.
+func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
+	if o.tries++; o.tries > 3*tries && !o.answered {
+		c.abandon(env, id)
+		env.Send(protocol.App, store.Declared{Ref: o.ref})
+		return
+	}
+	env.Send(c.cfg.Layout.Coordinator(o.site, id), o.ask)
+	env.After(c.cfg.RoundTrip, beatTimer{id})
+}
+
+func (c *client) onDeclared(env *protocol.Env[store.Message], m declareReply) {
+	o := c.open[m.ID]
+	if o == nil || o.answered || len(m.Values) != len(o.ask.Reads) {
+		return
+	}
+	o.answered = true
+	for _, v := range m.Values {
+		c.see(v.Version.Time)
+	}
+	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, ID: m.ID, Values: m.Values})
+}
+
+// abandon ends a transaction that was declared.
+func (c *client) abandon(env *protocol.Env[store.Message], id store.TxnID) {
+	if o := c.open[id]; o != nil {
+		env.Send(c.cfg.Layout.Coordinator(o.site, id), abortRequest{ID: id})
+		c.close(env, id)
+	}
+}
+
+func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
+	delete(c.open, id)
+	env.Stop(beatTimer{id})
+}
+
+// newID returns the ID of a transaction with these keys.
+func (c *client) newID(env *protocol.Env[store.Message], reads, writes []store.Key) store.TxnID {
+	c.last = max(c.last+1, uint64(max(env.Now, 0)))
+	c.name++
+	return store.TxnID{Time: c.last, Client: nameOf(c.name, c.coordinator(reads, writes))}
+}
+
 func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	for _, r := range m.Reads {
 		c.see(r.Version.Time)
 	}
-	c.last = max(c.last+1, uint64(max(env.Now, 0)))
-	c.name++
-	id := store.TxnID{Time: c.last, Client: nameOf(c.name, c.coordinator(m))}
+	var reads, writes []store.Key
+	for _, r := range m.Reads {
+		reads = append(reads, r.Key)
+	}
+	for _, w := range m.Writes {
+		writes = append(writes, w.Key)
+	}
+	id, site := m.Begun, c.home
+	if o := c.open[id]; o != nil {
+		site = o.site
+		c.close(env, id)
+	} else {
+		id = c.newID(env, reads, writes)
+	}
 	t := store.Txn{ID: id, Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
 	if t.Priority.IsZero() {
 		t.Priority = store.Priority{Began: id.Time, Client: id.Client}
 	}
-	c.begin(env, m.Ref, t, store.Rejected)
+	c.begin(env, m.Ref, t, site, store.Rejected)
 }
 
 // coordinator returns the partition whose group is to coordinate a transaction: one of its own that
 // is led at the client's site, else any that is, else the first of its own [Carousel §3.1.3].
-func (c *client) coordinator(m store.Submit) uint32 {
+func (c *client) coordinator(reads, writes []store.Key) uint32 {
 	l := c.cfg.Layout
 	own := func(key store.Key, best int) int {
 		if k := l.ShardOf(key); best < 0 || l.FirstOf(k) == c.home && l.FirstOf(best) != c.home {
@@ -221,11 +309,11 @@ func (c *client) coordinator(m store.Submit) uint32 {
 		return best
 	}
 	best := -1
-	for _, r := range m.Reads {
-		best = own(r.Key, best)
+	for _, k := range reads {
+		best = own(k, best)
 	}
-	for _, w := range m.Writes {
-		best = own(w.Key, best)
+	for _, k := range writes {
+		best = own(k, best)
 	}
 	if best >= 0 && l.FirstOf(best) == c.home {
 		return uint32(best)
@@ -244,11 +332,13 @@ func (c *client) onQuery(env *protocol.Env[store.Message], m store.Query) {
 		c.submitRefs[m.Ref] = m.Txn.ID
 		return
 	}
-	c.begin(env, m.Ref, m.Txn, store.Unknown)
+	c.begin(env, m.Ref, m.Txn, c.home, store.Unknown)
 }
 
 // begin has a transaction committed. What cannot be asked has the given end.
-func (c *client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn, refused store.Verdict) {
+func (c *client) begin(
+	env *protocol.Env[store.Message], ref uint64, t store.Txn, site int, refused store.Verdict,
+) {
 	o := store.Outcome{Verdict: refused}
 	err := t.Validate()
 	switch {
@@ -259,7 +349,7 @@ func (c *client) begin(env *protocol.Env[store.Message], ref uint64, t store.Txn
 	case len(t.Reads)+len(t.Writes) == 0:
 		o.Verdict = store.Committed
 	default:
-		s := &submit{refs: []uint64{ref}, txn: t, site: c.home, begun: env.Now}
+		s := &submit{refs: []uint64{ref}, txn: t, site: site, begun: env.Now}
 		c.submits[t.ID], c.submitRefs[ref] = s, t.ID
 		c.send(env, s)
 		return
@@ -308,6 +398,12 @@ func (c *client) end(env *protocol.Env[store.Message], s *submit, o store.Outcom
 
 // onCancel forgets a call. Others that wait for the same transaction go on waiting.
 func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
+	for id, o := range c.open { //pure:ok one of them at most has the number
+		if o.ref == m.Ref && !o.answered {
+			c.abandon(env, id)
+			return
+		}
+	}
 	if n, ok := c.getRefs[m.Ref]; ok {
 		c.endGet(env, n)
 	}

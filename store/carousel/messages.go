@@ -27,6 +27,18 @@ type (
 		Leader bool
 	}
 
+	// declareRequest begins a transaction at an agent. It is repeated as long as the client is there
+	// and has not asked for the commit; declareReply answers it once all values are there.
+	declareRequest struct {
+		ID     store.TxnID
+		Reads  []store.Key
+		Writes []store.Key
+	}
+	declareReply struct {
+		ID     store.TxnID
+		Values []store.Value // in the order of the keys
+	}
+
 	// valuesReply answers a prepareRequest with Values.
 	valuesReply struct {
 		Part   partID
@@ -220,6 +232,15 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 		}),
 		wirefmt.NewKind[store.Message](21, beginFields),
 		wirefmt.NewKind[store.Message](22, commitFields),
+		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *declareRequest) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.List(c, &m.Reads, 1, wirefmt.String)
+			wirefmt.List(c, &m.Writes, 1, wirefmt.String)
+		}),
+		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *declareReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+		}),
 		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *abortRequest) {
 			store.VersionFields(c, &m.ID)
 			store.ShardsFields(c, &m.Shards)

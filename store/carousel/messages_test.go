@@ -31,6 +31,7 @@ func messages() []store.Message {
 		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
 		grouped{Msg: kit.OpenRequest{Nonce: 3}},
 		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}, Leader: true},
+		declareRequest{id, []store.Key{"k"}, []store.Key{"l"}}, declareReply{id, []store.Value{{Version: id, Present: true}}},
 		valuesReply{Part: part, Shard: 1, Leader: true, Values: []store.Value{{Version: id, Present: true}}},
 		check, checkReply{id, 1, store.Locked}, beginRequest{id, shards}, commitRequest{id, sampleRecord},
 		abortRequest{id, shards}, voteMsg{Ref: partRef{1, 2}, ID: id, Ballot: sampleBallot, Doubt: true},

@@ -29,7 +29,7 @@ func in(mode string) store.Protocol {
 			}
 			return c, nil
 		},
-		Codec: format(), FixedSites: true, Partial: true, Stamped: true,
+		Codec: format(), FixedSites: true, Partial: true, Stamped: true, Declares: true,
 		Modes: []string{basicMode, fastMode}, Variant: in,
 	}
 }

@@ -19,8 +19,10 @@ type Driver struct {
 	Ref     uint64 // of what it asked for last
 	Queries int    // how often it has asked for the outcome
 
-	ops      []op // of the transaction
-	at       int  // the one that is read
+	ops      []op        // of the transaction
+	declared store.TxnID // as which it has begun; zero: it has not
+	known    []store.Key // that it has declared to read
+	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
 	priority store.Priority
@@ -74,6 +76,57 @@ func (d *Driver) begin() {
 	d.attempt++
 	w.Attempts = max(w.Attempts, d.attempt)
 	d.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(d.n), w.Sim.Now())
+	if d.declared = (store.TxnID{}); w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && d.declare() {
+		return
+	}
+	d.step()
+}
+
+// declare begins an attempt by most of its keys, and tells whether there is something to declare.
+func (d *Driver) declare() bool {
+	w := d.world
+	d.Ref++
+	m := store.Declare{Ref: d.Ref}
+	for _, o := range d.ops {
+		if w.Rand.IntN(8) == 0 {
+			continue // it is one that nobody foresaw
+		}
+		if o.read {
+			m.Reads = append(m.Reads, o.key)
+		}
+		if o.write {
+			m.Writes = append(m.Writes, o.key)
+		}
+	}
+	if len(m.Writes) == 0 {
+		return false
+	}
+	slices.Sort(m.Reads)
+	slices.Sort(m.Writes)
+	d.known = m.Reads
+	w.Sim.Deliver(d.ID, m)
+	return true
+}
+
+// onDeclared takes what the declared keys hold. Some who have begun so leave it at that.
+func (d *Driver) onDeclared(m store.Declared) {
+	w := d.world
+	switch {
+	case !m.OK:
+		d.log.Abort(w.Sim.Now())
+		d.end()
+		return
+	case w.Rand.IntN(10) == 0:
+		w.Sim.Deliver(d.ID, store.Abandon{ID: m.ID})
+		d.log.Abort(w.Sim.Now())
+		d.end()
+		return
+	}
+	d.declared = m.ID
+	for i, k := range d.known {
+		d.buffer.Saw(k, m.Values[i])
+		d.seen[k] = m.Values[i]
+	}
 	d.step()
 }
 
@@ -81,7 +134,11 @@ func (d *Driver) begin() {
 func (d *Driver) step() {
 	w := d.world
 	for ; d.at < len(d.ops); d.at++ {
-		if o := d.ops[d.at]; o.read || !d.priority.IsZero() { // who tries again makes reservations for blind writes too
+		o := d.ops[d.at]
+		if _, seen := d.seen[o.key]; seen && !d.declared.IsZero() {
+			continue
+		}
+		if o.read || !d.priority.IsZero() { // who tries again makes reservations for blind writes too
 			d.Ref++
 			w.Sim.Deliver(d.ID, store.Get{Ref: d.Ref, Key: o.key, Priority: d.priority, Nearest: w.Scenario.Near})
 			return
@@ -102,7 +159,7 @@ func (d *Driver) step() {
 	reads, writes := d.buffer.Accesses()
 	d.Ref++
 	d.begun = w.Sim.Now()
-	w.Sim.Deliver(d.ID, store.Submit{Ref: d.Ref, Priority: d.priority, Reads: reads, Writes: writes,
+	w.Sim.Deliver(d.ID, store.Submit{Ref: d.Ref, Priority: d.priority, Reads: reads, Writes: writes, Begun: d.declared,
 		Hold: w.Scenario.Near})
 }
 
@@ -128,6 +185,10 @@ func (d *Driver) receive(msg store.Message) {
 			return
 		}
 		d.step()
+	case store.Declared:
+		if m.Ref == d.Ref && d.Busy {
+			d.onDeclared(m)
+		}
 	case store.Done:
 		if m.Ref == d.Ref && d.Busy {
 			d.done(m)
