@@ -272,14 +272,15 @@ func declaredPure(fullMethod string) bool {
 
 // checkKnown refuses a method that its service, whose generated package is linked
 // in, does not have, and a service that such a package does not have if one there has
-// nearly that name.
+// that name but for a letter.
 func checkKnown(fullMethod string) error {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
 		name := protoreflect.FullName(service)
-		if like := nearest.To(string(name.Name()), servicesOf(name.Parent())); like != "" {
-			return fmt.Errorf("no service %s is known; did you mean %s?", name, name.Parent().Append(protoreflect.Name(like)))
+		if like := nearest.Slip(string(name.Name()), servicesOf(name.Parent())); like != "" {
+			return fmt.Errorf("%s: no such service is known; did you mean %s?", fullMethod,
+				name.Parent().Append(protoreflect.Name(like)))
 		}
 		return nil
 	}
@@ -291,7 +292,7 @@ func checkKnown(fullMethod string) error {
 	for i := range s.Methods().Len() {
 		names = append(names, string(s.Methods().Get(i).Name()))
 	}
-	return fmt.Errorf("service %s has no method %s; it has: %s", service, method, strings.Join(names, ", "))
+	return fmt.Errorf("%s: the service has no method %s; it has: %s", fullMethod, method, strings.Join(names, ", "))
 }
 
 // servicesOf returns the services of a package, as far as it is linked in.

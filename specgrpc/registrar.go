@@ -3,7 +3,6 @@ package specgrpc
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,8 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/foresay/foresay/internal/nearest"
 )
 
 // ServiceRegistrar registers services with a gRPC server so that their unary
@@ -116,28 +113,6 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		}
 	}
 	r.server.RegisterService(&own, impl)
-}
-
-// missing returns an error if an option names a method of a service that is not registered.
-func (r *ServiceRegistrar) missing() error {
-	var services []string
-	for name := range r.streams {
-		services = append(services, serviceOf(name))
-	}
-	slices.Sort(services)
-	services = slices.Compact(services)
-	for _, name := range r.cfg.named() {
-		if service := serviceOf(name); !slices.Contains(services, service) {
-			return fmt.Errorf("specgrpc: an option names %s, but no service %s with unary methods is registered%s",
-				name, service, nearest.Hint(service, services))
-		}
-	}
-	return nil
-}
-
-func serviceOf(fullMethod string) string {
-	service, _, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
-	return service
 }
 
 // divert is the outermost stream interceptor of a Server: it takes speculative

@@ -3,7 +3,6 @@ package specgrpc_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +172,7 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 
 func TestRegistrarRejectsUnknownMethods(t *testing.T) {
 	for name, method := range map[string]string{"typo": "/foresay.testkv.v1.TestKV/Gut", "form": "Get",
-		"stream": getMethod + ".spec"} {
+		"service": "/foresay.testkv.v1.TestVK/Get", "stream": getMethod + ".spec"} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if p := recover(); p == nil || !strings.Contains(p.(string), method) {
@@ -183,31 +182,6 @@ func TestRegistrarRejectsUnknownMethods(t *testing.T) {
 			kvpb.RegisterTestKVServer(specgrpc.Registrar(grpc.NewServer(), specgrpc.Stages(method)), &kvServer{})
 		})
 	}
-}
-
-func TestOptionsOfNoService(t *testing.T) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := specgrpc.NewServer(specgrpc.Replayable("/foresay.testkv.v1.TestVK/Get"))
-	kvpb.RegisterTestKVServer(s, &kvServer{})
-	const want = "an option names /foresay.testkv.v1.TestVK/Get, but no service foresay.testkv.v1.TestVK with " +
-		"unary methods is registered; did you mean foresay.testkv.v1.TestKV?"
-	if err := s.Serve(lis); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	if _, err := lis.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener: %v, want that it is closed", err)
-	}
-
-	defer func() {
-		const want = "both Stages and SideEffectFree name " + getMethod
-		if p := recover(); p == nil || !strings.Contains(p.(string), want) {
-			t.Errorf("got %v, want a panic: %s", p, want)
-		}
-	}()
-	specgrpc.Registrar(grpc.NewServer(), specgrpc.Stages(getMethod), specgrpc.SideEffectFree(getMethod))
 }
 
 func TestReauthorization(t *testing.T) {

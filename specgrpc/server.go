@@ -121,15 +121,8 @@ func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return all
 }
 
-// Serve takes connections from lis, as grpc.Server.Serve does. It fails at once if an option names
-// a method of a service that was not registered.
-func (s *Server) Serve(lis net.Listener) error {
-	if err := s.registrar.missing(); err != nil {
-		lis.Close() // as grpc.Server.Serve does
-		return err
-	}
-	return s.server.Serve(lis)
-}
+// Serve takes connections from lis, as grpc.Server.Serve does.
+func (s *Server) Serve(lis net.Listener) error { return s.server.Serve(lis) }
 
 // ServeHTTP serves a call that came to an http.Server, as grpc.Server.ServeHTTP does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }

@@ -339,3 +339,30 @@ func TestOrderedReadBesideAnother(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestOrderedReadThatLedToAnEffect: two runs gave an ordered read up, each another one, so that
+// they made what follows anew in one place. Of these two reads a replay makes the one after which
+// an effect happened.
+func TestOrderedReadThatLedToAnEffect(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.Drop(s.ordered(l, "left", 0), false)
+	a, guess := s.ordered(l, "a", 2), s.read(l, "guess", 1)
+	l = s.lane(2)
+	s.Drop(s.ordered(l, "left", 0), false)
+	b := s.ordered(l, "a", 0)
+	if b.Call == a.Call {
+		t.Fatal("there are no two reads in one place")
+	}
+	s.Answered(b.Call, Actual)
+	s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+	s.Answered(a.Call, 0)
+	s.Answered(guess.Call, Actual)
+	s.skip()
+	l = s.runs[len(s.runs)-1].Main()
+	s.Skip(l, &CallSpec{Op: "left", Ordered: true})
+	if u := s.ordered(l, "a", 0); u.Call != b.Call {
+		t.Errorf("run %d makes call %d, want %d", l.run.ID, u.Call.ID, b.Call.ID)
+	}
+	s.skip()
+}

@@ -21,6 +21,7 @@ func (r *replica) keep(item item) { r.past.items = append(r.past.items, item) }
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
+	r.time.seen = env.Now
 	r.settle(env)
 }
 

@@ -223,7 +223,8 @@ func (r *replica) write(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// raise promises a higher era.
+// raise promises a higher era. No slot is open in it yet: a fast vote before its coordinator has
+// done phase 1 could be for a slot in which something else was chosen.
 func (r *replica) raise(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -65,7 +66,7 @@ func (x *total) add(w *world) {
 // them; a tenth with the race detector, which takes its time.
 func Run(t *testing.T, subject Subject, seeds int) {
 	const shards = 2
-	if raceDetector {
+	if race.Enabled {
 		seeds /= 10
 	}
 	seeds, err := strconv.Atoi(cmp.Or(os.Getenv("FORESAY_SEEDS"), strconv.Itoa(seeds)))
@@ -101,7 +102,7 @@ func Run(t *testing.T, subject Subject, seeds int) {
 // Notices has the client break one rule at a time: some seed must show it, and not without. Where
 // blind is set nobody watches the commits, so that the history and the servers alone can tell.
 func Notices(t *testing.T, subject Subject) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("it looks for no races, and takes long with the race detector")
 	}
 	const away = sim.Partial | sim.OneWay
