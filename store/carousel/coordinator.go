@@ -54,7 +54,7 @@ func (s *server) over(env *protocol.Env[store.Message], to protocol.ID, id store
 		env.Send(to, decision(id, o))
 		return true
 	}
-	if s.state.gone.isOld(id) {
+	if s.state.isGone(id) {
 		env.Send(to, store.Decided{ID: id, Verdict: store.Unknown, Reason: store.Old})
 		return true
 	}
@@ -264,6 +264,9 @@ func (s *server) record(env *protocol.Env[store.Message], t *txn) {
 // wasDecided has the partitions carry out a decision that is on record.
 func (s *server) wasDecided(env *protocol.Env[store.Message], id store.TxnID) {
 	r := s.state.records[id]
+	if r == nil {
+		delete(s.txns, id) // it has ended before, as who asks again is told
+	}
 	if s.term == 0 || r == nil || r.end == nil {
 		return
 	}

@@ -92,12 +92,24 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 		f.Writes = append(f.Writes, store.Read{Key: k})
 	}
 	switch {
-	case m.Part.ID.Time > uint64(max(env.Now+s.cfg.MaxAhead, 0)):
+	case m.Part.ID.Time > uint64(max(env.Now+s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):
 		return store.Ahead
 	case s.state.locks.conflict(m.Part.ID, f) || s.flyingLocks.conflict(m.Part.ID, f):
 		return store.Locked
 	}
 	return store.NoReason
+}
+
+// hasPart tells whether a transaction has a part already, or is about to. The next one is refused
+// because of its keys only: a transaction of which one agent has asked for two parts and another for
+// one, with all keys, may be committed with the first part alone, and a no would undo that here.
+func (s *server) hasPart(id store.TxnID) bool {
+	for step := uint32(1); step <= maxSteps; step++ {
+		if p := s.flying[partID{id, step}]; p != nil && p.Ballot.Yes {
+			return true
+		}
+	}
+	return len(s.state.partsOf(id)) > 0
 }
 
 // prepare has the group agree on the leader's word on a part, unless that has been said.
@@ -150,12 +162,6 @@ func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
 	return stamp
 }
 
-// knows tells whether the group has said its word on a part.
-func (s *state) knows(id partID) bool {
-	_, over := s.ends.get(id.ID)
-	return over || s.parts[id] != nil || s.ends.isOld(id.ID)
-}
-
 // word returns what the group has said on a part; ok is false if it has said nothing, or has
 // committed the transaction: then its coordinator's group has that on record.
 func (s *state) word(id partID) (b ballot, ok bool) {
@@ -165,7 +171,7 @@ func (s *state) word(id partID) (b ballot, ok bool) {
 	if o, over := s.ends.get(id.ID); over {
 		return ballot{Reason: o.reason}, !o.commit
 	}
-	return ballot{Reason: store.Old}, s.ends.isOld(id.ID)
+	return ballot{Reason: store.Old}, s.isOver(id.ID)
 }
 
 // vote tells a coordinator what the group has agreed on.
@@ -200,10 +206,9 @@ func (s *server) onFinish(env *protocol.Env[store.Message], from protocol.ID, m 
 	if !s.where.isMember(m.Coord, from) || s.elsewhere(env, from, m.ID) {
 		return
 	}
-	_, over := s.state.ends.get(m.ID)
 	waiting, flies := s.ending[m.ID]
 	switch {
-	case over || s.state.ends.isOld(m.ID):
+	case s.state.isOver(m.ID):
 		env.Send(from, finished{m.ID, s.self})
 	case flies:
 		if !slices.Contains(waiting, from) {

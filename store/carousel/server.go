@@ -66,7 +66,7 @@ func newServer(cfg store.Config, fast bool) (*server, error) {
 	if !ok {
 		return nil, fmt.Errorf("carousel: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
-	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: fast, state: newState(cfg.Applied),
+	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: fast, state: newState(cfg.Applied, remembered),
 		where: newDirectory(cfg.Layout)}
 	s.participant.reset()
 	s.coordinator.reset()

@@ -21,6 +21,8 @@ type state struct {
 	format  *wirefmt.Format[store.Message]
 	values  mvcc.Store
 	applied func(store.Key, store.Value) // nil: nobody
+	// remembers is how many ends it remembers.
+	remembers int
 
 	parts map[partID]*part
 	locks locks // of parts
@@ -68,8 +70,9 @@ const (
 	oldPart    = "o" // and the part that has forgotten
 )
 
-func newState(applied func(store.Key, store.Value)) *state {
-	s := &state{format: format(), values: mvcc.New([]byte(valuesPart)), applied: applied}
+// newState returns a group's state that remembers so many ends, in each role.
+func newState(applied func(store.Key, store.Value), remembers int) *state {
+	s := &state{format: format(), values: mvcc.New([]byte(valuesPart)), applied: applied, remembers: remembers}
 	s.reset()
 	return s
 }
@@ -77,7 +80,7 @@ func newState(applied func(store.Key, store.Value)) *state {
 func (s *state) reset() {
 	s.parts, s.locks = map[partID]*part{}, locks{}
 	s.records, s.checks = map[store.TxnID]*txnRecord{}, map[uint64]store.Reason{}
-	s.ends, s.gone = newRemembering(endsPart), newRemembering(gonePart)
+	s.ends, s.gone = newRemembering(endsPart, s.remembers), newRemembering(gonePart, s.remembers)
 }
 
 // Load implements raft.Machine.
@@ -130,7 +133,7 @@ func (s *state) Apply(st raft.State, at raft.Position, entry []byte) {
 // prepare takes the leader's word on a part. A no is the transaction's end here, and so everywhere:
 // whatever the partition has prepared for it before is free.
 func (s *state) prepare(st raft.State, m prepared) {
-	if _, over := s.ends.get(m.Part.ID); over || s.parts[m.Part] != nil || s.ends.isOld(m.Part.ID) {
+	if s.knows(m.Part) {
 		return // what was said first stands
 	}
 	if !m.Ballot.Yes {
@@ -146,6 +149,22 @@ func (s *state) prepare(st raft.State, m prepared) {
 	s.locks.add(p.id.ID, p.ballot.footprint)
 	st.Put(partKey(p.id), partLayout.Encode(partContents{p.coord, p.ballot, p.recovered}))
 }
+
+// isOver tells whether a transaction has ended here, or may have: its end may be forgotten. That is
+// not so of one that has a part.
+func (s *state) isOver(id store.TxnID) bool {
+	_, over := s.ends.get(id)
+	return over || s.ends.isOld(id) && len(s.partsOf(id)) == 0
+}
+
+// isGone tells the same of a transaction that the group coordinates. One that has a record has not.
+func (s *state) isGone(id store.TxnID) bool {
+	_, over := s.gone.get(id)
+	return over || s.gone.isOld(id) && s.records[id] == nil
+}
+
+// knows tells whether the group has said its word on a part.
+func (s *state) knows(id partID) bool { return s.parts[id] != nil || s.isOver(id.ID) }
 
 // release frees the keys of a transaction.
 func (s *state) release(st raft.State, id store.TxnID) {
@@ -169,7 +188,7 @@ func (s *state) partsOf(id store.TxnID) (out []*part) {
 // finish carries out how a transaction has ended. Keys that were prepared and are not written are
 // free like the others.
 func (s *state) finish(st raft.State, m finish) {
-	if _, over := s.ends.get(m.ID); over || s.ends.isOld(m.ID) {
+	if s.isOver(m.ID) {
 		return
 	}
 	if m.Commit && len(s.partsOf(m.ID)) > 0 {
@@ -202,7 +221,7 @@ func (s *state) check(keys protocol.Keys, reads []store.Read) store.Reason {
 
 // begin notes which partitions a transaction that still reads prepares at.
 func (s *state) begin(st raft.State, m beginRequest) {
-	if _, over := s.gone.get(m.ID); over || s.gone.isOld(m.ID) {
+	if s.isGone(m.ID) {
 		return
 	}
 	r := s.records[m.ID]
@@ -216,7 +235,7 @@ func (s *state) begin(st raft.State, m beginRequest) {
 
 // commit takes a commit request, unless the transaction was aborted before.
 func (s *state) commit(st raft.State, m commitRequest) {
-	if _, over := s.gone.get(m.ID); over || s.gone.isOld(m.ID) {
+	if s.isGone(m.ID) {
 		return
 	}
 	r := s.records[m.ID]
@@ -243,7 +262,7 @@ func (m commitRecord) shards() (out []uint32) {
 // decide records a transaction's end. An abort that is no function of votes comes too late once
 // there is a commit request: somebody may have been told that it is committed.
 func (s *state) decide(st raft.State, m decided) {
-	if _, over := s.gone.get(m.ID); over || s.gone.isOld(m.ID) {
+	if s.isGone(m.ID) {
 		return
 	}
 	r := s.records[m.ID]
@@ -283,15 +302,16 @@ func union(a, b []uint32) []uint32 {
 // remembering is how transactions have ended. The ones whose IDs are the lowest are forgotten
 // first.
 type remembering struct {
-	part string
-	ends map[store.TxnID]outcome
-	// old is the time of the latest one that was forgotten. Invariant: none of up to it that is not
-	// in ends is prepared, or taken, any more.
+	part  string
+	limit int
+	ends  map[store.TxnID]outcome
+	// old is the time of the latest one that was forgotten. Invariant: none of up to it begins any
+	// more.
 	old uint64
 }
 
-func newRemembering(part string) remembering {
-	return remembering{part: part, ends: map[store.TxnID]outcome{}}
+func newRemembering(part string, limit int) remembering {
+	return remembering{part: part, limit: limit, ends: map[store.TxnID]outcome{}}
 }
 
 func (m *remembering) load(keys protocol.Keys) {
@@ -317,7 +337,7 @@ func (m *remembering) isOld(id store.TxnID) bool {
 func (m *remembering) put(st raft.State, id store.TxnID, o outcome) {
 	m.ends[id] = o
 	st.Put(txnKey(m.part, id), outcomeLayout.Encode(o))
-	if len(m.ends) <= remembered {
+	if len(m.ends) <= m.limit {
 		return
 	}
 	for k := range st.Scan([]byte(m.part), []byte(m.part+"\xff")) {
