@@ -160,7 +160,7 @@ func (t *talk) Do(command string, args []string) (string, error) {
 	if command == "state" {
 		return t.state()
 	}
-	if len(args) < 2 {
+	if len(args) < 2 && (command != "commit" || len(args) == 0) {
 		return "", fmt.Errorf("want a client and keys, or there is no such command")
 	}
 	id, err := t.script.ID(args[0])
