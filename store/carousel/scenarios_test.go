@@ -11,11 +11,12 @@ import (
 	"github.com/foresay/foresay/store/storetest/talk"
 )
 
-// TestScenarios has each mode talk: testdata/basic and testdata/fast, which are there to be read.
+// TestScenarios has each mode talk: testdata/scenarios, which is there to be read.
 func TestScenarios(t *testing.T) {
 	for _, mode := range []string{basicMode, fastMode} {
 		t.Run(mode, func(t *testing.T) {
-			transcript.Play(t, "testdata/"+mode, func() transcript.Family[store.Message] { return talk.New(in(mode), written) })
+			family := func() transcript.Family[store.Message] { return talk.New(in(mode), written) }
+			transcript.Play(t, "testdata/scenarios/"+mode, family)
 		})
 	}
 }
