@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ type txn struct {
 	agents  []protocol.ID // that wait for the end
 	tallies map[partRef]*tally
 	asked   bool // its commit request is proposed
+	givesUp bool // an abort that does not follow from what is durable is proposed
 	// end is the decision, if there is one. It follows from what is durable, or is on record.
 	end      *outcome
 	proposed bool            // the decision, to the group's log
@@ -127,20 +129,20 @@ func (s *server) onAbort(env *protocol.Env[store.Message], from protocol.ID, m a
 	if !s.cfg.Layout.ValidShards(m.Shards) || s.elsewhere(env, from, m.ID) || s.over(env, from, m.ID) {
 		return
 	}
-	s.giveUp(env, s.txn(env, m.ID), m.Shards)
+	s.giveUp(env, s.txn(env, m.ID), m.Shards, store.Fenced)
 }
 
-// giveUp aborts a transaction without anybody's no. That does not follow from what is durable, so
+// giveUp aborts a transaction without a commit request. That does not follow from what is durable, so
 // it is on record before anybody hears of it. The record of a commit request that came first undoes
 // it.
-func (s *server) giveUp(env *protocol.Env[store.Message], t *txn, shards []uint32) {
-	if t.end != nil || t.asked {
+func (s *server) giveUp(env *protocol.Env[store.Message], t *txn, shards []uint32, why store.Reason) {
+	if t.end != nil || t.asked || t.givesUp {
 		return
 	}
 	if r := s.state.records[t.id]; r != nil && r.commit != nil {
 		return
 	}
-	s.propose(env, decided{ID: t.id, Reason: store.Fenced, Shards: shards, Alone: true})
+	_, t.givesUp = s.propose(env, decided{ID: t.id, Reason: why, Shards: union(shards, t.voted()), Alone: true})
 }
 
 func (s *server) wasCommitting(env *protocol.Env[store.Message], m committing) {
@@ -170,7 +172,7 @@ func (s *server) onVote(env *protocol.Env[store.Message], from protocol.ID, m vo
 	s.maybeDecide(env, t)
 	r := s.state.records[m.ID]
 	if m.Doubt && (r == nil || r.commit == nil && env.Now-t.seen > s.trips(heartbeats)) {
-		s.giveUp(env, t, []uint32{m.Ref.Shard})
+		s.giveUp(env, t, nil, store.Fenced)
 	}
 }
 
@@ -233,6 +235,11 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 	}
 	switch v, why, stamp := decide(commit, ballots); v {
 	case waits:
+		// Nothing that is durable says that a no is the end before there is a commit request: that may
+		// not name the part.
+		if why, ok := refused(t.parts(), ballots); ok && commit == nil {
+			s.giveUp(env, t, nil, why)
+		}
 		return
 	case commits:
 		t.end = &outcome{commit: true, version: store.Version{Time: stamp, Client: t.id.Client}}
@@ -253,12 +260,23 @@ func (s *server) tellAgents(env *protocol.Env[store.Message], t *txn) {
 // record has the group record a decision. Partitions are told when it has: a coordinator that takes
 // over does not ask them again then, and the version of what is written is the same for all.
 func (s *server) record(env *protocol.Env[store.Message], t *txn) {
-	var shards []uint32
-	for ref := range t.tallies { //pure:ok union sorts
+	_, t.proposed = s.propose(env, decided{ID: t.id, Commit: t.end.commit, Version: t.end.version, Reason: t.end.reason,
+		Shards: t.voted()})
+}
+
+// parts returns the parts on which somebody has said a word.
+func (t *txn) parts() []partRef {
+	return slices.SortedFunc(maps.Keys(t.tallies), func(a, b partRef) int {
+		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Step, b.Step))
+	})
+}
+
+// voted returns the partitions of these parts.
+func (t *txn) voted() (shards []uint32) {
+	for _, ref := range t.parts() {
 		shards = union(shards, []uint32{ref.Shard})
 	}
-	_, t.proposed = s.propose(env, decided{ID: t.id, Commit: t.end.commit, Version: t.end.version, Reason: t.end.reason,
-		Shards: shards})
+	return shards
 }
 
 // wasDecided has the partitions carry out a decision that is on record.
@@ -388,7 +406,7 @@ func (s *server) sweepRecords(env *protocol.Env[store.Message]) {
 			}
 		case r != nil:
 			if env.Now-t.seen > s.trips(heartbeats) {
-				s.giveUp(env, t, nil)
+				s.giveUp(env, t, nil, store.Fenced)
 			}
 		case waits > s.trips(5*askAfter):
 			delete(s.txns, id) // votes for what nobody has asked for: their partitions ask again

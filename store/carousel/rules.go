@@ -89,17 +89,15 @@ const (
 // request in the coordinator's group, and the partitions' ballots. So every coordinator that knows
 // enough says the same, whatever it has not seen.
 //
-// A no is enough for an abort. A commit needs the request and a yes for each of its parts, and what
-// the client has read has to be what the partitions found: it may have read from a replica that
-// lags.
+// A no to one of the request's parts is enough for an abort, and a no to any other part is none: the
+// next coordinator may not hear of it. A commit needs a yes for each of the parts, and what the
+// client has read has to be what the partitions found: it may have read from a replica that lags.
 func decide(m *commitRecord, ballots map[partRef]ballot) (v verdict, why store.Reason, stamp uint64) {
-	for _, b := range ballots { //pure:ok the smallest reason of all
-		if !b.Yes && (v != aborts || b.Reason < why) {
-			v, why = aborts, b.Reason
-		}
+	if m == nil {
+		return waits, store.NoReason, 0
 	}
-	if v == aborts || m == nil {
-		return v, why, 0
+	if why, ok := refused(m.Parts, ballots); ok {
+		return aborts, why, 0
 	}
 	versions, writable := map[store.Key]store.Version{}, map[store.Key]bool{}
 	for _, p := range m.Parts {
@@ -126,6 +124,16 @@ func decide(m *commitRecord, ballots map[partRef]ballot) (v verdict, why store.R
 		}
 	}
 	return commits, store.NoReason, stamp
+}
+
+// refused returns why the first of some parts that is refused is.
+func refused(parts []partRef, ballots map[partRef]ballot) (why store.Reason, ok bool) {
+	for _, p := range parts {
+		if b, known := ballots[p]; known && !b.Yes {
+			return b.Reason, true
+		}
+	}
+	return store.NoReason, false
 }
 
 // A pending is an entry of a member's pending-transaction list: what it has prepared on the fast

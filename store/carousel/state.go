@@ -50,7 +50,7 @@ type txnRecord struct {
 	id     store.TxnID
 	shards []uint32      // that may have prepared
 	commit *commitRecord // nil: no commit request yet
-	end    *outcome      // nil: not decided, or decided as a function of what is durable
+	end    *outcome      // nil: not decided, or as a function of what is durable
 }
 
 // An outcome is how a transaction has ended.
