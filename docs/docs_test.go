@@ -203,8 +203,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// isScenario tells whether a subtest is a scenario in text, whose file it is named after, or scenarios
-// of one mode, after whose directory it is.
+// isScenario tells whether a subtest is a scenario in text, whose file it is named after, or
+// scenarios of one mode, after whose directory it is.
 func isScenario(t *testing.T, name string) bool {
 	t.Helper()
 	for _, path := range []string{name + ".txt", filepath.Join("*", name+".txt"), filepath.Join(name, "*.txt")} {

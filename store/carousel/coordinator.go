@@ -132,9 +132,9 @@ func (s *server) onAbort(env *protocol.Env[store.Message], from protocol.ID, m a
 	s.giveUp(env, s.txn(env, m.ID), m.Shards, store.Fenced)
 }
 
-// giveUp aborts a transaction without a commit request. That does not follow from what is durable, so
-// it is on record before anybody hears of it. The record of a commit request that came first undoes
-// it.
+// giveUp aborts a transaction without a commit request. That does not follow from what is durable,
+// so it is on record before anybody hears of it. The record of a commit request that came first
+// undoes it.
 func (s *server) giveUp(env *protocol.Env[store.Message], t *txn, shards []uint32, why store.Reason) {
 	if t.end != nil || t.asked || t.givesUp {
 		return

@@ -221,7 +221,7 @@ func (s *server) maybeRecover(env *protocol.Env[store.Message], term uint64) {
 		lists = append(lists, l.lists[id])
 	}
 	l.awaited = map[partID]bool{}
-	for _, p := range recover(lists, func(p pending) bool { return s.fits(env, p) }) {
+	for _, p := range recover(lists, func(p pending) bool { return s.state.fits(s.group.State(env), p) }) {
 		l.awaited[p.Part] = true
 		e := &prepared{Part: p.Part, Coord: p.Coord, Recovered: true,
 			Ballot: ballot{Yes: true, Stamp: s.stamp(env, p.footprint), footprint: p.footprint}}
@@ -236,13 +236,12 @@ func (s *server) maybeRecover(env *protocol.Env[store.Message], term uint64) {
 // fits tells whether a part that is on lists can be prepared: the group has said nothing on it, it
 // conflicts with nothing that is prepared, and the versions are the newest, of what is read and of
 // what is written. If it does not fit, no leader has prepared it.
-func (s *server) fits(env *protocol.Env[store.Message], p pending) bool {
-	if s.state.knows(p.Part) || s.state.locks.conflict(p.Part.ID, p.footprint) {
+func (s *state) fits(keys protocol.Keys, p pending) bool {
+	if s.knows(p.Part) || s.locks.conflict(p.Part.ID, p.footprint) {
 		return false
 	}
-	state := s.group.State(env)
 	for _, r := range slices.Concat(p.Reads, p.Writes) {
-		if s.state.values.Newest(state, r.Key).Version != r.Version {
+		if s.values.Newest(keys, r.Key).Version != r.Version {
 			return false
 		}
 	}

@@ -101,8 +101,8 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 }
 
 // hasPart tells whether a transaction has a part already, or is about to. The next one is refused
-// because of its keys only: a transaction of which one agent has asked for two parts and another for
-// one, with all keys, may be committed with the first part alone, and a no would undo that here.
+// because of its keys only: a transaction of which one agent has asked for two parts and another
+// for one, with all keys, may be committed with that alone, and a no to the other would undo it.
 func (s *server) hasPart(id store.TxnID) bool {
 	for step := uint32(1); step <= maxSteps; step++ {
 		if p := s.flying[partID{id, step}]; p != nil && p.Ballot.Yes {

@@ -89,8 +89,8 @@ const (
 // request in the coordinator's group, and the partitions' ballots. So every coordinator that knows
 // enough says the same, whatever it has not seen.
 //
-// A no to one of the request's parts is enough for an abort, and a no to any other part is none: the
-// next coordinator may not hear of it. A commit needs a yes for each of the parts, and what the
+// A no to one of the request's parts is enough for an abort, and a no to any other part is none:
+// the next coordinator may not hear of it. A commit needs a yes for each of the parts, and what the
 // client has read has to be what the partitions found: it may have read from a replica that lags.
 func decide(m *commitRecord, ballots map[partRef]ballot) (v verdict, why store.Reason, stamp uint64) {
 	if m == nil {

@@ -88,12 +88,12 @@ func commitOf(n uint64, writes ...store.Write) ended {
 	return ended{finish{ID: txnID(n), Commit: true, Version: store.Version{Time: n, Client: 1}, Writes: writes}}
 }
 
-// TestParts: what the group has said first on a part stands, a no ends the transaction, and whatever
+// TestParts: what the group has said first on a part stands, a no ends the transaction, and what
 // was prepared is free in the end, whether it is written or not (C13).
 func TestParts(t *testing.T) {
 	m := newMachine()
 	write := store.Write{Key: "k", Bytes: []byte("x")}
-	m.apply(t, yes(1, 1, "k"), yes(1, 2, "l"), no(1, 1), commitOf(1, write), no(1, 3), yes(1, 4, "k"))
+	m.apply(t, yes(1, 1, "k"), yes(1, 2, "l"), no(1, 1), commitOf(1, write), yes(1, 3, "k"))
 	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks) > 0 || len(m.parts) > 0 {
 		t.Errorf("the key is %q, %d keys are locked", v.Bytes, len(m.locks))
 	}
@@ -207,5 +207,33 @@ func TestRefuses(t *testing.T) {
 	}
 	if got := ask(5, 1, "m"); got != store.Locked {
 		t.Errorf("a key of what is prepared: the reason is %v, want locked", got)
+	}
+}
+
+// TestFits: what a new leader may prepare that is on lists. What is outdated, read or written, the
+// old leader has not prepared (C5).
+func TestFits(t *testing.T) {
+	m := newMachine()
+	m.apply(t, yes(2, 1, "k"), commitOf(2, store.Write{Key: "k"}), yes(3, 1, "l"))
+	at := func(key store.Key, n uint64) []store.Read {
+		return []store.Read{{Key: key, Version: store.Version{Time: n, Client: store.ClientID(min(n, 1))}}}
+	}
+	for _, tc := range []struct {
+		name string
+		id   uint64
+		f    footprint
+		want bool
+	}{
+		{"it reads the newest version", 9, footprint{Reads: at("k", 2)}, true},
+		{"it reads an outdated version", 9, footprint{Reads: at("k", 0)}, false},
+		{"it writes over the newest version", 9, footprint{Writes: at("k", 2)}, true},
+		{"it writes over an outdated version", 9, footprint{Writes: at("k", 0)}, false},
+		{"another one has the key", 9, footprint{Writes: at("l", 0)}, false},
+		{"it has ended", 2, footprint{Writes: at("k", 2)}, false},
+		{"the group has prepared it", 3, footprint{Writes: at("l", 0)}, false},
+	} {
+		if got := m.fits(m.disk, pending{Part: partID{txnID(tc.id), 1}, Term: 2, footprint: tc.f}); got != tc.want {
+			t.Errorf("%s: it fits is %v, want %v", tc.name, got, tc.want)
+		}
 	}
 }
