@@ -2,6 +2,7 @@ package carousel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -33,9 +34,10 @@ type client struct {
 	name         uint64 // of the next transaction; random at first, so that no two share one
 	shards       map[protocol.ID]store.Place
 	coordinators map[protocol.ID]store.Place
-	last         uint64 // Invariant: the next version's time is above it
-	n            uint64 // of reads
-	home         int    // the site whose coordinator is asked first: the one that answered last
+	last         uint64        // Invariant: the next version's time is above it
+	n            uint64        // of reads
+	home         int           // the site whose coordinator is asked first: the nearest, as far as is known
+	trip         time.Duration // to it; the largest there is if that is not known
 	gets         map[uint64]*get
 	getRefs      map[uint64]uint64 // of gets, by the application's numbers
 	submits      map[store.TxnID]*submit
@@ -95,7 +97,7 @@ func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 // Start implements protocol.Node.
 func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.name = env.Rand.Uint64()
-	c.home = env.Rand.IntN(len(c.cfg.Layout.Sites))
+	c.home, c.trip = env.Rand.IntN(len(c.cfg.Layout.Sites)), math.MaxInt64
 }
 
 // Receive implements protocol.Node.
@@ -191,8 +193,8 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 			out.Value = a.Value
 		}
 	}
-	if n == 1 {
-		c.home = p.Site
+	if n == 1 && g.tries == 1 {
+		c.near(p.Index, p.Site, env.Now-g.begun)
 	}
 	switch {
 	case g.ask.Nearest || p.Site == c.cfg.Layout.FirstOf(p.Index) || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
@@ -200,6 +202,14 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 		env.Send(protocol.App, out)
 	case n == 1:
 		env.Send(protocol.App, store.First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.Site})
+	}
+}
+
+// near learns from the first answer to a read which site is the nearest. Of a partition that home has
+// no replica of, some other site's is always the first.
+func (c *client) near(shard, site int, trip time.Duration) {
+	if slices.Contains(c.cfg.Layout.SitesOf(shard), c.home) || trip < c.trip {
+		c.home, c.trip = site, trip
 	}
 }
 
@@ -368,6 +378,9 @@ func (c *client) send(env *protocol.Env[store.Message], s *submit) {
 		return
 	}
 	if s.tries > 0 {
+		if s.site == c.home {
+			c.trip = math.MaxInt64 // it does not answer: whoever does is nearer
+		}
 		s.site = (s.site + 1) % len(c.cfg.Layout.Sites)
 	}
 	s.tries++
