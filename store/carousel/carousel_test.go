@@ -42,8 +42,8 @@ func subject(mode string) storetest.Subject {
 	}
 }
 
-// TestConformance plays 60 seeds under faults; twenty of them twice.
+// TestConformance plays 100 seeds of each mode under faults; twenty of them twice.
 func TestConformance(t *testing.T) {
-	t.Run("basic", func(t *testing.T) { storetest.Conformance(t, subject(basicMode), 60) })
-	t.Run("fast", func(t *testing.T) { storetest.Conformance(t, subject(fastMode), 60) })
+	t.Run("basic", func(t *testing.T) { storetest.Conformance(t, subject(basicMode), 100) })
+	t.Run("fast", func(t *testing.T) { storetest.Conformance(t, subject(fastMode), 100) })
 }

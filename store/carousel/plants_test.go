@@ -43,7 +43,7 @@ func votePlants() []plant.Bug {
 			Old:   "\t\tif !lead.Leader {\n", New: "\t\tif !lead.Leader && !MUTANT {\n",
 		},
 		{
-			Name: "C9: what the client has read is not compared", Test: "TestDecide", Tests: []string{"TestBasicNotices/1"},
+			Name: "C9: what the client has read is not compared", Test: "TestDecide", Tests: []string{"TestBasicNotices/2"},
 			Old: "if at, ok := versions[r.Key]; !ok || at != r.Version {",
 			New: "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
 		},
@@ -173,7 +173,7 @@ func endPlants() []plant.Bug {
 				"\t\t\ts.tellEnd(env, t.id, k, outcome{reason: store.Fenced})\n\t\t}\n\t}\n",
 		},
 		{
-			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/1",
+			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/34",
 			Tests: []string{"TestScenarios/basic/4-early-crash"},
 			Old:   "\tif m.Doubt && (r == nil ||", New: "\tif m.Doubt && !MUTANT && (r == nil ||",
 		},
@@ -183,7 +183,7 @@ func endPlants() []plant.Bug {
 			New: "\tif r.commit != nil || r.end != nil && !MUTANT {\n\t\treturn\n",
 		},
 		{
-			Name: "a client that is gone is waited for", Test: "TestBasicNotices/1",
+			Name: "a client that is gone is waited for", Test: "TestBasicNotices/6",
 			Old: "\t\t\tif env.Now-t.seen > s.trips(heartbeats) {\n",
 			New: "\t\t\tif env.Now-t.seen > s.trips(heartbeats) && !MUTANT {\n",
 			Also: []plant.Edit{{
@@ -191,7 +191,7 @@ func endPlants() []plant.Bug {
 			}},
 		},
 		{
-			Name: "C12: a coordinator forgets before all have carried it out", Test: "TestBasicNotices/1",
+			Name: "C12: a coordinator forgets before all have carried it out", Test: "TestBasicNotices/17",
 			Old: "\tif len(t.left) == 0 {\n", New: "\tif len(t.left) == 0 || MUTANT {\n",
 		},
 		{
@@ -229,7 +229,6 @@ func partPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "a vote is told before the group has agreed", Test: "TestNothingIsSaidBeforeTheGroupAgrees",
-			Tests: []string{"TestBasicNotices/1"},
 			Old:   "\ts.fly(env, p)\n}\n",
 			New: "\ts.fly(env, p)\n\tif MUTANT {\n" +
 				"\t\tenv.Send(s.where.leader(m.Coord), voteMsg{Ref: partRef{s.self, m.Part.Step}, " +
@@ -266,12 +265,12 @@ func partPlants() []plant.Bug {
 				"\ts.prepare(env, prepareRequest{Part: m.Part, Coord: m.Coord}, store.Fenced)\n",
 		},
 		{
-			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/1",
+			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
 			Tests: []string{"TestScenarios/basic/7-fractured-read"},
 			Old:   "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestBasicNotices/1",
+			Name: "C4: a check passes what has changed", Test: "TestBasicNotices/2",
 			Tests: []string{"TestScenarios/basic/7-fractured-read"},
 			Old:   "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New:   "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
