@@ -205,8 +205,8 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 }
 
-// near learns from the first answer to a read which site is the nearest. Of a partition that home has
-// no replica of, some other site's is always the first.
+// near learns from the first answer to a read which site is the nearest. Of a partition that home
+// has no replica of, some other site's is always the first.
 func (c *client) near(shard, site int, trip time.Duration) {
 	if slices.Contains(c.cfg.Layout.SitesOf(shard), c.home) || trip < c.trip {
 		c.home, c.trip = site, trip

@@ -76,8 +76,8 @@ func newPaper(t *testing.T, mode string) *paper {
 
 func newClientNode(cfg store.Config) (protocol.Node[store.Message], error) { return newClient(cfg) }
 
-// has tells whether a partition has a replica at a site: that of the same number, which leads it, and
-// the two that follow.
+// has tells whether a partition has a replica at a site: that of the same number, which leads it,
+// and the two that follow.
 func (p *paper) has(site, k int) bool { return (site-k+5)%5 < 3 }
 
 func (p *paper) client(site int) protocol.ID { return protocol.ID(200 + site) }
@@ -178,8 +178,8 @@ func modes(t *testing.T, test func(t *testing.T, mode string)) {
 	}
 }
 
-// TestCommitsTakeWhatTheModelSays: a commit waits for the word of each partition, and for its request
-// to be on record nearby, side by side [Carousel §3.2.1, §3.2.2].
+// TestCommitsTakeWhatTheModelSays: a commit waits for the word of each partition, and for its
+// request to be on record nearby, side by side [Carousel §3.2.1, §3.2.2].
 func TestCommitsTakeWhatTheModelSays(t *testing.T) {
 	modes(t, func(t *testing.T, mode string) {
 		p := newPaper(t, mode)
@@ -204,9 +204,9 @@ func TestCommitsTakeWhatTheModelSays(t *testing.T) {
 	})
 }
 
-// TestDeclaredTransactionsPrepareWhileTheyRead: of a client that knows its keys the partitions prepare
-// while it reads [Carousel §3.2.1], and it reads from the leaders or, on the fast path, from the
-// nearest replicas [§3.2.4]. What it has read is on record a round trip later.
+// TestDeclaredTransactionsPrepareWhileTheyRead: of a client that knows its keys the partitions
+// prepare while it reads [Carousel §3.2.1], and it reads from the leaders or, on the fast path,
+// from the nearest replicas [§3.2.4]. What it has read is on record a round trip later.
 func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
 	modes(t, func(t *testing.T, mode string) {
 		p := newPaper(t, mode)
@@ -235,8 +235,8 @@ func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
 }
 
 // TestOneRoundTripToLocalReplicas: with local reads and the fast path, a transaction on partitions
-// that have replicas at the client's site takes one round trip, to the farthest of them or to put it
-// on record [Carousel §3.2.4].
+// that have replicas at the client's site takes one round trip, to the farthest of them or to put
+// it on record [Carousel §3.2.4].
 func TestOneRoundTripToLocalReplicas(t *testing.T) {
 	p := newPaper(t, fastMode)
 	for site := range p.sites {

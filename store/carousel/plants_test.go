@@ -229,7 +229,7 @@ func partPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "a vote is told before the group has agreed", Test: "TestNothingIsSaidBeforeTheGroupAgrees",
-			Old:   "\ts.fly(env, p)\n}\n",
+			Old: "\ts.fly(env, p)\n}\n",
 			New: "\ts.fly(env, p)\n\tif MUTANT {\n" +
 				"\t\tenv.Send(s.where.leader(m.Coord), voteMsg{Ref: partRef{s.self, m.Part.Step}, " +
 				"ID: m.Part.ID, Ballot: p.Ballot})\n\t}\n}\n",
