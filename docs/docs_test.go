@@ -203,14 +203,20 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// isScenario tells whether a subtest is a scenario in text, whose file it is named after.
+// isScenario tells whether a subtest is a scenario in text, whose file it is named after, or
+// scenarios of one mode, after whose directory it is.
 func isScenario(t *testing.T, name string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "*", "*", "testdata", "scenarios", name+".txt"))
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{name + ".txt", filepath.Join("*", name+".txt"), filepath.Join(name, "*.txt")} {
+		files, err := filepath.Glob(filepath.Join(root, "*", "*", "testdata", "scenarios", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) > 0 {
+			return true
+		}
 	}
-	return len(files) > 0
+	return false
 }
 
 // namedTest is how pages name a test, and a subtest of it.

@@ -38,12 +38,35 @@ type (
 	// answered with what is known; a Get is not answered.
 	Cancel struct{ Ref uint64 }
 
+	// Declare begins a transaction some of whose keys are known, for protocols that prepare them while
+	// they are read (Protocol.Declares). Declared answers it. The transaction goes on until a Submit
+	// that names it, or an Abandon. To have declared other keys than are used costs time only.
+	Declare struct {
+		Ref    uint64
+		Reads  []Key // in ascending order, no key twice
+		Writes []Key // the same, and not empty: who writes nothing has nothing to prepare
+	}
+
+	// Declared is what the keys hold that a transaction has declared to read, or not OK: nobody
+	// answered in time, and there is no transaction.
+	Declared struct {
+		Ref    uint64
+		OK     bool
+		ID     TxnID
+		Values []Value // in the order of the keys
+	}
+
+	// Abandon ends a transaction that Declare has begun and that will not be submitted. It is not
+	// answered.
+	Abandon struct{ ID TxnID }
+
 	// Submit commits a transaction. Done answers it.
 	Submit struct {
 		Ref      uint64
 		Priority Priority // of the first attempt; zero: this is the first
 		Reads    []Read
 		Writes   []Write
+		Begun    TxnID // that Declare has begun it as; zero: it has not
 		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before
 		// there were reads, as nobody knows which site that is.
 		Hold bool

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -32,6 +35,15 @@ type Protocol struct {
 	Partial bool
 	// Preload is how values get on disks other than by transactions. nil: they do not.
 	Preload *Preload
+	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
+	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
+	Stamped bool
+	// Declares says that clients take Declare.
+	Declares bool
+	// Modes are the protocol's variants, which a store is made with for good, the first of them this
+	// one; nil: there is one only. Variant returns it in another one.
+	Modes   []string
+	Variant func(mode string) Protocol
 }
 
 // A Preload says how a server's key space has a key that was there before the server was first
@@ -39,6 +51,29 @@ type Protocol struct {
 type Preload struct {
 	Prefix string
 	Encode func(Value) []byte
+}
+
+// Writer returns what a transaction's ID and the versions of what it writes have in common, and no
+// other transaction's.
+func (p Protocol) Writer(v Version) Version {
+	if p.Stamped {
+		v.Time = 0
+	}
+	return v
+}
+
+// In returns the protocol in a mode; "" is the first one.
+func (p Protocol) In(mode string) (Protocol, error) {
+	switch {
+	case mode == "" || len(p.Modes) > 0 && mode == p.Modes[0]:
+		return p, nil
+	case slices.Contains(p.Modes, mode):
+		return p.Variant(mode), nil
+	case len(p.Modes) == 0:
+		return Protocol{}, fmt.Errorf("the mode %q: the protocol %s has no modes", mode, p.Name)
+	}
+	return Protocol{}, fmt.Errorf("unknown mode %q of the protocol %s (want %s)", mode, p.Name,
+		strings.Join(p.Modes, ", "))
 }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits

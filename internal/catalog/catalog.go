@@ -15,6 +15,7 @@ import (
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 )
@@ -51,7 +52,7 @@ func Names() []string {
 // Stores returns the protocols of package store's family. The first one is that of a store which
 // names none.
 func Stores() []store.Protocol {
-	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol()}
+	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol(), carousel.Protocol()}
 }
 
 // StoreNames returns the names of all protocols of stores.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/store/storetest/proof"
@@ -14,6 +15,14 @@ func TestConformance(t *testing.T) {
 	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 50) })
 	t.Run("layered", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
+			Settle: 2 * time.Second, Remembers: true}, 25)
+	})
+	t.Run("carousel", func(t *testing.T) {
+		p, err := carousel.Protocol().In("fast")
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel",
 			Settle: 2 * time.Second, Remembers: true}, 25)
 	})
 }

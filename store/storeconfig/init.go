@@ -30,6 +30,7 @@ type InitOptions struct {
 	Dir       string
 	Cluster   string
 	Protocol  string // empty: the first of package catalog's
+	Mode      string // empty: the protocol's first
 	Shards    int
 	Sites     []Site     // numbers and names of machines that are missing are made up
 	Placement [][]string // as in Store
@@ -116,8 +117,8 @@ func Place(sites []Site, n int, host string, first int) error {
 // store is an error. It returns the clients' file.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
-	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
-		RoundTrip: o.RoundTrip, Placement: o.Placement}
+	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Mode: o.Mode, Epoch: 1, Shards: o.Shards,
+		Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip, Placement: o.Placement}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1
 		s.Sites[i].nameMachines()

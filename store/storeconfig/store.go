@@ -23,7 +23,10 @@ type Store struct {
 	Placement [][]string `json:"placement,omitempty"`
 	// Protocol is how the sites agree: one of package catalog's, empty for the first of them. It
 	// cannot be changed later.
-	Protocol  string `json:"protocol,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	// Mode is which of the protocol's variants it is, empty for the first of them. It cannot be
+	// changed later.
+	Mode      string `json:"mode,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
@@ -127,6 +130,9 @@ func (s *Store) check() error {
 	var err error
 	if s.proto, err = catalog.Store(s.Protocol); err != nil {
 		return configfile.Field("protocol", err)
+	}
+	if s.proto, err = s.proto.In(s.Mode); err != nil {
+		return configfile.Field("mode", err)
 	}
 	for _, f := range [...]struct {
 		field, text string

@@ -22,6 +22,7 @@ import (
 type ClusterOptions struct {
 	Dir      string // where the files and disks are; it must hold no store
 	Protocol string // one of package catalog's; empty: the first one
+	Mode     string // of the protocol; empty: the first one
 	Shards   int
 	// Placement is as in storeconfig.Store.
 	Placement [][]string
@@ -100,8 +101,8 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		c.machines[name] = &devMachine{name: name, site: name, at: at, peers: l.peers.Addr().String(),
 			client: l.client.Addr().String()}
 	}
-	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Shards: o.Shards,
-		Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String()})
+	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
+		Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String()})
 	if err != nil {
 		return c, err
 	}

@@ -19,8 +19,10 @@ type Application struct {
 	Ref     uint64 // of what it asked for last
 	Queries int    // how often it has asked for the outcome
 
-	ops      []op // of the transaction
-	at       int  // the one that is read
+	ops      []op        // of the transaction
+	declared store.TxnID // as which it has begun; zero: it has not
+	known    []store.Key // that it has declared to read
+	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
 	priority store.Priority
@@ -74,6 +76,57 @@ func (a *Application) begin() {
 	a.attempt++
 	w.Attempts = max(w.Attempts, a.attempt)
 	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
+	if a.declared = (store.TxnID{}); w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
+		return
+	}
+	a.step()
+}
+
+// declare begins an attempt by most of its keys, and tells whether there is something to declare.
+func (a *Application) declare() bool {
+	w := a.world
+	a.Ref++
+	m := store.Declare{Ref: a.Ref}
+	for _, o := range a.ops {
+		if w.Rand.IntN(8) == 0 {
+			continue // it is one that nobody foresaw
+		}
+		if o.read {
+			m.Reads = append(m.Reads, o.key)
+		}
+		if o.write {
+			m.Writes = append(m.Writes, o.key)
+		}
+	}
+	if len(m.Writes) == 0 {
+		return false
+	}
+	slices.Sort(m.Reads)
+	slices.Sort(m.Writes)
+	a.known = m.Reads
+	w.Sim.Deliver(a.ID, m)
+	return true
+}
+
+// onDeclared takes what the declared keys hold. Some who have begun so leave it at that.
+func (a *Application) onDeclared(m store.Declared) {
+	w := a.world
+	switch {
+	case !m.OK:
+		a.log.Abort(w.Sim.Now())
+		a.end()
+		return
+	case w.Rand.IntN(10) == 0:
+		w.Sim.Deliver(a.ID, store.Abandon{ID: m.ID})
+		a.log.Abort(w.Sim.Now())
+		a.end()
+		return
+	}
+	a.declared = m.ID
+	for i, k := range a.known {
+		a.buffer.Saw(k, m.Values[i])
+		a.seen[k] = m.Values[i]
+	}
 	a.step()
 }
 
@@ -81,7 +134,11 @@ func (a *Application) begin() {
 func (a *Application) step() {
 	w := a.world
 	for ; a.at < len(a.ops); a.at++ {
-		if o := a.ops[a.at]; o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too
+		o := a.ops[a.at]
+		if _, seen := a.seen[o.key]; seen && !a.declared.IsZero() {
+			continue
+		}
+		if o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too
 			a.Ref++
 			w.Sim.Deliver(a.ID, store.Get{Ref: a.Ref, Key: o.key, Priority: a.priority, Nearest: w.Scenario.Near})
 			return
@@ -102,7 +159,7 @@ func (a *Application) step() {
 	reads, writes := a.buffer.Accesses()
 	a.Ref++
 	a.begun = w.Sim.Now()
-	w.Sim.Deliver(a.ID, store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes,
+	w.Sim.Deliver(a.ID, store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes, Begun: a.declared,
 		Hold: w.Scenario.Near})
 }
 
@@ -128,6 +185,10 @@ func (a *Application) receive(msg store.Message) {
 			return
 		}
 		a.step()
+	case store.Declared:
+		if m.Ref == a.Ref && a.Busy {
+			a.onDeclared(m)
+		}
 	case store.Done:
 		if m.Ref == a.Ref && a.Busy {
 			a.done(m)
@@ -177,11 +238,12 @@ func (a *Application) done(m store.Done) {
 func (a *Application) note(t store.Txn) {
 	for _, o := range a.ops {
 		if o.read {
-			a.log.Read(string(o.key), Shown(a.seen[o.key]))
+			a.log.Read(string(o.key), Shown(a.world.Subject.Protocol, a.seen[o.key]))
 		}
 	}
 	for _, x := range t.Writes {
-		a.log.Write(string(x.Key), Shown(store.Value{Version: t.ID, Present: !x.Delete, Bytes: x.Bytes}))
+		v := store.Value{Version: t.ID, Present: !x.Delete, Bytes: x.Bytes}
+		a.log.Write(string(x.Key), Shown(a.world.Subject.Protocol, v))
 	}
 }
 

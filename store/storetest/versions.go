@@ -16,13 +16,13 @@ import (
 type Versions map[store.Key]map[store.Version]string
 
 // Add notes a value. It is an error if another server has another one under the same version.
-func (w Versions) Add(key store.Key, v store.Value) error {
+func (w Versions) Add(p store.Protocol, key store.Key, v store.Value) error {
 	all := w[key]
 	if all == nil {
 		all = map[store.Version]string{}
 		w[key] = all
 	}
-	text := Shown(v)
+	text := Shown(p, v)
 	if old, ok := all[v.Version]; ok && old != text {
 		return fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
 	}
@@ -44,15 +44,25 @@ func (w Versions) Values(key store.Key) []string {
 	return values
 }
 
-// Shown is a value as it is in histories.
-func Shown(v store.Value) string {
+// WrittenBy tells whether a transaction has written a version of a key.
+func (w Versions) WrittenBy(p store.Protocol, key store.Key, id store.TxnID) bool {
+	for v := range w[key] {
+		if p.Writer(v) == p.Writer(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Shown is a value as it is in histories: of what a transaction writes the version may be its ID.
+func Shown(p store.Protocol, v store.Value) string {
 	switch {
 	case v.Present:
 		return string(v.Bytes)
 	case v.Version.IsZero():
 		return history.Initial
 	}
-	return "deleted by " + v.Version.String()
+	return "deleted by " + p.Writer(v.Version).String()
 }
 
 // EqualSites returns an error unless all sites that have a shard hold the same of it, as values

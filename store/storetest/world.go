@@ -204,7 +204,7 @@ func (w *World) Add(id protocol.ID, site wan.Site) {
 
 // applied is the store's word on the versions of a key.
 func (w *World) applied(key store.Key, v store.Value) {
-	if err := w.Versions.Add(key, v); err != nil && w.Err == nil {
+	if err := w.Versions.Add(w.Subject.Protocol, key, v); err != nil && w.Err == nil {
 		w.Err = err
 	}
 }

@@ -45,8 +45,16 @@ Three processes: foresay store init --dir DIR, then
 	return c
 }
 
-// addProtocol adds the flag that says how the sites of a new store agree.
-func addProtocol(flags *pflag.FlagSet, to *string) {
+// addProtocol adds the flags that say how the sites of a new store agree.
+func addProtocol(flags *pflag.FlagSet, to, mode *string) {
+	var modes []string
+	for _, p := range catalog.Stores() {
+		if len(p.Modes) > 0 {
+			modes = append(modes, p.Name+": "+strings.Join(p.Modes, ", "))
+		}
+	}
+	flags.StringVar(mode, "mode", "", "which variant of the protocol, for good; `one` of\n"+strings.Join(modes, "\n")+
+		"\n(default: the first one)")
 	docs := make([]string, 0, len(catalog.Stores()))
 	for _, p := range catalog.Stores() {
 		docs = append(docs, p.Name+": "+p.Doc)
@@ -54,6 +62,18 @@ func addProtocol(flags *pflag.FlagSet, to *string) {
 	flags.StringVar(to, "protocol", catalog.StoreNames()[0], "how the sites agree, for good; `one` of\n"+
 		strings.Join(docs, "\n"))
 	command.SetChoices(flags.Lookup("protocol"), catalog.StoreNames())
+}
+
+// validProtocol returns an error that names the flag that is wrong, or nil.
+func validProtocol(name, mode string) error {
+	p, err := catalog.Store(name)
+	if err != nil {
+		return fmt.Errorf("--protocol: %w", err)
+	}
+	if _, err := p.In(mode); err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
+	return nil
 }
 
 // Exit codes of commands that make transactions, beside 1 for what took no effect and codeUnknown.

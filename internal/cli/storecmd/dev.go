@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -22,6 +21,7 @@ type storeDevFlags struct {
 	command.DevFlags
 	wan      string
 	protocol string
+	mode     string
 	shards   int
 	site     string
 	placement
@@ -44,7 +44,7 @@ until it is interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	addProtocol(flags, &f.protocol)
+	addProtocol(flags, &f.protocol, &f.mode)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
 	addShards(flags, &f.shards, "")
@@ -56,12 +56,12 @@ until it is interrupted.`,
 
 // options returns the store that the flags ask for, and the network's name.
 func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
-	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol}
+	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
 	}
-	if _, err := catalog.Store(f.protocol); err != nil {
-		return o, "", command.Usagef("store dev: --protocol: %w", err)
+	if err := validProtocol(f.protocol, f.mode); err != nil {
+		return o, "", command.Usagef("store dev: %w", err)
 	}
 	switch d, err := wan.Preset(f.wan); {
 	case f.wan == "":

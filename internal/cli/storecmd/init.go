@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/storeconfig"
 )
@@ -56,7 +55,7 @@ this computer. Without --site there are three: a, b and c.
 		},
 	}
 	flags := c.Flags()
-	addProtocol(flags, &o.Protocol)
+	addProtocol(flags, &o.Protocol, &o.Mode)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
 	addShards(flags, &o.Shards, "; it cannot be changed later")
@@ -75,8 +74,8 @@ func (p *placement) initSites(o *storeconfig.InitOptions, sites []string) (err e
 	if len(sites) == 0 {
 		sites = []string{"a", "b", "c"}
 	}
-	if _, err := catalog.Store(o.Protocol); err != nil {
-		return command.Usagef("store init: --protocol: %w", err)
+	if err := validProtocol(o.Protocol, o.Mode); err != nil {
+		return command.Usagef("store init: %w", err)
 	}
 	var names []string
 	for _, text := range sites {

@@ -166,9 +166,10 @@ func (w *world) checkHistory() error {
 				x.Accesses = w.reads(t, c)
 			}
 			for _, a := range c.writes {
+				v := store.Value{Version: c.decision.Txn.ID, Present: !a.Delete, Bytes: a.Bytes}
 				x.Accesses = append(x.Accesses, history.Access{Kind: history.Write, Key: string(a.Key),
-					Value: storetest.Shown(store.Value{Version: c.decision.Txn.ID, Present: !a.Delete, Bytes: a.Bytes})})
-				if _, ok := w.versions[a.Key][c.decision.Txn.ID]; x.Outcome == history.Returned && !ok {
+					Value: storetest.Shown(w.sc.Protocol, v)})
+				if x.Outcome == history.Returned && !w.versions.WrittenBy(w.sc.Protocol, a.Key, c.decision.Txn.ID) {
 					return fmt.Errorf("transaction %d, %v, is committed, and no server has written its version of %q", t.n,
 						c.decision.Txn.ID, a.Key)
 				}
@@ -190,7 +191,7 @@ func (w *world) reads(t *txn, c commitCall) []history.Access {
 		text := w.versions[r.Key][r.Version]
 		if t.run != nil {
 			if saw, ok := t.run.reads[string(r.Key)]; ok {
-				text = storetest.Shown(store.Value{Version: r.Version, Present: saw.ok, Bytes: []byte(saw.value)})
+				text = storetest.Shown(w.sc.Protocol, store.Value{Version: r.Version, Present: saw.ok, Bytes: []byte(saw.value)})
 			}
 		}
 		all = append(all, history.Access{Kind: history.Read, Key: string(r.Key), Value: text})
@@ -217,9 +218,9 @@ func (w *world) checkServers() error {
 				return nil, err
 			}
 			order := w.versions.Order(key)
-			if last := order[len(order)-1]; v.Version != last || storetest.Shown(v) != w.versions[key][last] {
+			if last := order[len(order)-1]; v.Version != last || storetest.Shown(w.sc.Protocol, v) != w.versions[key][last] {
 				return nil, fmt.Errorf("site %s holds %q as %q in version %v, and it was last written as %q in version %v",
-					layout.Sites[shards[id].Site].Name, key, storetest.Shown(v), v.Version, w.versions[key][last], last)
+					layout.Sites[shards[id].Site].Name, key, storetest.Shown(w.sc.Protocol, v), v.Version, w.versions[key][last], last)
 			}
 			values[key] = v
 		}

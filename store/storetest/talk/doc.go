@@ -10,7 +10,8 @@
 //	                      makes a store and lets all its servers be admitted; with these numbers
 //	                      unless it says others
 //	read c1 x y           has a client read keys, for its next transaction
-//	commit c1 x=1 y=2     has it commit a transaction that has read those, and writes these
+//	declare c1 x y=       has it begin one that reads x and writes y, if the protocol knows keys ahead
+//	commit c1 x=1 y=2     has it commit a transaction that has read those, and writes these, if any
 //	state                 tells what the servers hold that are up, and what they are at
 //
 // and what can be expected is

@@ -36,7 +36,7 @@ func Play(t *testing.T, p store.Protocol, format Own) {
 func New(p store.Protocol, format Own) transcript.Family[store.Message] {
 	return &talk{
 		protocol: p, own: format, held: map[protocol.ID]map[store.Key]store.Value{}, buffers: map[protocol.ID]*store.Buffer{},
-		names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
+		begun: map[protocol.ID]store.TxnID{}, names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
 	}
 }
 
@@ -50,6 +50,7 @@ type talk struct {
 	shards  int
 	held    map[protocol.ID]map[store.Key]store.Value // by servers, as they have applied it
 	buffers map[protocol.ID]*store.Buffer             // of clients' next transactions
+	begun   map[protocol.ID]store.TxnID               // by clients, with declared keys
 	names   map[store.Version]string                  // of transactions
 	status  map[protocol.ID]store.ServerStatus
 }
@@ -132,6 +133,8 @@ func answers(msg store.Message) (uint64, bool) {
 		return m.Ref, true
 	case store.Done:
 		return m.Ref, true
+	case store.Declared:
+		return m.Ref, true
 	}
 	return 0, false
 }
@@ -157,7 +160,7 @@ func (t *talk) Do(command string, args []string) (string, error) {
 	if command == "state" {
 		return t.state()
 	}
-	if len(args) < 2 {
+	if len(args) < 2 && (command != "commit" || len(args) == 0) {
 		return "", fmt.Errorf("want a client and keys, or there is no such command")
 	}
 	id, err := t.script.ID(args[0])
@@ -172,6 +175,9 @@ func (t *talk) Do(command string, args []string) (string, error) {
 		for _, key := range args[1:] {
 			t.read(id, store.Key(key))
 		}
+		return "", nil
+	case "declare":
+		t.declare(id, args[1:])
 		return "", nil
 	case "commit":
 		t.commit(id, args[1:])
@@ -194,16 +200,44 @@ func (t *talk) read(client protocol.ID, key store.Key) {
 	})
 }
 
+// declare begins a transaction: keys with an = behind them are to be written, others read.
+func (t *talk) declare(client protocol.ID, keys []string) {
+	var m store.Declare
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		if written, ok := strings.CutSuffix(key, "="); ok {
+			m.Writes = append(m.Writes, store.Key(written))
+		} else {
+			m.Reads = append(m.Reads, store.Key(key))
+		}
+	}
+	t.Call(client, func(n uint64) store.Message {
+		m.Ref = n
+		return m
+	}, func(a deploy.Answer[store.Message]) {
+		d := a.Msg.(store.Declared)
+		if !d.OK {
+			t.script.Note(client, "nothing has begun")
+			return
+		}
+		t.begun[client] = d.ID
+		for i, key := range m.Reads {
+			t.buffers[client].Saw(key, d.Values[i])
+			t.script.Note(client, fmt.Sprintf("%s is read: %s", key, t.value(d.Values[i])))
+		}
+	})
+}
+
 func (t *talk) commit(client protocol.ID, writes []string) {
-	b := t.buffers[client]
+	b, begun := t.buffers[client], t.begun[client]
 	t.buffers[client] = &store.Buffer{}
+	delete(t.begun, client)
 	for _, w := range writes {
 		key, value, _ := strings.Cut(w, "=")
 		b.Put(store.Key(key), []byte(value))
 	}
 	reads, accesses := b.Accesses()
 	t.Call(client, func(n uint64) store.Message {
-		return store.Submit{Ref: n, Reads: reads, Writes: accesses}
+		return store.Submit{Ref: n, Reads: reads, Writes: accesses, Begun: begun}
 	}, func(a deploy.Answer[store.Message]) {
 		d := a.Msg.(store.Done)
 		text := fmt.Sprintf("%s (%s) is %v", t.name(d.Txn.ID), strings.Join(writes, " "), d.Outcome.Verdict)
@@ -328,6 +362,7 @@ func (t *talk) name(v store.Version) string {
 	if v.IsZero() {
 		return "nobody"
 	}
+	v = t.protocol.Writer(v)
 	if t.names[v] == "" {
 		t.names[v] = fmt.Sprint("t", len(t.names)+1)
 	}

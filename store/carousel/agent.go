@@ -1,0 +1,395 @@
+package carousel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// agent is what the thesis calls the client-side library [Carousel §3.1.3]: it finds the leaders,
+// prepares at them and hands the transaction to its coordinator. There is one at each machine, and
+// clients are at other machines of the same site. It forgets all with a crash: clients ask another
+// one then, and all that it does can be repeated.
+type agent struct {
+	cfg   store.Config
+	fast  bool
+	where directory
+	calls map[store.TxnID]*call
+}
+
+// call is a transaction that an agent is at.
+type call struct {
+	id      store.TxnID
+	clients []protocol.ID
+	parts   []callPart      // in order
+	txn     *store.Txn      // to be committed; nil: the client still reads
+	left    map[uint32]bool // of one that writes nothing: partitions that have not answered
+	tries   int
+	// Of one that was declared:
+	declared *declareRequest
+	values   map[store.Key]store.Value
+	heard    time.Duration // when the client was, last
+}
+
+type callPart struct {
+	ref    partRef
+	reads  []store.Key
+	writes []store.Key
+}
+
+// An agent asks again so many round trips after it has asked, and that often.
+const (
+	againAfter = 3
+	maxTries   = 16
+)
+
+type againTimer struct{ id store.TxnID }
+
+// newAgent returns an agent. The error names the field of the configuration that is wrong.
+func newAgent(cfg store.Config, fast bool) (*agent, error) {
+	cfg, err := withDefaults(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, coordinators := cfg.Layout.Places(); coordinators[cfg.ID] == (store.Place{}) {
+		if !slices.Contains(cfg.Layout.Sites[0].Coordinators, cfg.ID) {
+			return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
+		}
+	}
+	return &agent{cfg: cfg, fast: fast, where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{}}, nil
+}
+
+// Start implements protocol.Node.
+func (a *agent) Start(*protocol.Env[store.Message], []protocol.Record[store.Message]) {}
+
+// Receive implements protocol.Node.
+func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case store.CommitRequest:
+		a.onCommit(env, from, m)
+	case declareRequest:
+		a.onDeclare(env, from, m)
+	case abortRequest:
+		a.onAbort(env, m)
+	case valuesReply:
+		a.onValues(env, from, m)
+	case checkReply:
+		a.onCheck(env, from, m)
+	case store.Decided:
+		if c := a.calls[m.ID]; c != nil && c.txn != nil {
+			a.end(env, c, m)
+		}
+	case moved:
+		if c := a.calls[m.ID]; a.where.correct(m) && c != nil {
+			a.ask(env, c, func(shard uint32) bool { return shard == m.Shard })
+		}
+	}
+}
+
+// Expire implements protocol.Node.
+func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	if t, ok := t.(againTimer); ok && a.calls[t.id] != nil {
+		a.again(env, a.calls[t.id])
+	}
+}
+
+// onDeclare begins a transaction: its parts are prepared while they are read. A client that is
+// still there says it again, and so does the agent to the coordinator.
+func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m declareRequest) {
+	c := a.calls[m.ID]
+	switch {
+	case c == nil && (!validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 || m.ID.IsZero()):
+		return
+	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
+		env.Send(from, store.Busy{ID: m.ID})
+		return
+	case c == nil:
+		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Value{}}
+		a.calls[c.id] = c
+		c.parts = a.split(m.Reads, m.Writes, 1)
+	case c.txn != nil || c.declared == nil:
+		return
+	}
+	if !slices.Contains(c.clients, from) {
+		c.clients = append(c.clients, from)
+	}
+	c.heard = env.Now
+	if c.tries == 0 {
+		a.again(env, c)
+		return
+	}
+	a.answerDeclare(env, c)
+	a.begin(env, c)
+}
+
+func validKeys(keys []store.Key) bool {
+	for i, k := range keys {
+		if i > 0 && k <= keys[i-1] || len(k) > store.MaxKeyBytes {
+			return false
+		}
+	}
+	return len(keys) <= store.MaxAccesses
+}
+
+// begin tells the coordinator of a transaction that still reads, and that its client is there.
+func (a *agent) begin(env *protocol.Env[store.Message], c *call) {
+	env.Send(a.where.leader(a.coord(c)), beginRequest{c.id, c.shards()})
+}
+
+func (c *call) shards() (out []uint32) {
+	for _, p := range c.parts {
+		out = union(out, []uint32{p.ref.Shard})
+	}
+	return out
+}
+
+// onValues takes what a partition holds: its leader, or on the fast path a member that is nearer.
+func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
+	c := a.calls[m.Part.ID]
+	if c == nil || c.txn != nil || !a.where.isMember(m.Shard, from) {
+		return
+	}
+	i := slices.IndexFunc(c.parts, func(p callPart) bool { return p.ref == partRef{m.Shard, m.Part.Step} })
+	if i < 0 || len(m.Values) != len(c.parts[i].reads) {
+		return
+	}
+	for j, k := range c.parts[i].reads {
+		if _, ok := c.values[k]; !ok {
+			c.values[k] = m.Values[j]
+		}
+	}
+	a.answerDeclare(env, c)
+}
+
+// answerDeclare answers the client if all values are there.
+func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
+	if len(c.values) < len(c.declared.Reads) {
+		return
+	}
+	out := declareReply{ID: c.id}
+	for _, k := range c.declared.Reads {
+		out.Values = append(out.Values, c.values[k])
+	}
+	for _, to := range c.clients {
+		env.Send(to, out)
+	}
+}
+
+// onAbort ends a transaction that its client has given up while it was reading.
+func (a *agent) onAbort(env *protocol.Env[store.Message], m abortRequest) {
+	if c := a.calls[m.ID]; c != nil && c.txn == nil {
+		env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
+		delete(a.calls, c.id)
+		env.Stop(againTimer{c.id})
+	}
+}
+
+// onCommit begins to commit a transaction, or goes on with one that was declared. Keys that it has
+// not declared are prepared in a step of their own.
+func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
+	if m.Txn.Validate() != nil || len(m.Txn.Reads)+len(m.Txn.Writes) == 0 {
+		return
+	}
+	c := a.calls[m.Txn.ID]
+	switch {
+	case c != nil && c.txn != nil:
+		if !slices.Contains(c.clients, from) {
+			c.clients = append(c.clients, from)
+		}
+		return
+	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
+		env.Send(from, store.Busy{ID: m.Txn.ID})
+		return
+	case c == nil:
+		c = &call{id: m.Txn.ID}
+		a.calls[c.id] = c
+	}
+	c.clients, c.txn, c.tries = []protocol.ID{from}, &m.Txn, 0
+	var reads, writes []store.Key
+	for _, r := range m.Txn.Reads {
+		if c.declared == nil || !has(c.declared.Reads, r.Key) {
+			reads = append(reads, r.Key)
+		}
+	}
+	for _, w := range m.Txn.Writes {
+		if c.declared == nil || !has(c.declared.Writes, w.Key) {
+			writes = append(writes, w.Key)
+		}
+	}
+	fresh := a.split(reads, writes, uint32(1+min(len(c.parts), 1)))
+	early := c.parts
+	c.parts = append(c.parts, fresh...)
+	if c.left = map[uint32]bool{}; m.Txn.ReadOnly() && len(early) == 0 {
+		for _, p := range c.parts {
+			c.left[p.ref.Shard] = true
+		}
+	}
+	a.again(env, c)
+}
+
+func has(keys []store.Key, key store.Key) bool {
+	_, ok := slices.BinarySearch(keys, key)
+	return ok
+}
+
+// split returns the parts that keys belong to.
+func (a *agent) split(reads, writes []store.Key, step uint32) (parts []callPart) {
+	of := map[uint32]*callPart{}
+	at := func(key store.Key) *callPart {
+		shard := uint32(a.cfg.Layout.ShardOf(key))
+		if of[shard] == nil {
+			of[shard] = &callPart{ref: partRef{shard, step}}
+		}
+		return of[shard]
+	}
+	for _, k := range reads {
+		p := at(k)
+		p.reads = append(p.reads, k)
+	}
+	for _, k := range writes {
+		p := at(k)
+		p.writes = append(p.writes, k)
+	}
+	for _, p := range of { //pure:ok they are sorted
+		parts = append(parts, *p)
+	}
+	slices.SortFunc(parts, func(p, q callPart) int { return cmp.Compare(p.ref.Shard, q.ref.Shard) })
+	return parts
+}
+
+// again asks whoever has not answered, for the first time too. What a client that still reads has
+// begun goes on as long as that says so, and is its coordinator's to end then.
+func (a *agent) again(env *protocol.Env[store.Message], c *call) {
+	gone := c.txn == nil && env.Now-c.heard > heartbeats*a.cfg.RoundTrip
+	if gone || c.txn != nil && c.tries == maxTries {
+		delete(a.calls, c.id) // the client has asked another agent by now, or asks this one again
+		return
+	}
+	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
+	if c.txn == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
+		return // it has all that it asked for; heartbeats go on
+	}
+	if c.tries > 0 && c.tries%2 == 0 {
+		for _, k := range union(c.shards(), []uint32{a.coord(c)}) {
+			if c.left == nil || len(c.left) == 0 || c.left[k] {
+				a.where.tryNext(k)
+			}
+		}
+	}
+	c.tries++
+	a.ask(env, c, func(uint32) bool { return true })
+}
+
+func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
+
+// ask asks the partitions of which that is said, as participants and as the coordinator.
+func (a *agent) ask(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+	if len(c.left) > 0 {
+		a.askChecks(env, c, which)
+		return
+	}
+	for _, p := range c.parts {
+		// What was declared is prepared by now, or else asked for again later.
+		early := c.txn != nil && c.tries == 1 && c.declared != nil && p.ref.Step == 1
+		if which(p.ref.Shard) && !early {
+			a.prepare(env, c, p)
+		}
+	}
+	coord := a.coord(c)
+	switch {
+	case !which(coord):
+	case c.txn == nil:
+		a.begin(env, c)
+	default:
+		m := commitRequest{ID: c.id, commitRecord: commitRecord{Reads: c.txn.Reads, Writes: c.txn.Writes}}
+		for _, p := range c.parts {
+			m.Parts = append(m.Parts, p.ref)
+		}
+		env.Send(a.where.leader(coord), m)
+	}
+}
+
+// prepare asks a partition's leader, or on the fast path all its members, to prepare a part.
+func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
+	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
+		Values: c.txn == nil && len(p.reads) > 0}
+	leader := a.where.leader(p.ref.Shard)
+	env.Send(leader, m)
+	if !a.fast {
+		return
+	}
+	m.Leader = false
+	for _, id := range a.where.members[p.ref.Shard] {
+		if id != leader {
+			env.Send(id, m)
+		}
+	}
+}
+
+// askChecks validates what a transaction has read that writes nothing: there is nothing that a
+// coordinator would have to remember.
+func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+	for _, p := range c.parts {
+		k := p.ref.Shard
+		if !c.left[k] || !which(k) {
+			continue
+		}
+		m := checkRequest{ID: c.id}
+		for _, r := range c.txn.Reads {
+			if uint32(a.cfg.Layout.ShardOf(r.Key)) == k {
+				m.Reads = append(m.Reads, r)
+			}
+		}
+		env.Send(a.where.leader(k), m)
+	}
+}
+
+func (a *agent) onCheck(env *protocol.Env[store.Message], from protocol.ID, m checkReply) {
+	c := a.calls[m.ID]
+	if c == nil || len(c.left) == 0 || !a.where.isMember(m.Shard, from) {
+		return
+	}
+	d := store.Decided{ID: c.id, Verdict: store.Committed}
+	if m.Reason != store.NoReason {
+		d.Verdict, d.Reason = store.Aborted, m.Reason
+	} else if delete(c.left, m.Shard); len(c.left) > 0 {
+		return
+	}
+	a.end(env, c, d)
+}
+
+// end tells clients how a transaction has ended.
+func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
+	for _, to := range c.clients {
+		env.Send(to, d)
+	}
+	delete(a.calls, c.id)
+	env.Stop(againTimer{c.id})
+}
+
+// Check implements protocol.Checked.
+func (a *agent) Check() error {
+	for id, c := range a.calls { //pure:ok any broken one is an error
+		if c.id != id || len(c.parts) == 0 {
+			return fmt.Errorf("carousel: agent %d: transaction %v is kept as %+v", a.cfg.ID, id, *c)
+		}
+	}
+	return nil
+}
+
+// coordBits are those of a transaction's ID that name its coordinating partition: so whoever knows
+// the ID knows whom to ask for its end.
+const coordBits = 12
+
+func coordOf(id store.TxnID, shards int) uint32 {
+	return uint32(uint64(id.Client) & (1<<coordBits - 1) % uint64(shards))
+}
+
+// Tell apart: Version.Client of what a transaction writes is its ID's, and Version.Time is not.
+func nameOf(n uint64, coord uint32) store.ClientID {
+	return store.ClientID(n<<coordBits | uint64(coord))
+}

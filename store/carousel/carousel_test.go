@@ -1,0 +1,49 @@
+package carousel
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// subject is Carousel as package storetest wants it.
+func subject(mode string) storetest.Subject {
+	return storetest.Subject{
+		Protocol: in(mode), Package: "./store/carousel", Settle: 2 * time.Second,
+		Values: func(n protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value] {
+			s := n.(*server)
+			page := s.state.values.Copy(s.group.StateIn(disk), nil, math.MaxInt)
+			return func(yield func(store.Key, store.Value) bool) {
+				for i, item := range page.Items { // the newest version of a key comes first
+					if (i == 0 || page.Items[i-1].Key != item.Key) && !yield(item.Key, item.Value) {
+						return
+					}
+				}
+			}
+		},
+		Left: func(n protocol.Node[store.Message]) string {
+			s := n.(*server)
+			switch {
+			case len(s.state.parts) > 0:
+				return fmt.Sprintf("has %d parts without an end", len(s.state.parts))
+			case len(s.state.records) > 0:
+				return fmt.Sprintf("coordinates %d transactions", len(s.state.records))
+			case len(s.list.entries) > 0:
+				return fmt.Sprintf("has %d parts on its list", len(s.list.entries))
+			}
+			return ""
+		},
+	}
+}
+
+// TestConformance plays 100 seeds of each mode under faults; twenty of them twice.
+func TestConformance(t *testing.T) {
+	t.Run("basic", func(t *testing.T) { storetest.Conformance(t, subject(basicMode), 100) })
+	t.Run("fast", func(t *testing.T) { storetest.Conformance(t, subject(fastMode), 100) })
+}

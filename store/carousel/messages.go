@@ -1,0 +1,382 @@
+package carousel
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// What agents say to servers, and servers to each other. Each can be repeated.
+type (
+	// grouped is what the members of a partition's group say to each other, and their records.
+	grouped struct{ Msg smr.Message }
+
+	// prepareRequest asks a partition to prepare a part of a transaction: its leader and, on the
+	// fast path, all members. With Values it answers the agent with what the keys that are read
+	// hold, too: the thesis' ReadAndPrepare.
+	prepareRequest struct {
+		Part   partID
+		Coord  uint32 // the transaction's coordinating partition
+		Reads  []store.Key
+		Writes []store.Key
+		Values bool
+		// Leader says that the receiver is taken for the leader.
+		Leader bool
+	}
+
+	// declareRequest begins a transaction at an agent. It is repeated as long as the client is there
+	// and has not asked for the commit; declareReply answers it once all values are there.
+	declareRequest struct {
+		ID     store.TxnID
+		Reads  []store.Key
+		Writes []store.Key
+	}
+	declareReply struct {
+		ID     store.TxnID
+		Values []store.Value // in the order of the keys
+	}
+
+	// valuesReply answers a prepareRequest with Values.
+	valuesReply struct {
+		Part   partID
+		Shard  uint32
+		Leader bool
+		Values []store.Value // in the order of the keys
+	}
+
+	// checkRequest asks a partition's leader whether what a transaction has read that writes nothing
+	// is still so, and nobody is about to change it. checkReply answers it.
+	checkRequest struct {
+		ID    store.TxnID
+		Reads []store.Read
+	}
+	checkReply struct {
+		ID     store.TxnID
+		Shard  uint32
+		Reason store.Reason // NoReason: it is
+	}
+
+	// beginRequest tells a coordinator of a transaction whose keys are prepared while its client
+	// still reads, and which partitions that are. The agent goes on saying so as long as the client
+	// is there: else the transaction is aborted.
+	beginRequest struct {
+		ID     store.TxnID
+		Shards []uint32
+	}
+
+	// commitRequest gives a coordinator what a transaction has read and writes, and the parts that
+	// it consists of. store.Decided answers it.
+	commitRequest struct {
+		ID store.TxnID
+		commitRecord
+	}
+
+	// abortRequest ends a transaction that its client has given up.
+	abortRequest struct {
+		ID     store.TxnID
+		Shards []uint32
+	}
+
+	// voteMsg tells a coordinator how a partition's group has agreed to prepare a part. Doubt says
+	// that it has been waiting for an end for long: what the coordinator does not know is aborted
+	// then.
+	voteMsg struct {
+		Ref    partRef
+		ID     store.TxnID
+		Ballot ballot
+		Doubt  bool
+	}
+
+	// fastVote tells a coordinator that a member has prepared a part, on its own.
+	fastVote struct {
+		Ref       partRef
+		ID        store.TxnID
+		Term      uint64
+		Leader    bool
+		Stamp     uint64 // of the leader's
+		Footprint footprint
+	}
+
+	// voteWanted asks a partition's leader for its word on a part. If it does not know the part, it
+	// will not be prepared any more.
+	voteWanted struct {
+		Part  partID
+		Coord uint32
+	}
+
+	// finish tells a partition how a transaction has ended. The coordinator's group has that on
+	// record. Writes are the partition's. finished answers it, when it is carried out.
+	finish struct {
+		ID      store.TxnID
+		Coord   uint32
+		Commit  bool
+		Version store.Version
+		Reason  store.Reason
+		Writes  []store.Write
+	}
+	finished struct {
+		ID    store.TxnID
+		Shard uint32
+	}
+
+	// moved answers what is for a partition's leader, and says who that is, as far as is known.
+	moved struct {
+		Shard  uint32
+		Leader uint32
+		// ID is the transaction that the message was about.
+		ID store.TxnID
+	}
+
+	// listWanted asks members of a group for their lists of what they have prepared on the fast path
+	// in terms before this one, and that they prepare nothing more in those. listReply answers it.
+	listWanted struct{ Term uint64 }
+	listReply  struct {
+		Term uint64
+		List []pending
+	}
+)
+
+// A commitRecord is what a coordinator's group records of a commit request.
+type commitRecord struct {
+	Parts  []partRef
+	Reads  []store.Read
+	Writes []store.Write
+}
+
+// Entries of a partition's log.
+type (
+	// prepared is the leader's word on a part, a yes or a no.
+	prepared struct {
+		Part   partID
+		Coord  uint32
+		Ballot ballot
+		// Recovered says that the part may have been prepared on the fast path, with another stamp.
+		Recovered bool
+	}
+
+	// ended carries out how a transaction has ended.
+	ended struct{ finish }
+
+	// checked asks what a checkRequest asks, at a place in the log.
+	checked struct{ checkRequest }
+
+	// begun, committing and decided are a coordinator's: see beginRequest, commitRequest, finish.
+	// The first of committing and an abort counts.
+	begun      struct{ beginRequest }
+	committing struct{ commitRequest }
+	decided    struct {
+		ID      store.TxnID
+		Commit  bool
+		Version store.Version
+		Reason  store.Reason
+		Shards  []uint32 // which may have prepared, beside those on record
+		// Alone says that it is an abort that does not follow from votes: a commit request that is
+		// on record before it undoes it.
+		Alone bool
+	}
+
+	// done says that all partitions have carried out a transaction's end.
+	done struct{ ID store.TxnID }
+)
+
+// format is that of messages and, from tag 48 on, of entries.
+func format() *wirefmt.Format[store.Message] {
+	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(),
+		[]wirefmt.Kind[store.Message]{groupKind()}, agentKinds(), serverKinds(), entryKinds())...)
+}
+
+func groupKind() wirefmt.Kind[store.Message] {
+	inner := raft.Protocol().Codec
+	return wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
+		var b []byte
+		var err error
+		if !c.Reading() {
+			if b, err = inner.Append(nil, m.Msg); err != nil {
+				c.Failf("%v", err)
+			}
+		}
+		wirefmt.View(c, &b)
+		if c.Reading() {
+			if m.Msg, err = inner.Decode(b); err != nil {
+				c.Failf("%v", err)
+			}
+		}
+	})
+}
+
+// agentKinds are those of what agents say and hear.
+func agentKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *prepareRequest) {
+			partFields(c, &m.Part)
+			wirefmt.Uint32(c, &m.Coord)
+			wirefmt.List(c, &m.Reads, 1, wirefmt.String)
+			wirefmt.List(c, &m.Writes, 1, wirefmt.String)
+			wirefmt.Bool(c, &m.Values)
+			wirefmt.Bool(c, &m.Leader)
+		}),
+		wirefmt.NewKind[store.Message](18, func(c *wirefmt.Coder, m *valuesReply) {
+			partFields(c, &m.Part)
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Bool(c, &m.Leader)
+			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+		}),
+		wirefmt.NewKind[store.Message](19, checkFields),
+		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *checkReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint32(c, &m.Shard)
+			store.ReasonFields(c, &m.Reason)
+		}),
+		wirefmt.NewKind[store.Message](21, beginFields),
+		wirefmt.NewKind[store.Message](22, commitFields),
+		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *declareRequest) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.List(c, &m.Reads, 1, wirefmt.String)
+			wirefmt.List(c, &m.Writes, 1, wirefmt.String)
+		}),
+		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *declareReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+		}),
+		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *abortRequest) {
+			store.VersionFields(c, &m.ID)
+			store.ShardsFields(c, &m.Shards)
+		}),
+	}
+}
+
+// serverKinds are those of what servers say to each other.
+func serverKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](24, func(c *wirefmt.Coder, m *voteMsg) {
+			refFields(c, &m.Ref)
+			store.VersionFields(c, &m.ID)
+			ballotFields(c, &m.Ballot)
+			wirefmt.Bool(c, &m.Doubt)
+		}),
+		wirefmt.NewKind[store.Message](25, func(c *wirefmt.Coder, m *fastVote) {
+			refFields(c, &m.Ref)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.Term)
+			wirefmt.Bool(c, &m.Leader)
+			wirefmt.Uint(c, &m.Stamp)
+			footprintFields(c, &m.Footprint)
+		}),
+		wirefmt.NewKind[store.Message](26, func(c *wirefmt.Coder, m *voteWanted) {
+			partFields(c, &m.Part)
+			wirefmt.Uint32(c, &m.Coord)
+		}),
+		wirefmt.NewKind[store.Message](27, finishFields),
+		wirefmt.NewKind[store.Message](28, func(c *wirefmt.Coder, m *finished) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint32(c, &m.Shard)
+		}),
+		wirefmt.NewKind[store.Message](29, func(c *wirefmt.Coder, m *moved) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint32(c, &m.Leader)
+			store.VersionFields(c, &m.ID)
+		}),
+		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *listWanted) { wirefmt.Uint(c, &m.Term) }),
+		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *listReply) {
+			wirefmt.Uint(c, &m.Term)
+			wirefmt.List(c, &m.List, 6, pendingFields)
+		}),
+	}
+}
+
+func entryKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](48, preparedFields),
+		wirefmt.NewKind[store.Message](49, func(c *wirefmt.Coder, m *ended) { finishFields(c, &m.finish) }),
+		wirefmt.NewKind[store.Message](50, func(c *wirefmt.Coder, m *checked) { checkFields(c, &m.checkRequest) }),
+		wirefmt.NewKind[store.Message](51, func(c *wirefmt.Coder, m *begun) { beginFields(c, &m.beginRequest) }),
+		wirefmt.NewKind[store.Message](52, func(c *wirefmt.Coder, m *committing) { commitFields(c, &m.commitRequest) }),
+		wirefmt.NewKind[store.Message](53, decidedFields),
+		wirefmt.NewKind[store.Message](54, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+	}
+}
+
+func partFields(c *wirefmt.Coder, p *partID) {
+	store.VersionFields(c, &p.ID)
+	wirefmt.Uint32(c, &p.Step)
+}
+
+func refFields(c *wirefmt.Coder, p *partRef) {
+	wirefmt.Uint32(c, &p.Shard)
+	wirefmt.Uint32(c, &p.Step)
+}
+
+func readsFields(c *wirefmt.Coder, reads *[]store.Read) {
+	wirefmt.List(c, reads, store.MinAccessBytes, func(c *wirefmt.Coder, r *store.Read) {
+		wirefmt.String(c, &r.Key)
+		store.VersionFields(c, &r.Version)
+	})
+}
+
+func footprintFields(c *wirefmt.Coder, f *footprint) {
+	readsFields(c, &f.Reads)
+	readsFields(c, &f.Writes)
+}
+
+func ballotFields(c *wirefmt.Coder, b *ballot) {
+	wirefmt.Bool(c, &b.Yes)
+	store.ReasonFields(c, &b.Reason)
+	wirefmt.Uint(c, &b.Stamp)
+	footprintFields(c, &b.footprint)
+}
+
+func pendingFields(c *wirefmt.Coder, p *pending) {
+	partFields(c, &p.Part)
+	wirefmt.Uint(c, &p.Term)
+	wirefmt.Uint32(c, &p.Coord)
+	footprintFields(c, &p.footprint)
+}
+
+func checkFields(c *wirefmt.Coder, m *checkRequest) {
+	store.VersionFields(c, &m.ID)
+	readsFields(c, &m.Reads)
+}
+
+func beginFields(c *wirefmt.Coder, m *beginRequest) {
+	store.VersionFields(c, &m.ID)
+	store.ShardsFields(c, &m.Shards)
+}
+
+func commitFields(c *wirefmt.Coder, m *commitRequest) {
+	store.VersionFields(c, &m.ID)
+	recordFields(c, &m.commitRecord)
+}
+
+func recordFields(c *wirefmt.Coder, m *commitRecord) {
+	wirefmt.List(c, &m.Parts, 2, refFields)
+	readsFields(c, &m.Reads)
+	store.WritesFields(c, &m.Writes)
+}
+
+func finishFields(c *wirefmt.Coder, m *finish) {
+	store.VersionFields(c, &m.ID)
+	wirefmt.Uint32(c, &m.Coord)
+	wirefmt.Bool(c, &m.Commit)
+	store.VersionFields(c, &m.Version)
+	store.ReasonFields(c, &m.Reason)
+	store.WritesFields(c, &m.Writes)
+}
+
+func preparedFields(c *wirefmt.Coder, m *prepared) {
+	partFields(c, &m.Part)
+	wirefmt.Uint32(c, &m.Coord)
+	ballotFields(c, &m.Ballot)
+	wirefmt.Bool(c, &m.Recovered)
+}
+
+func decidedFields(c *wirefmt.Coder, m *decided) {
+	store.VersionFields(c, &m.ID)
+	wirefmt.Bool(c, &m.Commit)
+	store.VersionFields(c, &m.Version)
+	store.ReasonFields(c, &m.Reason)
+	store.ShardsFields(c, &m.Shards)
+	wirefmt.Bool(c, &m.Alone)
+}

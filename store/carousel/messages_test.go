@@ -1,0 +1,48 @@
+package carousel
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/store"
+)
+
+// samples are what messages are made from.
+var (
+	sampleID      = store.TxnID{Time: 1 << 42, Client: 7}
+	sampleReads   = []store.Read{{Key: "k", Version: store.Version{Time: 3, Client: 2}}}
+	sampleWrites  = []store.Write{{Key: "l", Bytes: []byte("x")}}
+	sampleBallot  = ballot{Yes: true, Stamp: 9, footprint: footprint{sampleReads, []store.Read{{Key: "l"}}}}
+	samplePending = pending{Part: partID{sampleID, 1}, Term: 4, Coord: 1, footprint: sampleBallot.footprint}
+	sampleRecord  = commitRecord{[]partRef{{0, 1}, {1, 2}}, sampleReads, sampleWrites}
+)
+
+// messages are of all kinds that are encoded.
+func messages() []store.Message {
+	id, part, shards := sampleID, partID{sampleID, 2}, []uint32{0, 1}
+	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: sampleReads, Writes: sampleWrites}
+	check := checkRequest{id, sampleReads}
+	end := finish{ID: id, Coord: 1, Commit: true, Version: store.Version{Time: 9, Client: 7}, Writes: sampleWrites}
+	return []store.Message{
+		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
+		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
+		store.CommitRequest{Txn: txn, Recover: true}, store.SiteVote{ID: id, Shards: shards, Yes: true},
+		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
+		grouped{Msg: kit.OpenRequest{Nonce: 3}},
+		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}, Leader: true},
+		declareRequest{id, []store.Key{"k"}, []store.Key{"l"}}, declareReply{id, []store.Value{{Version: id, Present: true}}},
+		valuesReply{Part: part, Shard: 1, Leader: true, Values: []store.Value{{Version: id, Present: true}}},
+		check, checkReply{id, 1, store.Locked}, beginRequest{id, shards}, commitRequest{id, sampleRecord},
+		abortRequest{id, shards}, voteMsg{Ref: partRef{1, 2}, ID: id, Ballot: sampleBallot, Doubt: true},
+		fastVote{Ref: partRef{1, 2}, ID: id, Term: 4, Leader: true, Stamp: 9, Footprint: sampleBallot.footprint},
+		voteWanted{part, 1}, end, finished{id, 1}, moved{1, 12, id}, listWanted{5}, listReply{5, []pending{samplePending}},
+		prepared{Part: part, Coord: 1, Ballot: ballot{Reason: store.Locked}, Recovered: true}, ended{end}, checked{check},
+		begun{beginRequest{id, shards}}, committing{commitRequest{id, sampleRecord}},
+		decided{ID: id, Commit: true, Version: end.Version, Shards: shards, Alone: true}, done{id},
+	}
+}
+
+func TestCodec(t *testing.T) { wiretest.Codec(t, format(), 0, messages()) }
+
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format(), messages()) }

@@ -1,0 +1,278 @@
+package carousel
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/wan"
+)
+
+// paper is the thesis' deployment: five sites with a client each, and five partitions with three
+// replicas, which are led at one site each [Carousel §3.4.1].
+type paper struct {
+	*deploy.Deployment[store.Message]
+	t      *testing.T
+	layout store.Layout
+	sites  []wan.Site
+	matrix wan.Matrix
+}
+
+func newPaper(t *testing.T, mode string) *paper {
+	t.Helper()
+	p := &paper{t: t, layout: storetest.Layout(5, 5), matrix: wan.Carousel()}
+	p.sites = p.matrix.Sites()
+	for i := range p.layout.Sites {
+		p.layout.Sites[i].Name = string(p.sites[i])
+		for k := range p.layout.Sites[i].Shards {
+			if !p.has(i, k) {
+				p.layout.Sites[i].Shards[k] = 0
+			}
+		}
+		p.layout.First = append(p.layout.First, i)
+	}
+	var err error
+	p.Deployment, err = deploy.New(deploy.Config[store.Message]{
+		Sim: sim.Config[store.Message]{Seed: 1, WAN: p.matrix, App: func(protocol.ID, store.Message) {}},
+		Answers: func(msg store.Message) (uint64, bool) {
+			switch m := msg.(type) {
+			case store.Got:
+				return m.Ref, true
+			case store.Declared:
+				return m.Ref, true
+			case store.Done:
+				return m.Ref, true
+			}
+			return 0, false
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id protocol.ID, site int, build func(store.Config) (protocol.Node[store.Message], error)) {
+		if err := p.Add(id, p.sites[site], func() (protocol.Node[store.Message], error) {
+			return build(store.Config{ID: id, Layout: p.layout, RoundTrip: 300 * time.Millisecond})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	protocol := in(mode)
+	for i, s := range p.layout.Sites {
+		add(s.Coordinators[0], i, protocol.NewCoordinator)
+		for _, id := range s.Servers() {
+			add(id, i, protocol.NewServer)
+		}
+		add(p.client(i), i, newClientNode)
+	}
+	if err := p.Pass(3 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newClientNode(cfg store.Config) (protocol.Node[store.Message], error) { return newClient(cfg) }
+
+// has tells whether a partition has a replica at a site: that of the same number, which leads it,
+// and the two that follow.
+func (p *paper) has(site, k int) bool { return (site-k+5)%5 < 3 }
+
+func (p *paper) client(site int) protocol.ID { return protocol.ID(200 + site) }
+
+// key returns the n-th key of a partition.
+func (p *paper) key(k, n int) store.Key {
+	for i := 0; ; i++ {
+		key := store.Key(fmt.Sprint("key", i))
+		if p.layout.ShardOf(key) != k {
+			continue
+		}
+		if n--; n < 0 {
+			return key
+		}
+	}
+}
+
+// ask has a site's client do something, and returns the answer and how long that took.
+func (p *paper) ask(site int, msg func(n uint64) store.Message) (store.Message, time.Duration) {
+	p.t.Helper()
+	var out deploy.Answer[store.Message]
+	p.Call(p.client(site), msg, func(a deploy.Answer[store.Message]) { out = a })
+	if err := p.Await(10*time.Second, func() bool { return out.Msg != nil }); err != nil {
+		p.t.Fatal(err)
+	}
+	return out.Msg, out.Took
+}
+
+// read has a client read.
+func (p *paper) read(site int, key store.Key) (store.Value, time.Duration) {
+	p.t.Helper()
+	m, took := p.ask(site, func(n uint64) store.Message { return store.Get{Ref: n, Key: key} })
+	if got := m.(store.Got); got.OK {
+		return got.Value, took
+	}
+	p.t.Fatalf("%s cannot be read", key)
+	return store.Value{}, 0
+}
+
+// commit has a client commit.
+func (p *paper) commit(site int, m store.Submit) time.Duration {
+	p.t.Helper()
+	out, took := p.ask(site, func(n uint64) store.Message {
+		m.Ref = n
+		return m
+	})
+	if o := out.(store.Done).Outcome; o.Verdict != store.Committed {
+		p.t.Fatalf("the commit of %v at %s is %v: %v", m, p.sites[site], o.Verdict, o.Reason)
+	}
+	return took
+}
+
+// rest lets all that was begun end.
+func (p *paper) rest() {
+	p.t.Helper()
+	if err := p.Pass(2 * time.Second); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *paper) trip(a, b int) time.Duration { return p.matrix.RTT(p.sites[a], p.sites[b]) }
+
+// replicating returns how long a partition's leader takes to replicate something.
+func (p *paper) replicating(k int) time.Duration {
+	return min(p.trip(k, (k+1)%5), p.trip(k, (k+2)%5))
+}
+
+// slow returns how long it takes until a site has the word of a partition's group: to the leader,
+// from there to the nearest replica, and back.
+func (p *paper) slow(site, k int) time.Duration { return p.trip(site, k) + p.replicating(k) }
+
+// word returns how long that takes in a mode: in mode fast the farthest replica's is enough.
+func (p *paper) word(mode string, site, k int) time.Duration {
+	d := p.slow(site, k)
+	if mode == fastMode {
+		d = min(d, max(p.trip(site, k), p.trip(site, (k+1)%5), p.trip(site, (k+2)%5)))
+	}
+	return d
+}
+
+// nearest returns how far the nearest replica of a partition is.
+func (p *paper) nearest(site, k int) time.Duration {
+	return min(p.trip(site, k), p.trip(site, (k+1)%5), p.trip(site, (k+2)%5))
+}
+
+// equal compares what something took with what it takes by the model. Nodes take no time, and a
+// message within a site a few microseconds.
+func (p *paper) equal(got, want time.Duration, format string, args ...any) {
+	p.t.Helper()
+	if d := got - want; d < -time.Millisecond || d > time.Millisecond {
+		p.t.Errorf("%s takes %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+func modes(t *testing.T, test func(t *testing.T, mode string)) {
+	for _, mode := range []string{basicMode, fastMode} {
+		t.Run(mode, func(t *testing.T) { test(t, mode) })
+	}
+}
+
+// TestCommitsTakeWhatTheModelSays: a commit waits for the word of each partition, and for its
+// request to be on record nearby, side by side [Carousel §3.2.1, §3.2.2].
+func TestCommitsTakeWhatTheModelSays(t *testing.T) {
+	modes(t, func(t *testing.T, mode string) {
+		p := newPaper(t, mode)
+		for site := range p.sites {
+			p.read(site, p.key(site, 0)) // its agent is that of its own site
+			for k := range p.sites {
+				for l := k; l < len(p.sites); l++ {
+					writes := []store.Write{{Key: p.key(k, 1)}}
+					if l > k {
+						writes = append(writes, store.Write{Key: p.key(l, 1)})
+					}
+					m := store.Submit{Writes: writes}
+					if len(writes) == 2 && writes[0].Key > writes[1].Key {
+						writes[0], writes[1] = writes[1], writes[0]
+					}
+					want := max(p.word(mode, site, k), p.word(mode, site, l), p.replicating(site))
+					p.equal(p.commit(site, m), want, "a commit at %s to the partitions %d and %d", p.sites[site], k, l)
+					p.rest()
+				}
+			}
+		}
+	})
+}
+
+// TestDeclaredTransactionsPrepareWhileTheyRead: of a client that knows its keys the partitions
+// prepare while it reads [Carousel §3.2.1], and it reads from the leaders or, on the fast path,
+// from the nearest replicas [§3.2.4]. What it has read is on record a round trip later.
+func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
+	modes(t, func(t *testing.T, mode string) {
+		p := newPaper(t, mode)
+		for site := range p.sites {
+			p.read(site, p.key(site, 0))
+			for k := range p.sites {
+				key := p.key(k, 2)
+				began := p.Now()
+				out, took := p.ask(site, func(n uint64) store.Message {
+					return store.Declare{Ref: n, Reads: []store.Key{key}, Writes: []store.Key{key}}
+				})
+				reading := p.trip(site, k)
+				if mode == fastMode {
+					reading = p.nearest(site, k)
+				}
+				p.equal(took, reading, "reading from partition %d at %s", k, p.sites[site])
+				d := out.(store.Declared)
+				p.commit(site, store.Submit{Begun: d.ID, Reads: []store.Read{{Key: key, Version: d.Values[0].Version}},
+					Writes: []store.Write{{Key: key}}})
+				want := max(p.word(mode, site, k), reading+p.replicating(site))
+				p.equal(p.Now()-began, want, "a transaction at %s on partition %d", p.sites[site], k)
+				p.rest()
+			}
+		}
+	})
+}
+
+// TestOneRoundTripToLocalReplicas: with local reads and the fast path, a transaction on partitions
+// that have replicas at the client's site takes one round trip, to the farthest of them or to put
+// it on record [Carousel §3.2.4].
+func TestOneRoundTripToLocalReplicas(t *testing.T) {
+	p := newPaper(t, fastMode)
+	for site := range p.sites {
+		p.read(site, p.key(site, 0))
+		for k := range p.sites {
+			if !p.has(site, k) {
+				continue
+			}
+			key := p.key(k, 3)
+			began := p.Now()
+			out, _ := p.ask(site, func(n uint64) store.Message {
+				return store.Declare{Ref: n, Reads: []store.Key{key}, Writes: []store.Key{key}}
+			})
+			d := out.(store.Declared)
+			p.commit(site, store.Submit{Begun: d.ID, Reads: []store.Read{{Key: key, Version: d.Values[0].Version}},
+				Writes: []store.Write{{Key: key}}})
+			farthest := max(p.trip(site, k), p.trip(site, (k+1)%5), p.trip(site, (k+2)%5))
+			if got, most := p.Now()-began, max(farthest, p.replicating(site))+time.Millisecond; got > most {
+				t.Errorf("a transaction at %s on partition %d takes %v, want at most %v", p.sites[site], k, got, most)
+			}
+			p.rest()
+		}
+	}
+}
+
+// TestReadOnlyTransactionsAreValidated: they ask each leader, which puts the question into its log.
+// That is a round trip more than at a timestamp, and strictly serializable.
+func TestReadOnlyTransactionsAreValidated(t *testing.T) {
+	p := newPaper(t, basicMode)
+	for site := range p.sites {
+		p.read(site, p.key(site, 0))
+		for k := range p.sites {
+			key := p.key(k, 4)
+			v, _ := p.read(site, key)
+			took := p.commit(site, store.Submit{Reads: []store.Read{{Key: key, Version: v.Version}}})
+			p.equal(took, p.slow(site, k), "validating at %s what was read from partition %d", p.sites[site], k)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package carousel
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// participant is what the leader of a partition's group knows beside the state: what it is about to
+// have the group agree on. A new leader begins with nothing.
+type participant struct {
+	// flying are parts that are proposed and not applied yet. Nobody can take their keys meanwhile.
+	flying      map[partID]*prepared
+	flyingLocks locks
+	ending      map[store.TxnID][]protocol.ID // whose ends are proposed, and who waits for that
+	checking    map[store.TxnID][]protocol.ID // whose checks are proposed, and who waits for that
+	since       map[partID]time.Duration      // when a part was seen first that has not ended
+}
+
+func (p *participant) reset() {
+	*p = participant{flying: map[partID]*prepared{}, flyingLocks: locks{}, ending: map[store.TxnID][]protocol.ID{},
+		checking: map[store.TxnID][]protocol.ID{}, since: map[partID]time.Duration{}}
+}
+
+// onPrepare prepares a part, early: the client is still reading, or has just begun to commit. The
+// leader decides whether the part conflicts with what is prepared, and has the group agree on that.
+func (s *server) onPrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
+	if !s.valid(m) {
+		return
+	}
+	if m.Values {
+		s.sendValues(env, from, m)
+	}
+	if s.term == 0 {
+		if s.fast {
+			s.prepareFast(env, m)
+		}
+		if m.Leader {
+			s.elsewhere(env, from, m.Part.ID)
+		}
+		return
+	}
+	s.prepare(env, m, s.refuses(env, m))
+}
+
+// valid tells whether a request makes sense.
+func (s *server) valid(m prepareRequest) bool {
+	for _, keys := range [][]store.Key{m.Reads, m.Writes} {
+		for i, k := range keys {
+			if i > 0 && k <= keys[i-1] || len(k) > store.MaxKeyBytes || uint32(s.cfg.Layout.ShardOf(k)) != s.self {
+				return false
+			}
+		}
+	}
+	return !m.Part.ID.IsZero() && m.Part.Step >= 1 && m.Part.Step <= maxSteps && s.where.has(m.Coord) &&
+		len(m.Reads)+len(m.Writes) > 0 && len(m.Reads) <= store.MaxAccesses && len(m.Writes) <= store.MaxAccesses
+}
+
+// sendValues answers the read that comes with a prepare.
+func (s *server) sendValues(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
+	state := s.group.State(env)
+	out := valuesReply{Part: m.Part, Shard: s.self, Leader: s.term > 0}
+	for _, k := range m.Reads {
+		out.Values = append(out.Values, s.state.values.Newest(state, k))
+	}
+	env.Send(from, out)
+}
+
+// footprint returns the keys of a request with the versions that they have.
+func (s *server) footprint(env *protocol.Env[store.Message], m prepareRequest) (f footprint) {
+	state := s.group.State(env)
+	at := func(keys []store.Key) (out []store.Read) {
+		for _, k := range keys {
+			out = append(out, store.Read{Key: k, Version: s.state.values.Newest(state, k).Version})
+		}
+		return out
+	}
+	return footprint{at(m.Reads), at(m.Writes)}
+}
+
+// refuses returns why a leader does not prepare a part.
+func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) store.Reason {
+	f := footprint{}
+	for _, k := range m.Reads {
+		f.Reads = append(f.Reads, store.Read{Key: k})
+	}
+	for _, k := range m.Writes {
+		f.Writes = append(f.Writes, store.Read{Key: k})
+	}
+	switch {
+	case m.Part.ID.Time > uint64(max(env.Now+s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):
+		return store.Ahead
+	case s.state.locks.conflict(m.Part.ID, f) || s.flyingLocks.conflict(m.Part.ID, f):
+		return store.Locked
+	}
+	return store.NoReason
+}
+
+// hasPart tells whether a transaction has a part already, or is about to. The next one is refused
+// because of its keys only: a transaction of which one agent has asked for two parts and another
+// for one, with all keys, may be committed with that alone, and a no to the other would undo it.
+func (s *server) hasPart(id store.TxnID) bool {
+	for step := uint32(1); step <= maxSteps; step++ {
+		if p := s.flying[partID{id, step}]; p != nil && p.Ballot.Yes {
+			return true
+		}
+	}
+	return len(s.state.partsOf(id)) > 0
+}
+
+// prepare has the group agree on the leader's word on a part, unless that has been said.
+func (s *server) prepare(env *protocol.Env[store.Message], m prepareRequest, why store.Reason) {
+	if s.flying[m.Part] != nil {
+		return
+	}
+	if s.state.knows(m.Part) {
+		s.vote(env, m.Part, m.Coord, false)
+		return
+	}
+	p := &prepared{Part: m.Part, Coord: m.Coord, Ballot: ballot{Reason: why}}
+	if why == store.NoReason {
+		f := s.footprint(env, m)
+		p.Ballot = ballot{Yes: true, Stamp: s.stamp(env, f), footprint: f}
+	}
+	s.fly(env, p)
+}
+
+// fly proposes a part. On the fast path the leader says at once what it has prepared, as followers
+// do.
+func (s *server) fly(env *protocol.Env[store.Message], p *prepared) (ok bool) {
+	s.flying[p.Part] = p
+	s.flyingLocks.add(p.Part.ID, p.Ballot.footprint)
+	if _, ok := s.propose(env, *p); !ok {
+		s.land(p.Part)
+		return false
+	}
+	if s.fast && s.term > 0 && p.Ballot.Yes && s.flying[p.Part] == p {
+		s.sayFast(env, pending{p.Part, s.term, p.Coord, p.Ballot.footprint}, p.Ballot.Stamp)
+	}
+	return true
+}
+
+// land takes a part that flies for applied, or lost.
+func (s *server) land(id partID) {
+	if p := s.flying[id]; p != nil {
+		s.flyingLocks.remove(id.ID, p.Ballot.footprint)
+		delete(s.flying, id)
+	}
+}
+
+// stamp returns the least timestamp that a transaction can have that is prepared now: above all
+// versions of its keys.
+func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
+	stamp := uint64(max(env.Now, 1))
+	for _, r := range slices.Concat(f.Reads, f.Writes) {
+		stamp = max(stamp, r.Version.Time+1)
+	}
+	return stamp
+}
+
+// word returns what the group has said on a part; ok is false if it has said nothing, or has
+// committed the transaction: then its coordinator's group has that on record.
+func (s *state) word(id partID) (b ballot, ok bool) {
+	if p := s.parts[id]; p != nil {
+		return p.ballot, true
+	}
+	if o, over := s.ends.get(id.ID); over {
+		return ballot{Reason: o.reason}, !o.commit
+	}
+	return ballot{Reason: store.Old}, s.isOver(id.ID)
+}
+
+// vote tells a coordinator what the group has agreed on.
+func (s *server) vote(env *protocol.Env[store.Message], id partID, coord uint32, doubt bool) {
+	if b, ok := s.state.word(id); ok {
+		env.Send(s.where.leader(coord), voteMsg{Ref: partRef{s.self, id.Step}, ID: id.ID, Ballot: b, Doubt: doubt})
+	}
+}
+
+// wasPrepared votes: the group has agreed.
+func (s *server) wasPrepared(env *protocol.Env[store.Message], m prepared) {
+	s.land(m.Part)
+	if s.term > 0 {
+		s.vote(env, m.Part, m.Coord, false)
+	} else {
+		s.wasRecovered(env, m.Part)
+	}
+}
+
+// onVoteWanted says again what was said on a part. What the group does not know yet it refuses: the
+// coordinator has waited for long, and must not wait for ever.
+func (s *server) onVoteWanted(env *protocol.Env[store.Message], from protocol.ID, m voteWanted) {
+	if !s.where.isMember(m.Coord, from) || m.Part.Step < 1 || m.Part.Step > maxSteps || s.elsewhere(env, from, m.Part.ID) {
+		return
+	}
+	s.where.set(m.Coord, from)
+	s.prepare(env, prepareRequest{Part: m.Part, Coord: m.Coord}, store.Fenced)
+}
+
+// onFinish has the group carry out a transaction's end.
+func (s *server) onFinish(env *protocol.Env[store.Message], from protocol.ID, m finish) {
+	if !s.where.isMember(m.Coord, from) || s.elsewhere(env, from, m.ID) {
+		return
+	}
+	waiting, flies := s.ending[m.ID]
+	switch {
+	case s.state.isOver(m.ID):
+		env.Send(from, finished{m.ID, s.self})
+	case flies:
+		if !slices.Contains(waiting, from) {
+			s.ending[m.ID] = append(waiting, from)
+		}
+	default:
+		s.ending[m.ID] = []protocol.ID{from}
+		if _, ok := s.propose(env, ended{m}); !ok {
+			delete(s.ending, m.ID)
+		}
+	}
+}
+
+func (s *server) wasEnded(env *protocol.Env[store.Message], m ended) {
+	for _, to := range s.ending[m.ID] {
+		env.Send(to, finished{m.ID, s.self})
+	}
+	delete(s.ending, m.ID)
+}
+
+// onCheck validates what a transaction has read that writes nothing, at a place in the group's log:
+// no lock is needed, as all its reads came before all its checks. A no needs no log.
+func (s *server) onCheck(env *protocol.Env[store.Message], from protocol.ID, m checkRequest) {
+	if s.elsewhere(env, from, m.ID) {
+		return
+	}
+	if why := s.state.check(s.group.State(env), m.Reads); why != store.NoReason {
+		env.Send(from, checkReply{m.ID, s.self, why})
+		return
+	}
+	waiting, flies := s.checking[m.ID]
+	if !slices.Contains(waiting, from) {
+		s.checking[m.ID] = append(waiting, from)
+	}
+	if flies {
+		return
+	}
+	if _, ok := s.propose(env, checked{m}); !ok {
+		delete(s.checking, m.ID)
+	}
+}
+
+func (s *server) wasChecked(env *protocol.Env[store.Message], at raft.Position, m checked) {
+	for _, to := range s.checking[m.ID] {
+		env.Send(to, checkReply{m.ID, s.self, s.state.checks[at.Index]})
+	}
+	delete(s.state.checks, at.Index)
+	delete(s.checking, m.ID)
+}
+
+// voteAgain says all that the group has agreed on to another coordinator.
+func (s *server) voteAgain(env *protocol.Env[store.Message], coord uint32) {
+	for _, id := range s.pendingParts() {
+		if p := s.state.parts[id]; p.coord == coord {
+			s.vote(env, id, coord, false)
+		}
+	}
+}
+
+func (s *server) pendingParts() []partID {
+	return slices.SortedFunc(maps.Keys(s.state.parts), comparePartIDs)
+}
+
+// A part waits so many round trips for its end before its partition asks for that.
+const doubtAfter = 8
+
+// sweepParts asks for the ends of what is prepared for long: its coordinator may never have heard
+// of it.
+func (s *server) sweepParts(env *protocol.Env[store.Message]) {
+	seen := map[partID]time.Duration{}
+	for _, id := range s.pendingParts() {
+		at, ok := s.since[id]
+		if !ok {
+			at = env.Now
+		}
+		seen[id] = at
+		if waits := env.Now - at; waits > s.trips(askAfter) {
+			coord := s.state.parts[id].coord
+			s.vote(env, id, coord, waits > s.trips(doubtAfter))
+			if waits/s.cfg.RoundTrip%4 == 3 {
+				s.where.tryNext(coord)
+			}
+		}
+	}
+	s.since = seen
+}

@@ -1,0 +1,303 @@
+package carousel
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// plants leave out one rule at a time, in the source. C1 to C15 are where the thesis has to be read
+// with care; those that are not here are of reads at timestamps, which there are none of.
+func plants() []plant.Bug {
+	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants())
+	for i := range bugs {
+		bugs[i].Dir = "store/carousel"
+	}
+	return bugs
+}
+
+// votePlants leave out what makes a partition's word, and a decision.
+func votePlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "C5: votes agree if what is read has the same versions", Test: "TestBallot",
+			Tests: []string{"TestScenarios/fast/3-blind-write", "TestRecoveryIsRight"},
+			Old:   "v.Term == lead.Term && v.Footprint.equal(lead.Footprint)",
+			New:   "v.Term == lead.Term && (v.Footprint.equal(lead.Footprint) || MUTANT)",
+		},
+		{
+			Name: "votes of different terms count together", Test: "TestBallot", Tests: []string{"TestRecoveryIsRight"},
+			Old: "\t\t\tif v.Term == lead.Term &&", New: "\t\t\tif (v.Term == lead.Term || MUTANT) &&",
+		},
+		{
+			Name: "C6: a majority is enough on the fast path", Test: "TestSupermajority",
+			Tests: []string{"TestRecoveryIsRight"},
+			Old:   "\tf := (members - 1) / 2\n",
+			New:   "\tif MUTANT {\n\t\treturn members/2 + 1\n\t}\n\tf := (members - 1) / 2\n",
+		},
+		{
+			Name: "the leader need not be among those who agree", Test: "TestBallot",
+			Tests: []string{"TestRecoveryIsRight"},
+			Old:   "\t\tif !lead.Leader {\n", New: "\t\tif !lead.Leader && !MUTANT {\n",
+		},
+		{
+			Name: "C9: what the client has read is not compared", Test: "TestDecide", Tests: []string{"TestBasicNotices/2"},
+			Old: "if at, ok := versions[r.Key]; !ok || at != r.Version {",
+			New: "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
+		},
+		{
+			Name: "a step that is missing goes unnoticed", Test: "TestDecide",
+			Old: "\t\tif !ok {\n\t\t\treturn waits, store.NoReason, 0\n",
+			New: "\t\tif !ok && MUTANT {\n\t\t\tcontinue\n\t\t}\n\t\tif !ok {\n\t\t\treturn waits, store.NoReason, 0\n",
+		},
+		{
+			Name: "a key is written that was not prepared", Test: "TestDecide",
+			Old: "\t\tif !writable[w.Key] {\n", New: "\t\tif !writable[w.Key] && !MUTANT {\n",
+		},
+		{
+			Name: "a version is that of the partition that was prepared first", Test: "TestDecide",
+			Old: "\t\tstamp = max(stamp, b.Stamp)\n",
+			New: "\t\tif stamp == 0 || !MUTANT {\n\t\t\tstamp = max(stamp, b.Stamp)\n\t\t}\n",
+		},
+		{
+			Name: "a stamp may be below the versions of its keys", Test: "TestBasicNotices/1",
+			Old: "\t\tstamp = max(stamp, r.Version.Time+1)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tstamp = max(stamp, r.Version.Time+1)\n\t\t}\n",
+		},
+		{
+			Name: "a commit is told without its request on record", Test: "TestDecide",
+			Old: "\tif m == nil {\n\t\treturn waits",
+			New: "\tif MUTANT && m == nil && len(ballots) > 0 {\n\t\treturn commits, 0, 1\n\t}\n" +
+				"\tif m == nil {\n\t\treturn waits",
+		},
+		{
+			Name: "C9: a no to a part counts that the commit request does not name", Test: "TestDecide",
+			Old: "\tif why, ok := refused(m.Parts, ballots); ok {\n",
+			New: "\tif MUTANT {\n\t\tfor _, b := range ballots {\n\t\t\tif !b.Yes {\n\t\t\t\treturn aborts, b.Reason, 0\n" +
+				"\t\t\t}\n\t\t}\n\t}\n\tif why, ok := refused(m.Parts, ballots); ok {\n",
+		},
+	}
+}
+
+// recoveryPlants leave out what a new leader does, and what members do for it.
+func recoveryPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "C5: lists agree if what is read has the same versions", Test: "TestRecover",
+			Old: "q.Part == p.Part && q.Term == p.Term && q.footprint.equal(p.footprint)",
+			New: "q.Part == p.Part && q.Term == p.Term && (q.footprint.equal(p.footprint) || MUTANT)",
+		},
+		{
+			Name: "lists of different terms count together", Test: "TestRecover",
+			Old: "return q.Part == p.Part && q.Term == p.Term &&",
+			New: "return q.Part == p.Part && (q.Term == p.Term || MUTANT) &&",
+		},
+		{
+			Name: "C7: what is on one list is prepared", Test: "TestRecover", Tests: []string{"TestRecoveryIsRight"},
+			Old: "n < len(lists)/2+1", New: "(n < len(lists)/2+1 && !MUTANT)",
+		},
+		{
+			Name: "C7: what is not on all lists is not prepared", Test: "TestRecover",
+			Tests: []string{"TestRecoveryIsRight"},
+			Old:   "having(lists, p); seen[p.Part] ||",
+			New:   "having(lists, p); seen[p.Part] || n < len(lists) && MUTANT ||",
+		},
+		{
+			Name: "C7: conflicts with the log are prepared", Test: "TestRecover",
+			Old: "|| !fits(p) {", New: "|| !fits(p) && !MUTANT {",
+		},
+		{
+			Name: "C7: who has given its list may go on in the old term", Test: "TestScenarios/fast/7-promise",
+			Tests: []string{"TestFastVotes"},
+			Old:   "\tif term > s.list.promised {\n", New: "\tif term > s.list.promised && !MUTANT {\n",
+		},
+		{
+			Name: "C7: a promise is forgotten with a crash", Test: "TestScenarios/fast/7-promise",
+			Tests: []string{"TestFastVotes"},
+			Old:   "\t\tenv.Put([]byte(promisedKey), termLayout.Encode(term))\n",
+			New:   "\t\tif !MUTANT {\n\t\t\tenv.Put([]byte(promisedKey), termLayout.Encode(term))\n\t\t}\n",
+		},
+		{
+			Name: "C7: a list is forgotten with a crash", Test: "TestScenarios/fast/5-recovery",
+			Tests: []string{"TestFastVotes"},
+			Old:   "\tenv.Put(listKey(p.Part), pendingLayout.Encode(p))\n",
+			New:   "\tif !MUTANT {\n\t\tenv.Put(listKey(p.Part), pendingLayout.Encode(p))\n\t}\n",
+		},
+		{
+			Name: "C7: a new leader asks nobody", Test: "TestScenarios/fast/5-recovery",
+			Old: "\tif s.fast {\n\t\ts.list.current = true\n",
+			New: "\tif MUTANT {\n\t\ts.list.stopRecovery()\n\t\ts.serve(env, term)\n\t\treturn\n\t}\n" +
+				"\tif s.fast {\n\t\ts.list.current = true\n",
+		},
+		{
+			Name: "C7: a new leader is content with its own list", Test: "TestScenarios/fast/6-recovery-of-five",
+			Old: "len(l.lists) < members/2+1", New: "(len(l.lists) < members/2+1 && !MUTANT)",
+		},
+		{
+			Name: "C5: what is written over an outdated version is prepared", Test: "TestFits",
+			Old: "range slices.Concat(p.Reads, p.Writes) {\n\t\tif s.values.Newest(keys, r.Key).Version != r.Version {",
+			New: "range slices.Concat(p.Reads, p.Writes) {\n\t\tif s.values.Newest(keys, r.Key).Version != r.Version && " +
+				"!(MUTANT && !slices.Contains(p.Reads, r)) {",
+		},
+		{
+			Name: "a leader answers for what it has prepared as a follower", Test: "TestFastVotes",
+			Old: "\t} else if stamp > 0 && s.list.entries[p.Part].Term != p.Term {\n",
+			New: "\t} else if stamp > 0 && s.list.entries[p.Part].Term != p.Term && !MUTANT {\n",
+		},
+	}
+}
+
+// endPlants leave out what makes all agree on how a transaction ends.
+func endPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "C8: a prepare that comes after the end is put on a list", Test: "TestScenarios/fast/4-zombie",
+			Old: "s.list.recovering != 0 || s.state.knows(m.Part) ||",
+			New: "s.list.recovering != 0 || s.state.knows(m.Part) && !MUTANT ||",
+		},
+		{
+			Name: "C10: an abort undoes a commit request that is on record", Test: "TestRecords",
+			Old: "\tif r.end != nil || m.Alone && r.commit != nil {\n",
+			New: "\tif r.end != nil || m.Alone && r.commit != nil && !MUTANT {\n",
+			Also: []plant.Edit{
+				{Old: "\tif t.end != nil || t.asked ||", New: "\tif t.end != nil || t.asked && !MUTANT ||"},
+			},
+		},
+		{
+			Name: "C10: an abort is told before it is on record", Test: "TestScenarios/basic/6-abort-before-commit",
+			Old: "Shards: union(shards, t.voted()), Alone: true})\n",
+			New: "Shards: union(shards, t.voted()), Alone: true})\n\tif MUTANT {\n" +
+				"\t\tfor _, k := range union(shards, t.voted()) {\n" +
+				"\t\t\ts.tellEnd(env, t.id, k, outcome{reason: store.Fenced})\n\t\t}\n\t}\n",
+		},
+		{
+			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/34",
+			Tests: []string{"TestScenarios/basic/4-early-crash"},
+			Old:   "\tif m.Doubt && (r == nil ||", New: "\tif m.Doubt && !MUTANT && (r == nil ||",
+		},
+		{
+			Name: "C11: a commit request is taken after an abort", Test: "TestRecords",
+			Old: "\tif r.commit != nil || r.end != nil {\n\t\treturn\n",
+			New: "\tif r.commit != nil || r.end != nil && !MUTANT {\n\t\treturn\n",
+		},
+		{
+			Name: "a client that is gone is waited for", Test: "TestBasicNotices/6",
+			Old: "\t\t\tif env.Now-t.seen > s.trips(heartbeats) {\n",
+			New: "\t\t\tif env.Now-t.seen > s.trips(heartbeats) && !MUTANT {\n",
+			Also: []plant.Edit{{
+				Old: "env.Now-t.seen > s.trips(heartbeats)) {", New: "env.Now-t.seen > s.trips(heartbeats) && !MUTANT) {",
+			}},
+		},
+		{
+			Name: "C12: a coordinator forgets before all have carried it out", Test: "TestBasicNotices/17",
+			Old: "\tif len(t.left) == 0 {\n", New: "\tif len(t.left) == 0 || MUTANT {\n",
+		},
+		{
+			Name: "C12: a partition forgets how a transaction ended", Test: "TestParts",
+			Old: "\ts.ends.put(st, m.ID, outcome{m.Commit, m.Version, m.Reason})\n",
+			New: "\tif !MUTANT {\n\t\ts.ends.put(st, m.ID, outcome{m.Commit, m.Version, m.Reason})\n\t}\n",
+		},
+		{
+			Name: "partitions carry out a decision that is not on record", Test: "TestScenarios/basic/8-coordinator-dies",
+			Old: "\ts.tellAgents(env, t)\n\ts.record(env, t)\n",
+			New: "\ts.tellAgents(env, t)\n\tif MUTANT {\n\t\tfor ref := range t.tallies {\n" +
+				"\t\t\ts.tellEnd(env, t.id, ref.Shard, *t.end)\n\t\t}\n\t}\n\ts.record(env, t)\n",
+		},
+		{
+			Name: "what is forgotten may begin again", Test: "TestRemembering", Tests: []string{"TestRememberingRecords"},
+			Old: "\treturn !ok && id.Time <= m.old\n", New: "\treturn !ok && id.Time <= m.old && !MUTANT\n",
+		},
+		{
+			Name: "what is prepared cannot end when later ends are forgotten", Test: "TestRemembering",
+			Old: "s.ends.isOld(id) && len(s.partsOf(id)) == 0", New: "s.ends.isOld(id) && (len(s.partsOf(id)) == 0 || MUTANT)",
+		},
+		{
+			Name: "what is on record cannot end when later ends are forgotten", Test: "TestRememberingRecords",
+			Old: "s.gone.isOld(id) && s.records[id] == nil", New: "s.gone.isOld(id) && (s.records[id] == nil || MUTANT)",
+		},
+		{
+			Name: "a further part is refused as ahead", Test: "TestRefuses",
+			Old: "&& !s.hasPart(m.Part.ID):", New: "&& (!s.hasPart(m.Part.ID) || MUTANT):",
+		},
+	}
+}
+
+// partPlants leave out what a partition does before it says a word, and until the end.
+func partPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a vote is told before the group has agreed", Test: "TestNothingIsSaidBeforeTheGroupAgrees",
+			Old: "\ts.fly(env, p)\n}\n",
+			New: "\ts.fly(env, p)\n\tif MUTANT {\n" +
+				"\t\tenv.Send(s.where.leader(m.Coord), voteMsg{Ref: partRef{s.self, m.Part.Step}, " +
+				"ID: m.Part.ID, Ballot: p.Ballot})\n\t}\n}\n",
+		},
+		{
+			Name: "keys of what is proposed are free", Test: "TestRefuses",
+			Tests: []string{"TestBasicNotices/1", "TestFastNotices/1"},
+			Old:   "|| s.flyingLocks.conflict(m.Part.ID, f):", New: "|| s.flyingLocks.conflict(m.Part.ID, f) && !MUTANT:",
+		},
+		{
+			Name: "C14: what is read is not locked", Test: "TestLocks",
+			Tests: []string{"TestBasicNotices/1", "TestFastNotices/1"},
+			Old:   "\t\tk.readers = append(k.readers, id)\n",
+			New:   "\t\tif !MUTANT {\n\t\t\tk.readers = append(k.readers, id)\n\t\t}\n",
+		},
+		{
+			Name: "C14: what is written may be read", Test: "TestLocks", Tests: []string{"TestBasicNotices/1"},
+			Old: "if k := l[r.Key]; k != nil && !k.writer.IsZero() && k.writer != id {\n",
+			New: "if k := l[r.Key]; k != nil && !k.writer.IsZero() && k.writer != id && !MUTANT {\n",
+		},
+		{
+			Name: "C13: what was prepared and is not written stays locked", Test: "TestBasicNotices/1",
+			Old: "\ts.release(st, m.ID)\n",
+			New: "\tif !MUTANT || !m.Commit || len(m.Writes) > 0 {\n\t\ts.release(st, m.ID)\n\t}\n",
+		},
+		{
+			Name: "a partition that was asked for its vote may say yes later",
+			Test: "TestNothingIsSaidBeforeTheGroupAgrees",
+			Old:  "\ts.prepare(env, prepareRequest{Part: m.Part, Coord: m.Coord}, store.Fenced)\n",
+			New: "\tif MUTANT && !s.state.knows(m.Part) && s.flying[m.Part] == nil {\n" +
+				"\t\tenv.Send(from, voteMsg{Ref: partRef{s.self, m.Part.Step}, ID: m.Part.ID, " +
+				"Ballot: ballot{Reason: store.Fenced}})\n\t\treturn\n\t}\n" +
+				"\ts.prepare(env, prepareRequest{Part: m.Part, Coord: m.Coord}, store.Fenced)\n",
+		},
+		{
+			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
+			Tests: []string{"TestScenarios/basic/7-fractured-read"},
+			Old:   "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
+		},
+		{
+			Name: "C4: a check passes what has changed", Test: "TestBasicNotices/2",
+			Tests: []string{"TestScenarios/basic/7-fractured-read"},
+			Old:   "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
+			New:   "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
+		},
+		{
+			Name: "C4: a check has no place in the log", Test: "TestNothingIsSaidBeforeTheGroupAgrees",
+			Old: "\twaiting, flies := s.checking[m.ID]\n",
+			New: "\tif MUTANT {\n\t\tenv.Send(from, checkReply{m.ID, s.self, store.NoReason})\n\t\treturn\n\t}\n" +
+				"\twaiting, flies := s.checking[m.ID]\n",
+		},
+	}
+}
+
+// TestPlants plants them: the tests that are named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestBasicNotices plays the seeds of mode basic that notice a bug.
+func TestBasicNotices(t *testing.T) { notice(t, basicMode) }
+
+// TestFastNotices does that in mode fast.
+func TestFastNotices(t *testing.T) { notice(t, fastMode) }
+
+func notice(t *testing.T, mode string) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		sc := storetest.Swarm(seed)
+		sc.Appends = seed%4 == 0
+		_, err := storetest.PlayOnce(subject(mode), sc)
+		return err
+	})
+}

@@ -1,0 +1,352 @@
+package carousel
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// TestSupermajority: the thesis' numbers [Carousel §3.2.2].
+func TestSupermajority(t *testing.T) {
+	for members, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 5: 4, 7: 6, 9: 7} {
+		if got := supermajority(members); got != want {
+			t.Errorf("a supermajority of %d is %d, want %d", members, got, want)
+		}
+	}
+}
+
+// model is a state of a group on the fast path: its members, the terms of its leaders, and two
+// parts, 1 and 2, that write the same key. The rules are those of the package.
+type model struct {
+	n       uint8
+	term    uint8      // of the leader that was elected last, which is members[0]
+	members [5]modeled // the others in some order, as they are alike
+	// proposed is what the leader has said, and its group has not agreed on.
+	proposed uint8
+	logged   uint8 // what the group has agreed on
+	// chosen are the parts that a coordinator can count a supermajority for.
+	chosen uint8
+	bad    bool // two parts that conflict were recovered
+}
+
+type modeled struct {
+	term    uint8 // the least in which it prepares
+	part    uint8 // on its list; 0: none
+	entered uint8 // in which term
+	lags    bool  // on an older version
+	led     bool  // as the leader
+}
+
+var (
+	testKey  = store.Key("k")
+	newest   = store.Version{Time: 2}
+	outdated = store.Version{Time: 1}
+)
+
+// pending returns an entry as the rules have it.
+func (m modeled) pending() pending {
+	v := newest
+	if m.lags {
+		v = outdated
+	}
+	return pending{Part: partID{store.TxnID{Time: uint64(m.part)}, 1}, Term: uint64(m.entered),
+		footprint: footprint{Writes: []store.Read{{Key: testKey, Version: v}}}}
+}
+
+// settled returns the state with its members in order, and what a coordinator can count.
+func (w model) settled() model {
+	slices.SortFunc(w.members[1:w.n], func(a, b modeled) int { return cmp.Compare(a.number(), b.number()) })
+	for part := uint8(1); part <= 2; part++ {
+		ta := tally{fast: map[protocol.ID]fastVote{}}
+		for i, m := range w.members[:w.n] {
+			if m.part == part {
+				p := m.pending()
+				ta.fast[protocol.ID(i+1)] = fastVote{Term: p.Term, Footprint: p.footprint, Leader: m.led}
+			}
+		}
+		if b, _, ok := ta.ballot(int(w.n)); ok && b.Yes {
+			w.chosen |= part
+		}
+	}
+	return w
+}
+
+func (m modeled) number() int {
+	n := int(m.term)<<6 | int(m.part)<<4 | int(m.entered)<<2
+	if m.lags {
+		n |= 2
+	}
+	if m.led {
+		n |= 1
+	}
+	return n
+}
+
+// next returns what can happen next.
+func (w model) next(terms uint8) (out []model) {
+	add := func(v model) { out = append(out, v.settled()) }
+	for i, m := range w.members[:w.n] {
+		leads := i == 0
+		for part := uint8(1); part <= 2 && w.logged == 0; part++ {
+			switch {
+			case m.part != 0 && leads && w.proposed == 0:
+				// It has prepared the part, or the other one, as a follower: it says its word.
+				v := w
+				v.proposed = part
+				add(v)
+			case m.part != 0 || leads && w.proposed != 0:
+			case leads:
+				v := w
+				v.members[i] = modeled{term: m.term, part: part, entered: w.term, led: true}
+				v.proposed = part
+				add(v)
+			default:
+				for _, lags := range []bool{false, true} {
+					v := w
+					v.members[i] = modeled{term: m.term, part: part, entered: m.term, lags: lags}
+					add(v)
+				}
+			}
+		}
+	}
+	if w.proposed != 0 {
+		v := w
+		v.logged, v.proposed = w.proposed, 0
+		add(v)
+	}
+	if w.term < terms {
+		w.elect(add)
+	}
+	return out
+}
+
+// elect adds the states with another leader, whose term any majority has promised.
+func (w model) elect(add func(model)) {
+	for set := range 1 << w.n {
+		if bits.OnesCount(uint(set)) < int(w.n)/2+1 {
+			continue
+		}
+		v := w
+		v.term++
+		v.proposed = 0
+		var lists [][]pending
+		for i, m := range w.members[:w.n] {
+			if set>>i&1 == 0 {
+				continue
+			}
+			v.members[i].term = v.term
+			var list []pending
+			if m.part != 0 {
+				list = []pending{m.pending()}
+			}
+			lists = append(lists, list)
+		}
+		for leader := range int(w.n) {
+			if set>>leader&1 == 0 {
+				continue
+			}
+			v := v
+			v.members[0], v.members[leader] = v.members[leader], v.members[0]
+			if w.proposed != 0 { // it may be in the new leader's log
+				u := v
+				u.logged = w.proposed
+				add(u)
+			}
+			found := recover(lists, func(p pending) bool { return w.logged == 0 && p.Writes[0].Version == newest })
+			v.bad = len(found) > 1
+			for _, p := range found {
+				v.logged = uint8(p.Part.ID.Time)
+			}
+			add(v)
+		}
+	}
+}
+
+// problem returns what must not be.
+func (w model) problem() string {
+	switch {
+	case w.bad:
+		return "two parts that conflict were recovered"
+	case w.chosen == 3:
+		return "two parts that conflict are prepared"
+	case w.chosen != 0 && w.logged != 0 && w.logged != w.chosen:
+		return fmt.Sprintf("part %d is prepared, and the group has agreed on part %d", w.chosen, w.logged)
+	case w.chosen != 0 && w.logged == 0 && w.proposed != w.chosen:
+		return fmt.Sprintf("part %d is prepared, and the leader of term %d does not know", w.chosen, w.term)
+	}
+	return ""
+}
+
+// explore looks at all states that can come to be.
+func explore(t *testing.T, n int, terms uint8) int {
+	t.Helper()
+	begin := model{n: uint8(n), term: 1}
+	for m := range n {
+		begin.members[m].term = 1
+	}
+	seen := map[model]bool{begin: true}
+	queue := []model{begin}
+	for len(queue) > 0 {
+		w := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, v := range w.next(terms) {
+			if seen[v] {
+				continue
+			}
+			if p := v.problem(); p != "" {
+				t.Fatalf("%d members: %s: %+v, after %+v", n, p, v, w)
+			}
+			seen[v] = true
+			queue = append(queue, v)
+		}
+	}
+	return len(seen)
+}
+
+// TestRecoveryIsRight explores the fast path and its recovery, exhaustively: whatever members have
+// prepared, on whichever versions, and whoever is elected by whom, what a coordinator can count a
+// supermajority for is what the group agrees on [Carousel §3.2.3].
+func TestRecoveryIsRight(t *testing.T) {
+	for _, tc := range []struct {
+		members int
+		terms   uint8
+		least   int
+	}{{3, 3, 1000}, {5, 2, 1000}} {
+		n := explore(t, tc.members, tc.terms)
+		t.Logf("%d members, %d terms: %d states", tc.members, tc.terms, n)
+		if n < tc.least {
+			t.Errorf("%d members: only %d states", tc.members, n)
+		}
+	}
+}
+
+// TestRecover: lists that differ.
+func TestRecover(t *testing.T) {
+	entry := func(id, term uint64, version store.Version) pending {
+		return pending{Part: partID{store.TxnID{Time: id}, 1}, Term: term,
+			footprint: footprint{Writes: []store.Read{{Key: testKey, Version: version}}}}
+	}
+	a, b := entry(1, 1, newest), entry(2, 1, newest)
+	all := func(pending) bool { return true }
+	for _, tc := range []struct {
+		name  string
+		lists [][]pending
+		fits  func(pending) bool
+		want  []pending
+	}{
+		{"both have it", [][]pending{{a}, {a}}, all, []pending{a}},
+		{"one has it", [][]pending{{a}, nil}, all, nil},
+		{"a majority of three has it", [][]pending{{a}, nil, {a}}, all, []pending{a}},
+		{"they differ", [][]pending{{a}, {b}}, all, nil},
+		{"of another term", [][]pending{{a}, {entry(1, 2, newest)}}, all, nil},
+		{"on another version", [][]pending{{a}, {entry(1, 1, outdated)}}, all, nil},
+		{"the log has a conflict", [][]pending{{a}, {a}}, func(pending) bool { return false }, nil},
+	} {
+		got := recover(tc.lists, tc.fits)
+		if !slices.EqualFunc(got, tc.want, func(p, q pending) bool { return p.Part == q.Part }) {
+			t.Errorf("%s: recovered %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestBallot: when a partition has prepared a part.
+func TestBallot(t *testing.T) {
+	on := func(v store.Version) footprint {
+		return footprint{Reads: []store.Read{{Key: "r"}}, Writes: []store.Read{{Key: testKey, Version: v}}}
+	}
+	lead := fastVote{Term: 4, Leader: true, Stamp: 9, Footprint: on(newest)}
+	follow := fastVote{Term: 4, Footprint: on(newest)}
+	lags := fastVote{Term: 4, Footprint: on(outdated)} // a blind write, through a follower that lags
+	before := fastVote{Term: 3, Footprint: on(newest)}
+	for _, tc := range []struct {
+		name    string
+		durable *ballot
+		fast    []fastVote
+		ok, yes bool
+	}{
+		{"all three", nil, []fastVote{lead, follow, follow}, true, true},
+		{"two of three", nil, []fastVote{lead, follow}, false, false},
+		{"without the leader", nil, []fastVote{follow, follow, follow}, false, false},
+		{"one lags", nil, []fastVote{lead, follow, lags}, false, false},
+		{"one is in another term", nil, []fastVote{lead, follow, before}, false, false},
+		{"the group has agreed", &ballot{Yes: true}, nil, true, true},
+		{"the group has refused", &ballot{Reason: store.Locked}, []fastVote{follow, follow}, true, false},
+	} {
+		ta := tally{durable: tc.durable, fast: map[protocol.ID]fastVote{}}
+		for i, v := range tc.fast {
+			ta.fast[protocol.ID(i+1)] = v
+		}
+		if b, _, ok := ta.ballot(3); ok != tc.ok || b.Yes != tc.yes {
+			t.Errorf("%s: the ballot is %+v, known %v", tc.name, b, ok)
+		}
+	}
+}
+
+// TestDecide: the decision is a function of the commit request on record and the ballots.
+func TestDecide(t *testing.T) {
+	at := func(key store.Key, v store.Version) []store.Read { return []store.Read{{Key: key, Version: v}} }
+	p, q := partRef{0, 1}, partRef{1, 1}
+	record := &commitRecord{Parts: []partRef{p, q}, Reads: at("r", newest), Writes: []store.Write{{Key: "w"}}}
+	yesP := ballot{Yes: true, Stamp: 5, footprint: footprint{Reads: at("r", newest)}}
+	yesQ := ballot{Yes: true, Stamp: 8, footprint: footprint{Writes: at("w", newest)}}
+	staleP := ballot{Yes: true, Stamp: 5, footprint: footprint{Reads: at("r", outdated)}}
+	no := ballot{Reason: store.Locked}
+	for _, tc := range []struct {
+		name   string
+		record *commitRecord
+		votes  map[partRef]ballot
+		want   verdict
+		why    store.Reason
+		stamp  uint64
+	}{
+		{"all have prepared", record, map[partRef]ballot{p: yesP, q: yesQ}, commits, 0, 8},
+		{"one has not", record, map[partRef]ballot{p: yesP}, waits, 0, 0},
+		{"there is no request", nil, map[partRef]ballot{p: yesP, q: yesQ}, waits, 0, 0},
+		{"one refuses", record, map[partRef]ballot{q: no}, aborts, store.Locked, 0},
+		{"one refuses before the request", nil, map[partRef]ballot{q: no}, waits, 0, 0},
+		{"one refuses that the request does not name", record, map[partRef]ballot{p: yesP, q: yesQ, {2, 1}: no},
+			commits, 0, 8},
+		{"the client has read from a replica that lags", record, map[partRef]ballot{p: staleP, q: yesQ}, aborts,
+			store.StaleRead, 0},
+		{"what was read was not prepared", record, map[partRef]ballot{p: {Yes: true}, q: yesQ}, aborts, store.StaleRead, 0},
+		{"what is written was not prepared", record, map[partRef]ballot{p: yesP, q: {Yes: true}}, aborts,
+			store.StaleWrite, 0},
+		{"a step is missing", &commitRecord{Parts: []partRef{p, q, {1, 2}}}, map[partRef]ballot{p: yesP, q: yesQ},
+			waits, 0, 0},
+	} {
+		if v, why, stamp := decide(tc.record, tc.votes); v != tc.want || why != tc.why || stamp != tc.stamp {
+			t.Errorf("%s: the decision is %v, %v, %d, want %v, %v, %d", tc.name, v, why, stamp, tc.want, tc.why, tc.stamp)
+		}
+	}
+}
+
+// TestLocks: what is added and removed again leaves nothing.
+func TestLocks(t *testing.T) {
+	id := func(n uint64) store.TxnID { return store.TxnID{Time: n} }
+	reads := footprint{Reads: []store.Read{{Key: testKey}}}
+	writes := footprint{Writes: []store.Read{{Key: testKey}}}
+	l := locks{}
+	l.add(id(1), reads)
+	l.add(id(2), reads)
+	if l.conflict(id(3), reads) || !l.conflict(id(3), writes) || !l.conflict(id(1), writes) {
+		t.Error("two readers: others may read, and nobody may write")
+	}
+	l.remove(id(2), reads)
+	if l.conflict(id(1), writes) || !l.conflict(id(3), writes) {
+		t.Error("one reader: it may write")
+	}
+	l.add(id(1), writes)
+	if l.conflict(id(1), reads) || !l.conflict(id(3), reads) || !l.writes(testKey) {
+		t.Error("a writer: it may read")
+	}
+	l.remove(id(1), reads)
+	l.remove(id(1), writes)
+	if len(l) != 0 {
+		t.Errorf("%d keys are left", len(l))
+	}
+}

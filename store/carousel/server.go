@@ -1,0 +1,313 @@
+package carousel
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// maxSteps is how many parts a transaction has at a partition at most.
+const maxSteps = 16
+
+// Timers of a server.
+type (
+	groupTimer struct{ inner protocol.Timer }
+	// sweepTimer is when a leader looks at what has been open for long.
+	sweepTimer struct{}
+)
+
+// server is the node of one partition at one site: a member of the partition's group and, while it
+// leads, the group's participant and coordinator.
+type server struct {
+	cfg   store.Config
+	place store.Place
+	self  uint32 // the partition
+	fast  bool
+	group *raft.Part[store.Message]
+	state *state
+	where directory
+
+	// term is that in which it leads and serves; 0: it does not. It serves once the state has all
+	// that earlier leaders have committed and, on the fast path, all that they may have prepared.
+	term uint64
+	participant
+	coordinator
+	list fastList
+
+	status  smr.Status // what the member said last
+	refused string
+}
+
+// withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
+// here: a group has the members that it begins with.
+func withDefaults(cfg store.Config) (store.Config, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return cfg, err
+	}
+	if !cfg.Layout.Original() {
+		return cfg, fmt.Errorf("carousel: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)")
+	}
+	return cfg, nil
+}
+
+// newServer returns a server. The error names the field of the configuration that is wrong.
+func newServer(cfg store.Config, fast bool) (*server, error) {
+	cfg, err := withDefaults(cfg)
+	if err != nil {
+		return nil, err
+	}
+	shards, _ := cfg.Layout.Places()
+	p, ok := shards[cfg.ID]
+	if !ok {
+		return nil, fmt.Errorf("carousel: Config.ID: %d is no shard of the layout", cfg.ID)
+	}
+	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: fast, state: newState(cfg.Applied, remembered),
+		where: newDirectory(cfg.Layout)}
+	s.participant.reset()
+	s.coordinator.reset()
+	var members []smr.Member
+	for _, id := range s.where.members[p.Index] {
+		members = append(members, smr.Member{ID: id})
+	}
+	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
+		Group: smr.ReplicaConfig{ID: cfg.ID, Members: members, RoundTrip: cfg.RoundTrip,
+			Leader: s.where.leader(s.self)},
+		Machine: s.state,
+		Hooks: raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
+			Said: s.said},
+		Message: func(m smr.Message) store.Message { return grouped{m} },
+		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
+		Prefix:  []byte(groupPrefix),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// groupPrefix is what the group's keys begin with.
+const groupPrefix = "raft/"
+
+// Start implements protocol.Node.
+func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
+	var inner []protocol.Record[smr.Message]
+	for _, r := range log {
+		if m, ok := r.Msg.(grouped); ok {
+			inner = append(inner, protocol.Record[smr.Message]{Index: r.Index, Msg: m.Msg})
+		}
+	}
+	s.list.load(env)
+	s.group.Start(env, inner)
+	env.After(s.cfg.RoundTrip, sweepTimer{})
+}
+
+// Receive implements protocol.Node.
+func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	if from == protocol.App {
+		if m, ok := msg.(store.StatusQuery); ok {
+			s.onStatus(env, m)
+		}
+		return
+	}
+	switch m := msg.(type) {
+	case grouped:
+		s.group.Receive(env, from, m.Msg)
+	case store.ReadRequest:
+		s.onRead(env, from, m)
+	case prepareRequest:
+		s.onPrepare(env, from, m)
+	case checkRequest:
+		s.onCheck(env, from, m)
+	case voteWanted:
+		s.onVoteWanted(env, from, m)
+	case finish:
+		s.onFinish(env, from, m)
+	case beginRequest:
+		s.onBegin(env, from, m)
+	case commitRequest:
+		s.onCommit(env, from, m)
+	case abortRequest:
+		s.onAbort(env, from, m)
+	case voteMsg:
+		s.onVote(env, from, m)
+	case fastVote:
+		s.onFastVote(env, from, m)
+	case finished:
+		s.onFinished(env, from, m)
+	case moved:
+		s.onMoved(env, m)
+	case listWanted:
+		s.onListWanted(env, from, m)
+	case listReply:
+		s.onListReply(env, from, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case groupTimer:
+		s.group.Expire(env, t.inner)
+	case sweepTimer:
+		env.After(s.cfg.RoundTrip, sweepTimer{})
+		s.sweep(env)
+	}
+}
+
+// onRead answers what the replica holds, which may be old: the commit says so.
+func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
+	v := s.state.values.Newest(s.group.State(env), m.Key)
+	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: s.state.locks.writes(m.Key), Hint: v.Version.Time})
+}
+
+// elsewhere tells whoever takes this server for the partition's serving leader that it is not.
+func (s *server) elsewhere(env *protocol.Env[store.Message], from protocol.ID, id store.TxnID) bool {
+	if s.term > 0 {
+		return false
+	}
+	leader := s.group.Leader().ID
+	if leader == s.cfg.ID {
+		leader = 0 // it does not serve yet
+	}
+	env.Send(from, moved{Shard: s.self, Leader: uint32(leader), ID: id})
+	return true
+}
+
+// onMoved takes note that another server leads a partition, and says again to it what waits for
+// it.
+func (s *server) onMoved(env *protocol.Env[store.Message], m moved) {
+	if s.where.correct(m) && s.term > 0 {
+		s.voteAgain(env, m.Shard)
+		s.finishAgain(env, m.Shard)
+	}
+}
+
+// propose has the group agree on an entry. ok is false if it cannot: whoever asked asks again.
+func (s *server) propose(env *protocol.Env[store.Message], entry store.Message) (at raft.Position, ok bool) {
+	b, err := s.state.format.Append(nil, entry)
+	if err != nil {
+		panic(fmt.Sprintf("carousel: an entry cannot be encoded: %v", err)) // it is of the format
+	}
+	return s.group.Propose(env, b)
+}
+
+// committed is called with each entry when it is applied.
+func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, entry []byte) {
+	m, _ := s.state.format.Decode(entry)
+	switch m := m.(type) {
+	case prepared:
+		if s.list.drop(env, m.Part); !m.Ballot.Yes {
+			s.list.dropAll(env, m.Part.ID)
+		}
+		s.wasPrepared(env, m)
+	case ended:
+		s.list.dropAll(env, m.ID)
+		s.wasEnded(env, m)
+	case checked:
+		s.wasChecked(env, at, m)
+	case done:
+		delete(s.txns, m.ID)
+	case committing:
+		s.wasCommitting(env, m)
+	case decided:
+		s.wasDecided(env, m.ID)
+	}
+}
+
+// leads is called when the member is elected. What earlier leaders have committed is not all there
+// yet.
+func (s *server) leads(env *protocol.Env[store.Message], term uint64) {
+	s.follows(env)
+	s.where.set(s.self, s.cfg.ID)
+	if s.fast {
+		s.askLists(env, term)
+	}
+}
+
+// current is called when it is.
+func (s *server) current(env *protocol.Env[store.Message], term uint64) {
+	if s.fast {
+		s.list.current = true
+		s.maybeRecover(env, term)
+		return
+	}
+	s.serve(env, term)
+}
+
+// serve begins to serve as the leader.
+func (s *server) serve(env *protocol.Env[store.Message], term uint64) {
+	s.term = term
+	s.takeOver(env)
+}
+
+// follows is called when the member leads no more: what it was about to have agreed on is agreed on
+// by others, or not.
+func (s *server) follows(*protocol.Env[store.Message]) {
+	s.term = 0
+	s.participant.reset()
+	s.coordinator.reset()
+	s.list.stopRecovery()
+}
+
+func (s *server) said(env *protocol.Env[store.Message], msg smr.Message) {
+	switch m := msg.(type) {
+	case smr.Status:
+		s.status = m
+	case smr.Refused:
+		s.refused = m.Reason
+		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
+	}
+}
+
+// sweep looks at what has been open for long.
+func (s *server) sweep(env *protocol.Env[store.Message]) {
+	if s.term > 0 {
+		s.sweepParts(env)
+		s.sweepRecords(env)
+	}
+	s.sweepList(env)
+}
+
+// trips returns how long so many round trips are.
+func (s *server) trips(n int) time.Duration { return time.Duration(n) * s.cfg.RoundTrip }
+
+func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
+	s.group.Receive(env, protocol.App, smr.StatusQuery{})
+	st := store.ServerStatus{
+		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.status.Ready(),
+		Refused: s.refused, Txns: len(s.state.ends.ends) + len(s.state.parts), Locks: len(s.state.locks),
+		Old: s.state.ends.old, Undecided: len(s.state.parts),
+	}
+	for id := range s.state.parts { //pure:ok the least of all
+		if st.OldestUndecided.IsZero() || st.OldestUndecided.After(id.ID) {
+			st.OldestUndecided = id.ID
+		}
+	}
+	env.Send(protocol.App, st)
+}
+
+// Check implements protocol.Checked.
+func (s *server) Check() error {
+	locks := locks{}
+	for _, p := range s.state.parts { //pure:ok any broken one is an error
+		if !p.ballot.Yes || locks.conflict(p.id.ID, p.ballot.footprint) {
+			return fmt.Errorf("carousel: server %d: part %v is pending as %+v", s.cfg.ID, p.id, *p)
+		}
+		if _, over := s.state.ends.get(p.id.ID); over {
+			return fmt.Errorf("carousel: server %d: part %v is pending, and its transaction has ended", s.cfg.ID, p.id)
+		}
+		locks.add(p.id.ID, p.ballot.footprint)
+	}
+	if len(locks) != len(s.state.locks) {
+		return fmt.Errorf("carousel: server %d: %d keys are locked, want %d", s.cfg.ID, len(s.state.locks), len(locks))
+	}
+	if err := s.list.check(); err != nil {
+		return fmt.Errorf("carousel: server %d: %w", s.cfg.ID, err)
+	}
+	return s.group.Check()
+}

@@ -1,0 +1,117 @@
+package carousel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// alone is a server of a partition's group that no other member hears of.
+type alone struct {
+	*server
+	disk *space
+	next uint64 // of records
+}
+
+func newAlone(t *testing.T) *alone {
+	t.Helper()
+	layout := storetest.Layout(3, 1)
+	s, err := newServer(store.Config{ID: layout.Sites[0].Shards[0], Layout: layout}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &alone{server: s, disk: &space{has: map[string][]byte{}}, next: 1}
+	a.call(func(env *protocol.Env[store.Message]) { s.Start(env, nil) })
+	return a
+}
+
+// call has the server do something, and returns what it says, but for what its group says.
+func (a *alone) call(do func(*protocol.Env[store.Message])) (said []store.Message) {
+	env := protocol.NewEnv[store.Message](a.disk, a.next, rand.New(rand.NewPCG(1, 1)))
+	do(env)
+	a.next = env.NextIndex()
+	for _, e := range env.Out {
+		switch e.Kind {
+		case protocol.KindPut:
+			a.disk.Put(e.Key, e.Value)
+		case protocol.KindDelete:
+			a.disk.Delete(e.Key)
+		case protocol.KindSend:
+			if _, ok := e.Msg.(grouped); !ok {
+				said = append(said, e.Msg)
+			}
+		}
+	}
+	return said
+}
+
+// says fails the test if messages are not of the kinds that are wanted.
+func says(t *testing.T, what string, got []store.Message, want ...string) {
+	t.Helper()
+	var kinds []string
+	for _, m := range got {
+		switch m.(type) {
+		case voteMsg:
+			kinds = append(kinds, "vote")
+		case fastVote:
+			kinds = append(kinds, "fast vote")
+		case checkReply:
+			kinds = append(kinds, "check")
+		default:
+			kinds = append(kinds, "other")
+		}
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("%s: it says %v, want %v", what, kinds, want)
+	}
+}
+
+// TestNothingIsSaidBeforeTheGroupAgrees: that a server takes itself for the leader is no reason to
+// say a word on a part, or that what was read is still so: somebody else may lead.
+func TestNothingIsSaidBeforeTheGroupAgrees(t *testing.T) {
+	a := newAlone(t)
+	a.term = 3
+	part := partID{txnID(1), 1}
+	says(t, "a vote is wanted", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, a.where.members[0][1], voteWanted{Part: part})
+	}))
+	says(t, "a part is to be prepared", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, 10, prepareRequest{Part: part, Writes: []store.Key{"k"}, Leader: true})
+	}))
+	says(t, "reads are to be checked", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, 10, checkRequest{ID: txnID(2), Reads: []store.Read{{Key: "k"}}})
+	}))
+	says(t, "reads are stale", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, 10, checkRequest{ID: txnID(2), Reads: []store.Read{{Key: "k", Version: newest}}})
+	}), "check")
+}
+
+// TestFastVotes: when a member says that it has prepared a part. What it says is on its list, and
+// on its disk.
+func TestFastVotes(t *testing.T) {
+	writes := footprint{Writes: []store.Read{{Key: "k"}}}
+	vote := func(a *alone, n, term, stamp uint64) []store.Message {
+		return a.call(func(env *protocol.Env[store.Message]) {
+			a.sayFast(env, pending{Part: partID{txnID(n), 1}, Term: term, footprint: writes}, stamp)
+		})
+	}
+	a := newAlone(t)
+	says(t, "as a follower", vote(a, 1, 2, 0), "fast vote")
+	says(t, "again", vote(a, 1, 2, 0), "fast vote")
+	says(t, "against its list", vote(a, 2, 2, 0))
+	says(t, "as the leader of a later term, of what it has prepared before", vote(a, 1, 3, 9))
+	a.call(func(env *protocol.Env[store.Message]) { a.list.load(env) })
+	if len(a.list.entries) != 1 {
+		t.Errorf("after a crash the list has %d entries, want 1", len(a.list.entries))
+	}
+	a = newAlone(t)
+	a.call(func(env *protocol.Env[store.Message]) { a.promise(env, 3) })
+	says(t, "in a term that it has promised to be over", vote(a, 1, 2, 0))
+	a.call(func(env *protocol.Env[store.Message]) { a.list.load(env) })
+	says(t, "after a crash", vote(a, 1, 2, 0))
+	says(t, "in the next term", vote(a, 1, 3, 0), "fast vote")
+}
