@@ -15,6 +15,7 @@ func TestDebugSeed(t *testing.T) {
 		t.Skip()
 	}
 	sc := storetest.Swarm(seed)
+	sc.Test = "x"
 	if seed%5 == 3 {
 		sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
 	}

@@ -50,7 +50,7 @@ func (s *server) onPropose(env *protocol.Env[store.Message], from protocol.ID, m
 func (s *server) answer(r *record, whole bool) answer {
 	a := answer{
 		ID: r.id, View: s.view, Promised: r.promised, Vote: r.vote, Reason: r.reason, Hint: r.hint, VotedAt: r.votedAt,
-		Accepted: r.accepted, Yes: r.yes, End: r.end, Forgot: !r.has && (r.end != undecided || s.forgot(r)),
+		Accepted: r.accepted, Yes: r.yes, End: r.end, Forgot: s.forgot(r) || r.end == committed && !r.has,
 	}
 	if whole && r.has {
 		a.Has, a.Part = true, r.part
@@ -58,10 +58,11 @@ func (s *server) answer(r *record, whole bool) answer {
 	return a
 }
 
-// forgot tells whether nothing is on record of a transaction but that it was asked about, and it is
-// so old that there may have been something.
+// forgot tells whether nothing is on record of a transaction but what came of its being asked about
+// when it was so old that there may have been something.
 func (s *server) forgot(r *record) bool {
-	return r.end == undecided && r.vote == unvoted && r.accepted == (ballot{}) && !r.has && r.id.Time <= s.old
+	never := r.vote == unvoted || r.vote == refused && r.reason == store.Old
+	return !r.has && (r.end == undecided && never && !r.yes && r.id.Time <= s.old || r.end == aborted && r.reason == store.Old)
 }
 
 // onAccept accepts a result, unless a coordinator of a later ballot has asked, or another view has
@@ -75,7 +76,7 @@ func (s *server) onAccept(env *protocol.Env[store.Message], from protocol.ID, m 
 	case r == nil:
 	case r.end == undecided && m.View == s.view && m.Ballot.compare(r.promised) >= 0:
 		r.promised, r.accepted, r.yes = m.Ballot, m.Ballot, m.Yes
-		if r.vote == unvoted {
+		if r.vote == unvoted || m.Reason == store.Old {
 			r.reason = m.Reason
 		}
 		s.save(env, r)
@@ -96,7 +97,7 @@ func (s *server) onDecide(env *protocol.Env[store.Message], from protocol.ID, m 
 		if m.Commit && m.Has && s.fitsPart(m.Part) {
 			s.apply(env, m.Part)
 		}
-		if r != nil {
+		if r != nil && r.end == undecided {
 			s.strike(env, r)
 		}
 		env.Send(from, carried{m.ID})

@@ -75,9 +75,16 @@ func (p *part) choose(b ballot, first, late bool) next {
 	var accepted answer
 	yes, own, no := 0, 0, 0
 	stale := false
-	for _, a := range p.answers { //pure:ok sums, and the greatest, are the same in any order
+	for _, id := range p.group {
+		a, ok := p.answers[id]
+		if !ok {
+			continue
+		}
 		if a.Accepted.compare(accepted.Accepted) > 0 {
 			accepted = a
+		}
+		if a.Forgot || a.Reason == store.Old {
+			p.reason = store.Old // it may have been committed, and forgotten
 		}
 		switch a.Vote {
 		case prepared:
