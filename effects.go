@@ -43,10 +43,12 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 // f runs at once.
 //
 // In a server's handler the caller's word confirms. The result of a method free
-// of side effects stands without it: if the connection is lost before the word
-// arrives, or the lease is over, the caller goes on with the result, and the
-// handler's commit hooks are lost; its OnRollback functions run. A method whose
-// hooks matter is to be declared as staging its effects.
+// of side effects stands without it. If the connection is lost before the word
+// arrives, the lease is over, or another call needs the stream (on a new connection,
+// and where the server admits few), the caller goes on with the result, and the
+// handler's commit hooks are lost; its OnRollback functions run. So they are for
+// what may be missed, such as a cache. A method whose hooks matter is to be declared
+// as staging its effects.
 func OnCommit(ctx context.Context, f func()) {
 	engine.OnCommit(ctx, f)
 }

@@ -25,7 +25,7 @@ func randomSteps(chance *rand.Rand, depth int, top, handlers bool) []step {
 		case n < 11:
 			s.kind, s.plain = put, chance.IntN(4) == 0
 		case n < 12:
-			s.kind, s.plain = staged, chance.IntN(4) == 0
+			s.kind, s.plain = []kindOf{staged, staged, failing}[chance.IntN(3)], chance.IntN(4) == 0
 			if handlers && chance.IntN(3) == 0 {
 				s = randomServed(chance, 1)
 			}

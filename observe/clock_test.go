@@ -123,6 +123,15 @@ func TestClockOfHandlers(t *testing.T) {
 	}
 }
 
+// TestClockOfFailure: a staged call that fails on a guess takes until it has failed, and not until
+// the caller's word is there, which adds a round trip.
+func TestClockOfFailure(t *testing.T) {
+	steps := []step{{kind: get, took: 50, guess: "right"}, {kind: failing, took: 13}, {kind: get, took: 50}}
+	plain, on := play(t, control.ModeObserve, steps, true), play(t, control.ModeOn, steps, true)
+	want(t, "true", milliseconds(plain.took-on.took), 13-playRTT, 1e-3)
+	want(t, "reported", on.report.Realised.SavedMS, 13-playRTT, 1e-3)
+}
+
 // TestClockOfReplays: calls that goroutines of the code's own made side by side did not follow each
 // other because a replay has the answers of both at once.
 func TestClockOfReplays(t *testing.T) {

@@ -32,10 +32,11 @@ import (
 type kindOf string
 
 const (
-	get     kindOf = "get"    // a read; took is with the round trip
-	put     kindOf = "put"    // a call with effects
-	staged  kindOf = "staged" // a call whose server stages its effects
-	stream  kindOf = "stream" // a server stream
+	get     kindOf = "get"     // a read; took is with the round trip
+	put     kindOf = "put"     // a call with effects
+	staged  kindOf = "staged"  // a call whose server stages its effects
+	failing kindOf = "failing" // one of these that fails
+	stream  kindOf = "stream"  // a server stream
 	barrier kindOf = "barrier"
 	act     kindOf = "act"    // a local side effect
 	hook    kindOf = "hook"   // OnCommit
@@ -136,8 +137,11 @@ func (*keptServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 
 // Append answers as Get does or, if it is sent steps, with what these come to.
 func (k *keptServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
-	if r.GetValue() == "" {
+	if r.GetValue() == "" || r.GetValue() == string(failing) {
 		v, err := serveKey(ctx, r.GetKey())
+		if err == nil && r.GetValue() != "" {
+			err = status.Error(codes.NotFound, r.GetKey())
+		}
 		return &kvpb.AppendResponse{Value: v}, err
 	}
 	var steps []step
@@ -214,6 +218,12 @@ func (p *player) step(ctx context.Context, at, seen string, s *step) (string, er
 	case staged:
 		r, err := client.Append(ctx, &kvpb.AppendRequest{Key: key})
 		return r.GetValue(), err
+	case failing:
+		_, err := client.Append(ctx, &kvpb.AppendRequest{Key: key, Value: string(failing)})
+		if status.Code(err) == codes.NotFound {
+			return status.Convert(err).Message(), nil
+		}
+		return "", err
 	case served, again:
 		program, err := json.Marshal(s.parts[0])
 		if err != nil {

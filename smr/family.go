@@ -15,8 +15,8 @@ type Protocol struct {
 	NewReplica func(ReplicaConfig) (protocol.Node[Message], error)
 	NewClient  func(ClientConfig) (protocol.Node[Message], error)
 	Codec      protocol.Codec[Message]
-	// Salvage is what kit.SalvageDisk calls; nil if a disk does not tell what its replica had
-	// executed.
+	// Salvage is what kit.SalvageDisk calls; nil if the disks of the protocol's replicas do not tell
+	// what these had executed.
 	Salvage func(cfg ReplicaConfig, env *protocol.Env[Message], log []protocol.Record[Message]) (Salvaged, error)
 	// Leaderless protocols have commands decided by each replica; there is no Status.Leader.
 	Leaderless bool

@@ -3,6 +3,7 @@ package smr
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -23,8 +24,13 @@ type Status struct {
 	Snapshot  Slot        // of the newest snapshot
 	LogSize   int         // records in the log
 	Sessions  int
-	Members   []Member // in order of their IDs
-	Resting   bool     // hosts vouch for the members, which send each other no beats
+	Members   []Member      // in order of their IDs
+	Removed   []protocol.ID // in order; they do not come back under these IDs
+	// Timed says that slots are times. ClaimsAhead is how far what the replica has promised by time,
+	// or a majority has, is ahead of its clock: see ClockOff.
+	Timed       bool
+	ClaimsAhead time.Duration
+	Resting     bool // hosts vouch for the members, which send each other no beats
 }
 
 // Ready tells whether what a client asks of the replica would be done now, by itself or by the
@@ -40,6 +46,16 @@ type MembersChanged struct{ Members []Member }
 // from replicas. A client node otherwise knows those of its configuration, and whoever leads; of
 // the members that came later it hears nothing while all is well.
 type MembersAre struct{ Members []Member }
+
+// ClockOff goes from a replica to its application when its clock is off, in protocols whose slots
+// are times, and with zeros when it is right again.
+type ClockOff struct {
+	// Behind is how far the clock is behind what was promised by time: it is slow, or a majority of
+	// the clocks was ahead.
+	Behind time.Duration
+	// Held is by how much the clock has jumped ahead, which the replica does not follow.
+	Held time.Duration
+}
 
 // Refused goes from a replica to its application: it must not take part under its identity, and
 // does nothing any more. The reason says why and what to do.
@@ -64,5 +80,5 @@ type Salvaged struct {
 	Doubtful int
 }
 
-// ErrNoSalvage says that the disks of a protocol's replicas do not tell what was executed.
+// ErrNoSalvage says that a disk does not tell what its replica had executed.
 var ErrNoSalvage = errors.New("a replica's disk has its votes, which do not tell what was decided and executed")

@@ -38,7 +38,9 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 			return result{}, false, err
 		}
 		x.tentative = &r
-		if r.err == nil {
+		if r.err != nil {
+			x.out.attempt.Tentative(nil)
+		} else {
 			x.out.attempt.Tentative(ownPrediction{r.value})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/predict"
 )
 
@@ -270,11 +271,17 @@ func declaredPure(fullMethod string) bool {
 }
 
 // checkKnown refuses a method that its service, whose generated package is linked
-// in, does not have.
+// in, does not have, and a service that such a package does not have if one there has
+// that name but for a letter.
 func checkKnown(fullMethod string) error {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
+		name := protoreflect.FullName(service)
+		if like := nearest.Slip(string(name.Name()), servicesOf(name.Parent())); like != "" {
+			return fmt.Errorf("%s: no such service is known; did you mean %s?", fullMethod,
+				name.Parent().Append(protoreflect.Name(like)))
+		}
 		return nil
 	}
 	s, ok := d.(protoreflect.ServiceDescriptor)
@@ -285,7 +292,18 @@ func checkKnown(fullMethod string) error {
 	for i := range s.Methods().Len() {
 		names = append(names, string(s.Methods().Get(i).Name()))
 	}
-	return fmt.Errorf("service %s has no method %s; it has: %s", service, method, strings.Join(names, ", "))
+	return fmt.Errorf("%s: the service has no method %s; it has: %s", fullMethod, method, strings.Join(names, ", "))
+}
+
+// servicesOf returns the services of a package, as far as it is linked in.
+func servicesOf(pkg protoreflect.FullName) (names []string) {
+	protoregistry.GlobalFiles.RangeFilesByPackage(pkg, func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			names = append(names, string(f.Services().Get(i).Name()))
+		}
+		return true
+	})
+	return names
 }
 
 // methodDescriptor returns the descriptor of a method whose generated package

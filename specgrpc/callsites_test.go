@@ -20,6 +20,7 @@ func TestCallSitesOfNoMethod(t *testing.T) {
 	}{
 		"no such method":       {[]string{"/foresay.testkv.v1.TestKV/Gett"}, "it has: "},
 		"an unknown service":   {[]string{"/foresay.testkv.v1.Other/Gett"}, ""},
+		"a misspelt service":   {[]string{"/foresay.testkv.v1.TestVK/Get"}, "did you mean foresay.testkv.v1.TestKV?"},
 		"a speculative stream": {[]string{getMethod + ".spec"}, "name the method itself"},
 		"twice":                {[]string{getMethod, getMethod}, "configured twice"},
 		"no method":            {[]string{"Get"}, "/pkg.Service/Method"},

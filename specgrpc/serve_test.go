@@ -172,7 +172,7 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 
 func TestRegistrarRejectsUnknownMethods(t *testing.T) {
 	for name, method := range map[string]string{"typo": "/foresay.testkv.v1.TestKV/Gut", "form": "Get",
-		"stream": getMethod + ".spec"} {
+		"service": "/foresay.testkv.v1.TestVK/Get", "stream": getMethod + ".spec"} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if p := recover(); p == nil || !strings.Contains(p.(string), method) {

@@ -1,6 +1,7 @@
 package specgrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func newServerConfig() serverConfig {
 
 func (c *serverConfig) check() error {
 	for _, name := range c.named() {
-		if err := checkMethodName(name); err != nil {
+		if err := cmp.Or(checkMethodName(name), checkKnown(name)); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
 		}
 	}

@@ -26,6 +26,7 @@ type (
 		TxnBytes     int // what keys and values of those take that are in memory with them
 		Undecided    int // of these: it has voted and knows no decision
 		Blocked      int // of these: it has asked twice or more, and nobody could say
+		Open         int // of these: not decided here, or others may not have carried out what was decided
 		Wanting      int // committed, but what they write is not known here yet
 		Locks        int // keys that are locked
 		Waiting      int // reads that wait for them

@@ -170,24 +170,24 @@ func TestFormatFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	good, err := io.ReadAll(f)
-	if err != nil || !strings.HasPrefix(string(good), "foresay-wal 2\nid "+id.String()+"\ncrc ") {
+	if err != nil || !strings.HasPrefix(string(good), "foresay-wal 3\nid "+id.String()+"\ncrc ") {
 		t.Fatalf("%q, %v", good, err)
 	}
 	for name, test := range map[string]struct {
 		content string
 		want    string
 	}{
-		"empty":      {"", "/data/FORESAY: not the format file"},
-		"of another": {"hello, world\n", "/data/FORESAY: not the format file"},
-		"newer": {"foresay-wal 3\nwho knows",
-			"/data/FORESAY: the directory has format version 3, and this program knows 1 to 2 only: run the program that " +
+		"empty":      {"", "/data/FORESAY: damaged: it begins with \"\": what this disk has promised"},
+		"of another": {"hello, world\n", "/data/FORESAY: damaged: it begins with \"hello, world\\n\": what this disk has"},
+		"newer": {"foresay-wal 4\nwho knows",
+			"/data/FORESAY: the directory has format version 4, and this program knows 1 to 3 only: run the program that " +
 				"wrote it"},
 		"cut off": {string(good[:len(good)-1]), "/data/FORESAY: its checksum or form is wrong"},
 		"another digit": {strings.Replace(string(good), id.String(), strings.Repeat("0", 32), 1),
 			"/data/FORESAY: its checksum or form is wrong"},
 		"more":           {string(good) + "\n", "/data/FORESAY: its checksum or form is wrong"},
-		"no line":        {"foresay-wal 1", "/data/FORESAY: not the format file"},
-		"a large number": {"foresay-wal 99999999999999999999\n", "/data/FORESAY: not the format file"},
+		"no line":        {"foresay-wal 1", "/data/FORESAY: damaged: it begins with"},
+		"a large number": {"foresay-wal 99999999999999999999\n", "/data/FORESAY: damaged: it begins with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			image := disk.Kill()
@@ -196,8 +196,18 @@ func TestFormatFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want %s", err, test.want)
 			}
-			if version := new(FormatError); name == "newer" && (!errors.As(err, &version) || version.Version != 3) {
+			if version := new(FormatError); name == "newer" && (!errors.As(err, &version) || version.Version != 4) {
 				t.Fatalf("got %#v", err)
+			}
+			if name == "of another" { // one that no store has made
+				if err := image.RemoveAll("/data/db"); err != nil {
+					t.Fatal(err)
+				}
+				_, err := Open("/data", Options{FS: image})
+				if err == nil || !strings.Contains(err.Error(), "/data/FORESAY: not the format file of a Foresay log") {
+					t.Errorf("without a database: %v", err)
+				}
+				image = disk.Kill()
 			}
 			writeFile(t, image, "/data/FORESAY", good) // nothing was changed
 			s := mustOpen(t, "/data", Options{FS: image})
@@ -246,8 +256,47 @@ func TestMissingFiles(t *testing.T) {
 	if err := image.RemoveAll("/data/db"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("/data", Options{FS: image}); err == nil || !strings.Contains(err.Error(), "/data/db") {
-		t.Errorf("got %v", err)
+	wantDamage(t, image, "/data/db", "missing")
+	names, err := disk.List("/data/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{}
+	for _, name := range names {
+		file := "/data/db/" + name
+		kind, _, _ := strings.Cut(name, ".0")
+		image := disk.Kill()
+		switch {
+		case strings.HasPrefix(name, "marker."):
+			if err := image.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			wantDamage(t, image, "/data/db", "not whole")
+		case strings.HasPrefix(name, "MANIFEST-"):
+			kind = "MANIFEST"
+			if err := image.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			wantDamage(t, image, file, "missing")
+			for _, content := range []string{"", "no MANIFEST, and long enough to be one"} {
+				writeFile(t, image, file, []byte(content))
+				wantDamage(t, image, file, "damaged")
+			}
+		}
+		tried[kind] = true
+	}
+	if !tried["MANIFEST"] || !tried["marker.manifest"] || !tried["marker.format-version"] {
+		t.Errorf("files of the database were not found: %v", tried)
+	}
+}
+
+// wantDamage opens a directory of which a file is damaged.
+func wantDamage(t *testing.T, image *faultfs.Disk, file, problem string) {
+	t.Helper()
+	_, err := Open("/data", Options{FS: image})
+	if damage, ok := errors.AsType[*DamageError](err); !ok || damage.File != file ||
+		!strings.HasPrefix(damage.Problem, problem) {
+		t.Errorf("got %v, want that %s is %s", err, file, problem)
 	}
 }
 
@@ -293,10 +342,18 @@ func TestMissingLog(t *testing.T) {
 		if err := old.Remove("/data/NEWEST"); err != nil {
 			t.Fatal(err)
 		}
-		mustClose(t, mustOpen(t, "/data", Options{FS: old}))
-		if _, err := old.Stat("/data/NEWEST"); err != nil {
-			t.Errorf("%s: %v", when, err)
+		lost := old.Kill()
+		wants(lost, "/data/NEWEST")
+		if err := lost.Remove(log); err != nil {
+			t.Fatal(err)
 		}
+		wants(lost, "/data/NEWEST")
+		writeFile(t, old, "/data/FORESAY", encodeFormat(s.Identity(), namedVersion-1))
+		mustClose(t, mustOpen(t, "/data", Options{FS: old}))
+		if err := old.Remove("/data/NEWEST"); err != nil {
+			t.Fatal(err)
+		}
+		wants(old, "/data/NEWEST")
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 )
 
 // formatVersion is the version of the directory's layout: this file's, layout.go's, and the
-// database's format. In version 1 the database has no files of large values; it is read too, and is
-// of this version from then on.
+// database's format. In version 1 the database has no files of large values, and before
+// namedVersion there need not be a file NEWEST; they are read too, and are of this version from
+// then on.
 const (
-	formatVersion   = 2
+	formatVersion   = 3
+	namedVersion    = 3
 	earliestVersion = 1
 )
 
@@ -49,6 +51,13 @@ func (e *FormatError) Error() string {
 		e.File, e.Version, earliestVersion, formatVersion)
 }
 
+// A foreignError says that a file is not that of a store.
+type foreignError struct{ file, begin string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s: not the format file of a Foresay log: it begins with %s", e.file, e.begin)
+}
+
 const formatMagic = "foresay-wal "
 
 // encodeFormat returns the content of the format file: three lines of text, the last with a
@@ -70,7 +79,7 @@ func decodeFormat(file string, content []byte) (id ID, version uint64, err error
 	number, ok := strings.CutPrefix(first, formatMagic)
 	version, err = strconv.ParseUint(number, 10, 64)
 	if !ok || !whole || err != nil {
-		return ID{}, 0, fmt.Errorf("%s: not the format file of a Foresay log: it begins with %.40q", file, text)
+		return ID{}, 0, &foreignError{file, fmt.Sprintf("%.40q", text)}
 	}
 	if version < earliestVersion || version > formatVersion {
 		return ID{}, version, &FormatError{File: file, Version: version}

@@ -105,12 +105,15 @@ func (s *Store) writeNewest(number uint64) error {
 }
 
 // checkNewest returns an error if the log is not there that was begun last. Directories of earlier
-// programs do not know which that is.
+// programs need not know which that is.
 func (s *Store) checkNewest(database string) error {
 	name := s.fs.PathJoin(s.dir, newestName)
 	content, err := s.readFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		if s.version < namedVersion {
+			return nil
+		}
+		return &DamageError{File: name, Problem: "missing"}
 	}
 	if err != nil {
 		return err
@@ -127,7 +130,7 @@ func (s *Store) checkNewest(database string) error {
 	}
 	names, err := s.fs.List(database)
 	if err != nil {
-		return err
+		return s.incomplete(database, err)
 	}
 	for _, file := range names {
 		if n, ok := logNumber(file); ok && n == number {

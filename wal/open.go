@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,11 +112,14 @@ func (s *Store) open() (err error) {
 	}
 	database := s.fs.PathJoin(s.dir, databaseName)
 	if made {
-		if err := errors.Join(s.checkNewest(database), s.verify(database)); err != nil {
+		if err := cmp.Or(s.checkNewest(database), s.verify(database)); err != nil {
 			return err
 		}
 	}
 	s.db, err = pebble.Open(database, s.databaseOptions(made))
+	if err != nil && made {
+		return s.incomplete(database, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,6 +188,11 @@ func (s *Store) readFormat() (made bool, err error) {
 		return false, fmt.Errorf("%s: %w", name, err)
 	}
 	s.id, s.version, err = decodeFormat(name, content)
+	if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
+		if _, none := s.fs.Stat(s.fs.PathJoin(s.dir, databaseName)); none == nil {
+			err = &DamageError{File: name, Problem: "damaged: it begins with " + foreign.begin}
+		}
+	}
 	return true, err
 }
 

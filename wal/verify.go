@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -105,12 +106,15 @@ func (c chunks) vouches(chunk, earlier int) bool {
 // verify reads the database's logs and its MANIFEST, and returns an error if one is damaged.
 func (s *Store) verify(dir string) error {
 	desc, err := pebble.Peek(dir, s.fs)
-	if err != nil || !desc.Exists {
-		return err
+	if err != nil {
+		return s.incomplete(dir, err)
+	}
+	if !desc.Exists {
+		return nil // pebble.Open says what is missing
 	}
 	names, err := s.fs.List(dir)
 	if err != nil {
-		return err
+		return s.incomplete(dir, err)
 	}
 	manifest := s.fs.PathBase(desc.ManifestFilename)
 	for _, name := range names {
@@ -129,6 +133,30 @@ func (s *Store) verify(dir string) error {
 		}
 	}
 	return nil
+}
+
+// incomplete returns what an error says with which a database that was made cannot be read: that
+// something of it is missing or damaged, most often.
+func (s *Store) incomplete(dir string, err error) error {
+	manifest := ""
+	if desc, failed := pebble.Peek(dir, s.fs); failed == nil {
+		manifest = desc.ManifestFilename
+	}
+	gone := func(file string) bool {
+		_, err := s.fs.Stat(file)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	switch {
+	case gone(dir):
+		return &DamageError{File: dir, Problem: "missing"}
+	case errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, pebble.ErrDBNotPristine):
+		return &DamageError{File: dir, Problem: fmt.Sprintf("not whole, a file \"marker.\" is missing (%v)", err)}
+	case manifest != "" && gone(manifest):
+		return &DamageError{File: manifest, Problem: "missing"}
+	case manifest != "" && pebble.IsCorruptionError(err):
+		return &DamageError{File: manifest, Problem: fmt.Sprintf("damaged (%v)", err)}
+	}
+	return err
 }
 
 func (s *Store) readFile(name string) ([]byte, error) { return readAll(s.fs, name) }

@@ -7,11 +7,12 @@ import (
 	"github.com/foresay/foresay/bench/calls"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/bench/replicated/domino"
 )
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(calls.Experiments(), replicated.Experiments(), geostore.Experiments())
+	return slices.Concat(calls.Experiments(), domino.Experiments(), replicated.Experiments(), geostore.Experiments())
 }
 
 // Lookup returns the experiment of that name.

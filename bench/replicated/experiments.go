@@ -22,7 +22,6 @@ func durableName(durable bool) string {
 // which they are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
-		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(),
 		smrThroughput(), smrSnapshots(), smrMembers(), smrLarge(), smrIdle(), smrFailover(),
 	}
 }

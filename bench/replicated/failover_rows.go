@@ -52,9 +52,9 @@ func deaths(o bench.Options) []death {
 	leaders, others := bench.Pick(o, 4, 1000), bench.Pick(o, 2, 200)
 	var all []death
 	for _, p := range catalog.Protocols() {
-		d := death{system: p, victim: Other, cells: variantCells(p, dominoOptions(p), "")}
+		d := death{system: p, victim: Other, cells: VariantCells(p, OptionsOf(p), "")}
 		if p.Name == "epaxos" {
-			d.cells = variantCells(p, domino.Options{}, "writes commute")
+			d.cells = VariantCells(p, domino.Options{}, "writes commute")
 		}
 		if p.Leaderless {
 			d.killed, d.kills = "any", 3*others
@@ -66,7 +66,7 @@ func deaths(o bench.Options) []death {
 			all = append(all, leads, d)
 		}
 		if p.Name == "epaxos" {
-			d.system, d.cells, d.kills = conflicting(p), variantCells(p, domino.Options{}, "all writes conflict"), others
+			d.system, d.cells, d.kills = conflicting(p), VariantCells(p, domino.Options{}, "all writes conflict"), others
 			all = append(all, d)
 		}
 	}

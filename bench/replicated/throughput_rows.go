@@ -101,7 +101,7 @@ func throughputPoints(o bench.Options) []bench.Point {
 	}
 	if path := Etcd(); path != "" {
 		etcd := Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
-		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd,
+		add("etcd", VariantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd,
 			func(ctx context.Context, l Load) (Rate, error) {
 				return EtcdThroughput(ctx, path, l)
 			})
@@ -112,12 +112,12 @@ func throughputPoints(o bench.Options) []bench.Point {
 // inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for
 // the default, and the cells that tell so. Only Domino's clients make batches of their own.
 func inBatches(p smr.Protocol, batch int) (smr.Protocol, []table.Cell) {
-	o := dominoOptions(p)
-	if !isDomino(p) {
-		return p, variantCells(p, o, "")
+	o := OptionsOf(p)
+	if !IsDomino(p) {
+		return p, VariantCells(p, o, "")
 	}
 	o.Batch = batch
-	return domino.New(p.Name, p.Doc, o), variantCells(p, o, "")
+	return domino.New(p.Name, p.Doc, o), VariantCells(p, o, "")
 }
 
 // throughput puts a system under a load.

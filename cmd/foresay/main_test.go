@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -35,11 +37,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
-			"losenewest": loseNewest,
-			"machine":    machine, "halt": halt,
-		},
+		Cmds:                commands(),
 		Setup: func(env *testscript.Env) error {
 			env.Values[replicasKey{}] = map[string]*replica{}
 			port := ports.take()
@@ -49,6 +47,35 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// commands are those of scripts, beside testscript's own.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"exits": exits, "leader": leader, "serve": serve, "crash": crash, "terminate": terminate, "watching": watching,
+		"losenewest": loseNewest, "machine": machine, "halt": halt,
+	}
+}
+
+// TestCommands: scripts get the commands that this package has. Those of testscript itself go
+// before others of the same name, and one of them ends the script as if all was well.
+func TestCommands(t *testing.T) {
+	for name := range commands() {
+		script := filepath.Join(t.TempDir(), name+".txtar")
+		if err := os.WriteFile(script, []byte(name+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		called := false
+		t.Run(name, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{Files: []string{script},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					name: func(*testscript.TestScript, bool, []string) { called = true },
+				}})
+		})
+		if !called {
+			t.Errorf("%s is a command of testscript", name)
+		}
+	}
 }
 
 // exits runs a command that must end with the exit code given first.

@@ -178,8 +178,9 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// stop ends the replica of a file, gracefully.
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+// terminate ends the replica of a file, gracefully. It is not called stop: that is testscript's own
+// command, which ends the script.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	r := taken(ts, neg, args)
 	if err := r.end(syscall.SIGTERM); err != nil || !bytes.Contains(r.log.Bytes(), []byte("replica: stopped")) {
 		ts.Fatalf("%s: %v\n%s", args[0], err, r.log.String())
@@ -190,7 +191,7 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 func taken(ts *testscript.TestScript, neg bool, args []string) *replica {
 	running := ts.Value(replicasKey{}).(map[string]*replica)
 	if neg || len(args) != 1 || running[args[0]] == nil {
-		ts.Fatalf("usage: crash, stop or halt, and the file of a running process")
+		ts.Fatalf("usage: crash, terminate or halt, and the file of a running process")
 	}
 	r := running[args[0]]
 	delete(running, args[0])

@@ -146,7 +146,9 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	}
 }
 
-// onRead answers queries by the leader's state: it has all that anybody was told.
+// onRead answers queries by the leader's state, and asks nobody: the leader never changes, so
+// nobody else can have had anything decided. Its state has all that anybody was told, but for what
+// was decided before its last start and is not decided again yet (mustSee).
 func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if !r.leads() {
 		env.SendAhead(from, kit.Redirect{Leader: r.leader()})

@@ -187,6 +187,8 @@ func TestWhatIsKnown(t *testing.T) {
 	staged[1].Staged = true
 	fresh := []critpath.Call{call("end", 20, 20, false), call("a", 30, 50, true), call("b", 50, 90, true)}
 	fresh[0].Fresh = true
+	// The write is held until the first answer, at 23; by then the program computes again, since 18.
+	beside := []critpath.Call{call("a", 7, 23, true), call("write", 23, 76, false), call("b", 23, 34, true)}
 	for _, row := range []struct {
 		name     string
 		calls    []critpath.Call
@@ -198,6 +200,7 @@ func TestWhatIsKnown(t *testing.T) {
 		{"staged, nothing open", staged, "--", 80, 80},
 		{"done again", []critpath.Call{call("a", 30, 50, true), call("b", 50, 90, true)}, "w-", 90, 120},
 		{"done again since the last task", fresh, "-w-", 90, 100},
+		{"done again in another strand", beside, "r-w", 76, 78},
 	} {
 		p, err := critpath.New(critpath.Request{End: row.was * ms, Calls: row.calls, Redo: true})
 		if err != nil {

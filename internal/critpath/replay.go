@@ -1,6 +1,9 @@
 package critpath
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome is what became of the prediction of a call.
 type Outcome uint8
@@ -46,13 +49,40 @@ func newSchedule(n int) schedule {
 // Replay makes the request's calls again as they would have been with these outcomes.
 func (p *Path) Replay(outcome func(call int) Outcome) Result {
 	outcome = p.firm(outcome)
-	result := Result{End: p.run(&p.actual, outcome)}
+	result := Result{End: p.restarted(outcome)}
 	for wrong := range p.r.Calls {
 		if outcome(wrong) == Wrong {
 			p.addExtra(&result, outcome, wrong)
 		}
 	}
 	return result
+}
+
+// maxRestarts bounds how often the times of wrong predictions, which depend on each other, are
+// worked out.
+const maxRestarts = 3
+
+// restarted fills the actual schedule in and returns when the request ends. A wrong prediction has
+// the whole program begin again, so what other strands have not sent by then waits until it has
+// computed as far as that.
+func (p *Path) restarted(outcome func(int) Outcome) time.Duration {
+	p.restarts = p.restarts[:0]
+	end := p.run(&p.actual, outcome)
+	for range maxRestarts {
+		var at []time.Duration
+		for i := range p.r.Calls {
+			if p.r.Redo && outcome(i) == Wrong && p.redo[i] > 0 {
+				at = append(at, p.actual.spans[i].End)
+			}
+		}
+		if slices.Equal(at, p.restarts) {
+			break
+		}
+		p.restarts = at
+		end = p.run(&p.actual, outcome)
+	}
+	p.restarts = p.restarts[:0]
+	return end
 }
 
 // Held returns how long a call that is not pure, as it would have been in the last Replay, waited
@@ -117,6 +147,11 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 		} else if !c.Pure || p.holding != nil && p.holding[i] {
 			s.held[i] = max(s.known[k]-start, 0)
 			start += s.held[i]
+		}
+		for _, at := range p.restarts {
+			if start > at {
+				start = max(start, at+p.redo[i])
+			}
 		}
 		end := start + c.Duration()
 		if c.Staged && s.known[k] > start {

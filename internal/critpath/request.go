@@ -55,7 +55,8 @@ type Path struct {
 	redo   []time.Duration // of each call: the program's own computing up to it, if it is done again
 
 	actual, flipped schedule
-	holding         []bool // see Holding
+	holding         []bool          // see Holding
+	restarts        []time.Duration // when the program begins again in run
 }
 
 // New works out what each call waited for. It fails if a request or a call ends before it begins,

@@ -407,13 +407,15 @@ func (a *Attempt) Predict(v any) {
 
 // Tentative offers the answer of a call whose effects its server holds back until
 // the caller's word has come: the call takes until now, and what it takes for the
-// word to get there and back is no part of it.
+// word to get there and back is no part of it. nil stands for an error, which is no prediction.
 func (a *Attempt) Tentative(v any) {
 	t := a.call.task
 	t.mu.Lock()
 	a.answered = momentOf(t.clock())
 	t.mu.Unlock()
-	a.Predict(v)
+	if v != nil {
+		a.Predict(v)
+	}
 }
 
 // Withdraw takes back a prediction that nobody offers any more. Runs that stand

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/foresay/foresay/control"
 )
@@ -36,7 +37,8 @@ func TestKeep(t *testing.T) {
 			sum := 0
 			for i := range 3 {
 				made.Add(1)
-				k := &keeping{fakeTransport{10 * ms, val(1)}, &kept}
+				took := time.Duration(10+i) * ms // no two answers come at one moment
+				k := &keeping{fakeTransport{took, val(1)}, &kept}
 				v, err := Perform(ctx, &Operation{CallSite: site, Identity: fmt.Sprint(i, sum), CanSpeculate: true, Transport: k})
 				if err != nil {
 					return 0, err

@@ -76,6 +76,12 @@ func (r *run) rarely() *rare {
 	return r.rare
 }
 
+// executeAlone is execute in a goroutine of its own.
+func (r *run) executeAlone() {
+	growStack(r.tree.ID & 1)
+	r.execute()
+}
+
 // execute runs the user's function to its end, whatever end that is.
 func (r *run) execute() {
 	normal := false
@@ -87,12 +93,6 @@ func (r *run) execute() {
 	}()
 	r.value, r.err = r.task.fn.run(&r.ctx)
 	normal = true
-}
-
-// executeAlone is execute in a goroutine of its own.
-func (r *run) executeAlone() {
-	growStack(r.tree.ID & 1)
-	r.execute()
 }
 
 // growStack has the goroutine's stack grown while it is nearly empty, to what a

@@ -28,6 +28,18 @@ func Hint(word string, known []string) string {
 	return ""
 }
 
+// Slip returns the known name from which word differs by one letter that was put in, left out,
+// exchanged or swapped with the next, or "" if there is none: where a name that is only alike may
+// well be another one.
+func Slip(word string, known []string) string {
+	for _, k := range known {
+		if distance(strings.ToLower(word), strings.ToLower(k)) == 1 {
+			return k
+		}
+	}
+	return ""
+}
+
 // distance is the optimal string alignment distance, over bytes.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

@@ -21,3 +21,15 @@ func TestTo(t *testing.T) {
 		t.Errorf("the hint is %q", got)
 	}
 }
+
+func TestSlip(t *testing.T) {
+	known := []string{"UserService", "KVAdmin", "TestKV"}
+	for word, want := range map[string]string{
+		"TestVK": "TestKV", "UserServise": "UserService", "UsersService": "UserService", "OrderService": "", "KV": "",
+		"TestKV": "",
+	} {
+		if got := nearest.Slip(word, known); got != want {
+			t.Errorf("%q is taken for %q, want %q", word, got, want)
+		}
+	}
+}

@@ -319,7 +319,15 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	} else {
 		c = t.record.find(k)
 	}
-	if r.ID == 1 || c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c)) {
+	if r.ID == 1 {
+		return c, k
+	}
+	if c != nil && s.Effect == None && t.gaveUp() { // of two ways, the one that led to what has happened
+		if other, _ := t.followed(l, k.place(), None); other != nil && other.key.variant == k.variant {
+			return other, k
+		}
+	}
+	if c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c)) {
 		return c, k
 	}
 	// Where a run gave up waiting, another one may take another path and be right, so a place is

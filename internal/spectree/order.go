@@ -218,8 +218,9 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 
 // inOrder reports whether a call without effects that is found by its place alone may come after
 // all ordered calls that the lane made: each was answered before it was sent, or its first maker
-// made it, too. Runs that gave up different calls may each make an ordered call in one place, and
-// both be right; what follows one of them was not sent after the other one's answer.
+// made it, too, or the run still waits for it, so that the two are in flight at the same time (see
+// beside). Runs that gave up different calls may each make an ordered call in one place, and both
+// be right; what follows one of them was not sent after the other one's answer.
 func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true
@@ -227,8 +228,22 @@ func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	t.walks++
 	return !l.ord.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
-		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q)
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q) && !l.run.awaits(q)
 	})
+}
+
+// awaits reports whether the run made the call and has not gone on with an answer anywhere.
+func (r *Run) awaits(c *Call) bool {
+	awaited := false
+	for _, u := range c.uses {
+		if u.Run == r {
+			if u.before {
+				return false
+			}
+			awaited = true
+		}
+	}
+	return awaited
 }
 
 // used reports whether the run made the call, whatever became of the run.

@@ -313,3 +313,56 @@ func TestOrderedReadBehindTwins(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestOrderedReadBesideAnother: goroutines that share a lane make two ordered reads, the replay in
+// the other order. It still waits for the one when it comes to the other, so they are in flight at
+// the same time, and the answer that led to an effect counts for it, too.
+func TestOrderedReadBesideAnother(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	a := s.ordered(l, "a", 1)
+	s.Skip(l, &CallSpec{Op: "left"})
+	b := s.ordered(l, "b", 2)
+	replay := s.lane(2)
+	again := s.ordered(replay, "b", 0)
+	if again.Call == b.Call {
+		t.Fatal("the replay's read is the other run's")
+	}
+	s.Answered(a.Call, 0)
+	w := s.write(l, "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	if !a.Call.Confirmed() {
+		t.Fatal("the read is not right")
+	}
+	if u := s.ordered(replay, "a", 0); u.Call != a.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, a.Call.ID)
+	}
+	s.skip()
+}
+
+// TestOrderedReadThatLedToAnEffect: two runs gave an ordered read up, each another one, so that
+// they made what follows anew in one place. Of these two reads a replay makes the one after which
+// an effect happened.
+func TestOrderedReadThatLedToAnEffect(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.Drop(s.ordered(l, "left", 0), false)
+	a, guess := s.ordered(l, "a", 2), s.read(l, "guess", 1)
+	l = s.lane(2)
+	s.Drop(s.ordered(l, "left", 0), false)
+	b := s.ordered(l, "a", 0)
+	if b.Call == a.Call {
+		t.Fatal("there are no two reads in one place")
+	}
+	s.Answered(b.Call, Actual)
+	s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+	s.Answered(a.Call, 0)
+	s.Answered(guess.Call, Actual)
+	s.skip()
+	l = s.runs[len(s.runs)-1].Main()
+	s.Skip(l, &CallSpec{Op: "left", Ordered: true})
+	if u := s.ordered(l, "a", 0); u.Call != b.Call {
+		t.Errorf("run %d makes call %d, want %d", l.run.ID, u.Call.ID, b.Call.ID)
+	}
+	s.skip()
+}

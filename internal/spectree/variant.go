@@ -49,6 +49,8 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Certain
 	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c):
 		return c, Doubtful
+	case t.toldSame(l, k, c) != nil:
+		return c, Doubtful
 	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
@@ -63,6 +65,16 @@ func (t *Tree) notFollowed(l *Lane, k key, c *Call) bool {
 	}
 	other, _ := t.followed(l, k.place(), c.spec.Effect)
 	return other != nil && other != c
+}
+
+// toldSame returns another call that counts as right at c's place, and which a run made that was
+// told what this lane was, as none was that made c; or nil. Runs that were told other things may
+// each be right as far as they came.
+func (t *Tree) toldSame(l *Lane, k key, c *Call) *Call {
+	if c.spec.Effect != None || t.record.confirmedAt(k) == nil || !t.record.twins || l.repeats(c, k) {
+		return nil
+	}
+	return t.confirmedWhere(k, func(o *Call) bool { return o != c && !t.astray(o, l.run) && l.repeats(o, k) })
 }
 
 // overlaps notes that the lane makes a call while another one is waited for: goroutines

@@ -118,3 +118,34 @@ func TestSeveralRightCallsInOnePlace(t *testing.T) {
 	s.returned(s.run(3))
 	s.want("final run 3", "commit run 3")
 }
+
+// TestRightByTwoWays: a read was made in one place by two runs, of which only one went on without
+// the answer of another call, and both are right as far as they came. A replay that does so too,
+// and may read nothing anew, makes the read of that one.
+func TestRightByTwoWays(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.Answered(s.read(l, "left", 0).Call, Actual)
+	first := s.read(l, "a", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(s.read(l, "guess", 1).Call, Actual)
+	s.skip()
+
+	other := &CallSpec{Op: "a", Variant: 1}
+	l = s.lane(2)
+	s.Skip(l, &CallSpec{Op: "left"})
+	s.finds("by another way", l, "a", first.Call, Doubtful)
+	s.Answered(s.write(s.Fork(l), "w", Immediate, 0).Call, Actual)
+	second := s.Call(l, other)
+	s.Answered(second.Call, Actual)
+	s.Answered(s.read(l, "again", 1).Call, Actual)
+	s.skip()
+
+	l = s.lane(3)
+	s.Skip(l, &CallSpec{Op: "left"})
+	s.finds("by the other way", l, "a", first.Call, Doubtful)
+	if c, how := s.Find(l, other); c != second.Call || how != Sure {
+		t.Errorf("by this way: found call %d, certainty %d", c.ID, how)
+	}
+	s.skip()
+}

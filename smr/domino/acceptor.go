@@ -37,7 +37,12 @@ type acceptor struct {
 	// generation is that of the members among whom the ballot holds, as its coordinator says.
 	generation uint64
 
+	// executed is what the disk says was executed and the acceptor has not accepted, in an earlier
+	// run: see executedRecord.
+	executed bySlot
+
 	journal kit.Journal
+	disk    kit.Decisions
 }
 
 // accepted is what was accepted in ballot 0 of one replica's track.
@@ -311,6 +316,7 @@ func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
 		a.voteBytes -= i.bytes()
 	}
 	a.votes.cut(executed)
+	a.executed.cut(executed)
 	for _, l := range a.tracks { //pure:ok each on its own
 		l.items.cut(executed)
 	}
@@ -332,6 +338,7 @@ func (a *acceptor) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	if a.journal.Cut(env, to, nil) {
 		env.Put([]byte(streamKey), streamLayout.Encode(a.own.last()))
 	}
+	a.disk.Saved(env)
 }
 
 // load takes over what is on disk. All up to executed is in the snapshot.
@@ -371,6 +378,11 @@ func (a *acceptor) load(
 		case closeRecord:
 			last = m.High
 			a.closesOf(m.Track).accept(m.Ballot, m.closeSlots)
+		case executedRecord:
+			for _, i := range m.Items {
+				a.executed.add(i)
+				last = max(last, i.Slot)
+			}
 		default:
 			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}

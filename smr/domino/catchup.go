@@ -21,6 +21,7 @@ func (r *replica) keep(item item) { r.past.items = append(r.past.items, item) }
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
+	r.time.seen = env.Now
 	r.settle(env)
 }
 
@@ -40,7 +41,9 @@ func (r *replica) load(
 	}
 	r.learner.begin(r.snapshot, r.State.Applied())
 	r.past.base = r.snapshot
-	return len(log) == 0 && r.snapshot == 0, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
+	blank = len(log) == 0 && r.snapshot == 0
+	r.acceptor.disk.Load(env, blank)
+	return blank, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
 }
 
 // begin makes all up to a slot executed.
@@ -235,6 +238,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		l.executed = i.Slot
 		r.apply(env, i)
 		if digitOf(i.Slot) == controlDigit {
+			r.writeExecuted(env, before)
 			r.caughtUp(env, before)
 			r.changed(env)
 			before = l.executed
@@ -244,6 +248,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 	}
 	l.executed = m.High
+	r.writeExecuted(env, before)
 	r.caughtUp(env, before)
 	r.maybeSnapshot(env)
 	if m.High < m.Executed {

@@ -23,6 +23,7 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
 		kit.Kind(96, ownRecordFields), kit.Kind(97, trackRecordFields), kit.Kind(98, closeRecordFields),
+		kit.Kind(99, executedRecordFields),
 	)
 }
 
@@ -224,6 +225,8 @@ func trackRecordFields(c *wirefmt.Coder, m *trackRecord) {
 }
 
 func closeRecordFields(c *wirefmt.Coder, m *closeRecord) { partFields(c, &m.part) }
+
+func executedRecordFields(c *wirefmt.Coder, m *executedRecord) { itemsFields(c, &m.Items) }
 
 // maxSlot bounds the slots that are taken from others: sums of slots and durations do not overflow.
 const maxSlot = smr.Slot(math.MaxInt64 / 4)

@@ -62,6 +62,8 @@ func messages() []smr.Message {
 		ownRecord{First: 3, Items: items},
 		trackRecord{Owner: 2, Items: items},
 		closeRecord{part: part{Ballot: 1, closeSlots: known}},
+		executedRecord{Items: items},
+		executedRecord{Items: []item{{Slot: 64}}},
 	}
 }
 

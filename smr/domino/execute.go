@@ -22,12 +22,14 @@ type watched struct {
 // which votes decide the slots that follow depends on it.
 func (r *replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	l := &r.learner
+	before := l.executed
 	for r.role == member && len(l.decided) > 0 && l.decided[0].Slot <= to {
 		item := l.decided[0]
 		l.decided.cut(item.Slot)
 		l.executed = item.Slot
 		r.apply(env, item)
 		if item.Slot == l.change {
+			r.writeExecuted(env, before)
 			l.findChange()
 			r.acceptor.begin(l.executed)
 			r.learner.stretch()
@@ -38,6 +40,7 @@ func (r *replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 	if to > l.executed {
 		l.executed = to
 	}
+	r.writeExecuted(env, before)
 	l.stretch()
 	r.maybeSnapshot(env)
 }

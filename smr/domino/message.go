@@ -298,4 +298,8 @@ type (
 
 	// closeRecord is a decision that was accepted from a coordinator.
 	closeRecord struct{ part }
+
+	// executedRecord is what was executed where the replica has accepted something else, or
+	// nothing. An item without entries says that there was nothing in its slot.
+	executedRecord struct{ Items []item }
 )

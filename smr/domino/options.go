@@ -130,6 +130,7 @@ func New(name, doc string, o Options) smr.Protocol {
 		Doc:        doc,
 		NewReplica: kit.NodeOf(func(cfg smr.ReplicaConfig) (*replica, error) { return newReplica(cfg, o) }),
 		NewClient:  kit.NodeOf(func(cfg smr.ClientConfig) (*client, error) { return newClient(cfg, o) }),
+		Salvage:    kit.SalvageOf(func(cfg smr.ReplicaConfig) (*replica, error) { return newReplica(cfg, o) }),
 		Learns:     true,
 		Codec:      codec(),
 	}

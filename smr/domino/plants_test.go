@@ -9,7 +9,7 @@ import (
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
 	const dir = "smr/domino"
-	return []plant.Bug{
+	return append(clockPlants(), []plant.Bug{
 		{
 			Name: "an acceptor of a closeSlots may still vote in ballot 0 for its slots", Dir: dir,
 			Test: "TestAcceptedCloseEndsVotes",
@@ -33,8 +33,21 @@ func plants() []plant.Bug {
 			Old:  "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
 		},
 		{
-			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
-			Old: "\tif r.stood >= behindTicks {\n", New: "\tif r.stood >= behindTicks && !MUTANT {\n",
+			Name: "what was executed against what was accepted is not on disk", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage", Tests: []string{"TestConformance/salvage"},
+			Old: "\tfor len(other) > 0 {\n", New: "\tfor len(other) > 0 && !MUTANT {\n",
+		},
+		{
+			Name: "what was accepted and not executed is not told apart", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage",
+			Old:  "\t\t\tnote(item{Slot: has[0].Slot})\n",
+			New:  "\t\t\tif !MUTANT {\n\t\t\t\tnote(item{Slot: has[0].Slot})\n\t\t\t}\n",
+		},
+		{
+			Name: "what a coordinator had accepted does not take the place of votes", Dir: dir,
+			Test: "TestConformanceOfThesis/salvage", Tests: []string{"TestConformance/salvage"},
+			Old: "\t\tif c == nil || !slices.ContainsFunc(c.spans, ",
+			New: "\t\tif c == nil || MUTANT || !slices.ContainsFunc(c.spans, ",
 		},
 		{
 			Name: "a restarted replica knows nothing of its promises by the clock", Dir: dir,
@@ -105,6 +118,30 @@ func plants() []plant.Bug {
 			Name: "a coordinator ignores those before it", Dir: dir, Test: "TestSeedsNotice/power-lost/18",
 			Old: "\tfor _, again := range merge(parts, r.learner.executed) {\n",
 			New: "\tfor _, again := range merge(parts, r.learner.executed) {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+		},
+	}...)
+}
+
+// clockPlants are about clocks that are off.
+func clockPlants() []plant.Bug {
+	const dir = "smr/domino"
+	return []plant.Bug{
+		{
+			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
+			Old: "\tif k.stood >= behindTicks {\n", New: "\tif k.stood >= behindTicks && !MUTANT {\n",
+		},
+		{
+			Name: "a clock that jumps ahead is followed", Dir: dir, Test: "TestClocksThatJumpAreNotFollowed",
+			Old: "\tcase elapsed > r.farAhead():\n", New: "\tcase elapsed > r.farAhead() && !MUTANT:\n",
+		},
+		{
+			Name: "a clock that has jumped is followed until the next tick", Dir: dir,
+			Test: "TestClocksThatJumpAreNotFollowed",
+			Old:  "\tif shown-k.seen > r.farAhead() {\n", New: "\tif shown-k.seen > r.farAhead() && !MUTANT {\n",
+		},
+		{
+			Name: "a clock that is set right is not followed", Dir: dir, Test: "TestClocksThatAreSetRightAreFollowed",
+			Old: "\tif k.held > 0 && r.confirmed(", New: "\tif !MUTANT && k.held > 0 && r.confirmed(",
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
@@ -61,9 +60,7 @@ type replica struct {
 	flushing bool
 	flushed  time.Duration
 	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
-	driven   smr.Slot // the time by ticks, where the clocks were set back
-	stood    int      // ticks since more was passed
-	stoodAt  smr.Slot // what was passed then
+	time     timekeeper
 }
 
 // peer is a member as others see it, or the replica itself: it sends itself what it sends to
@@ -141,6 +138,7 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Doubtful: r.applyDoubtful,
 	})
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()
@@ -161,37 +159,6 @@ func (r *replica) ahead(n float64) smr.Slot {
 // aheadTrip is what a round trip counts for at most when it decides how far ahead something is
 // decided: the horizon is 2.5 s then, unless the configuration has a longer one.
 const aheadTrip = 125 * time.Millisecond
-
-// now returns the time by which the replica fills slots: its clock, or what a majority has passed,
-// so that a clock that is slow holds nothing up.
-func (r *replica) now(env *protocol.Env[smr.Message]) smr.Slot {
-	return max(slotAt(env.Now), r.passed(), r.driven)
-}
-
-// drive has time go on after a majority of clocks were ahead and set right. What they claimed
-// stands, nothing is decided above it before the claims rise, and their clocks would raise them
-// only when they show that time again. So when nothing was passed for two ticks and the own clock
-// is behind, the ticks count as time. This time is never faster than a right clock, and somewhat
-// slower, as the replicas wait for each other's claims: so the clocks catch up.
-func (r *replica) drive(env *protocol.Env[smr.Message]) {
-	passed := r.passed()
-	if r.stood++; passed != r.stoodAt || slotAt(env.Now) >= passed {
-		r.stood, r.stoodAt, r.driven = 0, passed, min(r.driven, passed)
-	}
-	if r.stood >= behindTicks {
-		r.driven = passed + smr.Slot(r.Times(tick*float64(r.stood)))
-	}
-}
-
-// passed returns the slot that a majority's clocks have passed, whatever the replica's own clock
-// shows.
-func (r *replica) passed() smr.Slot {
-	passed := make([]smr.Slot, 0, maxMembers)
-	for _, id := range r.group {
-		passed = append(passed, r.peers[id].claims.Skipped)
-	}
-	return quorum.KthLargest(passed, r.rule.classic)
-}
 
 // Receive takes a message. Probes are of the network only, and nothing follows from them.
 func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
@@ -318,8 +285,8 @@ func (r *replica) setWake(env *protocol.Env[smr.Message]) {
 
 func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
+	r.tickTime(env)
 	if r.role == member {
-		r.drive(env)
 		r.soon(env)
 	}
 	if last := r.acceptor.own.last(); last != r.pinged {

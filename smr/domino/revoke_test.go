@@ -173,18 +173,16 @@ func TestSlowClockHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestClocksThatWereAhead: a majority of clocks is a minute ahead and then set right, with or
-// without a restart of all replicas one by one. Commands and reads do not wait for the minute.
+// TestClocksThatWereAhead: a majority of clocks is a minute ahead from the start on and then set
+// right, with or without a restart of all replicas one by one. Commands and reads do not wait for
+// the minute.
 func TestClocksThatWereAhead(t *testing.T) {
 	for name, opt := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
 		for _, restart := range []bool{false, true} {
-			w := newWorld(t, setup{preset: "na3", opt: opt})
-			for _, by := range []time.Duration{time.Minute, -time.Minute} {
-				for _, id := range []protocol.ID{1, 2} {
-					w.Jump(id, by)
-				}
-				w.Run(2 * time.Second)
-			}
+			w := newWorld(t, setup{preset: "na3", opt: opt, clocks: off(time.Minute, 1, 2)})
+			w.Run(2 * time.Second)
+			w.jump(-time.Minute, 1, 2)
+			w.Run(2 * time.Second)
 			for id := protocol.ID(1); restart && id <= 3; id++ {
 				w.Crash(id, sim.KeepAll)
 				w.Run(100 * time.Millisecond)

@@ -202,3 +202,27 @@ func TestSuggestedIsVotedFor(t *testing.T) {
 			r.oursBytes)
 	}
 }
+
+// TestLaggardStartsAgain: a replica that executed far more than it voted for, and then votes, finds
+// its way on its disk: the slots between are there.
+func TestLaggardStartsAgain(t *testing.T) {
+	r, env, disk := begun(t, 3)
+	h := head{Era: kit.NewBallot(0, 2), Generation: r.State.Generation()}
+	const last = 5 * window
+	for first := smr.Slot(1); first <= last; first += window {
+		m := decided{head: h}
+		for s := first; s < first+window; s++ {
+			m.Items = append(m.Items, item{s, work(kit.Seq(s))})
+		}
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: m})
+		disk.Write(env, 0)
+	}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{h, []item{{last + 1, work(last + 1)}}}})
+	disk.Write(env, 0)
+	if r.State.Applied() != last {
+		t.Fatalf("executed up to %d, want %d", r.State.Applied(), last)
+	}
+	if again, _ := onDisk(t, disk, 3); again.Over() || again.cell(last+1).vote.Slot != last+1 {
+		t.Error("the replica does not start with what it wrote")
+	}
+}

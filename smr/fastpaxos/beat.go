@@ -6,6 +6,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
+// fetch asks for what is decided above what this replica has applied. Generation 0 says that it
+// needs a state.
 func (r *replica) fetch() fetch {
 	m := fetch{r.head(r.promised), r.State.Applied()}
 	if len(r.State.Members()) == 0 {
@@ -35,7 +37,9 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// beat tells all how far the replica is, and the coordinator's acceptors which slots are open.
+// beat tells all how far the replica is, and the coordinator's acceptors which slots are open. It
+// waits for no disk: what is applied is on the disks of a quorum, and a coordinator's promise of
+// its era has been on its own since phase 1.
 func (r *replica) beat(env *protocol.Env[smr.Message]) {
 	m := beat{head: r.head(r.promised), Applied: r.State.Applied()}
 	if r.lead != nil {

@@ -19,6 +19,7 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(75, lookFields),
 		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, castFields), kit.Kind(80, voteRecordFields),
 		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedNamesFields), kit.Kind(83, decidedFields),
+		kit.Kind(84, decidedRecordFields),
 	)
 }
 
@@ -122,6 +123,8 @@ func namedFields(c *wirefmt.Coder, m *named) {
 }
 
 func voteRecordFields(c *wirefmt.Coder, m *voteRecord) { votesFields(c, &m.Votes) }
+
+func decidedRecordFields(c *wirefmt.Coder, m *decidedRecord) { placedFields(c, &m.Items) }
 
 func promiseRecordFields(c *wirefmt.Coder, m *promiseRecord) { wirefmt.Uint(c, &m.Era) }
 

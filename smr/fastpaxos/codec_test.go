@@ -26,6 +26,7 @@ func messages() []smr.Message {
 		cast{head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		voteRecord{Votes: votes},
 		promiseRecord{Era: 7},
+		decidedRecord{Items: items},
 	}
 	for _, h := range []head{zero, own, other, alone} {
 		out = append(out,

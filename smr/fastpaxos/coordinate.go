@@ -66,6 +66,9 @@ const (
 	recoverAfter = 4
 )
 
+// stopLeading forgets what only a coordinator needs. What it has proposed, or seen votes for, may
+// still be chosen: the next coordinator finds it in phase 1. Clients ask again, and sessions see to
+// it that a command is executed once.
 func (r *replica) stopLeading() {
 	if r.lead != nil {
 		r.lead, r.open = nil, 0
@@ -153,6 +156,9 @@ func (l *leading) tally(s smr.Slot) *tally {
 	return t
 }
 
+// onVoted counts fast votes. A member has one vote in a slot's fast round: of two that it tells,
+// the first counts. Below the open slots the era has no fast round, and a vote there counts for
+// nothing.
 func (r *replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m voted) {
 	if r.lead == nil || m.Era != r.promised || r.lead.classic {
 		return
@@ -172,7 +178,9 @@ func (r *replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m vo
 }
 
 // judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any
-// more.
+// more. Which members are taken to be away, and how long is waited for the others, decides only
+// when the slot is resolved. That is safe at any time from a majority's votes on: resolve takes
+// every member that has not voted for one that may yet vote for any entry.
 func (r *replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
@@ -266,6 +274,8 @@ func (r *replica) unplaced(e kit.Entry) bool {
 	return !placed
 }
 
+// onAccepted counts classic votes. In an era the coordinator proposes one entry in a slot's classic
+// round, and tally.entry stays what it was, so a slot and an era say for what a vote is.
 func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m accepted) {
 	if r.lead == nil || m.Era != r.promised {
 		return
@@ -284,7 +294,7 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 
 // decide notes what is chosen in a slot.
 func (r *replica) decide(s smr.Slot, e kit.Entry) {
-	r.cell(s).decide(e)
+	r.learn(s, e)
 	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}
@@ -329,7 +339,10 @@ func (r *replica) sendAccepts(env *protocol.Env[smr.Message], items []item) {
 	}
 }
 
-// supervise looks in each beat for slots that do not get on, and repeats what may be lost.
+// supervise looks in each beat for slots that do not get on, and repeats what may be lost. In a
+// fast round a slot may wait for acceptors that have nothing to vote for there: fewer than a
+// majority have voted, and nobody else ever would. They are told to vote for nothing (closeSlots),
+// so that the slot can be resolved, and what is above it executed.
 func (r *replica) supervise(env *protocol.Env[smr.Message]) {
 	l := r.lead
 	var again []item

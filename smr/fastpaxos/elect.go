@@ -58,7 +58,9 @@ func (r *replica) watch(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// campaign begins phase 1 for all slots that are not applied.
+// campaign begins phase 1 for all slots that are not applied. Slots that are applied need none:
+// this replica knows what was chosen there, and whoever has applied more than it is caught up with
+// first (onPromise).
 func (r *replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	c := &candidacy{
 		era: kit.NewBallot(max(r.promised, r.above), r.Cfg.ID), classic: classic, low: r.State.Applied() + 1,
@@ -111,6 +113,9 @@ func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Among(r.State.MemberIDs()) >= quorum.Majority(len(r.State.Members()))-1
 }
 
+// prepare asks a member for the next part of its votes. Others may be asked before the replica's
+// own promise is on its disk: after a crash that forgets the promise it may ask in this era again,
+// but it has proposed nothing in it, since its own promise has to be among a majority's.
 func (r *replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	m := prepare{r.head(r.cand.era), r.cand.next[id]}
 	r.cand.asked[id] = r.cand.beats
@@ -121,6 +126,9 @@ func (r *replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	}
 }
 
+// onPrepare is phase 1b: a promise to vote in no lower era any more, and the votes so far, a part
+// at a time. Whatever a lower era chooses, or has chosen, has votes among those of any majority
+// that has promised: enough of them in a fast round (choose), one in a classic round.
 func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m prepare) {
 	switch {
 	case m.Era == 0 || m.Era.Owner() != from:
@@ -130,6 +138,7 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	case m.Era > r.promised:
 		if from != r.Cfg.ID && from != r.promised.Owner() && r.silent < courtesy && r.promised != 0 {
+			// The coordinator was heard a moment ago: a candidate that does not hear it must not depose it.
 			return
 		}
 		r.raise(env, m.Era)
@@ -150,9 +159,13 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Votes = append(p.Votes, c.vote)
 	}
+	// Send, not SendAhead: if a crash undid a promise that was told, the replica could vote in a lower
+	// era after all, and complete a quorum there of which the new coordinator has not heard.
 	r.Admission.Send(env, from, p)
 }
 
+// onPromise collects the votes of one member, whose promise counts when the last part is here:
+// until then it may have votes that bind the candidate.
 func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m promise) {
 	c := r.cand
 	if c == nil || m.Era != c.era || c.next[from] == 0 || m.Low != c.next[from] || m.Next != 0 && m.Next <= m.Low {
@@ -202,6 +215,10 @@ func (r *replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	}
 	r.lead, r.carry = l, nil
 	n := len(r.State.Members())
+	// These slots have no fast round in the new era: acceptors open those above start only. So the
+	// coordinator alone proposes in them, one entry in each, and a majority of votes for it chooses
+	// it. A slot for which no vote was found gets an entry that does nothing, as what is above cannot
+	// be applied before it.
 	for s := r.State.Applied() + 1; s <= c.last; s++ {
 		l.end = s
 		e := kit.Entry{Kind: kit.NoOp}
@@ -231,6 +248,8 @@ func (r *replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	r.execute(env)
 }
 
+// onRefusal gives up, as somebody has promised a higher era. The candidate of that one may never
+// ask this replica, so a refusal is how it learns of it.
 func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {
 	if m.Era <= r.promised || r.cand != nil && m.Era == r.cand.era {
 		return // of the replica's own next era it need not be told

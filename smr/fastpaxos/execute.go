@@ -95,6 +95,7 @@ func (r *replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 		r.top = max(r.top, to)
 	}
 	r.journal.Cut(env, to, promiseRecord{r.promised})
+	r.disk.Saved(env)
 }
 
 func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m decided) {
@@ -103,7 +104,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	for _, p := range m.Items {
 		if r.near(p.Slot) && p.Entry.Kind != 0 {
-			r.cell(p.Slot).decide(p.Entry)
+			r.learn(p.Slot, p.Entry)
 			r.top = max(r.top, p.Slot)
 		}
 	}

@@ -156,6 +156,9 @@ type (
 	// voteRecord is what was accepted in one call. It promises the eras as well.
 	voteRecord struct{ Votes []vote }
 
+	// decidedRecord is what is decided where the replica has not voted for it.
+	decidedRecord struct{ Items []item }
+
 	// promiseRecord is an era below which nothing is accepted any more.
 	promiseRecord struct{ Era kit.Ballot }
 )

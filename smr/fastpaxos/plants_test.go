@@ -58,6 +58,11 @@ func plants() []plant.Bug {
 			New: "\tif !MUTANT {\n\t\tr.journal.Wrote(env.Append(voteRecord{r.pending}), last)\n\t}\n",
 		},
 		{
+			Name: "a decision against the own vote is not on disk", Dir: dir, Test: "TestConformance/salvage",
+			Old: "\t\tr.against = append(r.against, item{s, e})\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.against = append(r.against, item{s, e})\n\t\t}\n",
+		},
+		{
 			Name: "reads ask nobody", Dir: dir, Test: "TestReadsAskAMajority",
 			Old: "\t\tvoters := r.State.MemberIDs()\n",
 			New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n",

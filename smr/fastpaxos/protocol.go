@@ -12,6 +12,7 @@ func Protocol() smr.Protocol {
 		Doc:        "Fast Paxos: clients send commands to all replicas, and a coordinator resolves collisions.",
 		NewReplica: kit.NodeOf(newReplica),
 		NewClient:  kit.NodeOf(newClient),
+		Salvage:    kit.SalvageOf(newReplica),
 		Learns:     true,
 		Codec:      codec(),
 	}

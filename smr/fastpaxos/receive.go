@@ -58,7 +58,9 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	}
 	head := begun.begin()
 	if head.Generation != r.State.Generation() {
-		return // one of the two does not know who the members are
+		// One of the two does not know who the members are. A vote that was counted among others would
+		// be no quorum's, and how many make a fast quorum depends on their number.
+		return
 	}
 	switch m := msg.(type) {
 	case voted:
@@ -70,7 +72,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	}
 }
 
-// onCoordinator takes what an era's coordinator says to acceptors.
+// onCoordinator takes what an era's coordinator says to acceptors. An acceptor may take part in an
+// era whose phase 1 it missed: then it promises the era here, before it votes in it.
 func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head head) {
 	b, beats := msg.(beat)
 	switch {
@@ -105,7 +108,9 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	}
 }
 
-// flush ends a call: it writes and tells votes and decisions.
+// flush ends a call: it writes and tells votes and decisions. Votes are told by Send, after they
+// are on disk, to the coordinator and to the client, which counts them itself: a fast quorum of
+// votes that crashes could undo would choose nothing.
 func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	r.write(env)
 	if len(r.voted) > 0 && r.promised != 0 {

@@ -19,6 +19,8 @@ type replica struct {
 	top      smr.Slot
 	journal  kit.Journal
 	pending  []vote // what this call has accepted
+	against  []item // what it has learned to be decided, where the vote is another or none
+	disk     kit.Decisions
 
 	open    smr.Slot   // slots from it on are open for fast votes of the promised era; 0: none
 	fastTop smr.Slot   // the last slot of the replica's votes in the promised era's fast round
@@ -57,6 +59,16 @@ func (c *cell) decide(e kit.Entry) {
 	c.decided, c.value = true, e
 }
 
+// learn notes what is decided in a slot. Where it is not what the replica has voted for it goes on
+// disk, so that the disk tells what was executed: see applyDoubtful.
+func (r *replica) learn(s smr.Slot, e kit.Entry) {
+	c := r.cell(s)
+	if !c.decided && !e.Equal(c.vote.Entry) {
+		r.against = append(r.against, item{s, e})
+	}
+	c.decide(e)
+}
+
 type castFor struct {
 	client protocol.ID
 	cast
@@ -79,6 +91,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		Load: r.load, Begin: r.onBegin,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Doubtful: r.applyDoubtful,
 	})
 	return r, nil
 }
@@ -130,11 +143,27 @@ func (r *replica) load(
 				last = max(last, v.Slot)
 			}
 			r.journal.Found(rec.Index, last)
+		case decidedRecord:
+			last := smr.Slot(0)
+			for _, p := range m.Items {
+				if p.Slot > r.top+4*window {
+					return false, fmt.Errorf("record %d has a decision on slot %d, the snapshot is of slot %d", rec.Index, p.Slot,
+						slot)
+				}
+				if p.Slot > r.base {
+					r.cell(p.Slot).decide(p.Entry)
+					r.top = max(r.top, p.Slot)
+				}
+				last = max(last, p.Slot)
+			}
+			r.journal.Found(rec.Index, last)
 		default:
 			return false, fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
 	}
-	return !ok && len(log) == 0, nil
+	blank = !ok && len(log) == 0
+	r.disk.Load(env, blank)
+	return blank, nil
 }
 
 // findTop finds the last vote in the promised era's fast round after a restart.
@@ -173,21 +202,29 @@ func (r *replica) accept(v vote) {
 	r.pending = append(r.pending, v)
 }
 
-// write puts what the call has accepted on disk.
+// write puts what the call has accepted on disk, and what it has learned that differs.
 func (r *replica) write(env *protocol.Env[smr.Message]) {
-	if len(r.pending) == 0 {
-		return
+	if len(r.pending) > 0 {
+		r.Tempo.Busy()
+		last := smr.Slot(0)
+		for _, v := range r.pending {
+			last = max(last, v.Slot)
+		}
+		r.journal.Wrote(env.Append(voteRecord{r.pending}), last)
+		r.pending = nil
 	}
-	r.Tempo.Busy()
-	last := smr.Slot(0)
-	for _, v := range r.pending {
-		last = max(last, v.Slot)
+	if len(r.against) > 0 {
+		last := smr.Slot(0)
+		for _, p := range r.against {
+			last = max(last, p.Slot)
+		}
+		r.journal.Wrote(env.Append(decidedRecord{r.against}), last)
+		r.against = nil
 	}
-	r.journal.Wrote(env.Append(voteRecord{r.pending}), last)
-	r.pending = nil
 }
 
-// raise promises a higher era.
+// raise promises a higher era. No slot is open in it yet: a fast vote before its coordinator has
+// done phase 1 could be for a slot in which something else was chosen.
 func (r *replica) raise(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.promised, r.open, r.fastTop, r.silent, r.told = e, 0, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead

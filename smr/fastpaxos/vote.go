@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onClient takes what a client wants.
+// onClient takes what a client wants. Each acceptor votes for its commands, which is what spares
+// the way over the coordinator; the coordinator also keeps them until they are executed.
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.active() || !r.Admission.Admitted() {
 		if _, copied := msg.(requestCopy); !copied {
@@ -97,7 +98,11 @@ func (r *replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 	return s
 }
 
-// onClose votes for nothing where the others were ahead, so that a majority has voted there.
+// onClose votes for nothing where the others were ahead, so that a majority has voted there. It is
+// a vote like any other, the only one that the replica has in this round of the slot: a client's
+// command that comes later gets a slot above. A vote of an earlier era is none in this round, and
+// may be replaced: phase 1 of this era has shown that lower ones choose nothing in the slots that
+// it opened.
 func (r *replica) onClose(m closeSlots) {
 	if r.open == 0 || !r.near(m.Slot) {
 		return
@@ -114,7 +119,10 @@ func (r *replica) onClose(m closeSlots) {
 	}
 }
 
-// onAccept accepts what the coordinator has chosen for slots, in the era's classic round.
+// onAccept accepts what the coordinator has chosen for slots, in the era's classic round. That is
+// above the era's fast round, so the replica's fast vote in the slot gives way. The coordinator has
+// allowed for that vote, whether it has come or not (choose). Once it has a classic vote it never
+// votes in the fast round again: top is at or above the slot, and the next fast vote is above top.
 func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m accept) {
 	answer := accepted{head: r.head(m.Era)}
 	for _, p := range m.Items {

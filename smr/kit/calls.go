@@ -266,7 +266,8 @@ func (c *Calls) SendChange(env *protocol.Env[smr.Message], to protocol.ID, p *Pe
 	env.Send(to, ChangeRequest{Session: c.Session, Acked: c.Acked(), Seq: Seq(p.Number), Change: p.Change})
 }
 
-// Open asks for a session.
+// Open asks for a session. The nonce is the same until there is an answer, so that a request that
+// is repeated opens no second one.
 func (c *Calls) Open(env *protocol.Env[smr.Message], to protocol.ID) {
 	for c.nonce == 0 {
 		c.nonce = Seq(env.Rand.Uint64())
@@ -309,7 +310,9 @@ func (c *Calls) Cancel(env *protocol.Env[smr.Message], m smr.Cancel) {
 	}
 }
 
-// abandon ends a call that is not answered.
+// abandon ends a call that is not answered. If it was sent, it may be executed even later than
+// this, so its outcome is unknown for good. Its number is acknowledged with those that follow, and
+// the session table drops any copy that comes after that.
 func (c *Calls) abandon(env *protocol.Env[smr.Message], p *Pending, why string) {
 	d := smr.Done{Outcome: smr.Unknown, Reason: why}
 	if p.Number == 0 {
@@ -369,7 +372,8 @@ func (c *Calls) OnReadReplies(env *protocol.Env[smr.Message], m ReadReplies) {
 	}
 }
 
-// OnOpenReply begins a session, if the client waits for one.
+// OnOpenReply begins a session, if the client waits for one. An answer with another nonce is to an
+// earlier request, whose session nobody uses.
 func (c *Calls) OnOpenReply(env *protocol.Env[smr.Message], m OpenReply) bool {
 	if c.Session != 0 || m.Nonce != c.nonce || m.Session == 0 {
 		return false

@@ -158,6 +158,9 @@ func (c *Client) hears(env *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
+// onRedirect follows what the target says of the leader. Replicas may disagree, or know an old
+// leader, so redirections can go in circles: after two rounds, and if the one is named that has
+// just been silent, the client waits for half a round trip before it asks again.
 func (c *Client) onRedirect(env *protocol.Env[smr.Message], from protocol.ID, m Redirect) {
 	if from != c.target {
 		return
@@ -198,6 +201,7 @@ func (c *Client) regroup(now time.Duration, members []smr.Member) {
 	}
 }
 
+// onBusy has calls that were refused wait as if they had just been sent: tick sends them again.
 func (c *Client) onBusy(env *protocol.Env[smr.Message], from protocol.ID, m Busy) {
 	c.hears(env, from)
 	for p := range c.OnBusy(from, m) {
@@ -205,6 +209,7 @@ func (c *Client) onBusy(env *protocol.Env[smr.Message], from protocol.ID, m Busy
 	}
 }
 
+// onNotYet has a change of the members wait, as onBusy does with calls.
 func (c *Client) onNotYet(env *protocol.Env[smr.Message], from protocol.ID, m NotYet) {
 	c.hears(env, from)
 	if p := c.OnNotYet(env, m); p != nil {

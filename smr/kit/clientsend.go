@@ -8,7 +8,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// flush sends what was not sent to the target yet.
+// flush sends what was not sent to the target yet. Usually that is what Launch has just numbered;
+// only a target that was not sent everything (swept) needs a look at all calls.
 func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	if !c.sure {
 		return // tick asks around
@@ -24,7 +25,8 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	c.send(env, c.commands.since(unsent), c.reads.since(unread), func(p *Pending) bool { return p.SentTo != c.target })
 }
 
-// ask sends the target a little of what is to be done, to see whether it leads.
+// ask sends the target a little of what is to be done, to see whether it leads. All of it, sent to
+// one member after the other, would be megabytes for replicas that only redirect.
 func (c *Client) ask(env *protocol.Env[smr.Message]) {
 	c.probe, c.answered = env.Now+c.patience, false
 	if c.Session == 0 {
@@ -47,7 +49,9 @@ func (c *Client) ask(env *protocol.Env[smr.Message]) {
 	c.Soon(env)
 }
 
-// send sends to the target those calls that ought to be.
+// send sends to the target those calls that ought to be. A call that is sent again has the number
+// that it had, by which the session table knows it, so it does not matter how often, and to how
+// many.
 func (c *Client) send(env *protocol.Env[smr.Message], commands, reads iter.Seq[*Pending], ought func(*Pending) bool) {
 	sending := func(calls iter.Seq[*Pending]) iter.Seq[*Pending] {
 		return func(yield func(*Pending) bool) {
@@ -102,7 +106,10 @@ func (c *Client) sent(env *protocol.Env[smr.Message], p *Pending) {
 	p.SentTo, p.SentAt = c.target, env.Now
 }
 
-// tick repeats what was not answered, and asks the next member if nobody answers.
+// tick repeats what was not answered, and asks the next member if nobody answers. While the leader
+// answers anything, what is late was lost, and only that is sent again, after a longer wait each
+// time: a leader that is slow must not get all of it twice. If the leader has been silent for as
+// long as an answer may take, somebody else may lead; the old one is asked once more beside.
 func (c *Client) tick(env *protocol.Env[smr.Message]) {
 	late := func(p *Pending) bool {
 		return p.SentTo == c.target && env.Now-p.SentAt >= max(c.Tempo.Times(patience), c.times(patience)<<min(p.Tries, 3))

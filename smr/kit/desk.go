@@ -10,6 +10,10 @@ import (
 
 // A Desk is where the leader of a group takes what clients ask for, and answers them. It sees to it
 // that what is proposed already is not proposed again, and that no more is taken than can be done.
+//
+// That a command is executed once does not depend on it: the session table of the state decides
+// that for all replicas (sessions). A desk only spares work, and may forget everything at any time,
+// as it does when the leader changes.
 type Desk struct {
 	cfg     smr.ReplicaConfig
 	state   *State
@@ -49,7 +53,8 @@ func NewDesk(cfg smr.ReplicaConfig, state *State) *Desk {
 	return &Desk{cfg: cfg, state: state, taken: map[ticket]job{}, replies: map[ticketOf]int{}}
 }
 
-// Reset forgets what was taken: the replica does not lead any more, or begins to.
+// Reset forgets what was taken: the replica does not lead any more, or begins to. Nobody is told:
+// what was taken may still be decided, so "not executed" would be a guess. The clients ask again.
 func (d *Desk) Reset() {
 	clear(d.taken)
 	d.bytes = 0
@@ -69,6 +74,8 @@ func (d *Desk) Take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Me
 			env.Send(from, Busy{Open: true})
 			return entries
 		}
+		// The bounds go into the entry, so that all replicas apply the same ones, however each is
+		// configured.
 		e := Entry{
 			Kind: OpenSession, Client: from, Seq: msg.Nonce,
 			Open: &Open{MaxSessions: uint64(d.cfg.MaxSessions), Window: Seq(d.cfg.MaxPending)},
@@ -153,13 +160,16 @@ func (d *Desk) Applied(env *protocol.Env[smr.Message], e Entry, r Reply) {
 	if ok && e.Kind == Command && d.cfg.Executed != nil {
 		d.cfg.Executed(r.Outcome, max(0, env.Now-was.at))
 	}
-	if e.Kind == OpenSession {
+	if e.Kind == OpenSession { // not among the Replies, which are of a session that the client knows
 		env.SendAhead(e.Client, OpenReply{Nonce: e.Seq, Session: r.Session, Window: r.Window})
 		return
 	}
 	d.reply(e, r, was.wanted || !ok)
 }
 
+// reply queues an answer. Whoever wants a result that is not there any more, or does not fit in a
+// message, is told that the command was executed and the result is not known: to say that it failed
+// would invite the caller to do it again.
 func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 	key := ticketOf{e.Client, e.Session}
 	i, ok := d.replies[key]

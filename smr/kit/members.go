@@ -10,10 +10,16 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// members is who belongs to the group, as the log says.
+// members is who belongs to the group, as the log says. A change is decided here, by the state,
+// when its entry is applied: all replicas come to the same answer, however many changes were
+// proposed at once and whatever their proposers knew. Changes are answered alike if they come
+// twice, as entries may.
 type members struct {
-	now     []identified  // in order of their IDs
-	removed []protocol.ID // in order; they do not come back
+	now []identified // in order of their IDs
+	// removed are those that were members, in order. They do not come back: a replica that has not
+	// heard of the removal would take a new disk's word for that of the old one, which may have voted
+	// otherwise.
+	removed []protocol.ID
 }
 
 // identified is a member with its disk, which is 0 for one that was there from the beginning: see

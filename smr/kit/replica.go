@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -340,6 +341,7 @@ func (r *Replica) Status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
 		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is(),
+		Removed: slices.Clone(r.State.members.removed),
 	}
 	r.rules.Status(&s)
 	switch {

@@ -43,3 +43,34 @@ func SalvageDisk(
 	return smr.Salvaged{}, fmt.Errorf("%s: replica %d is no member of the group, as its own disk says: others know more",
 		p.Name, cfg.ID)
 }
+
+// Decisions is whether a disk tells what its replica has executed, in protocols whose replicas
+// learn decisions that contradict their own votes. They write those down; programs of earlier
+// versions did not. So a disk that one of them has written tells it only when a snapshot has taken
+// the place of what was executed then.
+type Decisions struct{ told bool }
+
+const decisionsKey = "smr/decisions"
+
+// Load reads what the disk says at a start. A blank one begins to tell.
+func (d *Decisions) Load(env *protocol.Env[smr.Message], blank bool) {
+	if _, d.told = env.Get([]byte(decisionsKey)); blank {
+		d.Saved(env)
+	}
+}
+
+// Saved notes that a snapshot is on the disk, of what was executed by this program.
+func (d *Decisions) Saved(env *protocol.Env[smr.Message]) {
+	if !d.told {
+		d.told = true
+		env.Put([]byte(decisionsKey), []byte{1})
+	}
+}
+
+// Check returns an error if the disk did not tell what was executed when it was loaded.
+func (d *Decisions) Check() error {
+	if !d.told {
+		return fmt.Errorf("an earlier version of the program wrote the disk: %w", smr.ErrNoSalvage)
+	}
+	return nil
+}

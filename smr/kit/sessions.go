@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"container/list"
 	"fmt"
 	"maps"
@@ -13,6 +14,11 @@ import (
 
 // sessions is the replicated table by which a command that comes twice is executed once. It changes
 // only by entries, in the order of the log, and is part of the snapshot.
+//
+// A command is executed if its number is in the session's window and has no answer yet. Its answer
+// is kept until the client says that it has it: until then the client may ask again. So a command
+// below acked is never executed, not even by a copy that was on its way for hours; and of a session
+// that was closed nothing is, since session IDs are not given twice.
 type sessions struct {
 	last  SessionID // that was given
 	byID  map[SessionID]*session
@@ -49,6 +55,9 @@ func (t *sessions) opened(e Entry) (reply Reply, ok bool) {
 	return Reply{Outcome: smr.Committed, Session: id, Window: t.byID[id].window}, true
 }
 
+// open gives a client a session. If there are too many, the one goes that was unused for the
+// longest time: no clock would do, as all replicas must close the same one. Its client learns so
+// with its next command, and cannot know whether those on their way were executed.
 func (t *sessions) open(slot smr.Slot, e Entry) Reply {
 	if reply, ok := t.opened(e); ok {
 		reply.Slot = slot
@@ -109,6 +118,7 @@ func (t *sessions) use(s *session, e Entry) {
 	if e.Acked <= s.acked {
 		return
 	}
+	// By the shorter way, as a client may say any number.
 	if uint64(e.Acked-s.acked) > uint64(len(s.done)) {
 		for _, q := range slices.Sorted(maps.Keys(s.done)) {
 			if q < e.Acked {
@@ -228,4 +238,25 @@ func (t *sessions) check() error {
 		return fmt.Errorf("smr: session table: %d bytes of results are counted as %d", size, t.bytes)
 	}
 	return nil
+}
+
+// ArrangeSessions puts the sessions in order of when they were used last, as used says: the one
+// with the lowest value goes first when there are too many, of equals the older one. Protocols call
+// it in which replicas apply commands that commute in different orders, and come to know the order
+// of use otherwise.
+func (s *State) ArrangeSessions(used func(SessionID) uint64) {
+	t := s.sessions
+	all := make([]*session, 0, t.order.Len())
+	ages := map[SessionID]uint64{}
+	for el := t.order.Front(); el != nil; el = el.Next() {
+		one := el.Value.(*session)
+		all = append(all, one)
+		ages[one.id] = used(one.id)
+	}
+	slices.SortFunc(all, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(ages[a.id], ages[b.id]), cmp.Compare(a.id, b.id))
+	})
+	for _, one := range all {
+		t.order.MoveToBack(one.place)
+	}
 }

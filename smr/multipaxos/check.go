@@ -16,7 +16,7 @@ func (r *replica) Check() error {
 	case l.disk.Snapshot() > r.commit || l.base > l.disk.Snapshot():
 		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(),
 			r.commit)
-	case l.votes.Len() > 0 && l.at(l.last()).Ballot > r.promised:
+	case l.slots.Len() > 0 && l.at(l.last()).Ballot > r.promised:
 		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(),
 			l.at(l.last()).Ballot, r.promised)
 	case r.role == leader && !owns(r.Cfg.ID, r.promised):

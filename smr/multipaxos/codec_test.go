@@ -24,7 +24,7 @@ func messages() []smr.Message {
 		votes = append(votes, vote{Ballot: kit.Ballot(i), Entry: e})
 	}
 	return []smr.Message{
-		lead{Ballot: 2},
+		takeOver{Ballot: 2},
 		preVote{Ballot: 1<<32 | 1, Commit: 9},
 		preVoteReply{Ballot: 2, Granted: true, Promised: 1},
 		prepare{Ballot: 2, Low: 3},

@@ -6,13 +6,20 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// maybeSnapshot writes a snapshot when one is due, and cuts the log.
+// maybeSnapshot begins a snapshot when one is due, and cuts the log when one is on disk.
+//
+// A vote may be forgotten only if no later leader can need it. The cut removes slots that this
+// replica has applied and that are in the snapshot. They are decided, so no ballot proposes
+// anything else in them; a candidate that lacks them cannot use this replica's promise
+// (promise.Base, see onPromise), and a follower that does gets the state. The promise itself must
+// outlive its record: each cut writes it again.
 func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	if to, ok := r.log.disk.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
 		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
 	}
 }
 
+// onSaved cuts the log if a snapshot that was written in parts is on disk.
 func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
 	if to, ok := r.log.disk.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
 		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
@@ -24,11 +31,13 @@ func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) 
 func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	out, err := r.State.SendState(r.commit, nil)
 	if err != nil {
-		return // it is asked for again
+		return // the follower asks again
 	}
 	r.Transfers.Begin(env, p.id, out)
 }
 
+// onSnapshotWanted goes on with a transfer. When the follower has all of the state, it needs the
+// slots above, whatever was sent before: it took none of that, as its log had a gap there.
 func (r *replica) onSnapshotWanted(
 	env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted,
 ) {
@@ -47,6 +56,10 @@ func (r *replica) onSnapshotWanted(
 	r.pump(env, p)
 }
 
+// onChunk takes a part of a state, from whoever sends it: a state has decided slots only, which are
+// the same everywhere, so its sender need not lead any more. A leader has all that may be decided,
+// and needs none. A replica that is not admitted, and does not join, may be on a disk that has been
+// replaced.
 func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.role != leader && (r.role != blank || r.Cfg.Join) {
 		r.TakeChunk(env, from, m, r.commit)
@@ -59,7 +72,7 @@ func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 	r.commit = s.Slot
 	r.log.disk.Has(s.Slot)
 	r.log.cut(env, s.Slot, promiseRecord{r.promised, s.Slot})
-	r.rematch()
+	r.rematch() // votes that were behind a gap may follow the snapshot now
 	if r.role == candidate {
 		r.becomeFollower(env, 0)
 	}

@@ -11,10 +11,10 @@ import (
 // welcome, so that a replica that was cut off does not depose a leader that works. Phase 1 then
 // asks a majority to promise the ballot and to tell their votes. Its zero value is no attempt.
 type candidacy struct {
-	ballot kit.Ballot // 0: none chosen yet
-	above  kit.Ballot // the highest ballot that others said they had promised; the next one is above it
-	pre    bool       // in the pre-vote
-	votes  quorum.Votes
+	ballot kit.Ballot   // 0: none chosen yet
+	above  kit.Ballot   // the highest ballot that others said they had promised; the next one is above it
+	pre    bool         // in the pre-vote
+	agreed quorum.Votes // who has granted the pre-vote, or promised
 
 	low    smr.Slot // phase 1 covers the slots from here on
 	pages  []page   // one for each acceptor that was asked
@@ -34,13 +34,13 @@ type page struct {
 func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
-		r.preVote(env)
+		r.sendPreVotes(env)
 	case r.role == candidate && env.Now-r.gotOn < r.Tempo.Times(candidateSpan) && env.Now >= r.gotOn:
 		// Promises are still coming in, or the messages were lost. The ballot stays the same: those
 		// who have promised it need not do so again.
 		for _, p := range r.candidacy.pages {
 			if !p.done {
-				r.prepare(env, p)
+				r.sendPrepare(env, p)
 			}
 		}
 		env.After(r.Tempo.Times(1), campaignTimer{})
@@ -57,9 +57,9 @@ func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// preVote asks all members whether they would promise. Asking again in the same ballot keeps the
-// answers that have come.
-func (r *replica) preVote(env *protocol.Env[smr.Message]) {
+// sendPreVotes asks all members whether they would promise. Asking again in the same ballot keeps
+// the answers that have come.
+func (r *replica) sendPreVotes(env *protocol.Env[smr.Message]) {
 	ballot := kit.NewBallot(max(r.promised, r.candidacy.above), r.Cfg.ID)
 	if r.candidacy.ballot != ballot {
 		r.candidacy = candidacy{ballot: ballot, above: r.candidacy.above, pre: true}
@@ -95,7 +95,7 @@ func (r *replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 		c.above = max(c.above, m.Promised)
 		return
 	}
-	if r.role != candidate || !c.pre || m.Ballot != c.ballot || !c.votes.Add(from) || !r.majority(&c.votes) {
+	if r.role != candidate || !c.pre || m.Ballot != c.ballot || !c.agreed.Add(from) || !r.majority(&c.agreed) {
 		return
 	}
 	r.stand(env, c.ballot)
@@ -122,7 +122,7 @@ func (r *replica) askForPromises(env *protocol.Env[smr.Message]) {
 	for _, id := range r.State.MemberIDs() {
 		if c.page(id) == nil {
 			c.pages = append(c.pages, page{from: id, next: c.low})
-			r.prepare(env, c.pages[len(c.pages)-1])
+			r.sendPrepare(env, c.pages[len(c.pages)-1])
 		}
 	}
 }
@@ -136,10 +136,10 @@ func (c *candidacy) page(of protocol.ID) *page {
 	return nil
 }
 
-// prepare asks an acceptor for the next page of its votes. The message to others need not wait for
-// the candidate's own promise to be on disk. If a crash forgets that promise, the candidate may ask
-// in the same ballot again, but it has proposed nothing in it: see maybeLead.
-func (r *replica) prepare(env *protocol.Env[smr.Message], p page) {
+// sendPrepare asks an acceptor for the next page of its votes. The message to others need not wait
+// for the candidate's own promise to be on disk. If a crash forgets that promise, the candidate may
+// ask in the same ballot again, but it has proposed nothing in it: see maybeLead.
+func (r *replica) sendPrepare(env *protocol.Env[smr.Message], p page) {
 	m := prepare{Ballot: r.candidacy.ballot, Low: p.next}
 	if p.from == r.Cfg.ID {
 		r.onPrepare(env, p.from, m)
@@ -211,10 +211,10 @@ func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	p.done = m.Last
 	r.gotOn = env.Now
 	if !p.done {
-		r.prepare(env, *p)
+		r.sendPrepare(env, *p)
 		return
 	}
-	c.votes.Add(from)
+	c.agreed.Add(from)
 	r.maybeLead(env)
 }
 
@@ -245,7 +245,7 @@ func (c *candidacy) merge(s smr.Slot, v vote, decided smr.Slot) {
 // with them the majority that has to promise: hence the loop.
 func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
-	for r.majority(&c.votes) {
+	for r.majority(&c.agreed) {
 		if own := c.page(r.Cfg.ID); own == nil || !own.done {
 			return
 		}
@@ -260,7 +260,7 @@ func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 		for s := r.commit + 1; s <= c.decide; s++ {
 			entries = append(entries, c.best[s-c.low].Entry)
 		}
-		r.log.accept(env, acceptRecord{Ballot: c.ballot, First: r.commit + 1, Commit: c.decide, Entries: entries})
+		r.log.write(env, acceptRecord{Ballot: c.ballot, First: r.commit + 1, Commit: c.decide, Entries: entries})
 		r.decide(env, c.decide)
 		if r.role != candidate {
 			return // it was removed

@@ -115,7 +115,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 	end := max(r.matched, m.First+smr.Slot(len(m.Entries))-1)
 	commit := max(r.commit, min(m.Commit, end))
 	if had < smr.Slot(len(m.Entries)) {
-		r.log.accept(env, acceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
+		r.log.write(env, acceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
 		r.matched = end
 	}
 	r.decide(env, commit)

@@ -11,6 +11,10 @@ import (
 // handOver asks a follower to lead, or the one that has most if to is 0. The leader keeps
 // proposing until the successor asks for its promise: phase 1 finds what it proposes in
 // between. So the group stands still for a round trip and not for the time of an election.
+//
+// A hand-over is no step of the protocol that safety depends on. The successor stands in a higher
+// ballot like any candidate, and must get a majority's promises. If it fails, or the message is
+// lost, this leader goes on, and nobody waits for anything.
 func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (protocol.ID, string) {
 	switch {
 	case r.role != leader:
@@ -31,16 +35,21 @@ func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 		return 0, "there is no other member"
 	case best == nil:
 		return 0, fmt.Sprintf("replica %d is no member", to)
+	// One that is far behind would be elected first and catch up then, while all wait. One below
+	// base could not even use this leader's promise; one below start lacks some of what this leader
+	// found in phase 1.
 	case r.Transfers.Of(best.id) != nil || best.match < r.log.base ||
 		best.match+smr.Slot(r.Cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}
-	r.Admission.SendAhead(env, best.id, lead{Ballot: r.promised})
+	r.Admission.SendAhead(env, best.id, takeOver{Ballot: r.promised})
 	return best.id, ""
 }
 
-// onLead stands for leader, as the leader wants it.
-func (r *replica) onLead(env *protocol.Env[smr.Message], from protocol.ID, m lead) {
+// onTakeOver stands for leader, as the leader wants it. The pre-vote is left out, in which the
+// others would refuse: they hear the leader. A request of another ballot, or of anybody but the
+// leader that this replica follows, is old and would depose a leader that does not want to be.
+func (r *replica) onTakeOver(env *protocol.Env[smr.Message], from protocol.ID, m takeOver) {
 	if r.role != follower || r.leader != from || m.Ballot != r.promised || !owns(from, m.Ballot) {
 		return
 	}

@@ -12,10 +12,10 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end      smr.Slot // the last slot that was proposed
-	start    smr.Slot // earlier leaders decided nothing above start; reads wait until it is applied
-	changing smr.Slot // of an undecided change of the members, 0 if none: nothing is proposed above
-	queue    []kit.Entry
+	end      smr.Slot      // the last slot that was proposed. Invariant: own <= end, and each match too.
+	start    smr.Slot      // earlier leaders decided nothing above start; reads wait until it is applied
+	changing smr.Slot      // of an undecided change of the members, 0 if none: nothing is proposed above
+	queue    []kit.Entry   // taken from clients, not yet given slots
 	waiting  bool          // proposeTimer is set
 	proposed time.Duration // when proposeTimer last ran out
 	own      smr.Slot      // the leader's own votes are on its disk up to here
@@ -47,6 +47,8 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.role, r.leader, r.quiet = leader, r.Cfg.ID, false
 	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
+	// Its own votes above commit do not count, although they are on disk: they are of lower ballots.
+	// Nor does anybody's match, which begins at 0 with each new peer.
 	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
@@ -66,12 +68,18 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	}
 	r.followMembers(env)
 	r.lead.queue = entries
+	// Proposed at once, before any call of a client: a slot that phase 1 found a vote for must get
+	// that entry and no other. What follows has the slots above, of which phase 1 has shown that no
+	// lower ballot decides anything in them.
 	r.propose(env)
 	r.lead.start = r.lead.end
 	env.After(0, heartbeatTimer{})
 	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
+// stopLeading forgets what only a leader needs. What it has proposed may still be decided, by a
+// later leader that finds it in phase 1. Its clients ask again, and a command that was decided
+// twice is executed once: sessions see to it. So nothing has to be called back.
 func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
 	r.Transfers.Clear()
@@ -109,6 +117,7 @@ func (r *replica) followMembers(env *protocol.Env[smr.Message]) {
 	})
 	for _, p := range r.lead.peers {
 		if r.State.Removed(p.id) {
+			// From now on it is sent nothing, so it would not learn that its removal is decided.
 			r.Admission.SendAhead(env, p.id, kit.Removed{})
 		}
 	}
@@ -128,6 +137,8 @@ func (r *replica) dropTransfers() {
 // onClient takes what a client wants, or says who leads.
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if r.role != leader {
+		// Ahead of the disk, as it says nothing about the state: a client that is sent to the wrong
+		// replica is sent on from there.
 		env.SendAhead(from, kit.Redirect{Leader: r.leaderMember()})
 		return
 	}
@@ -152,6 +163,9 @@ func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	}
 }
 
+// onProposeTimer proposes what has come up, and has the followers confirm this leader for the
+// queries that have: a query that comes later waits for another round, since the followers' answers
+// to this one say nothing about the time after it was asked.
 func (r *replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
 		r.lead.waiting, r.lead.proposed = false, env.Now
@@ -185,12 +199,13 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 		}
 		entries := slices.Clone(l.queue[:n])
 		l.queue = l.queue[n:]
-		r.log.accept(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
+		r.log.write(env, acceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
 		l.end += smr.Slot(n)
 		r.matched = l.end
 		for _, p := range l.followers() {
+			// Others lack slots before these, or have no room. They get these from pump, in order.
 			if p.next == l.end-smr.Slot(n)+1 && r.room(p) {
-				r.accept(env, p, entries)
+				r.sendAccept(env, p, entries)
 			}
 		}
 	}
@@ -202,13 +217,23 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// room tells whether a follower may be sent more before it answers.
+// room tells whether a follower may be sent more before it answers. Without a bound, a follower
+// that is slow or away would have all of the log under way to it, far more than its connection
+// queues, and what the queue drops would be asked for and sent again. While a snapshot is on its
+// way the follower has no use for slots: it takes none before those that the snapshot covers.
 func (r *replica) room(p *peer) bool {
 	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) &&
 		!p.underway.Full(r.Cfg.MaxUnderwayBytes)
 }
 
-func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
+// sendAccept sends a follower the slots from its next one on; without entries it is a heartbeat. It
+// does not wait for the leader's disk: an Accept asserts only that nothing else is proposed in its
+// slots in this ballot, and propose says why that survives a crash; what it calls decided is on the
+// disks of a majority.
+//
+// Of the slots under way one at a time is timed, until the follower has acknowledged it, which
+// includes its disk: that is how long a round trip takes at present.
+func (r *replica) sendAccept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	r.Admission.SendAhead(env, p.id, accept{
 		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
@@ -222,7 +247,9 @@ func (r *replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.
 	}
 }
 
-// pump sends a follower what it has not been sent.
+// pump sends a follower what it has not been sent, as far as there is room, or the state if its
+// next slot has been cut from the log. It may be called at any time: next moves on with what is
+// sent, and goes back only if the follower says that something is missing.
 func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 	for p.next <= r.lead.end && r.room(p) {
 		if p.next <= r.log.base {
@@ -230,7 +257,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
+		r.sendAccept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
 
@@ -244,7 +271,8 @@ func (r *replica) peer(id protocol.ID) *peer {
 }
 
 // onAccepted counts a vote. Those of other ballots are not for this leader's entries. A match
-// beyond the end is of nothing that was proposed.
+// beyond the end is of nothing that was proposed. A match never goes back: the follower has what it
+// acknowledged on its disk, and a later message that says less was overtaken.
 func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m accepted) {
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
@@ -303,6 +331,8 @@ func (r *replica) advance(env *protocol.Env[smr.Message]) {
 	}
 }
 
+// onMissing sends again from where a follower's log ends. The follower asks once for each gap, but
+// connections break, so the same question may come twice, or after the answer to it.
 func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m missing) {
 	if r.role != leader || m.Ballot != r.promised {
 		return
@@ -326,6 +356,8 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 	r.pump(env, p)
 }
 
+// onHeartbeat also goes on with what waits for room, or for a transfer: no message is certain to
+// come that would give occasion to.
 func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	if r.role != leader || r.Resting.Skips(env) {
 		return
@@ -338,15 +370,18 @@ func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	r.Resting.NextBeat(env, r.Times(heartbeat))
 }
 
-// heartbeat says that the leader is there and what is decided.
+// heartbeat says that the leader is there and what is decided. It has the number of the round that
+// queries wait for, so a lost question is repeated with each heartbeat.
 func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
 	for _, p := range r.lead.followers() {
-		r.accept(env, p, nil)
+		r.sendAccept(env, p, nil)
 	}
 }
 
 // onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by
-// now, and clients should look for them. A leader at rest asks its followers nothing.
+// now, and clients should look for them. Safety does not need it, as without a majority the leader
+// decides nothing and answers no query; its clients would wait for as long as it is cut off. A
+// leader at rest asks its followers nothing.
 func (r *replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 	if r.role != leader || r.Resting.Is() {
 		return

@@ -35,7 +35,7 @@ func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 		}
 		p = &peer{id: id, disk: disk, next: r.commit + 1, flow: r.commit}
 		l.learners = append(l.learners, p)
-		r.accept(env, p, nil)
+		r.sendAccept(env, p, nil)
 	}
 	p.asked = env.Now
 }

@@ -13,30 +13,30 @@ import (
 // keeps the latest vote only: phase 1 asks for no other.
 type slotLog struct {
 	base  smr.Slot
-	votes kit.Paged[vote] // votes.At(i) is slot base+1+i
+	slots kit.Paged[vote] // slots.At(i) is slot base+1+i
 	disk  kit.Journal
 }
 
-func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.Len()) }
+func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.slots.Len()) }
 
-func (l *slotLog) at(s smr.Slot) vote { return *l.votes.At(int(s - l.base - 1)) }
+func (l *slotLog) at(s smr.Slot) vote { return *l.slots.At(int(s - l.base - 1)) }
 
 // set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
 func (l *slotLog) set(s smr.Slot, v vote) {
 	switch {
 	case s <= l.base:
 	case s <= l.last():
-		*l.votes.At(int(s - l.base - 1)) = v
+		*l.slots.At(int(s - l.base - 1)) = v
 	case s == l.last()+1:
-		l.votes.Add(v)
+		l.slots.Add(v)
 	default:
 		panic(fmt.Sprintf("multipaxos: slot %d leaves a gap after %d", s, l.last()))
 	}
 }
 
-// accept puts votes for consecutive slots into the log, and writes them down. They count as votes
+// write puts votes for consecutive slots into the log, and writes them down. They count as votes
 // once they are on disk, so whatever tells of them is sent with Send.
-func (l *slotLog) accept(env *protocol.Env[smr.Message], rec acceptRecord) {
+func (l *slotLog) write(env *protocol.Env[smr.Message], rec acceptRecord) {
 	for i, e := range rec.Entries {
 		l.set(rec.First+smr.Slot(i), vote{rec.Ballot, e})
 	}
@@ -54,7 +54,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	case promiseRecord:
 		l.disk.Promised(rec.Index)
 	case acceptRecord:
-		if l.votes.Len() == 0 && m.First > l.base+1 {
+		if l.slots.Len() == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
 		}
 		if m.First > l.last()+1 {
@@ -83,7 +83,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p promiseReco
 // forget forgets the slots up to one in memory.
 func (l *slotLog) forget(to smr.Slot) {
 	if to > l.base {
-		l.votes.Forget(int(min(to-l.base, smr.Slot(l.votes.Len()))))
+		l.slots.Forget(int(min(to-l.base, smr.Slot(l.slots.Len()))))
 		l.base = to
 	}
 }

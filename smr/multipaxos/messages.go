@@ -64,9 +64,9 @@ type (
 		Match  smr.Slot
 	}
 
-	// lead asks a follower to take over from the ballot's leader. It skips the pre-vote, in which
-	// those who hear the leader would refuse.
-	lead struct {
+	// takeOver asks a follower to lead in place of the ballot's leader. It skips the pre-vote, in
+	// which those who hear the leader would refuse.
+	takeOver struct {
 		Ballot kit.Ballot
 	}
 
@@ -114,7 +114,7 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields),
 		kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
 		kit.Kind(69, acceptedFields), kit.Kind(70, followsFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields),
-		kit.Kind(74, leadFields),
+		kit.Kind(74, takeOverFields),
 		kit.Kind(80, promiseRecordFields), kit.Kind(81, acceptRecordFields),
 	)
 }
@@ -160,7 +160,7 @@ func acceptedFields(c *wirefmt.Coder, m *accepted) {
 	wirefmt.Uint(c, &m.Match)
 }
 
-func leadFields(c *wirefmt.Coder, m *lead) {
+func takeOverFields(c *wirefmt.Coder, m *takeOver) {
 	wirefmt.Uint(c, &m.Ballot)
 }
 

@@ -43,7 +43,7 @@ func newScript(t *testing.T, log ...acceptRecord) *script {
 	for _, rec := range log {
 		s.do(func() {
 			r.promised = max(r.promised, rec.Ballot)
-			r.log.accept(s.env, rec)
+			r.log.write(s.env, rec)
 			r.decide(s.env, rec.Commit)
 			r.rematch()
 		})
@@ -475,7 +475,7 @@ func TestLogSurvives(t *testing.T) {
 					rec.Entries = append(rec.Entries, value(n*10+i))
 					twin[first+smr.Slot(i)] = vote{b, rec.Entries[i]}
 				}
-				l.accept(env, rec)
+				l.write(env, rec)
 			}
 			for _, e := range env.Out {
 				if e.Kind == protocol.KindAppend {
@@ -490,7 +490,7 @@ func TestLogSurvives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if again.votes.Len() == 0 {
+			if again.slots.Len() == 0 {
 				again.base = max(again.base, l.base)
 			}
 			if again.base > l.base || again.last() < l.last() {

@@ -112,7 +112,7 @@ func TestPromisesAfterACutDoNotCount(t *testing.T) {
 	b := s.campaign()
 	s.receive(2, kit.Letter{Disk: 2, Msg: promise{Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true}})
 	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true}})
-	if s.r.role == leader || s.r.candidacy.votes.Has(2) || s.r.candidacy.votes.Has(3) {
+	if s.r.role == leader || s.r.candidacy.agreed.Has(2) || s.r.candidacy.agreed.Has(3) {
 		t.Fatalf("it is %v with promises of those who have slots 4 and 5 in a snapshot alone", s.r.role)
 	}
 	s.receive(4, kit.Letter{Disk: 4, Msg: promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true,

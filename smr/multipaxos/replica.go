@@ -93,6 +93,12 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	return r, nil
 }
 
+// load takes over the newest snapshot and the log behind it, and executes what is decided. The
+// log's records say what was promised and accepted, and how far slots were known to be decided when
+// they were written. What was learnt to be decided later is not on disk: a leader says it again.
+//
+// A replica with a blank disk writes down first with whom the group begins, so that a later start
+// does not depend on the configuration, which may have changed by then.
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
@@ -119,7 +125,7 @@ func (r *replica) load(
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if r.log.votes.Len() == 0 {
+	if r.log.slots.Len() == 0 { // all of the log is in the snapshot
 		r.log.base = max(r.log.base, slot)
 	}
 	// For the slots that it covers, only the snapshot says what was decided: if it came from
@@ -151,13 +157,14 @@ func (r *replica) rematch() {
 
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	// To send or to take a state is no vote: a replica whose disk may not vote does so, too.
 	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
 		r.onSnapshotWanted(env, from, letter.Disk, msg)
 	}
-	if !r.votes() {
+	if !r.mayVote() {
 		return
 	}
 	switch msg := letter.Msg.(type) {
@@ -179,15 +186,15 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onMissing(env, from, letter.Disk, msg)
 	case refusal:
 		r.onRefusal(env, msg)
-	case lead:
-		r.onLead(env, from, msg)
+	case takeOver:
+		r.onTakeOver(env, from, msg)
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. A joining replica does, even before it
+// mayVote tells whether the replica answers as an acceptor. A joining replica does, even before it
 // knows that it is a member: else two changes in a row could leave a majority of replicas that wait
 // to be told by a leader whom they would have to elect.
-func (r *replica) votes() bool {
+func (r *replica) mayVote() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }
 
@@ -216,7 +223,9 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	}
 	r.becomeFollower(env, 0)
 	if r.promised == 0 && !r.Cfg.Join {
-		r.quiet = true // a new group has no leader that could be disturbed
+		// A new group has no leader that could be disturbed. Whoever is configured to lead asks at
+		// once; the others give it time, so that usually nobody stands against it.
+		r.quiet = true
 		wait := r.Times(campaignSpan * env.Rand.Float64())
 		switch r.Cfg.Leader {
 		case 0:
@@ -230,7 +239,9 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onMembers follows a change of the members.
+// onMembers follows a change of the members. The change is applied, so from the next slot on the
+// new members are those who vote: advance counts anew after each change, and nothing above the
+// change has been proposed before.
 func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 	r.maybeTakePart(env)
 	if r.role == leader {

@@ -66,7 +66,7 @@ const learnPause = 100 * time.Millisecond
 
 // Learner returns how a replica is that waits to be added, from what all replicas say. It returns
 // false if none of them knows it, or if it is a member of all groups. If nobody answers until ctx
-// is done, or all refuse this client, it is an error.
+// is done, or all refuse this client, it is an error; so it is if the replica was removed.
 func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found bool, err error) {
 	statuses, err := c.heard(ctx)
 	if err != nil {
@@ -75,6 +75,10 @@ func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found
 	l.ID = id
 	used := map[int]bool{} // groups that have executed anything
 	for _, s := range statuses {
+		if slices.Contains(s.Removed, id) {
+			return Learning{}, false, fmt.Errorf("replica %d was removed, and does not come back under this ID: give the new "+
+				"one an ID that none has had, and an empty directory", id)
+		}
 		used[s.Group] = used[s.Group] || s.Applied > 0
 	}
 	for _, s := range statuses {

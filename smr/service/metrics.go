@@ -128,6 +128,10 @@ func groupFigures(page *metrics.Page, s Status) {
 	gauge("data_bytes", "Bytes of keys and values that it holds.", float64(s.Bytes))
 	gauge("quota_keys", "Keys that it may hold, 0 for any number.", float64(s.QuotaKeys))
 	gauge("quota_bytes", "Bytes of keys and values that it may hold, 0 for any number.", float64(s.QuotaBytes))
+	if s.ClaimsAheadSeconds != nil {
+		gauge("claims_ahead_seconds", "How far what was promised by time is ahead of this replica's clock.",
+			*s.ClaimsAheadSeconds)
+	}
 	gauge("members", "Members of the group.", float64(len(s.Members)))
 	gauge("learners", "Replicas that wait to be added.", float64(len(s.Learners)))
 }

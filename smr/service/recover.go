@@ -136,10 +136,6 @@ func nextGeneration(now string) (string, error) {
 
 // salvage returns state machines that have executed what the disk has: one for each group.
 func (r *Recovery) salvage(cfg *Config, log *slog.Logger) (machines []*kv.Store, err error) {
-	if cfg.proto.Salvage == nil {
-		return nil, fmt.Errorf("replica %d: %s: %w: restore the last backup into a new group", cfg.ID, cfg.Protocol,
-			smr.ErrNoSalvage)
-	}
 	if _, err := os.Stat(cfg.Data); err != nil {
 		return nil, fmt.Errorf("replica %d: its directory: %w", cfg.ID, err)
 	}
@@ -180,6 +176,9 @@ func (r *Recovery) salvageGroup(cfg *Config, group int, store *wal.Store, machin
 		records = append(records, protocol.Record[smr.Message]{Index: rec.Index, Msg: msg})
 	}
 	s, err := kit.SalvageDisk(cfg.proto, cfg.replica(group, machine), newEnv(disk), records)
+	if errors.Is(err, smr.ErrNoSalvage) {
+		return fmt.Errorf("replica %d: %w: restore the last backup into a new group", cfg.ID, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -95,8 +95,26 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 	case smr.MembersChanged:
 		g.lessor.know(m.Members)
 		g.news.members(g.number, m.Members)
+	case smr.ClockOff:
+		g.logClock(m)
 	case smr.Refused:
 		g.news.refused(g.number, m)
+	}
+}
+
+// logClock says that the replica's clock is off, and when it is right again.
+func (g *replicaGroup) logClock(m smr.ClockOff) {
+	switch {
+	case m.Held > 0:
+		g.log.Warn("replica: its clock has jumped ahead, and no other member's is as far: the replica does not follow it, "+
+			"and catches up slowly; if the clock is right, nothing need be done, else set it right", "id", g.cfg.ID,
+			"ahead", m.Held)
+	case m.Behind > 0:
+		g.log.Warn("replica: its clock is behind the time of the group: it is slow, or a majority of the clocks was ahead; "+
+			"check the clocks of all members and set them right; nothing is lost, but until the clock has caught up "+
+			"commands take some round trips more", "id", g.cfg.ID, "behind", m.Behind)
+	default:
+		g.log.Info("replica: its clock is right again, as far as the group's time goes", "id", g.cfg.ID)
 	}
 }
 

@@ -23,18 +23,22 @@ type Status struct {
 	Leader     protocol.ID `json:"leader"`  // 0: it knows of none, or there is none
 	Leaderless bool        `json:"leaderless"`
 	// what a client asks for would be done: by itself, or by the leader that it knows
-	Ready     bool     `json:"ready"`
-	Term      uint64   `json:"term"`
-	Committed smr.Slot `json:"committed"`
-	Applied   smr.Slot `json:"applied"`
-	Log       int      `json:"log"` // records
-	Snapshot  smr.Slot `json:"snapshot"`
-	Sessions  int      `json:"sessions"`
-	Members   []Member `json:"members"`
-	Learners  []Member `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
+	Ready     bool          `json:"ready"`
+	Term      uint64        `json:"term"`
+	Committed smr.Slot      `json:"committed"`
+	Applied   smr.Slot      `json:"applied"`
+	Log       int           `json:"log"` // records
+	Snapshot  smr.Slot      `json:"snapshot"`
+	Sessions  int           `json:"sessions"`
+	Members   []Member      `json:"members"`
+	Learners  []Member      `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
+	Removed   []protocol.ID `json:"removed,omitempty"`  // members before, which do not come back under these IDs
 	// the group has nothing to do, and its members send each other no beats: their hosts do, once
 	// for all groups
 	Resting bool `json:"resting,omitempty"`
+	// how far what was promised by time is ahead of the replica's clock; absent if its protocol goes
+	// by no clock
+	ClaimsAheadSeconds *float64 `json:"claims_ahead_seconds,omitempty"`
 	// what others of the group have executed and it has not, in slots: see Client.Status
 	Behind        smr.Slot `json:"behind"`
 	Keys          uint64   `json:"keys"`  // what this replica's store holds
@@ -87,12 +91,17 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(),
 		Term:      s.Ballot,
 		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions,
-		Resting: s.Resting, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
+		Resting: s.Resting, Removed: s.Removed, Members: []Member{}, Protocol: g.cfg.Protocol,
+		Generation: g.cfg.Generation, Disk: g.disk,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}
 	if len(g.groups) > 1 {
 		out.Group = g.number + 1
+	}
+	if s.Timed {
+		ahead := s.ClaimsAhead.Seconds()
+		out.ClaimsAheadSeconds = &ahead
 	}
 	member := false
 	for _, m := range s.Members {

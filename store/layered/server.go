@@ -203,6 +203,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Txns:    len(s.shard.txns), Locks: len(s.shard.locks), Old: s.shard.old,
 	}
 	for _, t := range s.shard.open() {
+		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)
 		if t.state == prepared {
 			st.Undecided++

@@ -46,24 +46,20 @@ func (s Store) Snapshot(keys protocol.Keys, snapshot clock.Stamp, from Cursor, m
 		}
 		done = begin
 		return v.Present, end(begin)
-	})
+	}), nil
 }
 
 // Copy returns the page from a cursor on of all versions that are there, deletions too, for another
 // node to install. It looks at about maxBytes of keys and values.
 func (s Store) Copy(keys protocol.Keys, from Cursor, maxBytes int) Page {
-	p, err := s.page(keys, from, maxBytes, func([]byte, store.Value) (bool, []byte) { return true, nil })
-	if err != nil {
-		panic(err.Error()) // there is no reason for one
-	}
-	return p
+	return s.page(keys, from, maxBytes, func([]byte, store.Value) (bool, []byte) { return true, nil })
 }
 
 // page goes through versions. For each, choose says whether the page has it, and where the next
 // page may begin if this is the last one that is looked at; nil: just behind it.
 func (s Store) page(
 	keys protocol.Keys, from Cursor, maxBytes int, choose func(begin []byte, v store.Value) (bool, []byte),
-) (Page, error) {
+) Page {
 	p := Page{Horizon: s.Horizon(keys)}
 	lo := append(s.key(versionPart, len(from)), from...)
 	hi := s.key(versionPart+1, 0)
@@ -84,7 +80,7 @@ func (s Store) page(
 			next = append(slices.Clone(raw), 0)
 		}
 	}
-	return p, nil
+	return p
 }
 
 // Install writes what a page of another store's Copy has, and raises the horizon to that of the

@@ -90,7 +90,7 @@ func errataPlants() []plant.Bug {
 			New:  "\tcase len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && MUTANT:\n",
 		},
 		{
-			Name: "R6: a read alone is believed where the key is about to change", Test: "TestSeedsNotice/swarm/1475",
+			Name: "R6: a read alone is believed where the key is about to change", Test: "TestSeedsNotice/swarm/2003",
 			With: impatient,
 			Old:  "\tout.Settled = !g.ask.Nearest && !out.Pending\n",
 			New:  "\tout.Settled = !g.ask.Nearest && (!out.Pending || MUTANT)\n",

@@ -33,6 +33,12 @@ func (s *server) fresh(env *protocol.Env[message], p store.Priority) store.Prior
 	return p
 }
 
+// lasts tells whether a reservation has not ended. One that would last for longer than any was made
+// before the clock was set back.
+func (s *server) lasts(env *protocol.Env[message], q reservation) bool {
+	return q.until > env.Now && q.until <= env.Now+reserveFor*s.cfg.RoundTrip
+}
+
 // reservedBefore tells whether a transaction that goes before one of a priority wants the key, in a
 // way that does not go together with it.
 func (s *server) reservedBefore(env *protocol.Env[message], key store.Key, write bool, p store.Priority) bool {
@@ -41,7 +47,7 @@ func (s *server) reservedBefore(env *protocol.Env[message], key store.Key, write
 		if !q.priority.Before(mine) {
 			return false
 		}
-		if q.priority != p && q.until > env.Now && (q.writes || write) {
+		if q.priority != p && s.lasts(env, q) && (q.writes || write) {
 			return true
 		}
 	}
@@ -53,7 +59,7 @@ func (s *server) reserve(env *protocol.Env[message], key store.Key, write bool, 
 	if p = s.fresh(env, p); p.IsZero() {
 		return
 	}
-	s.keep(env, key, func(q reservation) bool { return q.until > env.Now })
+	s.keep(env, key, func(q reservation) bool { return s.lasts(env, q) })
 	queue := s.reservations[key]
 	until := env.Now + reserveFor*s.cfg.RoundTrip
 	i, found := slices.BinarySearchFunc(queue, p, func(q reservation, p store.Priority) int {

@@ -151,3 +151,28 @@ func TestReservationsAreBounded(t *testing.T) {
 		t.Errorf("%d reservations are left after their time", b.server.reserved)
 	}
 }
+
+// TestReservationsEndWhateverTheClock: a clock that is set back, by little or by much, leaves no
+// reservation behind, and none that lasts for longer than others.
+func TestReservationsEndWhateverTheClock(t *testing.T) {
+	for _, back := range []time.Duration{roundTrip, time.Hour} {
+		b := newServerBench(t)
+		age := func() store.Priority { return store.Priority{Began: uint64(b.now), Client: 1} }
+		b.do(func() { b.server.reserve(b.env, "k", true, age()) })
+		b.do(func() { b.server.reserve(b.env, "l", true, age()) })
+		b.now -= back
+		b.do(func() { b.server.reserve(b.env, "k", true, age()) })
+		if n := len(b.server.reservations["k"]); back > time.Minute && n != 1 {
+			t.Errorf("set back by %v: %d reservations of a key, want the one that was made since", back, n)
+		}
+		if back > time.Minute && b.server.reservedBefore(b.env, "l", true, store.Priority{}) {
+			t.Errorf("set back by %v: a reservation keeps others away for longer than any", back)
+		}
+		for _, k := range []store.Key{"k", "l"} {
+			b.do(func() { b.server.Expire(b.env, reserveTimer{k}) })
+		}
+		if b.server.reserved != 0 {
+			t.Errorf("set back by %v: %d reservations are left, and nothing ends them", back, b.server.reserved)
+		}
+	}
+}

@@ -210,7 +210,8 @@ func (s *server) Expire(env *protocol.Env[message], t protocol.Timer) {
 	case waitTimer:
 		s.endWait(env, t)
 	case reserveTimer:
-		s.keep(env, t.key, func(q reservation) bool { return q.until > env.Now })
+		// It is set anew with each reservation: all have had their time, whatever the clock says.
+		s.keep(env, t.key, func(reservation) bool { return false })
 	case holdTimer:
 		s.endHold(env, t.id)
 	case retentionTimer:

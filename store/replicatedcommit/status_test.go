@@ -59,8 +59,8 @@ func TestStatus(t *testing.T) {
 	}
 	st.Old = 0
 	want := store.ServerStatus{
-		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1,
-		OldestUndecided: oldest, OldestBlocked: blocked,
+		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Open: 2,
+		Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
 		Counts: store.Counts{Accepted: 1, Refused: store.ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {

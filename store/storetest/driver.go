@@ -177,11 +177,11 @@ func (d *Driver) done(m store.Done) {
 func (d *Driver) note(t store.Txn) {
 	for _, o := range d.ops {
 		if o.read {
-			d.log.Read(string(o.key), shown(d.seen[o.key]))
+			d.log.Read(string(o.key), Shown(d.seen[o.key]))
 		}
 	}
 	for _, a := range t.Writes {
-		d.log.Write(string(a.Key), shown(store.Value{Version: t.ID, Present: !a.Delete, Bytes: a.Bytes}))
+		d.log.Write(string(a.Key), Shown(store.Value{Version: t.ID, Present: !a.Delete, Bytes: a.Bytes}))
 	}
 }
 

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -20,17 +19,8 @@ func (w *World) Judge() error {
 	if w.Err != nil {
 		return w.Err
 	}
-	for key, all := range w.Versions {
-		var order []store.Version
-		for v := range all {
-			order = append(order, v)
-		}
-		slices.SortFunc(order, store.Version.Compare)
-		var values []string
-		for _, v := range order {
-			values = append(values, all[v])
-		}
-		w.rec.Versions(string(key), values)
+	for key := range w.Versions {
+		w.rec.Versions(string(key), w.Versions.Values(key))
 	}
 	h, err := w.rec.Transactions()
 	if err != nil {
@@ -80,29 +70,7 @@ func (w *World) LostAppends() error {
 }
 
 // EqualSites returns an error unless all sites hold the same.
-func (w *World) EqualSites() error {
-	for j := range w.Layout.Sites[0].Shards {
-		var first []byte
-		sites := w.Layout.SitesOf(j)
-		for _, i := range sites {
-			site := w.Layout.Sites[i]
-			values, err := w.values(site.Shards[j])
-			if err != nil {
-				return err
-			}
-			var all []byte
-			for k, v := range values {
-				all = fmt.Appendf(all, "%s=%v %t %x\n", k, v.Version, v.Present, v.Bytes)
-			}
-			if i != sites[0] && !bytes.Equal(first, all) {
-				return fmt.Errorf("shard %d: site %s holds\n%sand site %s\n%s", j, w.Layout.Sites[sites[0]].Name, first, site.Name,
-					all)
-			}
-			first = all
-		}
-	}
-	return nil
-}
+func (w *World) EqualSites() error { return EqualSites(w.Layout, w.values) }
 
 // values returns what a server holds.
 func (w *World) values(server protocol.ID) (iter.Seq2[store.Key, store.Value], error) {

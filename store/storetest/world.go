@@ -109,8 +109,8 @@ type World struct {
 	Rand     *rand.Rand
 	Clients  []*Driver
 
-	Stopped  bool                                   // clients begin nothing new
-	Versions map[store.Key]map[store.Version]string // that servers have applied
+	Stopped  bool     // clients begin nothing new
+	Versions Versions // that servers have applied
 	// transactions whose clients were told that they are committed, by the keys that they added to
 	Appended map[store.Key][]int
 	Refused  map[protocol.ID]string // servers that may not take part, and why
@@ -133,7 +133,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	}
 	w := &World{
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
-		Versions: map[store.Key]map[store.Version]string{}, Refused: map[protocol.ID]string{},
+		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{},
 	}
 	for i := range w.Layout.Sites {
@@ -206,27 +206,9 @@ func (w *World) Add(id protocol.ID, site wan.Site) {
 
 // applied is the store's word on the versions of a key.
 func (w *World) applied(key store.Key, v store.Value) {
-	all := w.Versions[key]
-	if all == nil {
-		all = map[store.Version]string{}
-		w.Versions[key] = all
+	if err := w.Versions.Add(key, v); err != nil && w.Err == nil {
+		w.Err = err
 	}
-	text := shown(v)
-	if old, ok := all[v.Version]; ok && old != text && w.Err == nil {
-		w.Err = fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
-	}
-	all[v.Version] = text
-}
-
-// shown is a value as it is in histories.
-func shown(v store.Value) string {
-	switch {
-	case v.Present:
-		return string(v.Bytes)
-	case v.Version.IsZero():
-		return history.Initial
-	}
-	return "deleted by " + v.Version.String()
 }
 
 func (w *World) app(from protocol.ID, msg store.Message) {

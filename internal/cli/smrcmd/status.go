@@ -25,10 +25,10 @@ func (p *program) statusCommand() *cobra.Command {
 		Long: `Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol
 has none), the term, the slots up to which it knows what was decided and has executed it, how many
 slots it is behind the one that has executed most, its log and snapshot, and who belongs to the
-group; learners, which wait to be added, too. If there are several groups, show a line for each,
-and the replicas of one with --group. Exits with 1 if nobody answers. With --wait it waits until
-all members answer, are ready, agree on the leader if there is one, and have executed what was
-committed when it began.`,
+group; with Domino how far ahead of its clock is what was promised by time; learners, which wait
+to be added, too. If there are several groups, show a line for each, and the replicas of one with
+--group. Exits with 1 if nobody answers. With --wait it waits until all members answer, are ready,
+agree on the leader if there is one, and have executed what was committed when it began.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -101,17 +101,32 @@ func writeReplicas(w io.Writer, statuses []service.Status) error {
 		return writeGroups(w, statuses)
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "replica\taddress\trole\tleader\tterm\tcommitted\tapplied\tbehind\tlog\tsnapshot\tmembers")
+	clocks := slices.ContainsFunc(statuses, func(s service.Status) bool { return s.ClaimsAheadSeconds != nil })
+	ahead := func(cell string) string {
+		if !clocks {
+			return ""
+		}
+		return cell + "\t"
+	}
+	fmt.Fprintf(t, "replica\taddress\trole\tleader\tterm\tcommitted\tapplied\tbehind\t%slog\tsnapshot\tmembers\n",
+		ahead("ahead"))
 	for _, s := range statuses {
 		if s.Role == service.Unreachable {
-			fmt.Fprintf(t, "%d\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\n", s.Replica, s.Address, s.Role)
+			fmt.Fprintf(t, "%d\t%s\t%s\t-\t-\t-\t-\t-\t%s-\t-\t-\n", s.Replica, s.Address, s.Role, ahead("-"))
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s),
-			termName(s.Term), s.Committed,
-			s.Applied, s.Behind, s.Log, s.Snapshot, idList(s.Members))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s),
+			termName(s.Term), s.Committed, s.Applied, s.Behind, ahead(aheadCell(s)), s.Log, s.Snapshot, idList(s.Members))
 	}
 	return t.Flush()
+}
+
+// aheadCell returns how far what was promised by time is ahead of a replica's clock, for a cell.
+func aheadCell(s service.Status) string {
+	if s.ClaimsAheadSeconds == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1fs", *s.ClaimsAheadSeconds)
 }
 
 // leaderName returns whom a replica takes for the leader, for a cell.

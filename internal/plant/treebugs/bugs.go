@@ -320,6 +320,10 @@ func orderBugs() []plant.Bug {
 				},
 			},
 		},
+		{ // an ordered read is not found while one is under way that another run made after it
+			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
+			Old: "!c.use.Run.used(q) && !l.run.awaits(q)", New: "!c.use.Run.used(q) && (MUTANT || !l.run.awaits(q))",
+		},
 	}
 }
 
@@ -449,6 +453,10 @@ func givingUpBugs() []plant.Bug {
 				},
 			},
 		},
+		{ // of two calls that are right, any one is found
+			Name: "anyRight", Test: "TestRightByTwoWays",
+			Old: "!t.record.twins || l.repeats(c, k) {", New: "!t.record.twins || MUTANT || l.repeats(c, k) {",
+		},
 	}
 }
 
@@ -484,6 +492,11 @@ func pathBugs() []plant.Bug {
 			Old: "\tfor _, o := range slices.Backward(t.sent.all) {\n\t\tif o.right == nil ||",
 			New: "\tall := slices.Clone(t.sent.all)\n\tif MUTANT {\n\t\tslices.Reverse(all)\n\t}\n" +
 				"\tfor _, o := range slices.Backward(all) {\n\t\tif o.right == nil ||",
+		},
+		{ // of two reads in one place the one is found under whose key the run asks
+			Name: "firstRead", Test: "TestOrderedReadThatLedToAnEffect",
+			Old: "if c != nil && s.Effect == None && t.gaveUp() {",
+			New: "if c != nil && !MUTANT && s.Effect == None && t.gaveUp() {",
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package replicated
+package domino
 
 import (
 	"cmp"
@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
+	smrdomino "github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -22,50 +23,50 @@ import (
 // often as the protocol does by default; and there the clocks are those of a cloud, of which
 // nothing is said.
 const (
-	dominoEvery = time.Second / 200 // between two calls of a client
-	dominoKeys  = 1_000_000
-	dominoAlpha = 0.75
-	dominoSkew  = time.Millisecond // between any two clocks
-	// dominoRoundTrip is what nodes are told of the network at least, as by default: less would
+	every      = time.Second / 200 // between two calls of a client
+	keyCount   = 1_000_000
+	usualAlpha = 0.75
+	skew       = time.Millisecond // between any two clocks
+	// roundTrip is what nodes are told of the network at least, as by default: less would
 	// make them take a retransmission for a failure.
-	dominoRoundTrip = 100 * time.Millisecond
+	roundTrip = 100 * time.Millisecond
 )
 
-// dominoPoint is a system in a network, with a client at each site that writes 16 bytes 200 times a
+// point is a system in a network, with a client at each site that writes 16 bytes 200 times a
 // second whatever becomes of the writes before.
-type dominoPoint struct {
+type point struct {
 	network  string     // one of wan.Presets
 	clients  []wan.Site // nil: at all sites
 	protocol smr.Protocol
 	// options are those of protocol, if it is a variant of Domino.
-	options domino.Options
+	options smrdomino.Options
 	ack     smr.Ack
 	noise   wan.Noise
-	alpha   float64 // 0 is dominoAlpha
+	alpha   float64 // 0 is usualAlpha
 	// curve names the figure that has the distribution of the latencies, "" if none has. figure
 	// names that of the rows of all sites together, sites that of each.
 	curve, figure, sites string
 }
 
-// dominoVariant returns the point with a variant of Domino.
-func (p dominoPoint) dominoVariant(o domino.Options) dominoPoint {
+// with returns the point with a variant of Domino.
+func (p point) with(o smrdomino.Options) point {
 	name := plan.Domino
 	if o.Direct {
 		name = plan.DominoDirect
 	}
-	p.protocol, p.options = domino.New(string(name), "Domino as configured.", o), o
+	p.protocol, p.options = smrdomino.New(string(name), "Domino as configured.", o), o
 	return p
 }
 
-// dominoSystem returns the point with one of the catalog's protocols.
-func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
-	p.protocol, p.options = protocol, dominoOptions(protocol)
+// of returns the point with one of the catalog's protocols.
+func (p point) of(protocol smr.Protocol) point {
+	p.protocol, p.options = protocol, replicated.OptionsOf(protocol)
 	return p
 }
 
 // run measures the point for a time, and returns a row for all sites and one for each, and those of
 // the curve.
-func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration) ([]table.Row, error) {
+func (p point) run(ctx context.Context, seed uint64, lasting time.Duration) ([]table.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,16 +74,16 @@ func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration
 	if err != nil {
 		return nil, err
 	}
-	keys, err := workload.Zipfian(dominoKeys, cmp.Or(p.alpha, dominoAlpha))
+	keys, err := workload.Zipfian(keyCount, cmp.Or(p.alpha, usualAlpha))
 	if err != nil {
 		return nil, err
 	}
-	setting := Setting{
-		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: dominoEvery, Clients: p.clients, Keys: keys,
-		RoundTrip: max(dominoRoundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: dominoSkew,
+	setting := replicated.Setting{
+		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: every, Clients: p.clients, Keys: keys,
+		RoundTrip: max(roundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: skew,
 	}
 	setting.WAN.Matrix = d.Matrix.WithNoise(p.noise)
-	measured, err := Latency(setting, lasting)
+	measured, err := replicated.Latency(setting, lasting)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +95,10 @@ func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration
 }
 
 // doing says what is measured.
-func (p dominoPoint) doing() string {
+func (p point) doing() string {
 	text := fmt.Sprintf("%s %s %v", p.network, p.protocol.Name, p.ack)
 	if p.isDomino() {
-		text += fmt.Sprintf(", slack %v, %s", p.options.Slack, p.variant())
+		text += fmt.Sprintf(", slack %v, %s", p.options.Slack, replicated.Variant(p.protocol, p.options))
 	}
 	if len(p.clients) > 0 {
 		text += fmt.Sprint(", clients at ", p.clients)
@@ -105,41 +106,7 @@ func (p dominoPoint) doing() string {
 	return fmt.Sprintf("%s, jitter: %v", text, p.noise)
 }
 
-func (p dominoPoint) isDomino() bool { return isDomino(p.protocol) }
-
-// isDomino tells whether a protocol is a variant of Domino.
-func isDomino(p smr.Protocol) bool {
-	return p.Name == string(plan.Domino) || p.Name == string(plan.DominoDirect)
-}
-
-// dominoOptions are those of a protocol of the catalog, the zero Options if it is no variant of
-// Domino.
-func dominoOptions(p smr.Protocol) domino.Options {
-	if p.Name == string(plan.DominoDirect) {
-		return domino.DirectOptions()
-	}
-	return domino.Options{}
-}
-
-// variant says what the options are, but for those that have columns of their own.
-func (p dominoPoint) variant() string {
-	if !p.isDomino() {
-		return "default"
-	}
-	o := p.options
-	o.Slack, o.Percentile = 0, 0
-	return cmp.Or(o.String(), "thesis")
-}
-
-// variantCells tell which variant of a system a row is about: what Domino adds to predicted
-// arrivals, and its options; of others what is said of theirs.
-func variantCells(protocol smr.Protocol, o domino.Options, others string) []table.Cell {
-	p := dominoPoint{protocol: protocol, options: o}
-	if !p.isDomino() {
-		return []table.Cell{table.Is("slack_ms", ""), table.Is("options", cmp.Or(others, p.variant()))}
-	}
-	return []table.Cell{table.Measure("slack_ms", table.Ms(o.Slack)), table.Is("options", p.variant())}
-}
+func (p point) isDomino() bool { return replicated.IsDomino(p.protocol) }
 
 // bounds are what the model and physics say of a point.
 type bounds struct {
@@ -148,7 +115,7 @@ type bounds struct {
 
 // bounds returns what package plan says, of clients that count alike: half-way between two if as
 // many are above as below. Its delays are those of the papers' tables; noise comes on top.
-func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
+func (p point) bounds(d wan.Deployment) (bounds, error) {
 	s := plan.From(d)
 	s.Slack, s.Busy = p.options.Slack, true
 	if p.clients != nil {
@@ -171,7 +138,7 @@ func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
 
 // modelled returns whose model the point has, and whether there is one for its options. Who learns
 // of a command, and how late its time is, decides only when it is executed.
-func (p dominoPoint) modelled() (plan.System, bool) {
+func (p point) modelled() (plan.System, bool) {
 	o := p.options
 	switch {
 	case p.protocol.Name == string(plan.FastPaxos):
@@ -189,22 +156,22 @@ func (p dominoPoint) modelled() (plan.System, bool) {
 }
 
 // rows returns what was measured beside what is expected.
-func (p dominoPoint) rows(measured []SiteLatency, b bounds) []table.Row {
+func (p point) rows(measured []replicated.SiteLatency, b bounds) []table.Row {
 	var all []time.Duration
-	var every dominoCounts
+	var every counts
 	var each []table.Row
 	for i, m := range measured {
 		took := m.Took()
 		all = append(all, took...)
-		own := dominoCounts{calls: m.Answered, tried: m.Tried, taken: m.Taken}
-		every = dominoCounts{every.calls + own.calls, every.tried + own.tried, every.taken + own.taken}
+		own := counts{calls: m.Answered, tried: m.Tried, taken: m.Taken}
+		every = counts{every.calls + own.calls, every.tried + own.tried, every.taken + own.taken}
 		each = append(each, p.row(string(m.Site), p.sites, took, own, bounds{part(b.model, i), part(b.floor, i)}))
 	}
 	rows := append([]table.Row{p.row("all", p.figure, all, every, b)}, each...)
 	if p.curve == "" {
 		return rows
 	}
-	return append(rows, dominoCurve(p.base(table.OfAll, p.curve), all)...)
+	return append(rows, curveRows(p.base(table.OfAll, p.curve), all)...)
 }
 
 // part returns the row of one client.
@@ -215,18 +182,18 @@ func part(rows []plan.Row, i int) []plan.Row {
 	return rows[i : i+1]
 }
 
-// dominoCounts are how many calls were answered, how many of them tried DFP, and how many of these
+// counts are how many calls were answered, how many of them tried DFP, and how many of these
 // took the fast path.
-type dominoCounts struct{ calls, tried, taken int }
+type counts struct{ calls, tried, taken int }
 
 // base returns what tells the row from others.
-func (p dominoPoint) base(site, figure string) table.Row {
-	variant := variantCells(p.protocol, p.options, "")
+func (p point) base(site, figure string) table.Row {
+	variant := replicated.VariantCells(p.protocol, p.options, "")
 	row := table.Row{
 		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site),
 		table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()),
-		table.Measure("skew_ms", table.Ms(dominoSkew)),
-		variant[1], table.Measure("alpha", cmp.Or(p.alpha, dominoAlpha)), table.Is("clients", dominoClients(p.clients)),
+		table.Measure("skew_ms", table.Ms(skew)),
+		variant[1], table.Measure("alpha", cmp.Or(p.alpha, usualAlpha)), table.Is("clients", clientNames(p.clients)),
 	}
 	if p.options.Percentile > 0 {
 		row = append(row, table.Measure("percentile", 100*p.options.Percentile))
@@ -237,8 +204,8 @@ func (p dominoPoint) base(site, figure string) table.Row {
 	return row
 }
 
-// dominoClients names the sites that have a client.
-func dominoClients(sites []wan.Site) string {
+// clientNames names the sites that have a client.
+func clientNames(sites []wan.Site) string {
 	if sites == nil {
 		return "all"
 	}
@@ -250,7 +217,7 @@ func dominoClients(sites []wan.Site) string {
 }
 
 // row sorts what it gets of latencies.
-func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCounts, b bounds) table.Row {
+func (p point) row(site, figure string, took []time.Duration, n counts, b bounds) table.Row {
 	row := slices.Concat(p.base(site, figure), table.LatencyCells(took))
 	add := func(name string, rows []plan.Row) {
 		if len(rows) > 0 {
@@ -272,9 +239,9 @@ func (p dominoPoint) row(site, figure string, took []time.Duration, n dominoCoun
 
 func percent(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
 
-// dominoCurve returns a row with the latency at each of some percentiles, for a figure with curves.
+// curveRows returns a row with the latency at each of some percentiles, for a figure with curves.
 // It sorts the latencies.
-func dominoCurve(base table.Row, took []time.Duration) []table.Row {
+func curveRows(base table.Row, took []time.Duration) []table.Row {
 	slices.Sort(took)
 	var rows []table.Row
 	for p := 2; p <= 98 && len(took) > 0; p += 4 {
@@ -284,8 +251,8 @@ func dominoCurve(base table.Row, took []time.Duration) []table.Row {
 	return rows
 }
 
-// dominoFloorRows returns the distribution of the floor of an acknowledgement, as rows of a system.
-func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
+// floorRows returns the distribution of the floor of an acknowledgement, as rows of a system.
+func floorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 	d, err := wan.Preset(network)
 	if err != nil {
 		return nil, err
@@ -300,11 +267,11 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 	}
 	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll),
 		table.Is("ack", ack.String()), table.Is("figure", curve)}
-	return dominoCurve(base, took), nil
+	return curveRows(base, took), nil
 }
 
-// dominoExperiment makes the points of an experiment.
-func dominoExperiment(o bench.Options, lasting time.Duration, points []dominoPoint) []bench.Point {
+// pointsOf makes the points of an experiment.
+func pointsOf(o bench.Options, lasting time.Duration, points []point) []bench.Point {
 	var out []bench.Point
 	for _, p := range points {
 		out = append(out, bench.Point{Doing: p.doing(), Run: func(ctx context.Context) ([]table.Row, error) {
@@ -314,10 +281,10 @@ func dominoExperiment(o bench.Options, lasting time.Duration, points []dominoPoi
 	return out
 }
 
-// dominoFloor is the floor's distribution as a point.
-func dominoFloor(network, curve string, ack smr.Ack) bench.Point {
+// floorOf is the floor's distribution as a point.
+func floorOf(network, curve string, ack smr.Ack) bench.Point {
 	return bench.Point{Doing: "floor of " + network, Run: func(context.Context) ([]table.Row, error) {
-		return dominoFloorRows(network, curve, ack)
+		return floorRows(network, curve, ack)
 	}}
 }
 

@@ -1,4 +1,4 @@
-package replicated
+package domino
 
 import (
 	"time"
@@ -7,18 +7,18 @@ import (
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
+	smrdomino "github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
 )
 
-// dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
-func dominoLasting(o bench.Options) time.Duration { return bench.Pick(o, time.Second, 10*time.Second) }
+// lasting is how long each point of Domino's experiments is measured, in virtual time.
+func lasting(o bench.Options) time.Duration { return bench.Pick(o, time.Second, 10*time.Second) }
 
 // commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write
 // is durable it costs nothing.
 const commitSlack = 8 * time.Millisecond
 
-func dominoCommit() bench.Experiment {
+func commit() bench.Experiment {
 	return bench.Experiment{
 		Name: "domino-commit",
 		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and " +
@@ -55,31 +55,31 @@ func commitFigure(network, replicas string) figure.Spec {
 func commitPoints(o bench.Options) []bench.Point {
 	var points []bench.Point
 	for _, network := range bench.Pick(o, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
-		points = append(points, dominoFloor(network, network, smr.AckDurable))
-		noisy := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
+		points = append(points, floorOf(network, network, smr.AckDurable))
+		noisy := point{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
 		if network == "na3" {
 			noisy.sites = "na3-sites"
 		}
 		points = append(points, commitSystems(o, noisy)...)
 		if !o.Quick {
-			plain := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre()}
-			direct := domino.DirectOptions()
+			plain := point{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre()}
+			direct := smrdomino.DirectOptions()
 			direct.Slack = commitSlack
-			points = append(points, dominoExperiment(o, dominoLasting(o),
-				[]dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
+			points = append(points, pointsOf(o, lasting(o),
+				[]point{plain.with(smrdomino.Options{Slack: commitSlack}), plain.with(direct)})...)
 		}
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckDurable})...)
+		points = append(points, commitSystems(o, point{network: network, ack: smr.AckDurable})...)
 		if o.Quick {
 			continue
 		}
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckOrdered,
+		points = append(points, commitSystems(o, point{network: network, ack: smr.AckOrdered,
 			noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted,
+		points = append(points, commitSystems(o, point{network: network, ack: smr.AckExecuted,
 			noise: wan.InterDatacentre()})...)
-		points = append(points, commitSystems(o, dominoPoint{network: network, ack: smr.AckExecuted})...)
+		points = append(points, commitSystems(o, point{network: network, ack: smr.AckExecuted})...)
 	}
 	for _, clients := range [][]wan.Site{{"IA"}, {"IA", "WA"}} {
-		p := dominoPoint{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients,
+		p := point{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients,
 			figure: "few-clients"}
 		points = append(points, commitSystems(o, p, "fastpaxos", "multipaxos")...)
 	}
@@ -87,10 +87,10 @@ func commitPoints(o bench.Options) []bench.Point {
 }
 
 // commitSystems returns a point with each of some systems, or with all.
-func commitSystems(o bench.Options, p dominoPoint, names ...string) []bench.Point {
-	var points []dominoPoint
+func commitSystems(o bench.Options, p point, names ...string) []bench.Point {
+	var points []point
 	for _, protocol := range catalogOf(names...) {
-		points = append(points, p.dominoSystem(protocol))
+		points = append(points, p.of(protocol))
 	}
-	return dominoExperiment(o, dominoLasting(o), points)
+	return pointsOf(o, lasting(o), points)
 }

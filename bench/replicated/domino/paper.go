@@ -1,4 +1,4 @@
-package replicated
+package domino
 
 import "github.com/foresay/foresay/bench/figure"
 

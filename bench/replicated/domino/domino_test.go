@@ -1,15 +1,17 @@
-package replicated
+package domino
 
 import (
+	"cmp"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
+	smrdomino "github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/mencius"
 	"github.com/foresay/foresay/wan"
 )
@@ -41,7 +43,7 @@ func numberOf(t *testing.T, r table.Row, name string) float64 {
 // the thesis' numbers for Domino hold.
 func TestCommitsAreTheModels(t *testing.T) {
 	sites, floors, few := 0, 0, map[string]float64{}
-	for _, r := range quickRows(t, dominoCommit()) {
+	for _, r := range quickRows(t, commit()) {
 		system, site, noisy := r.Text("system"), r.Text("site"), r.Text("jitter") != "none"
 		if site == "distribution" {
 			if system == "floor" {
@@ -106,7 +108,7 @@ func TestCommitsAreTheModels(t *testing.T) {
 // thesis' Domino can, and with arrivals for timestamps within 75 ms.
 func TestExecutionRows(t *testing.T) {
 	most := map[string]float64{"all learn": 100, "all learn, arrival": 75}
-	for _, r := range quickRows(t, dominoExecution()) {
+	for _, r := range quickRows(t, execution()) {
 		if r.Text("site") != "all" {
 			continue
 		}
@@ -127,7 +129,7 @@ func TestExecutionRows(t *testing.T) {
 // TestPercentileRows: more time before a slot makes the fast path likelier, and the tail shorter.
 func TestPercentileRows(t *testing.T) {
 	fast, tail := map[float64]float64{}, map[float64]float64{}
-	for _, r := range quickRows(t, dominoPercentile()) {
+	for _, r := range quickRows(t, percentile()) {
 		if r.Text("site") == "all" {
 			slack := numberOf(t, r, "slack_ms")
 			fast[slack], tail[slack] = numberOf(t, r, "fast_path_pct"), numberOf(t, r, "p99_ms")
@@ -146,8 +148,10 @@ func TestAdaptation(t *testing.T) {
 		protocol smr.Protocol
 		want     []float64
 	}{
-		{adaptClient, domino.Protocol(), []float64{30, 50, 60}}, {adaptClient, mencius.Protocol(), []float64{60, 80, 100}},
-		{adaptReplicas, domino.Protocol(), []float64{60, 60, 70}}, {adaptReplicas, mencius.Protocol(), []float64{60, 90, 90}},
+		{adaptClient, smrdomino.Protocol(), []float64{30, 50, 60}},
+		{adaptClient, mencius.Protocol(), []float64{60, 80, 100}},
+		{adaptReplicas, smrdomino.Protocol(), []float64{60, 60, 70}},
+		{adaptReplicas, mencius.Protocol(), []float64{60, 90, 90}},
 	} {
 		rows, err := adaptRows(bench.Options{Seed: 1}, c.part, c.protocol)
 		if err != nil {
@@ -190,23 +194,23 @@ func TestDominoRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples := func(ms ...int) (out []Sample) {
+	samples := func(ms ...int) (out []replicated.Sample) {
 		for _, m := range ms {
-			out = append(out, Sample{Took: time.Duration(m) * time.Millisecond})
+			out = append(out, replicated.Sample{Took: time.Duration(m) * time.Millisecond})
 		}
 		return out
 	}
-	measured := []SiteLatency{
+	measured := []replicated.SiteLatency{
 		{Site: "IA", Calls: samples(36, 40, 38), Answered: 3, Tried: 3, Taken: 2},
 		{Site: "WA", Calls: samples(67), Answered: 1},
 	}
-	p := dominoPoint{network: "na3", clients: []wan.Site{"IA", "WA"}, ack: smr.AckDurable, noise: wan.InterDatacentre(),
+	p := point{network: "na3", clients: []wan.Site{"IA", "WA"}, ack: smr.AckDurable, noise: wan.InterDatacentre(),
 		curve: "curve", figure: "all", sites: "each"}
 	for _, c := range []struct {
-		point dominoPoint
+		point point
 		want  []map[string]any
 	}{
-		{p.dominoVariant(domino.Options{Slack: 2500 * time.Microsecond, AllLearn: true, Percentile: 0.9}), []map[string]any{
+		{p.with(smrdomino.Options{Slack: 2500 * time.Microsecond, AllLearn: true, Percentile: 0.9}), []map[string]any{
 			{
 				"system": "domino", "site": "all", "figure": "all", "ack": "durable", "slack_ms": 2.5, "options": "all learn",
 				"percentile": 90.0, "clients": "IA and WA",
@@ -219,11 +223,11 @@ func TestDominoRows(t *testing.T) {
 			{"site": "WA", "p50_ms": 67.0, "floor_p95_ms": 67.0, "dfp_pct": 0.0, "fast_path_pct": nil},
 			{"site": "distribution", "figure": "curve", "percent_of_calls": 2, "latency_ms": 36.0},
 		}},
-		{p.dominoSystem(mencius.Protocol()), []map[string]any{
+		{p.of(mencius.Protocol()), []map[string]any{
 			{"system": "mencius", "options": "default", "slack_ms": "", "percentile": nil, "dfp_pct": nil, "fast_path_pct": nil,
 				"model_p50_ms": 68.0},
 		}},
-		{p.dominoSystem(domino.Direct()), []map[string]any{{"system": "domino-direct",
+		{p.of(smrdomino.Direct()), []map[string]any{{"system": "domino-direct",
 			"options": "direct, all learn, arrival, slack adapts"}}},
 	} {
 		b, err := c.point.bounds(d)
@@ -244,19 +248,19 @@ func TestDominoRows(t *testing.T) {
 // TestModelsOfOptions: options of which the model knows nothing have none.
 func TestModelsOfOptions(t *testing.T) {
 	for _, c := range []struct {
-		options  domino.Options
+		options  smrdomino.Options
 		ack      smr.Ack
 		want     string
 		modelled bool
 	}{
-		{domino.Options{}, smr.AckExecuted, "domino", true},
-		{domino.Options{AllLearn: true}, smr.AckDurable, "domino", true},
-		{domino.Options{AllLearn: true}, smr.AckExecuted, "domino", false},
-		{domino.Options{Direct: true}, smr.AckDurable, "domino-direct", true},
-		{domino.Options{Direct: true}, smr.AckExecuted, "domino", false},
-		{domino.Options{Direct: true, AllLearn: true, Arrival: true}, smr.AckExecuted, "domino-direct", true},
+		{smrdomino.Options{}, smr.AckExecuted, "domino", true},
+		{smrdomino.Options{AllLearn: true}, smr.AckDurable, "domino", true},
+		{smrdomino.Options{AllLearn: true}, smr.AckExecuted, "domino", false},
+		{smrdomino.Options{Direct: true}, smr.AckDurable, "domino-direct", true},
+		{smrdomino.Options{Direct: true}, smr.AckExecuted, "domino", false},
+		{smrdomino.Options{Direct: true, AllLearn: true, Arrival: true}, smr.AckExecuted, "domino-direct", true},
 	} {
-		p := dominoPoint{ack: c.ack}.dominoVariant(c.options)
+		p := point{ack: c.ack}.with(c.options)
 		if got, ok := p.modelled(); ok != c.modelled || ok && string(got) != c.want {
 			t.Errorf("%+v %v: %s, %v", c.options, c.ack, got, ok)
 		}
@@ -266,22 +270,22 @@ func TestModelsOfOptions(t *testing.T) {
 // TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment
 // draws; one that does not is not drawn.
 func TestMarksHaveLines(t *testing.T) {
-	drawn := func(f figure.Spec, points []dominoPoint) map[string]bool {
+	drawn := func(f figure.Spec, points []point) map[string]bool {
 		names := map[string]bool{}
 		for _, p := range points {
 			names[f.Label(p.base("all", ""), f.Series)] = true
 		}
 		return names
 	}
-	var all []dominoPoint
+	var all []point
 	for _, p := range catalogOf() {
-		all = append(all, dominoPoint{network: "na3"}.dominoSystem(p))
+		all = append(all, point{network: "na3"}.of(p))
 	}
 	marks := 0
 	for _, c := range []struct {
 		e      bench.Experiment
-		points []dominoPoint
-	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
+		points []point
+	}{{commit(), all}, {execution(), executionSystemsOf(point{network: "na3"})}, {adapt(), all}} {
 		for _, f := range c.e.Figures {
 			names := drawn(f, c.points)
 			for _, m := range f.Marks {
@@ -296,34 +300,16 @@ func TestMarksHaveLines(t *testing.T) {
 	}
 }
 
-// TestVariantCells: all experiments with replicated protocols say in the same columns, and in the
-// same words, what a variant is.
+// TestVariantCells: rows say in the columns of the other experiments with replicated protocols, and
+// in the same words, what a variant is.
 func TestVariantCells(t *testing.T) {
 	want := map[string]string{
-		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default",
-		"epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
+		"domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
 	}
-	say := func(cells []table.Cell) string {
-		return table.Row(cells).Text("slack_ms") + " " + table.Row(cells).Text("options")
-	}
-	for _, d := range deaths(bench.Options{Quick: true}) {
-		name := d.system.Name
-		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
-			t.Errorf("smr-failover of %s: %q, want %q", name, got, want[name])
-		}
-	}
-	want["epaxos"] = " default"
 	for _, p := range catalogOf() {
-		base := dominoPoint{}.dominoSystem(p).base("all", "")
-		if got := say(base); got != want[p.Name] {
+		base := point{}.of(p).base("all", "")
+		if got := base.Text("slack_ms") + " " + base.Text("options"); got != cmp.Or(want[p.Name], " default") {
 			t.Errorf("%s: %q, want %q", p.Name, got, want[p.Name])
 		}
-		if _, cells := inBatches(p, 0); say(cells) != want[p.Name] {
-			t.Errorf("smr-throughput of %s: %q, want %q", p.Name, say(cells), want[p.Name])
-		}
-	}
-	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, slack adapts, batch 1" ||
-		p.Name != "domino-direct" {
-		t.Errorf("%s: %q", p.Name, say(cells))
 	}
 }

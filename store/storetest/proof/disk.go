@@ -1,8 +1,7 @@
-package client_test
+package proof
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -11,12 +10,11 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A proofDisk is a shard's disk, which takes its time. What a machine wrote before its power failed
-// is there afterwards as far as it was durable, and perhaps a little more.
-type proofDisk struct {
+// A disk is a shard's, which takes its time. What a machine wrote before its power failed is there
+// afterwards as far as it was durable, and perhaps a little more.
+type disk struct {
 	name    string
 	took    func() time.Duration // for a write
-	durably func(op host.Op)     // is told what is durable, in order
 	mu      sync.Mutex
 	durable *host.Memory
 	life    *diskLife // of the machine that has it
@@ -25,7 +23,7 @@ type proofDisk struct {
 // A diskLife is what one life of a machine sees of a disk.
 type diskLife struct {
 	*host.Memory // with all that was written
-	disk         *proofDisk
+	disk         *disk
 
 	// The rest is guarded by the disk's lock.
 	dead    bool
@@ -33,8 +31,12 @@ type diskLife struct {
 	last    time.Time   // when the last write is durable
 }
 
+func newDisk(name string, took func() time.Duration) *disk {
+	return &disk{name: name, took: took, durable: host.NewMemory()}
+}
+
 // open returns the disk for a life that begins.
-func (d *proofDisk) open() *diskLife {
+func (d *disk) open() *diskLife {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := &diskLife{Memory: host.NewMemory(), disk: d}
@@ -42,13 +44,22 @@ func (d *proofDisk) open() *diskLife {
 	for k, v := range d.durable.Keys().Scan(nil, nil) {
 		all = append(all, host.Op{Kind: protocol.KindPut, Key: bytes.Clone(k), Value: bytes.Clone(v)})
 	}
-	l.Memory.Commit(all, func(error) {})
+	// Those that were forgotten are written too, empty, so that the others have their indices.
+	forgotten := d.durable.NextIndex() - 1
+	var records []host.Op
+	for r := range d.durable.Records() { // which has no errors
+		forgotten = min(forgotten, r.Index-1)
+		records = append(records, host.Op{Kind: protocol.KindAppend, Value: r.Bytes})
+	}
+	all = append(all, slices.Repeat([]host.Op{{Kind: protocol.KindAppend}}, int(forgotten))...)
+	all = append(all, host.Op{Kind: protocol.KindTruncate, Index: forgotten + 1})
+	l.Memory.Commit(append(all, records...), func(error) {})
 	d.life = l
 	return l
 }
 
 // crash ends the life. Of what was not durable so many writes survive.
-func (d *proofDisk) crash(survivors func(n int) int) {
+func (d *disk) crash(survivors func(n int) int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.life
@@ -57,28 +68,15 @@ func (d *proofDisk) crash(survivors func(n int) int) {
 	}
 	l.dead = true
 	for _, ops := range l.pending[:survivors(len(l.pending))] {
-		d.keep(ops)
+		d.durable.Commit(ops, func(error) {})
 	}
 	l.pending = nil
-}
-
-// keep makes a write durable. The lock is held.
-func (d *proofDisk) keep(ops []host.Op) {
-	d.durable.Commit(ops, func(error) {})
-	for _, op := range ops {
-		d.durably(op)
-	}
-}
-
-// scan goes through what is durable.
-func (d *proofDisk) scan(prefix string) iter.Seq2[[]byte, []byte] {
-	return d.durable.Keys().Scan([]byte(prefix), []byte(prefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
 }
 
 // Identity implements host.Disk.
 func (l *diskLife) Identity() string { return l.disk.name }
 
-// Commit implements host.Disk. Servers write keys only.
+// Commit implements host.Disk.
 func (l *diskLife) Commit(ops []host.Op, done func(error)) {
 	l.Memory.Commit(ops, func(error) {})
 	d := l.disk
@@ -94,7 +92,7 @@ func (l *diskLife) Commit(ops []host.Op, done func(error)) {
 	time.AfterFunc(time.Until(at), func() {
 		d.mu.Lock()
 		if !l.dead {
-			d.keep(l.pending[0])
+			d.durable.Commit(l.pending[0], func(error) {})
 			l.pending = l.pending[1:]
 		}
 		d.mu.Unlock()

@@ -1,4 +1,4 @@
-package replicated
+package domino
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
@@ -20,7 +21,7 @@ const (
 	adaptReplicas = "replicas"
 )
 
-func dominoAdapt() bench.Experiment {
+func adapt() bench.Experiment {
 	return bench.Experiment{
 		Name:    "domino-adapt",
 		Summary: "one client's writes while delays change, from it to a replica or between replicas (thesis figure 4.13)",
@@ -119,14 +120,14 @@ func adaptPoints(o bench.Options) []bench.Point {
 func adaptRows(o bench.Options, part string, protocol smr.Protocol) ([]table.Row, error) {
 	networks, noise := adaptNetworks(part), wan.InterDatacentre()
 	first := wan.Deployment{Name: "adapt", Matrix: networks[0].WithNoise(noise), Replicas: []wan.Site{"R", "M", "N"}}
-	measured, err := Latency(Setting{
+	measured, err := replicated.Latency(replicated.Setting{
 		Protocol: protocol, WAN: first, Seed: o.Seed, Ack: smr.AckDurable, Every: time.Second, Clients: []wan.Site{"C"},
-		Skew: dominoSkew, Changes: adaptChanges(part),
+		Skew: skew, Changes: adaptChanges(part),
 	}, adaptEras*adaptEra)
 	if err != nil {
 		return nil, err
 	}
-	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(
+	p := point{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.of(
 		protocol)
 	// each write has a key of its own
 	base := slices.DeleteFunc(p.base("C", part), func(c table.Cell) bool { return c.Name == "alpha" })

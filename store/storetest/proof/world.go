@@ -1,4 +1,4 @@
-package client_test
+package proof
 
 import (
 	"context"
@@ -12,79 +12,81 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/host"
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/front"
-	"github.com/foresay/foresay/store/machine"
-	"github.com/foresay/foresay/store/replicatedcommit"
+	storemachine "github.com/foresay/foresay/store/machine"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
 
 const (
-	proofTrip   = 40 * time.Millisecond // what nodes believe; the network's is below
-	proofRetain = time.Minute
-	proofFor    = 2 * time.Second
+	roundTrip = 40 * time.Millisecond // what nodes believe; the network's is below
+	retention = time.Minute
+	playFor   = 2 * time.Second
 )
 
-var proofSites = []string{"a", "b", "c"}
-
-// A proofScenario is what a world is made from.
-type proofScenario struct {
+// A scenario is what a world is made from.
+type scenario struct {
+	Subject
 	seed    uint64
-	faults  proofFaults
+	faults  sim.Faults
+	crowd   bool // clients end, in the middle of what they do
 	drivers int
 	mode    client.Mode // of all, if there are no others
 	modes   []client.Mode
 	bug     bugKind
-	blind   bool // nobody objects to commits: the history and the disks have to show what is wrong
+	blind   bool // nobody objects to commits: the history and the servers have to show what is wrong
 }
 
-// proofWorld is a store of real machines with real clients, in a bubble.
-type proofWorld struct {
-	sc       proofScenario
+// world is a store of real machines with real clients, in a bubble.
+type world struct {
+	sc       scenario
 	start    time.Time
 	net      *shape.Network
 	links    map[wan.Path]wan.Link
 	topology store.Topology
-	machines []*proofMachine
+	sites    map[wan.Site]int // of all places, by the sites' places in the topology
+	machines []*machine
 	stopped  atomic.Bool // no more transactions
-	done     chan struct{}
 	wg       sync.WaitGroup
 
 	mu       sync.Mutex
 	rand     *rand.Rand // of disks
 	err      error      // the first thing that is wrong
-	txns     []*proofTxn
-	versions map[string]map[store.Version]string
-	open     []*proofLink
+	txns     []*txn
+	versions storetest.Versions
+	open     []*link
 	seeds    uint64
 	faulted  map[string]int
 	unknown  int // transactions whose client was not told the outcome
 }
 
-// proofMachine is one of a site's, at a place of the network of its own.
-type proofMachine struct {
-	w     *proofWorld
-	site  int
-	index int
-	place wan.Site
-	skew  atomic.Int64
-	disks map[string]*proofDisk
-	life  *machineLife // nil: it is down
+// machine is one of a site's, at a place of the network of its own.
+type machine struct {
+	w       *world
+	site    int
+	index   int
+	place   wan.Site
+	skew    atomic.Int64
+	disks   map[string]*disk
+	servers map[protocol.ID]protocol.Node[store.Message] // of the last life
+	life    *life                                        // nil: it is down
 }
 
-type machineLife struct {
+type life struct {
+	node  *storemachine.Node
 	dead  atomic.Bool
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// proofLink is a client with its connection.
-type proofLink struct {
-	site    wan.Site
+// link is a client with its connection.
+type link struct {
+	place   wan.Site
 	conn    *front.Conn
 	watch   *watch
 	bug     *bug
@@ -93,50 +95,21 @@ type proofLink struct {
 	once    sync.Once
 }
 
-var errLinkClosed = front.ErrClosed
+func (l *link) close() { l.once.Do(l.conn.Close) }
 
-func (l *proofLink) close() { l.once.Do(l.conn.Close) }
+func (w *world) clientPlace(site int) wan.Site {
+	return wan.Site("client-" + w.topology.Sites[site].Name)
+}
 
-func clientPlace(site int) wan.Site { return wan.Site("client-" + proofSites[site]) }
-
-func newProofWorld(sc proofScenario) (*proofWorld, error) {
-	w := &proofWorld{
-		sc: sc, start: time.Now(), done: make(chan struct{}), rand: rand.New(rand.NewPCG(sc.seed, 11)),
-		links:    map[wan.Path]wan.Link{},
-		versions: map[string]map[store.Version]string{}, faulted: map[string]int{},
+func newWorld(sc scenario) (*world, error) {
+	w := &world{
+		sc: sc, start: time.Now(), rand: rand.New(rand.NewPCG(sc.seed, 11)), links: map[wan.Path]wan.Link{},
+		sites: map[wan.Site]int{}, versions: storetest.Versions{}, faulted: map[string]int{},
 	}
-	perSite := 1
-	if sc.seed%4 == 3 {
-		perSite = 2
+	if err := w.arrange(); err != nil {
+		return nil, err
 	}
-	var places []wan.Site
-	w.topology = store.Topology{Epoch: 1, Shards: 2}
-	for i, name := range proofSites {
-		site := store.TopologySite{Name: name, Number: i + 1}
-		for j := range perSite {
-			place := wan.Site(fmt.Sprintf("%s-%d", name, j+1))
-			places = append(places, place)
-			w.machines = append(w.machines, &proofMachine{w: w, site: i, index: j, place: place, disks: map[string]*proofDisk{}})
-			site.Machines = append(site.Machines, store.Machine{Name: string(place), Peers: string(place) + ":1",
-				Client: string(place) + ":2"})
-		}
-		w.topology.Sites = append(w.topology.Sites, site)
-		places = append(places, clientPlace(i))
-	}
-	m := wan.Uniform(0, places...)
-	for i, a := range places {
-		for _, b := range places[i+1:] {
-			delay := time.Duration(6+w.rand.IntN(10)) * time.Millisecond
-			if siteOf(a) == siteOf(b) {
-				delay = 200 * time.Microsecond
-			}
-			for _, p := range []wan.Path{{From: a, To: b}, {From: b, To: a}} {
-				w.links[p] = wan.Link{Delay: delay, Jitter: delay / 4}
-				m = m.WithLink(p, w.links[p])
-			}
-		}
-	}
-	w.net = shape.NewNetwork(m, sc.seed)
+	w.connect()
 	for _, m := range w.machines {
 		if err := m.up(); err != nil {
 			return w, errors.Join(err, w.down())
@@ -145,20 +118,65 @@ func newProofWorld(sc proofScenario) (*proofWorld, error) {
 	return w, nil
 }
 
-// siteOf returns the name of a place's site.
-func siteOf(place wan.Site) string {
-	for _, name := range proofSites {
-		if place == wan.Site("client-"+name) || len(place) > 1 && string(place[:len(name)+1]) == name+"-" {
-			return name
+// arrange makes the topology: three sites with a machine each, now and then two. If shards may be
+// at some of the sites only, one world in five has five sites with three copies of each shard.
+func (w *world) arrange() (err error) {
+	names, perSite := []string{"a", "b", "c"}, 1
+	w.topology = store.Topology{Epoch: 1, Shards: 2}
+	switch seed := w.sc.seed; {
+	case w.sc.Protocol.Partial && seed%5 == 2:
+		names = []string{"a", "b", "c", "d", "e"}
+		w.topology.Shards = 3
+		if w.topology.Placement, err = store.Ring(names, w.topology.Shards, 3, nil); err != nil {
+			return err
 		}
+	case seed%4 == 3:
+		perSite = 2
 	}
-	return ""
+	for i, name := range names {
+		site := store.TopologySite{Name: name, Number: i + 1}
+		for j := range perSite {
+			place := wan.Site(fmt.Sprintf("%s-%d", name, j+1))
+			w.sites[place] = i
+			w.machines = append(w.machines, &machine{w: w, site: i, index: j, place: place, disks: map[string]*disk{}})
+			site.Machines = append(site.Machines, store.Machine{Name: string(place), Peers: string(place) + ":1",
+				Client: string(place) + ":2"})
+		}
+		w.topology.Sites = append(w.topology.Sites, site)
+		w.sites[w.clientPlace(i)] = i
+	}
+	return w.topology.Validate()
 }
 
-func (w *proofWorld) now() time.Duration { return time.Since(w.start) }
+// connect makes the network.
+func (w *world) connect() {
+	var places []wan.Site
+	for _, m := range w.machines {
+		places = append(places, m.place)
+	}
+	for i := range w.topology.Sites {
+		places = append(places, w.clientPlace(i))
+	}
+	matrix := wan.Uniform(0, places...)
+	for i, a := range places {
+		for _, b := range places[i+1:] {
+			delay := time.Duration(6+w.rand.IntN(10)) * time.Millisecond
+			if w.sites[a] == w.sites[b] {
+				delay = 200 * time.Microsecond
+			}
+			for _, p := range []wan.Path{{From: a, To: b}, {From: b, To: a}} {
+				w.links[p] = wan.Link{Delay: delay, Jitter: delay / 4}
+				matrix = matrix.WithLink(p, w.links[p])
+			}
+		}
+	}
+	w.net = shape.NewNetwork(matrix, w.sc.seed)
+}
+
+func (w *world) now() time.Duration { return time.Since(w.start) }
 
 // fail notes the first thing that is wrong.
-func (w *proofWorld) fail(err error) {
+func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -166,65 +184,62 @@ func (w *proofWorld) fail(err error) {
 	}
 }
 
-func (w *proofWorld) failure() error {
+func (w *world) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
+// applied notes the versions of keys that servers write.
+func (w *world) applied(key store.Key, v store.Value) {
+	w.mu.Lock()
+	err := w.versions.Add(key, v)
+	w.mu.Unlock()
+	if err != nil {
+		w.fail(err)
+	}
+}
+
 // disk returns the disk of a shard of a machine.
-func (m *proofMachine) disk(name string) *proofDisk {
+func (m *machine) disk(name string) *disk {
 	w := m.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := m.disks[name]
 	if d == nil {
-		d = &proofDisk{name: string(m.place) + "/" + name, durable: host.NewMemory(), durably: w.durable}
-		d.took = func() time.Duration {
+		d = newDisk(string(m.place)+"/"+name, func() time.Duration {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return time.Duration(100+w.rand.IntN(3000)) * time.Microsecond
-		}
+		})
 		m.disks[name] = d
 	}
 	return d
 }
 
-// durable notes the versions of keys that a site has.
-func (w *proofWorld) durable(op host.Op) {
-	if op.Kind != protocol.KindPut || len(op.Key) == 0 || op.Key[0] != 'v' {
-		return
+// protocol returns the subject's, whose servers tell the world what they write, and are known to
+// it: it looks at them when the machine has stopped.
+func (m *machine) protocol() store.Protocol {
+	p := m.w.sc.Protocol
+	newServer := p.NewServer
+	m.servers = map[protocol.ID]protocol.Node[store.Message]{}
+	p.NewServer = func(cfg store.Config) (protocol.Node[store.Message], error) {
+		cfg.Applied = m.w.applied
+		n, err := newServer(cfg)
+		m.servers[cfg.ID] = n
+		return n, err
 	}
-	r := wirefmt.NewReader(op.Value)
-	var v store.Value
-	store.ValueFields(r.Coder(), &v)
-	if err := r.Close(); err != nil {
-		w.fail(fmt.Errorf("%s on disk: %w", op.Key, err))
-		return
-	}
-	key, text := string(op.Key[1:]), proofShown(v.Version, v.Present, string(v.Bytes))
-	w.mu.Lock()
-	all := w.versions[key]
-	if all == nil {
-		all = map[store.Version]string{}
-		w.versions[key] = all
-	}
-	old, ok := all[v.Version]
-	all[v.Version] = text
-	w.mu.Unlock()
-	if ok && old != text {
-		w.fail(fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text))
-	}
+	return p
 }
 
 // up starts the machine on its disks.
-func (m *proofMachine) up() error {
+func (m *machine) up() error {
 	w := m.w
-	l := &machineLife{ended: make(chan error, 1)}
-	cfg := machine.Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "proof", Topology: w.topology, Machine: string(m.place),
+	l := &life{ended: make(chan error, 1)}
+	cfg := storemachine.Config{
+		Protocol: m.protocol(), Cluster: "proof", Topology: w.topology, Machine: string(m.place),
 		Insecure: true, Check: true, Seed: w.seed(),
-		RoundTrip: proofTrip, Retain: proofRetain, StopTimeout: 2 * time.Second,
+		RoundTrip: roundTrip, Retain: retention, StopTimeout: 2 * time.Second,
 		Disk: func(name string) (host.Disk, error) { return m.disk(name).open(), nil },
 	}
 	base := time.Duration(time.Now().UnixNano())
@@ -250,15 +265,14 @@ func (m *proofMachine) up() error {
 		}
 		return c, err
 	}
-	n, err := machine.Open(cfg)
-	if err != nil {
+	if l.node, err = storemachine.Open(cfg); err != nil {
 		return err
 	}
 	var ctx context.Context
 	ctx, l.stop = context.WithCancel(context.Background())
 	m.life = l
 	w.wg.Go(func() {
-		err := n.Run(ctx)
+		err := l.node.Run(ctx)
 		if err != nil && !l.dead.Load() {
 			w.fail(fmt.Errorf("machine %s ended: %w", m.place, err))
 		}
@@ -270,7 +284,7 @@ func (m *proofMachine) up() error {
 var errDead = errors.New("the machine is dead")
 
 // crash ends the machine: with its power, so that what was not synced is lost, or only the process.
-func (m *proofMachine) crash(r *rand.Rand) {
+func (m *machine) crash(r *rand.Rand) {
 	l := m.life
 	if l == nil {
 		return
@@ -291,20 +305,23 @@ func (m *proofMachine) crash(r *rand.Rand) {
 }
 
 // all returns the machine's disks.
-func (m *proofMachine) all() []*proofDisk {
+func (m *machine) all() []*disk {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
-	var all []*proofDisk
+	var all []*disk
 	for _, s := range m.w.topology.ShardsOf(m.site, m.index) {
-		if d := m.disks[fmt.Sprintf("shard-%d", s)]; d != nil {
+		if d := m.disks[shardName(s)]; d != nil {
 			all = append(all, d)
 		}
 	}
 	return all
 }
 
+// shardName is how a machine calls the disk of a shard.
+func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
+
 // seed returns a new one.
-func (w *proofWorld) seed() uint64 {
+func (w *world) seed() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seeds++
@@ -312,11 +329,11 @@ func (w *proofWorld) seed() uint64 {
 }
 
 // link connects a client.
-func (w *proofWorld) link(d *driver) *proofLink {
-	l := &proofLink{site: clientPlace(d.site)}
-	cfg := front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true,
-		Dial: w.net.DialContext(l.site), RoundTrip: proofTrip, Seed: w.seed()}
-	if w.sc.faults&faultSkew != 0 {
+func (w *world) link(d *driver) *link {
+	l := &link{place: w.clientPlace(d.site)}
+	cfg := front.Config{Protocol: w.sc.Protocol, Topology: w.topology, Insecure: true,
+		Dial: w.net.DialContext(l.place), RoundTrip: roundTrip, Seed: w.seed()}
+	if w.sc.faults.Has(sim.Skew) {
 		skew := time.Duration(d.rand.IntN(2000)-1000) * time.Millisecond
 		cfg.Clock = func() time.Duration { return time.Duration(time.Now().UnixNano()) + skew }
 	}
@@ -341,16 +358,16 @@ func (w *proofWorld) link(d *driver) *proofLink {
 }
 
 // newTxn begins a transaction of a driver.
-func (w *proofWorld) newTxn(driver int, on *watch) *proofTxn {
+func (w *world) newTxn(driver int, on *watch) *txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := &proofTxn{n: len(w.txns) + 1, driver: driver, begin: w.now(), watch: on}
+	t := &txn{n: len(w.txns) + 1, driver: driver, begin: w.now(), watch: on}
 	w.txns = append(w.txns, t)
 	return t
 }
 
 // note takes what the client said of a transaction.
-func (w *proofWorld) note(t *proofTxn, err error) {
+func (w *world) note(t *txn, err error) {
 	v, ok := verdict(err)
 	calls := t.watch.attempts(t.n)
 	switch {
@@ -380,22 +397,22 @@ func (w *proofWorld) note(t *proofTxn, err error) {
 	}
 }
 
-func (w *proofWorld) end(t *proofTxn, v store.Verdict) {
+func (w *world) end(t *txn, v store.Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.end, t.verdict = w.now(), v
 }
 
 // play runs clients under faults, heals everything, and judges. It leaves nothing behind.
-func playProof(ctx context.Context, sc proofScenario) (w *proofWorld, err error) {
-	w, err = newProofWorld(sc)
+func play(ctx context.Context, sc scenario) (w *world, err error) {
+	w, err = newWorld(sc)
 	if err != nil {
 		return w, err
 	}
 	var drivers []*driver
 	var running sync.WaitGroup
 	for i := range sc.drivers {
-		d := &driver{w: w, n: i, site: i % len(proofSites), mode: sc.mode,
+		d := &driver{w: w, n: i, site: i % len(w.topology.Sites), mode: sc.mode,
 			rand: rand.New(rand.NewPCG(sc.seed, uint64(100+i)))}
 		if len(sc.modes) > 0 {
 			d.mode = sc.modes[(i+int(sc.seed))%len(sc.modes)]
@@ -403,12 +420,12 @@ func playProof(ctx context.Context, sc proofScenario) (w *proofWorld, err error)
 		drivers = append(drivers, d)
 		running.Go(func() { d.drive(ctx) })
 	}
-	f := &faulter{w: w, rand: rand.New(rand.NewPCG(sc.seed, 12)), until: w.start.Add(proofFor)}
+	f := &faulter{w: w, rand: rand.New(rand.NewPCG(sc.seed, 12)), until: w.start.Add(playFor)}
 	f.run()
 	if err := f.heal(); err != nil {
 		w.fail(err)
 	}
-	time.Sleep(10 * proofTrip)
+	time.Sleep(10 * roundTrip)
 	w.stopped.Store(true)
 	running.Wait()
 	if w.failure() == nil {
@@ -419,7 +436,7 @@ func playProof(ctx context.Context, sc proofScenario) (w *proofWorld, err error)
 }
 
 // down stops all that runs.
-func (w *proofWorld) down() (err error) {
+func (w *world) down() (err error) {
 	w.mu.Lock()
 	open := slices.Clone(w.open)
 	w.mu.Unlock()
@@ -430,6 +447,7 @@ func (w *proofWorld) down() (err error) {
 		if m.life != nil {
 			m.life.stop()
 			err = errors.Join(err, <-m.life.ended)
+			m.life = nil
 		}
 	}
 	w.wg.Wait()

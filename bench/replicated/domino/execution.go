@@ -1,4 +1,4 @@
-package replicated
+package domino
 
 import (
 	"slices"
@@ -8,11 +8,11 @@ import (
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
+	smrdomino "github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
 )
 
-func dominoPercentile() bench.Experiment {
+func percentile() bench.Experiment {
 	return bench.Experiment{
 		Name: "domino-percentile",
 		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and " +
@@ -29,18 +29,18 @@ func dominoPercentile() bench.Experiment {
 }
 
 func percentilePoints(o bench.Options) []bench.Point {
-	var points []dominoPoint
+	var points []point
 	for _, slack := range bench.Pick(o, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond,
 		8 * time.Millisecond, 16 * time.Millisecond}) {
 		for _, percentile := range bench.Pick(o, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
-			p := dominoPoint{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
-			points = append(points, p.dominoVariant(domino.Options{Slack: slack, Percentile: percentile}))
+			p := point{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
+			points = append(points, p.with(smrdomino.Options{Slack: slack, Percentile: percentile}))
 		}
 	}
-	return dominoExperiment(o, dominoLasting(o), points)
+	return pointsOf(o, lasting(o), points)
 }
 
-func dominoExecution() bench.Experiment {
+func execution() bench.Experiment {
 	return bench.Experiment{
 		Name: "domino-execution",
 		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond " +
@@ -84,23 +84,23 @@ func executionFigure(network, sites, alpha string) figure.Spec {
 }
 
 // executionVariants are the thesis' Domino, and what goes beyond it.
-func executionVariants() []domino.Options {
-	return []domino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true},
+func executionVariants() []smrdomino.Options {
+	return []smrdomino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true},
 		{Direct: true, AllLearn: true, Arrival: true}}
 }
 
 func executionPoints(o bench.Options) []bench.Point {
 	points := executionSystems(o)
 	for _, network := range bench.Pick(o, []string{"na3"}, []string{"na3", "globe3"}) {
-		p := dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
-		var swept []dominoPoint
+		p := point{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
+		var swept []point
 		for _, variant := range bench.Pick(o, executionVariants()[1:3], executionVariants()) {
 			for _, slack := range bench.Pick(o, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
 				variant.Slack = time.Duration(slack) * time.Millisecond
-				swept = append(swept, p.dominoVariant(variant))
+				swept = append(swept, p.with(variant))
 			}
 		}
-		points = append(points, dominoExperiment(o, dominoLasting(o), swept)...)
+		points = append(points, pointsOf(o, lasting(o), swept)...)
 	}
 	return points
 }
@@ -117,22 +117,22 @@ func executionSystems(o bench.Options) []bench.Point {
 		alpha         float64
 	}{{"na3", "0.75", 0.75}, {"globe3", "0.75", 0.75}, {"globe3", "0.95", 0.95}} {
 		curve := executionCurve(c.network, c.name)
-		all := executionSystemsOf(dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(),
+		all := executionSystemsOf(point{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(),
 			alpha: c.alpha, curve: curve})
-		points = slices.Concat(points, []bench.Point{dominoFloor(c.network, curve, smr.AckExecuted)},
-			dominoExperiment(o, dominoLasting(o), all))
+		points = slices.Concat(points, []bench.Point{floorOf(c.network, curve, smr.AckExecuted)},
+			pointsOf(o, lasting(o), all))
 	}
 	return points
 }
 
 // executionSystemsOf returns the points of one part of Figure 4.11.
-func executionSystemsOf(p dominoPoint) []dominoPoint {
-	all := []dominoPoint{
-		p.dominoVariant(domino.Options{Slack: 8 * time.Millisecond}),
-		p.dominoVariant(domino.Options{Slack: 2 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true}),
+func executionSystemsOf(p point) []point {
+	all := []point{
+		p.with(smrdomino.Options{Slack: 8 * time.Millisecond}),
+		p.with(smrdomino.Options{Slack: 2 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true}),
 	}
 	for _, protocol := range catalogOf("mencius", "epaxos", "multipaxos") {
-		all = append(all, p.dominoSystem(protocol))
+		all = append(all, p.of(protocol))
 	}
 	return all
 }

@@ -1,32 +1,21 @@
-package client_test
+package proof
 
 import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/wan"
 )
 
-// proofFaults are kinds of faults.
-type proofFaults uint
-
-const (
-	faultReset     proofFaults = 1 << iota // connections break
-	faultPartition                         // a direction between two places lets nothing through
-	faultIsolate                           // nor all directions from, or to, a place
-	faultSlow                              // a direction is slow
-	faultLoss                              // and this one loses segments, which are sent again
-	faultCrash                             // a machine loses its power, or its process ends
-	faultSite                              // all machines of a site at once, for long
-	faultSkew                              // clocks are wrong
-	faultJump                              // and set
-	faultClient                            // a client ends, in the middle of what it does
-	allProofFaults = 1<<iota - 1
-)
+// faults are the simulator's that machines and their network have: Partial, a direction between two
+// places lets nothing through; OneWay, nor all directions from, or to, a place; Power, all machines
+// of a site crash at once, and are away for long.
+const faults = sim.Reset | sim.Partial | sim.OneWay | sim.Slow | sim.Loss | sim.Crash | sim.Power | sim.Skew | sim.Jump
 
 // A faulter brings faults about.
 type faulter struct {
-	w     *proofWorld
+	w     *world
 	rand  *rand.Rand
 	until time.Time
 	later []due
@@ -40,12 +29,12 @@ type due struct {
 
 // run goes on until it is time.
 func (f *faulter) run() {
-	if f.w.sc.faults&faultSkew != 0 {
+	if f.w.sc.faults.Has(sim.Skew) {
 		for _, m := range f.w.machines {
 			m.skew.Store(int64(time.Duration(f.rand.IntN(2000)-1000) * time.Millisecond))
 		}
 	}
-	time.Sleep(5 * proofTrip)
+	time.Sleep(5 * roundTrip)
 	for time.Now().Before(f.until) && f.w.failure() == nil {
 		next := time.Now().Add(time.Duration(20+f.rand.IntN(150)) * time.Millisecond)
 		f.fault()
@@ -90,28 +79,36 @@ func (f *faulter) lasting() time.Duration {
 
 // fault does one of the kinds.
 func (f *faulter) fault() {
-	var kinds []proofFaults
-	for k := proofFaults(1); k < allProofFaults; k <<= 1 {
-		if f.w.sc.faults&k != 0 && k != faultSkew {
+	var kinds []sim.Faults
+	for k := sim.Faults(1); k < sim.AllFaults; k <<= 1 {
+		if f.w.sc.faults.Has(k) && k != sim.Skew {
 			kinds = append(kinds, k)
 		}
+	}
+	if f.w.sc.crowd {
+		kinds = append(kinds, sim.NoFaults)
 	}
 	if len(kinds) == 0 {
 		return
 	}
 	a, b := f.place(), f.place()
 	kind := kinds[f.rand.IntN(len(kinds))]
+	if kind == sim.NoFaults {
+		f.w.faulted["client"]++
+		f.endClients(f.clients())
+		return
+	}
 	f.w.faulted[kind.String()]++
 	switch kind {
-	case faultReset:
+	case sim.Reset:
 		if a != b {
 			f.w.net.Reset(a, b)
 		}
-	case faultPartition:
+	case sim.Partial:
 		if a != b {
 			f.down([]wan.Path{{From: a, To: b}})
 		}
-	case faultIsolate:
+	case sim.OneWay:
 		var paths []wan.Path
 		out, in := f.rand.IntN(3) > 0, f.rand.IntN(3) > 0
 		for p := range f.w.links {
@@ -120,43 +117,44 @@ func (f *faulter) fault() {
 			}
 		}
 		f.down(paths)
-	case faultSlow, faultLoss:
+	case sim.Slow, sim.Loss:
 		p := wan.Path{From: a, To: b}
 		l, ok := f.w.links[p]
 		if !ok {
 			return
 		}
-		if kind == faultSlow {
+		if kind == sim.Slow {
 			l.Delay += time.Duration(f.rand.IntN(300)) * time.Millisecond
 		} else {
 			l.Loss = 0.3
 		}
 		f.w.net.SetLink(a, b, l)
 		f.after(f.lasting(), func() error { f.w.net.SetLink(a, b, f.w.links[p]); return nil })
-	case faultCrash:
-		f.crash([]*proofMachine{f.w.machines[f.rand.IntN(len(f.w.machines))]}, f.lasting())
-	case faultSite:
-		var all []*proofMachine
-		site := f.rand.IntN(len(proofSites))
+	case sim.Crash:
+		f.crash([]*machine{f.w.machines[f.rand.IntN(len(f.w.machines))]}, f.lasting())
+	case sim.Power:
+		var all []*machine
+		site := f.rand.IntN(len(f.w.topology.Sites))
 		for _, m := range f.w.machines {
 			if m.site == site {
 				all = append(all, m)
 			}
 		}
 		f.crash(all, 2*f.lasting())
-	case faultJump:
+	case sim.Jump:
 		m := f.w.machines[f.rand.IntN(len(f.w.machines))]
 		m.skew.Add(int64(time.Duration(f.rand.IntN(600)-300) * time.Millisecond))
-	case faultClient:
-		f.endClients(clientPlace(f.rand.IntN(len(proofSites))))
 	default:
 	}
 }
 
+// clients returns the place of a site's clients.
+func (f *faulter) clients() wan.Site { return f.w.clientPlace(f.rand.IntN(len(f.w.topology.Sites))) }
+
 // place is any.
 func (f *faulter) place() wan.Site {
 	if f.rand.IntN(3) == 0 {
-		return clientPlace(f.rand.IntN(len(proofSites)))
+		return f.clients()
 	}
 	return f.w.machines[f.rand.IntN(len(f.w.machines))].place
 }
@@ -173,7 +171,7 @@ func (f *faulter) down(paths []wan.Path) {
 	})
 }
 
-func (f *faulter) crash(all []*proofMachine, lasting time.Duration) {
+func (f *faulter) crash(all []*machine, lasting time.Duration) {
 	for _, m := range all {
 		if m.life == nil {
 			continue // somebody brings it back already
@@ -187,10 +185,10 @@ func (f *faulter) crash(all []*proofMachine, lasting time.Duration) {
 func (f *faulter) endClients(place wan.Site) {
 	f.w.net.Crash(place)
 	f.w.mu.Lock()
-	open := append([]*proofLink(nil), f.w.open...)
+	open := append([]*link(nil), f.w.open...)
 	f.w.mu.Unlock()
 	for _, l := range open {
-		if l.site == place && !l.crashed.Swap(true) {
+		if l.place == place && !l.crashed.Swap(true) {
 			f.w.wg.Go(l.close)
 		}
 	}
@@ -207,14 +205,4 @@ func (f *faulter) heal() error {
 		f.w.net.SetLink(p.From, p.To, l)
 	}
 	return nil
-}
-
-func (k proofFaults) String() string {
-	for i, name := range []string{"reset", "partition", "isolate", "slow", "loss", "crash", "site", "skew", "jump",
-		"client"} {
-		if k == 1<<i {
-			return name
-		}
-	}
-	return "several"
 }

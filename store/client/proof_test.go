@@ -1,0 +1,27 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/store/layered"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/storetest/proof"
+)
+
+// TestConformance plays the client against machines of each protocol.
+func TestConformance(t *testing.T) {
+	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 50) })
+	t.Run("layered", func(t *testing.T) {
+		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
+			Settle: 2 * time.Second, Remembers: true}, 25)
+	})
+}
+
+// TestProofNotices breaks the client's rules: what it does for its users is the same with any
+// protocol.
+func TestProofNotices(t *testing.T) { proof.Notices(t, replicated("TestProofNotices")) }
+
+func replicated(test string) proof.Subject {
+	return proof.Subject{Protocol: replicatedcommit.Protocol(), Test: "./store/client -run " + test + "/replicatedcommit"}
+}

@@ -1,0 +1,168 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/front"
+)
+
+// A txn is a transaction as its application saw it.
+type txn struct {
+	n, driver  int
+	begin, end time.Duration
+	verdict    store.Verdict // what the client said
+	run        *result       // nil if there is no result
+	watch      *watch
+	nested     bool // in a task of the application
+}
+
+// A driver makes one transaction after the other.
+type driver struct {
+	w    *world
+	n    int
+	site int
+	mode client.Mode
+	rand *rand.Rand
+}
+
+func (d *driver) drive(ctx context.Context) {
+	l := d.w.link(d)
+	defer func() { l.close() }()
+	for ctx.Err() == nil && !d.w.stopped.Load() {
+		if l.crashed.Load() {
+			l.close()
+			l = d.w.link(d)
+		}
+		if d.rand.IntN(6) == 0 {
+			d.nest(ctx, l)
+		} else {
+			d.transact(ctx, l)
+		}
+		time.Sleep(time.Duration(d.rand.IntN(40)) * time.Millisecond)
+	}
+}
+
+// transact makes a transaction and notes how it ended.
+func (d *driver) transact(ctx context.Context, l *link) {
+	t := d.w.newTxn(d.n, l.watch)
+	limit := time.Minute
+	if d.rand.IntN(4) == 0 {
+		limit = time.Duration(5+d.rand.IntN(200)) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
+	defer cancel()
+	p := newPlot(t.n, d.rand, l.bug)
+	err := d.run(ctx, l, p, t)
+	d.w.note(t, err)
+	if u, ok := errors.AsType[*client.UnknownError](err); ok && !u.Txn.ID.IsZero() && d.rand.IntN(2) == 0 {
+		d.resolve(l, t, u.Txn)
+	}
+}
+
+// run calls the client, and takes panics of the function for results.
+func (d *driver) run(ctx context.Context, l *link, p plot, t *txn) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if f, ok := r.(*foresay.PanicError); ok {
+				r = f.Value
+			}
+			u, ok := r.(*userError)
+			if !ok {
+				panic(r)
+			}
+			err = u
+		}
+	}()
+	t.run, err = client.Run(ctx, l.client, p.play)
+	return err
+}
+
+// nest makes two transactions in a task, which begins with a guess.
+func (d *driver) nest(ctx context.Context, l *link) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+d.rand.IntN(2000))*time.Millisecond)
+	defer cancel()
+	// To the history the second one is another client's, as both end when the task does.
+	txns := []*txn{d.w.newTxn(d.n, l.watch), d.w.newTxn(1000+d.n, l.watch)}
+	var plots []plot
+	for _, t := range txns {
+		t.nested = true
+		p := newPlot(t.n, d.rand, l.bug)
+		p.panics = false
+		plots = append(plots, p)
+	}
+	slow := time.Duration(d.rand.IntN(100)) * time.Millisecond
+	sure := foresay.Go(ctx, func(context.Context) (bool, error) {
+		time.Sleep(slow)
+		return true, nil
+	}, foresay.Guess(d.rand.IntN(2) == 0))
+	type part struct {
+		run *result
+		err error
+	}
+	parts, err := foresay.Do(ctx, func(ctx context.Context) (parts [2]part, err error) {
+		right, err := sure.Wait(ctx)
+		for i, p := range plots {
+			p.misled = !right
+			if err == nil {
+				parts[i].run, parts[i].err = client.Run(forTxn(ctx, p.n, txns[0].n), l.client, p.play)
+			}
+		}
+		return parts, err
+	})
+	if errors.Is(err, foresay.ErrDiverged) && ctx.Err() != nil {
+		err = ctx.Err() // which the function ran into while it ran again, so that it came to another end
+	}
+	for i, t := range txns {
+		switch {
+		case err == nil:
+			t.run = parts[i].run
+			d.w.note(t, parts[i].err)
+		case len(t.watch.attempts(t.n)) > 0:
+			d.w.note(t, &client.UnknownError{})
+		default:
+			d.w.note(t, err)
+		}
+	}
+}
+
+// resolve asks for an outcome once more.
+func (d *driver) resolve(l *link, t *txn, txn store.Txn) {
+	ctx, cancel := context.WithTimeout(forTxn(context.Background(), t.n, t.n), 2*time.Second)
+	defer cancel()
+	switch err := l.client.Resolve(ctx, txn); {
+	case err == nil:
+		d.w.end(t, store.Committed)
+	case isA[*client.AbortedError](err):
+		d.w.end(t, store.Aborted)
+	}
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// verdict says what an error of the client's means for a transaction.
+func verdict(err error) (v store.Verdict, understood bool) {
+	switch {
+	case err == nil, isA[*userError](err):
+		return store.Committed, true
+	case isA[*client.UnknownError](err), isA[*client.BlockedError](err):
+		return store.Unknown, true
+	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, front.ErrClosed):
+		return store.Aborted, true
+	}
+	// nothing was sent
+	r, ok := errors.AsType[*client.RejectedError](err)
+	if ok && (r.Detail == front.ErrClosed.Error() || len(r.Sites) > 0) {
+		return store.Aborted, true
+	}
+	return store.Unknown, false
+}

@@ -1,0 +1,146 @@
+package proof
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// A Subject is the store that the client is played against.
+type Subject struct {
+	Protocol store.Protocol
+	// Test is the directory and the name of the test, for the command that plays a seed again.
+	Test string
+	// Settle is how long sites may differ when no server has anything left to do, as in
+	// storetest.Subject.
+	Settle time.Duration
+	// Remembers says that decided transactions are not forgotten by their age.
+	Remembers bool
+}
+
+// swarm returns the scenario of a seed, with a random subset of the faults.
+func (s Subject) swarm(seed uint64) scenario {
+	return scenario{
+		Subject: s, seed: seed, faults: sim.Swarm(seed, faults), crowd: seed%2 == 0, drivers: 4,
+		modes: []client.Mode{client.Spec, client.GRPC, client.Predicated, client.Off, client.Auto},
+	}
+}
+
+// A total adds up what worlds have seen.
+type total struct {
+	committed, aborted, unknown int
+	guesses, right              uint64
+	faulted                     map[string]int
+}
+
+func (x *total) add(w *world) {
+	for _, t := range w.txns {
+		switch t.verdict {
+		case store.Committed:
+			x.committed++
+		case store.Aborted:
+			x.aborted++
+		}
+	}
+	x.unknown += w.unknown
+	for k, n := range w.faulted {
+		x.faulted[k] += n
+	}
+	for _, l := range w.open {
+		s := l.client.Stats()
+		x.guesses += s.Guesses
+		x.right += s.Right
+	}
+}
+
+// Run plays the client in all modes under faults, with so many seeds, or with FORESAY_SEEDS of
+// them; a tenth with the race detector, which takes its time.
+func Run(t *testing.T, subject Subject, seeds int) {
+	const shards = 2
+	if race.Enabled {
+		seeds /= 10
+	}
+	seeds, err := strconv.Atoi(cmp.Or(os.Getenv("FORESAY_SEEDS"), strconv.Itoa(seeds)))
+	if err != nil {
+		t.Fatalf("FORESAY_SEEDS: %v", err)
+	}
+	first := storetest.FirstSeed(t)
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			total := total{faulted: map[string]int{}}
+			for i := shard; i < seeds; i += shards {
+				synctest.Test(t, func(t *testing.T) {
+					sc := subject.swarm(first + uint64(i))
+					w, err := play(t.Context(), sc)
+					if err != nil {
+						// Goroutines meet in an order of their own: the same seed may have to be
+						// played again and again.
+						t.Fatalf("FORESAY_SEED=%d FORESAY_SEEDS=1 go test %s -count 20; faults %v: %v", sc.seed, subject.Test,
+							sc.faults, err)
+					}
+					total.add(w)
+				})
+			}
+			t.Logf("%+v", total)
+			if n := seeds / shards; total.committed < 5*n || total.unknown < n/10 || total.guesses == total.right && n >= 10 {
+				t.Errorf("%d seeds have shown too little", n)
+			}
+		})
+	}
+}
+
+// Notices has the client break one rule at a time: some seed must show it, and not without. Where
+// blind is set nobody watches the commits, so that the history and the servers alone can tell.
+func Notices(t *testing.T, subject Subject) {
+	if race.Enabled {
+		t.Skip("it looks for no races, and takes long with the race detector")
+	}
+	const away = sim.Partial | sim.OneWay
+	for _, m := range []struct {
+		name   string
+		bug    bugKind
+		faults sim.Faults
+		blind  bool
+	}{
+		{"a guess is right if its value is, whatever its version", bugByValue, sim.Slow, false},
+		{"the commit leaves before the quorum has answered", bugNoBarrier, 0, false},
+		{"a commit without an answer is sent again, as another transaction", bugTwice, away, true},
+		{"what only reads is not validated", bugNoValidation, sim.Slow, true},
+		{"what discarded runs wrote is committed", bugLeak, sim.Slow, false},
+		{"an aborted attempt is said to be committed", bugAbortIsCommit, 0, true},
+		{"a read of one key needs no validation, whatever sites say", bugAllSettled, sim.Slow, false},
+		{"an attempt without an answer is taken for aborted, and made again", bugUnknownIsAbort, away, true},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= 40; seed++ {
+				sc := scenario{Subject: subject, seed: seed, faults: m.faults, drivers: 6, mode: client.Spec, blind: m.blind,
+					bug: m.bug}
+				var err error
+				synctest.Test(t, func(t *testing.T) { _, err = play(t.Context(), sc) })
+				if err == nil {
+					continue
+				}
+				t.Logf("seed %d: %.300v", seed, err)
+				sc.bug = noBug
+				synctest.Test(t, func(t *testing.T) {
+					if _, err := play(t.Context(), sc); err != nil {
+						t.Errorf("seed %d, with nothing wrong: %v", seed, err)
+					}
+				})
+				return
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
