@@ -303,8 +303,8 @@ func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m
 	c.end(env, s, o, p.Site)
 }
 
-// onSiteVote is told that a transaction is aborted, and that it may do with a later timestamp: it is
-// another transaction then, with the same reads and writes [§5.2.1].
+// onSiteVote is told that a transaction is aborted, and that it may do with a later timestamp: it
+// is another transaction then, with the same reads and writes [§5.2.1].
 func (c *client) onSiteVote(env *protocol.Env[store.Message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]

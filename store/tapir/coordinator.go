@@ -18,15 +18,15 @@ type (
 // Limits of a coordinator's work on a transaction. Servers ask again for what is left.
 const (
 	maxTries    = 8 // until it gives up
-	maxTold     = 6 // until it takes it that who has not carried out a decision is away
+	maxTold     = 6 // until who has not carried out a decision is left out
 	silentAfter = 3 // how often a server leaves a question open until it is not waited for
 )
 
 // coordinator is the node that has transactions prepared and decided: TAPIR's client, but for what
-// it reads. It forgets all with a crash: servers then ask it, or another one, to finish what is open.
+// it reads. It forgets all with a crash: servers then ask it, or another one, to finish what is
+// open.
 type coordinator struct {
 	cfg     store.Config
-	by      uint64 // of its ballots: another one in each incarnation
 	shards  map[protocol.ID]store.Place
 	entries map[store.TxnID]*task
 	silent  map[protocol.ID]int // how many questions in a row a server has left open
@@ -60,9 +60,7 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 }
 
 // Start implements protocol.Node.
-func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.by = 2 + env.Rand.Uint64()>>1
-}
+func (c *coordinator) Start(*protocol.Env[store.Message], []protocol.Record[store.Message]) {}
 
 // Receive implements protocol.Node.
 func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
@@ -110,7 +108,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		return
 	}
 	parts, shards := split(c.cfg.Layout, m.Txn)
-	k := c.task(m.Txn.ID, shards)
+	k := c.task(env, m.Txn.ID, shards)
 	if k == nil {
 		env.Send(from, store.Busy{ID: m.Txn.ID})
 		return
@@ -153,7 +151,7 @@ func (c *coordinator) onFinish(env *protocol.Env[store.Message], from protocol.I
 	if !ok || !mine || c.entries[m.ID] != nil || m.ID.IsZero() || !c.cfg.Layout.ValidShards(m.Shards) {
 		return
 	}
-	k := c.task(m.ID, m.Shards)
+	k := c.task(env, m.ID, m.Shards)
 	if k == nil {
 		return
 	}
@@ -162,12 +160,14 @@ func (c *coordinator) onFinish(env *protocol.Env[store.Message], from protocol.I
 	c.begin(env, k)
 }
 
-// task returns a new one, or nil if there is no room.
-func (c *coordinator) task(id store.TxnID, shards []uint32) *task {
+// task returns a new one, or nil if there is no room. Its ballots are its own: a coordinator that
+// has given a transaction up, and is at it again, does not speak for what it was about to do
+// before.
+func (c *coordinator) task(env *protocol.Env[store.Message], id store.TxnID, shards []uint32) *task {
 	if len(c.entries) >= c.cfg.MaxTxns {
 		return nil
 	}
-	k := &task{id: id, shards: shards, ballot: ballot{By: c.by}}
+	k := &task{id: id, shards: shards, ballot: ballot{By: firstDrawn + env.Rand.Uint64()>>1}}
 	for _, s := range shards {
 		k.parts = append(k.parts, newPart(c.cfg.Layout, s))
 	}
@@ -233,7 +233,9 @@ func (c *coordinator) onAnswer(env *protocol.Env[store.Message], from protocol.I
 		c.settle(env, k, true, store.NoReason)
 	case m.End == aborted:
 		c.settle(env, k, false, m.Reason)
-	case p.stage == chosen || m.View < p.view:
+	case p.stage == chosen:
+	case m.View < p.view:
+		env.Send(from, viewChange{p.view}) // which it has missed
 	case m.Promised.compare(k.ballot) > 0:
 		c.preempted(env, k, m.Promised)
 	case m.Promised == k.ballot:
@@ -367,16 +369,18 @@ func (c *coordinator) onCarried(env *protocol.Env[store.Message], from protocol.
 	if k == nil || k.decided == nil {
 		return
 	}
-	p.carried[from] = true
-	c.maybeDone(env, k, false)
+	if m.View < p.carriedIn {
+		env.Send(from, viewChange{p.carriedIn}) // which it has missed
+	}
+	p.carry(from, m)
+	c.maybeDone(env, k)
 }
 
-// maybeDone lets servers forget a transaction that all have carried out or, if that takes long, a
-// majority of each shard has.
-func (c *coordinator) maybeDone(env *protocol.Env[store.Message], k *task, late bool) {
+// maybeDone lets servers forget a transaction that is done at all shards.
+func (c *coordinator) maybeDone(env *protocol.Env[store.Message], k *task) {
 	var but []protocol.ID
 	for _, p := range k.parts {
-		if n := len(p.carried); n < p.slow || n < len(p.group) && !late {
+		if !p.done() {
 			return
 		}
 		for _, id := range p.group {
@@ -393,6 +397,18 @@ func (c *coordinator) maybeDone(env *protocol.Env[store.Message], k *task, late 
 	c.end(env, k)
 }
 
+// exclude has the servers of a shard go on without those that have not carried out a decision for
+// long.
+func (c *coordinator) exclude(env *protocol.Env[store.Message], k *task) {
+	for _, p := range k.parts {
+		if p.stuck() {
+			for _, id := range p.group {
+				env.Send(id, viewChange{p.carriedIn + 1})
+			}
+		}
+	}
+}
+
 func (c *coordinator) end(env *protocol.Env[store.Message], k *task) {
 	delete(c.entries, k.id)
 	env.Stop(stepTimer{k.id})
@@ -405,7 +421,7 @@ func (c *coordinator) late(env *protocol.Env[store.Message], k *task) {
 	k.tries++
 	if k.decided != nil {
 		if k.tries > maxTold {
-			c.maybeDone(env, k, true)
+			c.exclude(env, k)
 			c.end(env, k) // servers ask for what is left
 			return
 		}

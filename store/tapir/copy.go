@@ -8,8 +8,8 @@ import (
 )
 
 // A server that was away for so long that others have gone on without it copies their values. That
-// changes nothing of what it has on record: a value of a committed transaction may be written at any
-// time, as if the Commit had come.
+// changes nothing of what it has on record: a value of a committed transaction may be written at
+// any time, as if the Commit had come.
 
 // copying is a server's copying of another one.
 type copying struct {
@@ -22,11 +22,6 @@ const (
 	pageValues = 256
 	pageBytes  = 256 << 10
 )
-
-// mayOwe tells whether the group may forget a transaction that some have not carried out. It may if
-// a merge goes by the votes of a majority alone: with more servers one needs the records of those
-// that are committed.
-func (s *server) mayOwe() bool { return s.fast+s.slow-len(s.group) >= s.slow }
 
 // owe has a server copy. It is to answer what is owed last: a copy may have begun before.
 func (s *server) owe(env *protocol.Env[store.Message], id protocol.ID) {

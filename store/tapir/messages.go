@@ -13,12 +13,15 @@ import (
 // is of round 0; those that finish it in its place are of later rounds. The zero ballot is none.
 type ballot struct {
 	Round uint32
-	By    uint64 // drawn at random by each incarnation of a coordinator; never 0
+	By    uint64 // drawn at random, each time that a coordinator takes the transaction on; never 0
 }
 
 func (b ballot) compare(o ballot) int {
 	return cmp.Or(cmp.Compare(b.Round, o.Round), cmp.Compare(b.By, o.By))
 }
+
+// firstDrawn is above By of the ballots that view changes give to what nobody was asked about.
+const firstDrawn = 2
 
 // vote is what a server's check of a transaction came to. Once given it stays, but for a yes that
 // cannot have counted: see server.doom.
@@ -71,8 +74,8 @@ type (
 		Accepted ballot // the latest ballot whose result it has accepted; zero: none
 		Yes      bool   // that result
 		End      end
-		// Forgot says that the part is not here, and that the transaction is so old that the server may
-		// have carried it out and forgotten it.
+		// Forgot says that the part is not here, and that the transaction is so old that the server
+		// may have carried it out and forgotten it.
 		Forgot bool
 		Has    bool
 		Part   store.Txn
@@ -95,8 +98,8 @@ type (
 		Ballot ballot
 	}
 
-	// decide tells a server what became of a transaction. A commit without the part is of one that a
-	// majority of the shard has carried out and forgotten.
+	// decide tells a server what became of a transaction. A commit without the part is of one that
+	// a majority of the shard has carried out and forgotten.
 	decide struct {
 		ID     store.TxnID
 		Shards []uint32
@@ -106,10 +109,15 @@ type (
 		Part   store.Txn
 	}
 
-	// carried says that a server has carried it out.
-	carried struct{ ID store.TxnID }
+	// carried says that a server has carried it out, and takes part in a view with these members.
+	carried struct {
+		ID      store.TxnID
+		View    viewNumber
+		Members []protocol.ID
+	}
 
-	// done says that all servers of all participating shards have, but for some that are away.
+	// done says that all servers of all participating shards have, but for some that are in no view
+	// with those.
 	done struct {
 		ID  store.TxnID
 		But []protocol.ID
@@ -140,17 +148,24 @@ type (
 	// viewChange says that a later view is to begin.
 	viewChange struct{ View viewNumber }
 
-	// doView gives the leader of a view what a server has on record.
+	// doView gives the leader of a view what a server had on record when it left the view before.
 	doView struct {
 		View   viewNumber
 		Normal viewNumber // the last view that the server took part in
-		Record []entry
+		Piece  piece
 	}
 
 	// startView begins a view: its record has a result for each transaction that is not decided.
 	startView struct {
-		View   viewNumber
-		Record []entry
+		View    viewNumber
+		Members []protocol.ID // in ascending order
+		Piece   piece
+	}
+
+	// piece is one of those that a record is sent in.
+	piece struct {
+		N, Of   uint32
+		Entries []entry
 	}
 
 	// entry is a transaction of a record.
@@ -165,10 +180,11 @@ type (
 		Yes      bool
 		Reason   store.Reason
 		End      end
+		Lost     bool // as in record
 	}
 
-	// behind tells a server that something that it has not heard of is forgotten: it has to copy the
-	// values of the sender.
+	// behind tells a server that something that it has not heard of is forgotten: it has to copy
+	// the values of the sender.
 	behind struct{ Serial uint64 }
 
 	// caughtUp says that it has.
@@ -238,7 +254,11 @@ func txnKinds() []wirefmt.Kind[store.Message] {
 			store.ReasonFields(c, &m.Reason)
 			partFields(c, m.ID, &m.Has, &m.Part)
 		}),
-		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *carried) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *carried) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.View)
+			wirefmt.List(c, &m.Members, 1, wirefmt.Uint32)
+		}),
 		wirefmt.NewKind[store.Message](22, func(c *wirefmt.Coder, m *done) {
 			store.VersionFields(c, &m.ID)
 			wirefmt.List(c, &m.But, 1, wirefmt.Uint32)
@@ -262,11 +282,12 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *doView) {
 			wirefmt.Uint(c, &m.View)
 			wirefmt.Uint(c, &m.Normal)
-			wirefmt.List(c, &m.Record, minEntryBytes, entryFields)
+			pieceFields(c, &m.Piece)
 		}),
 		wirefmt.NewKind[store.Message](36, func(c *wirefmt.Coder, m *startView) {
 			wirefmt.Uint(c, &m.View)
-			wirefmt.List(c, &m.Record, minEntryBytes, entryFields)
+			wirefmt.List(c, &m.Members, 1, wirefmt.Uint32)
+			pieceFields(c, &m.Piece)
 		}),
 		wirefmt.NewKind[store.Message](37, func(c *wirefmt.Coder, m *behind) { wirefmt.Uint(c, &m.Serial) }),
 		wirefmt.NewKind[store.Message](38, func(c *wirefmt.Coder, m *caughtUp) { wirefmt.Uint(c, &m.Serial) }),
@@ -299,6 +320,12 @@ func partFields(c *wirefmt.Coder, id store.TxnID, has *bool, part *store.Txn) {
 	}
 }
 
+func pieceFields(c *wirefmt.Coder, p *piece) {
+	wirefmt.Uint32(c, &p.N)
+	wirefmt.Uint32(c, &p.Of)
+	wirefmt.List(c, &p.Entries, minEntryBytes, entryFields)
+}
+
 // minEntryBytes is the least that an entry takes.
 const minEntryBytes = 12
 
@@ -312,4 +339,5 @@ func entryFields(c *wirefmt.Coder, e *entry) {
 	wirefmt.Bool(c, &e.Yes)
 	store.ReasonFields(c, &e.Reason)
 	wirefmt.Enum(c, &e.End, undecided, aborted, "end")
+	wirefmt.Bool(c, &e.Lost)
 }

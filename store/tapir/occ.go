@@ -1,7 +1,6 @@
 package tapir
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -148,9 +147,6 @@ func (s *server) noteReads(env *protocol.Env[store.Message], t store.Txn) {
 // coordinator or a merge that looks for votes does not find this one.
 func (s *server) doom(env *protocol.Env[store.Message], t store.Txn) {
 	for r := s.conflicting(t); r != nil; r = s.conflicting(t) {
-		if r.yes && s.takesPart() && s.contrary == nil { // else it was accepted in a view that has ended
-			s.contrary = fmt.Errorf("tapir: server %d: %v is committed, and %v is accepted, which conflicts", s.cfg.ID, t.ID, r.id)
-		}
 		s.release(r)
 		r.vote, r.reason, r.accepted, r.yes = refused, store.StaleRead, ballot{}, false
 		s.save(env, r)

@@ -2,7 +2,6 @@ package tapir
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -13,7 +12,7 @@ import (
 func (s *server) find(env *protocol.Env[store.Message], id store.TxnID, shards []uint32) *record {
 	r := s.txns[id]
 	if r == nil && len(s.txns) <= 2*s.cfg.MaxTxns {
-		r = &record{id: id, shards: shards, since: env.Now}
+		r = &record{id: id, shards: shards, since: env.Now, lost: id.Time <= s.old}
 		s.txns[id], s.open[id] = r, r
 		if s.full() {
 			env.Send(protocol.App, store.Full{Transactions: len(s.txns)})
@@ -50,7 +49,7 @@ func (s *server) onPropose(env *protocol.Env[store.Message], from protocol.ID, m
 func (s *server) answer(r *record, whole bool) answer {
 	a := answer{
 		ID: r.id, View: s.view, Promised: r.promised, Vote: r.vote, Reason: r.reason, Hint: r.hint, VotedAt: r.votedAt,
-		Accepted: r.accepted, Yes: r.yes, End: r.end, Forgot: s.forgot(r) || r.end == committed && !r.has,
+		Accepted: r.accepted, Yes: r.yes, End: r.end, Forgot: r.forgot() || r.end == committed && !r.has,
 	}
 	if whole && r.has {
 		a.Has, a.Part = true, r.part
@@ -58,12 +57,11 @@ func (s *server) answer(r *record, whole bool) answer {
 	return a
 }
 
-// forgot tells whether nothing is on record of a transaction but what came of its being asked about
-// when it was so old that there may have been something.
-func (s *server) forgot(r *record) bool {
-	never := r.vote == unvoted || r.vote == refused && r.reason == store.Old
-	return !r.has && (r.end == undecided && never && !r.yes && r.id.Time <= s.old || r.end == aborted && r.reason == store.Old)
-}
+// forgot tells whether the server may have carried a transaction out and forgotten it.
+func (r *record) forgot() bool { return r.end != committed && r.lost || r.soft() }
+
+// soft tells whether the transaction is aborted for no more than that somebody has forgotten it.
+func (r *record) soft() bool { return r.end == aborted && r.reason == store.Old }
 
 // onAccept accepts a result, unless a coordinator of a later ballot has asked, or another view has
 // begun since the coordinator has heard the answers that it goes by.
@@ -92,7 +90,7 @@ func (s *server) onDecide(env *protocol.Env[store.Message], from protocol.ID, m 
 		return
 	}
 	r := s.txns[m.ID]
-	if r == nil && m.ID.Time <= s.old || r != nil && m.Commit && !m.Has && s.forgot(r) {
+	if r == nil && m.ID.Time <= s.old || r != nil && m.Commit && !m.Has && !r.has && (r.end == undecided || r.soft()) {
 		// It was carried out and is forgotten, or this server is owed it; or it is aborted.
 		if m.Commit && m.Has && s.fitsPart(m.Part) {
 			s.apply(env, m.Part)
@@ -100,7 +98,7 @@ func (s *server) onDecide(env *protocol.Env[store.Message], from protocol.ID, m 
 		if r != nil && r.end == undecided {
 			s.strike(env, r)
 		}
-		env.Send(from, carried{m.ID})
+		s.sendCarried(env, from, m.ID)
 		return
 	}
 	if r = s.find(env, m.ID, m.Shards); r == nil {
@@ -110,7 +108,15 @@ func (s *server) onDecide(env *protocol.Env[store.Message], from protocol.ID, m 
 		return
 	}
 	s.end(env, r, m.Commit, m.Reason)
-	env.Send(from, carried{m.ID})
+	s.sendCarried(env, from, m.ID)
+}
+
+// sendCarried says that a decision is carried out. While a view change is under way nobody is told:
+// what the leader of the next view was given on record is of before.
+func (s *server) sendCarried(env *protocol.Env[store.Message], to protocol.ID, id store.TxnID) {
+	if s.takesPart() {
+		env.Send(to, carried{id, s.view, s.members})
+	}
 }
 
 // strike takes a transaction off the record that nothing rests on.
@@ -124,10 +130,9 @@ func (s *server) strike(env *protocol.Env[store.Message], r *record) {
 // end gives a transaction its end, unless it has one. An abort for being old is no more than that
 // somebody has forgotten it: the transaction may have been carried out before.
 func (s *server) end(env *protocol.Env[store.Message], r *record, commit bool, why store.Reason) {
-	soft := r.end == aborted && r.reason == store.Old
 	switch {
-	case r.end == undecided, soft && commit && r.has:
-	case commit == (r.end == committed), soft, !commit && why == store.Old:
+	case r.end == undecided, r.soft() && commit && r.has:
+	case commit == (r.end == committed), r.soft(), !commit && why == store.Old:
 		return
 	default:
 		if s.contrary == nil {
@@ -158,20 +163,17 @@ func (s *server) apply(env *protocol.Env[store.Message], t store.Txn) {
 	s.doom(env, t)
 }
 
-// onDone lets a transaction be forgotten when it is old. Servers of the shard that are away, and
-// have not carried it out, are owed it: they copy the values of this one.
-func (s *server) onDone(env *protocol.Env[store.Message], from protocol.ID, m done) {
+// onDone lets a transaction be forgotten when it is old. Servers of the shard that were in no view
+// with those that have carried it out are owed it: they copy the values of this one.
+func (s *server) onDone(env *protocol.Env[store.Message], m done) {
 	r := s.txns[m.ID]
-	if _, ok := s.coordinators[from]; !ok || r == nil || r.end == undecided || r.done || len(m.But) > 0 && !s.mayOwe() {
+	if r == nil || r.end == undecided || r.done {
 		return
 	}
 	for _, id := range m.But {
 		if s.isPeer(id) && r.end == committed {
 			s.owe(env, id)
 		}
-	}
-	if slices.Contains(m.But, s.cfg.ID) {
-		return // this one has carried it out, and the others will be told so
 	}
 	r.done = true
 	delete(s.open, r.id)

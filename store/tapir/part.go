@@ -26,15 +26,17 @@ type part struct {
 	has        bool
 	txn        store.Txn
 
-	stage   stage
-	yes     bool         // the result, when it is not asked for any more
-	reason  store.Reason // of a no
-	hint    uint64
-	view    viewNumber             // the latest that a server has answered in
-	answers map[protocol.ID]answer // of that view, to this ballot
-	confirm map[protocol.ID]bool
-	carried map[protocol.ID]bool
-	forgot  map[protocol.ID]bool // who has forgotten the part, if it was there
+	stage     stage
+	yes       bool         // the result, when it is not asked for any more
+	reason    store.Reason // of a no
+	hint      uint64
+	view      viewNumber             // the latest that a server has answered in
+	answers   map[protocol.ID]answer // of that view, to this ballot
+	confirm   map[protocol.ID]bool
+	carried   map[protocol.ID]bool // who has carried out the decision and said so in the view below
+	carriedIn viewNumber           // Invariant: the latest that a server has said so in
+	members   []protocol.ID        // of that view
+	forgot    map[protocol.ID]bool // who has forgotten the part, if it was there
 }
 
 func newPart(l store.Layout, shard uint32) *part {
@@ -49,6 +51,31 @@ func newPart(l store.Layout, shard uint32) *part {
 func (p *part) ask() {
 	p.stage, p.answers, p.confirm = asking, map[protocol.ID]answer{}, map[protocol.ID]bool{}
 }
+
+// carry notes that a server has carried out the decision. What others have said in earlier views
+// does not count any more: see DESIGN.md, "Forgetting".
+func (p *part) carry(from protocol.ID, m carried) {
+	if m.View > p.carriedIn || p.members == nil {
+		p.carriedIn, p.members = m.View, m.Members
+		clear(p.carried)
+	}
+	if m.View == p.carriedIn {
+		p.carried[from] = true
+	}
+}
+
+// done tells whether nobody needs the part any more: all members of a view have carried it out in
+// that view. With four servers and more a merge may go by less than a majority of votes, and all
+// have to be members.
+func (p *part) done() bool {
+	if p.members == nil || p.least() < p.slow && len(p.members) < len(p.group) {
+		return false
+	}
+	return !slices.ContainsFunc(p.members, func(id protocol.ID) bool { return !p.carried[id] })
+}
+
+// stuck tells whether the part would be done in a view without the members that do not answer.
+func (p *part) stuck() bool { return !p.done() && p.least() >= p.slow && len(p.carried) >= p.slow }
 
 // known tells whether the part is, or a majority has carried it out and forgotten it: if anybody
 // had it who is needed to commit, he would be among them.
@@ -69,8 +96,8 @@ const (
 //
 // A majority that was asked by a later ballot, all of which have promised not to listen to earlier
 // ones, tells what earlier ones can have come to: the result of the latest ballot that somebody has
-// accepted, or else a yes by a fast quorum, if there are so many votes for it that a fast quorum can
-// be among all.
+// accepted, or else a yes by a fast quorum, if there are so many votes for it that a fast quorum
+// can be among all.
 func (p *part) choose(b ballot, first, late bool) next {
 	var accepted answer
 	yes, own, no := 0, 0, 0
@@ -98,7 +125,7 @@ func (p *part) choose(b ballot, first, late bool) next {
 			stale = stale || a.Vote == refused
 		}
 	}
-	least := p.fast + p.slow - len(p.group) // of votes for a yes, among a majority, that a fast quorum has agreed on
+	silent := len(p.group) - len(p.answers)
 	switch {
 	case accepted.Accepted != (ballot{}):
 		if len(p.answers) < p.slow {
@@ -107,19 +134,22 @@ func (p *part) choose(b ballot, first, late bool) next {
 		return p.result(accepted.Yes, goAccept)
 	case first && own >= p.fast:
 		return p.result(true, goChosen)
-	case no > len(p.group)-least:
-		return p.result(false, goChosen) // nobody finds so many
+	case no > len(p.group)-p.least():
+		return p.result(false, goChosen) // no majority has so many votes for a yes
 	case len(p.answers) < p.slow || len(p.answers) < len(p.group) && !late:
 		return wait
 	case first && own == yes: // nobody else can have come to a result
 		return p.result(yes >= p.slow && !stale, goAccept)
 	case yes >= p.slow:
 		return p.result(true, goAccept)
-	case yes >= least:
-		return changeView
+	case yes+silent >= p.fast:
+		return changeView // all who are silent may have voted for it
 	}
 	return p.result(false, goAccept)
 }
+
+// least is how many of a majority have voted for a yes that a fast quorum has agreed on.
+func (p *part) least() int { return p.fast + p.slow - len(p.group) }
 
 func (p *part) result(yes bool, n next) next {
 	if p.yes = yes; !yes && p.reason == store.NoReason {

@@ -40,6 +40,7 @@ type record struct {
 	accepted ballot
 	yes      bool // the result that is accepted. Invariant: false if none is
 	end      end
+	lost     bool // begun when it was so old that it may have been carried out and forgotten
 	done     bool // all servers have carried it out, but for those that are owed it
 
 	since time.Duration // when it was begun, or given to a coordinator to finish
@@ -62,16 +63,21 @@ var recordLayout = wirefmt.NewLayout("tapir: a transaction on disk", func(c *wir
 	ballotFields(c, &r.accepted)
 	wirefmt.Bool(c, &r.yes)
 	wirefmt.Enum(c, &r.end, undecided, aborted, "end")
+	wirefmt.Bool(c, &r.lost)
 	wirefmt.Bool(c, &r.done)
 })
 
 // viewState is what is on disk of the view.
-type viewState struct{ view, normal viewNumber }
+type viewState struct {
+	view, normal viewNumber
+	members      []protocol.ID // of normal
+}
 
 var (
 	viewLayout = wirefmt.NewLayout("tapir: the view on disk", func(c *wirefmt.Coder, v *viewState) {
 		wirefmt.Uint(c, &v.view)
 		wirefmt.Uint(c, &v.normal)
+		wirefmt.List(c, &v.members, 1, wirefmt.Uint32)
 	})
 	// selfLayout is that of the disk's own number, and whether the others have let it take part.
 	selfLayout = wirefmt.NewLayout("tapir: a server's own disk", func(c *wirefmt.Coder, d *self) {

@@ -17,6 +17,7 @@ type (
 	sweepTimer  struct{}
 	retainTimer struct{}
 	viewTimer   struct{ view viewNumber }
+	ripeTimer   struct{ view viewNumber }
 	copyTimer   struct{ from protocol.ID }
 )
 
@@ -40,9 +41,7 @@ type server struct {
 	// that are done are forgotten then. Invariant: it is on disk, and does not fall.
 	old       uint64
 	viewState // Invariant: normal <= view; the server takes part if they are equal
-	views     map[protocol.ID]doView
-	began     *startView // of the view that this server leads
-	viewTry   int
+	change    change
 	owed      map[protocol.ID]uint64 // servers that have to copy, with what they are to answer
 	copying   map[protocol.ID]*copying
 	contrary  error // two decisions that contradict each other
@@ -85,7 +84,7 @@ func newServer(cfg store.Config) (*server, error) {
 	s := &server{
 		cfg: cfg, place: p, coordinators: coordinators, group: members(cfg.Layout, p.Index),
 		welcomed: map[protocol.ID]bool{}, txns: map[store.TxnID]*record{}, open: map[store.TxnID]*record{}, held: held{},
-		lastRead: map[store.Key]store.Version{}, views: map[protocol.ID]doView{}, owed: map[protocol.ID]uint64{},
+		lastRead: map[store.Key]store.Version{}, owed: map[protocol.ID]uint64{},
 		copying: map[protocol.ID]*copying{},
 	}
 	s.slow, s.fast = quorum.Majority(len(s.group)), quorum.Fast(len(s.group))
@@ -111,7 +110,10 @@ func (s *server) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 func (s *server) load(env *protocol.Env[store.Message]) {
 	s.self, _ = stored(env, selfKey, selfLayout)
 	s.old, _ = stored(env, oldKey, numberLayout)
-	s.viewState, _ = stored(env, viewKey, viewLayout)
+	var ok bool
+	if s.viewState, ok = stored(env, viewKey, viewLayout); !ok {
+		s.members = s.group
+	}
 	for k, b := range env.Scan([]byte(readPrefix), within(readPrefix)) {
 		s.lastRead[store.Key(k[len(readPrefix):])] = decoded(versionLayout, b)
 	}
@@ -222,9 +224,20 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	if !s.self.admitted {
 		return
 	}
-	switch m := msg.(type) {
-	case store.ReadRequest:
+	if m, ok := msg.(store.ReadRequest); ok {
 		s.onRead(env, from, m)
+		return
+	}
+	if _, ok := s.coordinators[from]; ok {
+		s.fromCoordinator(env, from, msg)
+	}
+	if s.isPeer(from) {
+		s.fromPeer(env, from, msg)
+	}
+}
+
+func (s *server) fromCoordinator(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
 	case propose:
 		s.onPropose(env, from, m)
 	case accept:
@@ -232,7 +245,14 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case decide:
 		s.onDecide(env, from, m)
 	case done:
-		s.onDone(env, from, m)
+		s.onDone(env, m)
+	case viewChange:
+		s.onWantView(env, m)
+	}
+}
+
+func (s *server) fromPeer(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
 	case viewChange:
 		s.onViewChange(env, from, m)
 	case doView:
@@ -263,6 +283,8 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		s.retain(env)
 	case viewTimer:
 		s.viewLate(env, t.view)
+	case ripeTimer:
+		s.viewRipe(env, t.view)
 	case copyTimer:
 		s.askPage(env, t.from)
 	}
@@ -298,9 +320,7 @@ func (s *server) full() bool { return len(s.txns) > s.cfg.MaxTxns }
 
 // openRecords returns the records that are not done, in the order of their IDs.
 func (s *server) openRecords() []*record {
-	all := slices.Collect(maps.Values(s.open))
-	slices.SortFunc(all, func(a, b *record) int { return a.id.Compare(b.id) })
-	return all
+	return slices.SortedFunc(maps.Values(s.open), func(a, b *record) int { return a.id.Compare(b.id) })
 }
 
 // Limits of a sweep.
