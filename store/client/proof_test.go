@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/store/storetest/proof"
+	"github.com/foresay/foresay/store/tapir"
 )
 
 // TestConformance plays the client against machines of each protocol.
@@ -24,6 +26,10 @@ func TestConformance(t *testing.T) {
 		}
 		proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel",
 			Settle: 2 * time.Second, Remembers: true}, 25)
+	})
+	t.Run("tapir", func(t *testing.T) {
+		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
+			Settle: 5 * time.Second, Level: history.Serializable}, 25)
 	})
 }
 

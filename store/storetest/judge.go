@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -25,12 +26,13 @@ func (w *World) Judge() error {
 	if err != nil {
 		return err
 	}
-	report, err := history.CheckTransactions(h, history.StrictSerializable)
+	level := cmp.Or(w.Subject.Level, history.StrictSerializable)
+	report, err := history.CheckTransactions(h, level)
 	if err != nil {
 		return err
 	}
 	if report.Verdict() != history.OK {
-		return fmt.Errorf("not strictly serializable: %v", report)
+		return fmt.Errorf("not %v: %v", level, report)
 	}
 	if err := w.LostAppends(); err != nil {
 		return err

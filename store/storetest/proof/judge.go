@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -177,9 +178,10 @@ func (w *world) checkHistory() error {
 			h.Txns = append(h.Txns, x)
 		}
 	}
-	report, err := history.CheckTransactions(h, history.StrictSerializable)
+	level := cmp.Or(w.sc.Level, history.StrictSerializable)
+	report, err := history.CheckTransactions(h, level)
 	if err == nil && report.Verdict() != history.OK {
-		err = fmt.Errorf("not strictly serializable: %v", report)
+		err = fmt.Errorf("not %v: %v", level, report)
 	}
 	return err
 }

@@ -1,0 +1,46 @@
+package tapir
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// subject is the store as package storetest wants it.
+func subject() storetest.Subject {
+	return storetest.Subject{
+		Protocol: Protocol(), Package: "./store/tapir", Level: history.Serializable, Settle: 5 * time.Second,
+		Values: func(_ protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value] {
+			return func(yield func(store.Key, store.Value) bool) {
+				for k, b := range disk.Scan([]byte(valuePrefix), within(valuePrefix)) {
+					key := store.Key(slices.Clone(k[len(valuePrefix):]))
+					if !yield(key, parseValue(key, slices.Clone(b))) {
+						return
+					}
+				}
+			}
+		},
+		Left: func(n protocol.Node[store.Message]) string {
+			s := n.(*server)
+			switch {
+			case !s.takesPart():
+				return "is in no view"
+			case len(s.open) > 0:
+				return fmt.Sprintf("has %d open transactions", len(s.open))
+			case len(s.owed) > 0 || len(s.copying) > 0:
+				return "is owed a copy, or owes one"
+			}
+			return ""
+		},
+	}
+}
+
+// TestConformance plays 60 seeds under faults; twenty of them twice.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
