@@ -4,11 +4,14 @@
 package storesim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
@@ -20,15 +23,25 @@ import (
 
 // Config says what is measured.
 type Config struct {
-	Protocol store.Protocol
-	System   plan.System // as which the model knows it
-	Setting  plan.Setting
-	Txns     int // of each client; 0 is DefaultTxns
-	Seed     uint64
+	System  plan.System // see ProtocolOf
+	Setting plan.Setting
+	Txns    int // of each client; 0 is DefaultTxns
+	Seed    uint64
 }
 
 // DefaultTxns is how many transactions of each client are measured.
 const DefaultTxns = 40
+
+// ProtocolOf returns what runs as a system of the model: a protocol, or one of its modes; false if
+// there is none.
+func ProtocolOf(s plan.System) (store.Protocol, bool) {
+	name, mode, _ := strings.Cut(string(s), "-")
+	p, err := catalog.Store(name)
+	if err == nil {
+		p, err = p.In(mode)
+	}
+	return p, err == nil
+}
 
 // A Measurement is one transaction.
 type Measurement struct {
@@ -52,7 +65,11 @@ func Measure(c Config) ([]Measurement, error) {
 	if c.Setting.Lost != "" {
 		return nil, fmt.Errorf("storesim: Setting.Lost is %q: who leads then is up to elections", c.Setting.Lost)
 	}
-	w, err := newWorld(c)
+	p, ok := ProtocolOf(c.System)
+	if !ok {
+		return nil, fmt.Errorf("storesim: %q is a model only", c.System)
+	}
+	w, err := newWorld(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +100,15 @@ func Measure(c Config) ([]Measurement, error) {
 type world struct {
 	*deploy.Deployment[store.Message]
 	Config
-	layout  store.Layout
-	clients []protocol.ID
-	trip    time.Duration // the longest round trip
-	ref     uint64        // of the last call
-	got     map[uint64]store.Got
-	done    map[uint64]store.Done
-	keys    int // that were used
+	protocol store.Protocol
+	layout   store.Layout
+	clients  []protocol.ID
+	trip     time.Duration // the longest round trip
+	ref      uint64        // of the last call
+	got      map[uint64]store.Got
+	done     map[uint64]store.Done
+	begun    map[uint64]store.Declared
+	keys     int // that were used
 }
 
 // layoutOf has a coordinator at each site, and the shards where the setting has partitions.
@@ -115,13 +134,13 @@ func layoutOf(c Config) store.Layout {
 	return l
 }
 
-func newWorld(c Config) (*world, error) {
+func newWorld(c Config, p store.Protocol) (*world, error) {
 	sites := c.Setting.WAN.Sites()
-	w := &world{Config: c, layout: layoutOf(c), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
-		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}}
+	w := &world{Config: c, protocol: p, layout: layoutOf(c), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
+		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
 	var err error
 	w.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
-		Seed: c.Seed, WAN: c.Setting.WAN, Codec: c.Protocol.Codec, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app,
+		Seed: c.Seed, WAN: c.Setting.WAN, Codec: p.Codec, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app,
 	}})
 	if err != nil {
 		return nil, err
@@ -132,14 +151,14 @@ func newWorld(c Config) (*world, error) {
 	shards, coordinators := w.layout.Places()
 	for i, s := range w.layout.Sites {
 		for _, id := range slices.Concat(s.Coordinators, s.Servers()) {
-			if _, ok := coordinators[id]; ok && c.Protocol.NewCoordinator == nil {
+			if _, ok := coordinators[id]; ok && p.NewCoordinator == nil {
 				continue
 			}
 			if err := w.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
 				if _, ok := shards[id]; ok {
-					return c.Protocol.NewServer(config(id))
+					return p.NewServer(config(id))
 				}
-				return c.Protocol.NewCoordinator(config(id))
+				return p.NewCoordinator(config(id))
 			}); err != nil {
 				return nil, err
 			}
@@ -149,7 +168,7 @@ func newWorld(c Config) (*world, error) {
 		id := protocol.ID(1<<20 + i)
 		w.clients = append(w.clients, id)
 		if err := w.Add(id, client.Site, func() (protocol.Node[store.Message], error) {
-			return c.Protocol.NewClient(config(id))
+			return p.NewClient(config(id))
 		}); err != nil {
 			return nil, err
 		}
@@ -163,6 +182,8 @@ func (w *world) app(_ protocol.ID, msg store.Message) {
 		w.got[m.Ref] = m
 	case store.Done:
 		w.done[m.Ref] = m
+	case store.Declared:
+		w.begun[m.Ref] = m
 	case store.Refused:
 		w.Fail("a server is refused: %s", m.Reason)
 	}
@@ -182,6 +203,13 @@ func (w *world) key(partition int) store.Key {
 // it out.
 func (w *world) play(client int, t plan.Txn) (time.Duration, error) {
 	began := w.Now()
+	if w.Setting.Load.Declared && w.protocol.Declares && len(t.Writes) > 0 {
+		if err := w.declared(client, t); err != nil {
+			return 0, err
+		}
+		took := w.Now() - began
+		return took, w.Pass(4 * w.trip)
+	}
 	reads, err := w.read(client, t)
 	if err != nil {
 		return 0, err
@@ -198,7 +226,7 @@ func (w *world) play(client int, t plan.Txn) (time.Duration, error) {
 			key := w.written(i, k, reads)
 			buffer.Put(key, []byte("value"))
 		}
-		if err := w.commit(client, &buffer); err != nil {
+		if err := w.commit(client, store.TxnID{}, &buffer); err != nil {
 			return 0, err
 		}
 	}
@@ -251,11 +279,45 @@ func (w *world) all(refs []uint64) bool {
 	return !slices.ContainsFunc(refs, func(ref uint64) bool { _, ok := w.got[ref]; return !ok })
 }
 
-// commit commits what a transaction has read and writes.
-func (w *world) commit(client int, b *store.Buffer) error {
+// declared makes a transaction whose keys are declared.
+func (w *world) declared(client int, t plan.Txn) error {
+	w.ref++
+	m := store.Declare{Ref: w.ref}
+	for i, k := range t.Writes {
+		if m.Writes = append(m.Writes, w.key(k)); i < len(t.Reads) {
+			m.Reads = append(m.Reads, m.Writes[i])
+		}
+	}
+	for _, k := range t.Reads[min(len(t.Reads), len(t.Writes)):] {
+		m.Reads = append(m.Reads, w.key(k))
+	}
+	slices.Sort(m.Reads)
+	slices.Sort(m.Writes)
+	w.Deliver(w.clients[client], m)
+	if err := w.await(func() bool { _, ok := w.begun[m.Ref]; return ok }); err != nil {
+		return err
+	}
+	d := w.begun[m.Ref]
+	delete(w.begun, m.Ref)
+	if !d.OK {
+		return errors.New("its declared reads got no answer")
+	}
+	var buffer store.Buffer
+	for i, k := range m.Reads {
+		buffer.Saw(k, d.Values[i])
+	}
+	for _, k := range m.Writes {
+		buffer.Put(k, []byte("value"))
+	}
+	return w.commit(client, d.ID, &buffer)
+}
+
+// commit commits what a transaction has read and writes, which has begun as what was declared, or
+// not yet.
+func (w *world) commit(client int, begun store.TxnID, b *store.Buffer) error {
 	w.ref++
 	reads, writes := b.Accesses()
-	w.Deliver(w.clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes})
+	w.Deliver(w.clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes, Begun: begun})
 	if err := w.await(func() bool { _, ok := w.done[w.ref]; return ok }); err != nil {
 		return err
 	}

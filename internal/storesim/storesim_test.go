@@ -1,6 +1,7 @@
 package storesim_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +38,14 @@ func TestModelIsRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, declared := range []bool{false, true} {
-			for _, p := range catalog.Stores() {
-				t.Run(network+"/"+p.Name, func(t *testing.T) {
+			for _, system := range plan.Systems() {
+				if _, ok := storesim.ProtocolOf(system); !ok {
+					continue
+				}
+				t.Run(network+"/"+string(system), func(t *testing.T) {
 					t.Parallel()
-					all, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.System(p.Name),
-						Setting: ring(t, d.Matrix, declared), Txns: 20, Seed: 1})
+					all, err := storesim.Measure(storesim.Config{System: system, Setting: ring(t, d.Matrix, declared), Txns: 20,
+						Seed: 1})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -59,20 +63,31 @@ func TestModelIsRight(t *testing.T) {
 	}
 }
 
+// TestEveryProtocolIsModelled, in each of its modes.
+func TestEveryProtocolIsModelled(t *testing.T) {
+	for _, p := range catalog.Stores() {
+		names := []string{p.Name}
+		for i, mode := range p.Modes {
+			names = append(names[:i], p.Name+"-"+mode)
+		}
+		for _, name := range names {
+			if !slices.Contains(plan.Systems(), plan.System(name)) {
+				t.Errorf("store plan does not know %s", name)
+			}
+		}
+	}
+}
+
 // TestWhatCannotBeMeasured is refused.
 func TestWhatCannotBeMeasured(t *testing.T) {
-	p, err := catalog.Store("replicatedcommit")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := ring(t, wan.SpecRPC(), false)
 	s.Lost = "seoul"
-	if _, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.ReplicatedCommit, Setting: s}); err == nil ||
+	if _, err := storesim.Measure(storesim.Config{System: plan.ReplicatedCommit, Setting: s}); err == nil ||
 		!strings.Contains(err.Error(), "Setting.Lost") {
 		t.Error(err)
 	}
 	s.Lost, s.Placement = "", nil
-	if _, err := storesim.Measure(storesim.Config{Protocol: p, System: plan.ReplicatedCommit, Setting: s}); err == nil ||
+	if _, err := storesim.Measure(storesim.Config{System: plan.ReplicatedCommit, Setting: s}); err == nil ||
 		!strings.Contains(err.Error(), "Setting.Placement") {
 		t.Error(err)
 	}

@@ -210,22 +210,25 @@ func (v *view) layered(t Txn) time.Duration {
 }
 
 // carousel reads and prepares at once if it knows the keys, else it prepares when it has read. The
-// coordinator decides when its group has what is written, and all partitions are prepared. Leaders
-// answer for the moment of a reading [Carousel §3.2.4].
+// coordinator decides when its group has what is written, and all partitions are prepared. A
+// transaction that only reads has each partition's group agree on that it may have read what it has.
 func (v *view) carousel(t Txn) outcome {
 	fast := v.system == CarouselFast
 	got := v.reads(t, func(p part) time.Duration {
-		if fast && p.nearest == 0 {
-			return 0
+		switch {
+		case !v.Load.Declared || len(t.Writes) == 0:
+			return min(p.leader, p.majority)
+		case fast:
+			return p.nearest // which are asked to prepare anyhow
 		}
-		return p.leader
+		return p.leader // likewise
 	})
 	begin := got
 	if v.Load.Declared {
 		begin = 0
 	}
 	if len(t.Writes) == 0 {
-		return outcome{took: begin + v.longest(t.Reads, toLeader)}
+		return outcome{took: got + v.longest(t.Reads, toAsk)}
 	}
 	vote := func(p part) time.Duration {
 		if v.system == CarouselBasic || !p.hasQuick {

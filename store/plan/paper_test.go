@@ -62,8 +62,9 @@ func allOf(t testing.TB, rows []plan.Row, system plan.System, class plan.Class) 
 
 // TestThesis: what the thesis measured on five regions of a public cloud, and what the delays of
 // its Table 3.1 give [Carousel Figures 3.4, 3.8]. TAPIR's Retwis took 334 ms there: transactions
-// contended, and waited for timeouts. Its fast Carousel took 259 ms for YCSB+T, on a placement of
-// which the thesis says only that it is balanced.
+// contended, and waited for timeouts. The thesis' fast Carousel took 259 ms for YCSB+T: it reads from
+// the leader what has no copy at the client's site, not from the nearest copy. Its Retwis is left
+// out, as half of it only reads, which is done otherwise here.
 func TestThesis(t *testing.T) {
 	for _, c := range []struct {
 		load          workload.Workload
@@ -72,14 +73,11 @@ func TestThesis(t *testing.T) {
 		median, p95   float64 // of the model
 		reported, off float64 // of the thesis' median, in per cent
 	}{
-		{workload.Retwis{Keys: keys(t)}, plan.CarouselBasic, plan.All, 290, 525, 290, 1},
-		{workload.Retwis{Keys: keys(t)}, plan.CarouselFast, plan.All, 235, 470, 232, 2},
 		{workload.Retwis{Keys: keys(t)}, plan.TAPIR, plan.All, 293, 456, 334, 13},
 		{workload.Retwis{Keys: keys(t)}, plan.Floor, plan.All, 172, 254, 0, 0},
-		{workload.Retwis{Keys: keys(t)}, plan.CarouselBasic, plan.ReadOnly, 205, 290, 0, 0},
 		{workload.Retwis{Keys: keys(t)}, plan.CarouselBasic, plan.RemotePartition, 401, 525, 0, 0},
 		{updates{keys(t), 4}, plan.CarouselBasic, plan.All, 401, 525, 400, 1},
-		{updates{keys(t), 4}, plan.CarouselFast, plan.All, 239, 525, 259, 8},
+		{updates{keys(t), 4}, plan.CarouselFast, plan.All, 235, 401, 259, 10},
 		{updates{keys(t), 4}, plan.TAPIR, plan.All, 337, 456, 337, 1},
 	} {
 		rows, err := plan.Latencies(ring(wan.Carousel(), c.load), c.system)
@@ -98,7 +96,7 @@ func TestThesis(t *testing.T) {
 }
 
 // TestPlacementsDiffer: over all balanced placements in which each site leads one partition the
-// medians of the same protocol differ by up to half, so that a figure without its placement says
+// medians of the same protocol differ by a quarter, so that a figure without its placement says
 // little; and the search finds the best of them.
 func TestPlacementsDiffer(t *testing.T) {
 	s := ring(wan.Carousel(), updates{keys(t), 4})
@@ -106,17 +104,17 @@ func TestPlacementsDiffer(t *testing.T) {
 	least, most, n := time.Hour, time.Duration(0), 0
 	for p := range balanced(s.WAN.Sites()) {
 		s.Placement = p
-		rows, err := plan.Latencies(s, plan.CarouselFast)
+		rows, err := plan.Latencies(s, plan.CarouselBasic)
 		if err != nil {
 			t.Fatal(err)
 		}
-		median := allOf(t, rows, plan.CarouselFast, plan.All).Median
+		median := allOf(t, rows, plan.CarouselBasic, plan.All).Median
 		least, most, n = min(least, median), max(most, median), n+1
 	}
-	if n != 216 || most < least*14/10 {
+	if n != 216 || most < least*5/4 {
 		t.Errorf("%d placements, medians from %v to %v", n, least, most)
 	}
-	best, err := plan.Search{Setting: s, Goal: plan.Goal{System: plan.CarouselFast, Class: plan.All,
+	best, err := plan.Search{Setting: s, Goal: plan.Goal{System: plan.CarouselBasic, Class: plan.All,
 		Measure: plan.Median}}.Best(nil)
 	if err != nil || best.Latency > least {
 		t.Errorf("the search finds %v, %v; the best that there is has %v", best, err, least)

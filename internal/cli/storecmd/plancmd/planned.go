@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/storesim"
@@ -93,14 +92,13 @@ func (p *program) check(ctx context.Context, r *planned) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: interrupted", verb)
 		}
-		protocol, err := catalog.Store(string(s.system))
-		if err != nil {
+		if _, ok := storesim.ProtocolOf(s.system); !ok {
 			continue // it is a model only
 		}
 		if bar.Terminal {
 			bar.Report(bench.Progress{Experiment: verb + " --check", Done: i, Total: len(r.systems), Doing: string(s.system)})
 		}
-		all, err := storesim.Measure(storesim.Config{Protocol: protocol, System: s.system, Setting: s.setting, Seed: 1})
+		all, err := storesim.Measure(storesim.Config{System: s.system, Setting: s.setting, Seed: 1})
 		if err != nil {
 			return fmt.Errorf("%s: --check: %w", verb, err)
 		}
