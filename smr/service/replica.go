@@ -98,6 +98,13 @@ func (r *Replica) open(o ReplicaOptions) error {
 	if err != nil {
 		return err
 	}
+	network := transport.Config{
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
+		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+	}
+	if err := network.CheckSender(cfg.ID); err != nil {
+		return fmt.Errorf("tls.cert: this is not replica %d's certificate: %w", cfg.ID, err)
+	}
 	if r.listener == nil {
 		if r.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 			return err
@@ -107,10 +114,6 @@ func (r *Replica) open(o ReplicaOptions) error {
 		if r.metrics, err = net.Listen("tcp", cfg.Metrics); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
-	}
-	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
-		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	var clock func() time.Duration
 	if cfg.proto.Timed {

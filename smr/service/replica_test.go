@@ -68,12 +68,18 @@ type ran struct {
 	log  *bytes.Buffer // read it after the end
 }
 
-func (w *world) start(id protocol.ID) *ran {
+func (w *world) replicaConfig(id protocol.ID) *Config {
 	w.Helper()
 	cfg, err := ReadConfig(filepath.Join(w.dir, ConfigFile(id)))
 	if err != nil {
 		w.Fatal(err)
 	}
+	return cfg
+}
+
+func (w *world) start(id protocol.ID) *ran {
+	w.Helper()
+	cfg := w.replicaConfig(id)
 	site := worldSites[id-1]
 	l, err := w.net.Listen(site)
 	if err != nil {
@@ -332,15 +338,20 @@ func TestStrangers(t *testing.T) {
 		if err := foreigner.Check(); err != nil {
 			t.Fatal(err)
 		}
-		replica, err := ReadConfig(filepath.Join(w.dir, ConfigFile(2)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		replica := w.replicaConfig(2)
 		disguised := *w.cfg
 		disguised.TLS = replica.TLS
 		if _, err := Dial(&disguised, ClientOptions{}); err == nil ||
 			!strings.Contains(err.Error(), "no client's certificate") {
 			t.Errorf("a replica's certificate is taken for a client: %v", err)
+		}
+		for name, files := range map[string]*TLSFiles{"client": w.cfg.TLS, "replica 1": w.replicaConfig(1).TLS} {
+			mixedUp := *replica
+			mixedUp.TLS = files
+			if _, err := OpenReplica(&mixedUp, ReplicaOptions{}); err == nil ||
+				!strings.Contains(err.Error(), `not replica 2's certificate: `) {
+				t.Errorf("the certificate of %s is taken for replica 2: %v", name, err)
+			}
 		}
 		plain := *w.cfg
 		plain.TLS, plain.Insecure = nil, true
