@@ -71,6 +71,14 @@ func (e *RefusedError) Error() string {
 // OpenReplica opens a replica's disk and port. The replica does nothing before Run, which must be
 // called.
 func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
+	if cfg == nil {
+		return nil, errors.New("replica: there is no configuration")
+	}
+	own := *cfg
+	if err := own.check(); err != nil {
+		return nil, fmt.Errorf("replica %d: config: %w", cfg.ID, err)
+	}
+	cfg = &own
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
 		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),

@@ -320,6 +320,26 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
+// TestConfigurationsOfPrograms: a program that fills in a configuration itself can use it without
+// asking first whether it is right.
+func TestConfigurationsOfPrograms(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		for id := range protocol.ID(3) {
+			w.start(id + 1)
+		}
+		cfg := &ClientConfig{Cluster: w.cfg.Cluster, Protocol: w.cfg.Protocol, Members: w.cfg.Members, TLS: w.cfg.TLS}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
+			_, err := c.Put(ctx, "k", nil)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestStrangers: a client without the cluster's certificate, and one of another cluster or
 // protocol, are told why they get nowhere.
 func TestStrangers(t *testing.T) {
@@ -339,6 +359,16 @@ func TestStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		replica := w.replicaConfig(2)
+		for _, cfg := range []*ClientConfig{nil, {}, {Cluster: "test", Protocol: "raft", TLS: w.cfg.TLS}} {
+			if _, err := Dial(cfg, ClientOptions{}); err == nil {
+				t.Errorf("a client is made of %v", cfg)
+			}
+		}
+		for _, cfg := range []*Config{nil, {}, {Cluster: "test", Protocol: "raft", TLS: replica.TLS}} {
+			if _, err := OpenReplica(cfg, ReplicaOptions{}); err == nil {
+				t.Errorf("a replica is made of %v", cfg)
+			}
+		}
 		disguised := *w.cfg
 		disguised.TLS = replica.TLS
 		if _, err := Dial(&disguised, ClientOptions{}); err == nil ||
