@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/smrtest"
@@ -29,6 +30,20 @@ func TestConformanceOfThesis(t *testing.T) {
 func TestOneWayOnly(t *testing.T) {
 	playSeeds(t, domino.New("domino", "", domino.Options{Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}),
 		1001, 35)
+}
+
+// TestThreeOfSevenAreReplaced plays a seed in which three of seven disks are lost: the members
+// change six times, one after the other, which takes longer than one change may.
+func TestThreeOfSevenAreReplaced(t *testing.T) {
+	p, err := catalog.Protocol("domino-direct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := smrtest.Swarm(p, 700000558)
+	sc.Replicas = 7
+	if r, err := smrtest.Play(sc); err != nil {
+		t.Errorf("%v\n%v", r, err)
+	}
 }
 
 func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {

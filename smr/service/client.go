@@ -163,6 +163,14 @@ func WithClient(
 
 func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	fail := func(err error) (*Client, error) { return nil, fmt.Errorf("client: %w", err) }
+	if cfg == nil {
+		return fail(errors.New("there is no configuration"))
+	}
+	own := *cfg
+	if err := own.Check(); err != nil {
+		return fail(fmt.Errorf("config: %w", err))
+	}
+	cfg = &own
 	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return fail(err)

@@ -92,7 +92,11 @@ func (c *Client) heard(ctx context.Context) ([]Status, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no member answers: %w: %s", context.Cause(ctx), c.Unreachable())
+			err := fmt.Errorf("no member answers: %w", context.Cause(ctx))
+			if why := c.Unreachable(); why != "" {
+				err = fmt.Errorf("%w: %s", err, why)
+			}
+			return nil, err
 		case <-time.After(learnPause):
 		}
 	}
