@@ -89,8 +89,8 @@ func (c *Client) heard(ctx context.Context) ([]Status, error) {
 	}
 }
 
-// expect returns the number of a new question, and where the answers to it will come until forget is
-// called.
+// expect returns the number of a new question, and where the answers to it will come until forget
+// is called.
 func (c *Client) expect() (number uint64, answers chan told, forget func()) {
 	answers = make(chan told, 64)
 	ref, _ := c.asking.Add(func(m told) { // the table has no bound, and is never closed
