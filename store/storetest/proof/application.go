@@ -14,12 +14,12 @@ import (
 
 // A txn is a transaction as its application saw it.
 type txn struct {
-	n, application  int
-	begin, end time.Duration
-	verdict    store.Verdict // what the client said
-	run        *result       // nil if there is no result
-	watch      *watch
-	nested     bool // in a task of the application
+	n, application int
+	begin, end     time.Duration
+	verdict        store.Verdict // what the client said
+	run            *result       // nil if there is no result
+	watch          *watch
+	nested         bool // in a task of the application
 }
 
 // An application makes one transaction after the other.

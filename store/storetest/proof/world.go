@@ -32,14 +32,14 @@ const (
 // A scenario is what a world is made from.
 type scenario struct {
 	Subject
-	seed    uint64
-	faults  sim.Faults
-	crowd   bool // clients end, in the middle of what they do
+	seed         uint64
+	faults       sim.Faults
+	crowd        bool // clients end, in the middle of what they do
 	applications int
-	mode    client.Mode // of all, if there are no others
-	modes   []client.Mode
-	bug     bugKind
-	blind   bool // nobody objects to commits: the history and the servers have to show what is wrong
+	mode         client.Mode // of all, if there are no others
+	modes        []client.Mode
+	bug          bugKind
+	blind        bool // nobody objects to commits: the history and the servers have to show what is wrong
 }
 
 // world is a store of real machines with real clients, in a bubble.
