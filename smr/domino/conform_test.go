@@ -1,12 +1,14 @@
 package domino_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -52,4 +54,13 @@ func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
 			t.Fatalf("%v\n%v", r, err)
 		}
 	}
+}
+
+// BenchmarkCommands is the work of all nodes for one 16-byte write.
+func BenchmarkCommands(b *testing.B) {
+	smrtest.Benchmark(b, domino.Direct(), 5*time.Millisecond, func() smr.StateMachine {
+		return kv.New()
+	}, func(n int) []byte {
+		return kv.Put(fmt.Appendf(nil, "%07d", n%100_000), []byte("1234"))
+	})
 }
