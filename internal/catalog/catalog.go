@@ -17,6 +17,7 @@ import (
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/tapir"
 )
 
 // Protocols returns the protocols of package smr's family, in the order in which commands list
@@ -51,7 +52,7 @@ func Names() []string {
 // Stores returns the protocols of package store's family. The first one is that of a store which
 // names none.
 func Stores() []store.Protocol {
-	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol()}
+	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol(), tapir.Protocol()}
 }
 
 // StoreNames returns the names of all protocols of stores.
