@@ -50,7 +50,7 @@ func checkPlants() []plant.Bug {
 			Old: "\ts.doom(env, t)\n", New: "\tif !MUTANT {\n\t\ts.doom(env, t)\n\t}\n",
 		},
 		{
-			Name: "an earlier value replaces a later one", Test: "TestSeedsNotice/1",
+			Name: "an earlier value replaces a later one", Test: "TestSeedsNotice/3",
 			Old: "\tif v.Version.After(value(env, key).Version) {\n",
 			New: "\tif v.Version.After(value(env, key).Version) || MUTANT {\n",
 		},
@@ -70,7 +70,7 @@ func checkPlants() []plant.Bug {
 func choicePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a majority is a fast quorum", Tests: []string{"TestSeedsNotice/1"}, Test: "TestChoose",
+			Name: "a majority is a fast quorum", Tests: []string{"TestSeedsNotice/4"}, Test: "TestChoose",
 			Old: "\tcase first && own >= p.fast:\n", New: "\tcase first && (own >= p.fast || MUTANT && own >= p.slow):\n",
 		},
 		{
@@ -127,11 +127,11 @@ func choicePlants() []plant.Bug {
 				"\n\n" + "func (c *coordinator) task("}},
 		},
 		{
-			Name: "answers of two views count together", Test: "TestSeedsNotice/1",
+			Name: "answers of two views count together", Test: "TestSeedsNotice/2",
 			Old: "\t\tif m.View > p.view { // what", New: "\t\tif m.View > p.view && !MUTANT { // what",
 		},
 		{
-			Name: "a commit is told when one shard has come to a yes", Test: "TestSeedsNotice/1",
+			Name: "a commit is told when one shard has come to a yes", Test: "TestSeedsNotice/2",
 			Old: "\t\tall = all && p.stage == chosen\n",
 			New: "\t\tall = all && p.stage == chosen || MUTANT && p.stage == chosen\n",
 		},
@@ -222,7 +222,7 @@ func viewPlants() []plant.Bug {
 func durablePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "votes are not on disk", Test: "TestSeedsNotice/1",
+			Name: "votes are not on disk", Test: "TestSeedsNotice/11",
 			Old: "\t\ts.save(env, r)\n\t}\n\tenv.Send(from, s.answer(r, m.Whole))\n",
 			New: "\t\tif !MUTANT {\n\t\t\ts.save(env, r)\n\t\t}\n\t}\n\tenv.Send(from, s.answer(r, m.Whole))\n",
 		},
