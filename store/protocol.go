@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -15,6 +17,8 @@ type Message any
 type Protocol struct {
 	Name string // as in a configuration
 	Doc  string // one sentence
+	// Level is what is promised of committed transactions; 0: they are strictly serializable.
+	Level history.Level
 	// NewServer makes the node of one shard at one site, which has a disk. Its application may send
 	// StatusQuery and Retire, and gets ServerStatus, Full and Refused.
 	NewServer func(Config) (protocol.Node[Message], error)
@@ -31,6 +35,9 @@ type Protocol struct {
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
 }
+
+// Promises returns the level of committed transactions.
+func (p Protocol) Promises() history.Level { return cmp.Or(p.Level, history.StrictSerializable) }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits
 // for answers, but not concurrently with its other methods.

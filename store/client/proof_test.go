@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/store/storetest/proof"
@@ -20,7 +19,7 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("tapir", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
-			Settle: 5 * time.Second, Level: history.Serializable}, 25)
+			Settle: 5 * time.Second}, 25)
 	})
 }
 
