@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/foresay/foresay/history"
@@ -35,9 +34,6 @@ type Protocol struct {
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
 }
-
-// Promises returns the level of committed transactions.
-func (p Protocol) Promises() history.Level { return cmp.Or(p.Level, history.StrictSerializable) }
 
 // A ClientNode is an application's node. Whoever carries its messages may ask how long it waits
 // for answers, but not concurrently with its other methods.
