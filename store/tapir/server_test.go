@@ -166,8 +166,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestHint has a client whose clock is far behind read, and then choose a timestamp that servers vote
-// for.
+// TestHint has a client whose clock is far behind read, and then choose a timestamp that servers
+// vote for.
 func TestHint(t *testing.T) {
 	m := newMachine(t)
 	m.env.Begin(clock)
