@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -18,6 +19,8 @@ type Message any
 type Protocol struct {
 	Name string // as in a configuration
 	Doc  string // one sentence
+	// Level is what is promised of committed transactions; 0: they are strictly serializable.
+	Level history.Level
 	// NewServer makes the node of one shard at one site, which has a disk. Its application may send
 	// StatusQuery and Retire, and gets ServerStatus, Full and Refused.
 	NewServer func(Config) (protocol.Node[Message], error)

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
@@ -15,6 +14,10 @@ import (
 // TestConformance plays the client against machines of each protocol.
 func TestConformance(t *testing.T) {
 	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 50) })
+	t.Run("tapir", func(t *testing.T) {
+		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
+			Settle: 5 * time.Second}, 25)
+	})
 	t.Run("layered", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
 			Settle: 2 * time.Second, Remembers: true}, 25)
@@ -26,10 +29,6 @@ func TestConformance(t *testing.T) {
 		}
 		proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel",
 			Settle: 2 * time.Second, Remembers: true}, 25)
-	})
-	t.Run("tapir", func(t *testing.T) {
-		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
-			Settle: 5 * time.Second, Level: history.Serializable}, 25)
 	})
 }
 

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -26,7 +25,7 @@ func (w *World) Judge() error {
 	if err != nil {
 		return err
 	}
-	level := cmp.Or(w.Subject.Level, history.StrictSerializable)
+	level := w.Subject.Protocol.Promises()
 	report, err := history.CheckTransactions(h, level)
 	if err != nil {
 		return err

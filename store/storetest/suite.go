@@ -55,7 +55,7 @@ func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 }
 
 // Conformance plays so many seeds under faults; twenty of them twice. No seed may show what the
-// subject's level forbids, sites that differ in the end, an append that is lost, work that never
+// protocol's level forbids, sites that differ in the end, an append that is lost, work that never
 // ends, or a server that is refused though its disk has lost nothing.
 func Conformance(t *testing.T, subject Subject, seeds int) {
 	const shards = 4

@@ -30,9 +30,6 @@ type Subject struct {
 	Values func(server protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value]
 	// Left says what a server has still to do once nobody asks it for anything, empty if nothing.
 	Left func(server protocol.Node[store.Message]) string
-	// Level is what the protocol promises of committed transactions; 0: they are strictly
-	// serializable.
-	Level history.Level
 	// Settle is how long sites may differ when no server has anything left to do: followers may
 	// learn of a decision later than its client.
 	Settle time.Duration

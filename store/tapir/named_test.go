@@ -16,7 +16,7 @@ import (
 // differ, a transaction that began after another one had ended comes before it.
 func TestNotStrict(t *testing.T) {
 	strict := subject()
-	strict.Level = history.StrictSerializable
+	strict.Protocol.Level = history.StrictSerializable
 	for seed := uint64(70); seed <= 300; seed++ {
 		sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 4, Near: true, Test: t.Name(),
 			Faults: sim.Skew | sim.Loss | sim.Partial}

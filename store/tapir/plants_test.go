@@ -290,6 +290,11 @@ func endPlants() []plant.Bug {
 			Old: "\tif c.from = m.Next; m.More {\n", New: "\tif c.from = m.Next; m.More && !MUTANT {\n",
 		},
 		{
+			Name: "a client is not told how far behind its clock is", Test: "TestHint",
+			Old: "\t\tHint: max(v.Version.Time, uint64(max(env.Now-s.cfg.Retain/2, 0)))})\n",
+			New: "\t\tHint: max(v.Version.Time, map[bool]uint64{false: uint64(max(env.Now-s.cfg.Retain/2, 0))}[MUTANT])})\n",
+		},
+		{
 			Name: "what is asked about when it is old counts as new", Test: "TestForgotten",
 			Old: "lost: id.Time <= s.old}", New: "lost: id.Time <= s.old && !MUTANT}",
 		},

@@ -1,6 +1,7 @@
 package tapir
 
 import (
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -9,6 +10,7 @@ import (
 func Protocol() store.Protocol {
 	return store.Protocol{
 		Name:           "tapir",
+		Level:          history.Serializable,
 		Doc:            "Optimistic transactions over replication without an order.",
 		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newServer(cfg)) },
 		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newCoordinator(cfg)) },

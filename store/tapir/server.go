@@ -293,11 +293,13 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	}
 }
 
-// onRead answers with what the server has, which may be old: the commit says so.
+// onRead answers with what the server has, which may be old: the commit says so. The hint keeps a
+// client whose clock is far behind from timestamps that the server votes for no more.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
 	v := value(env, m.Key)
 	pending := slices.ContainsFunc(s.held[m.Key], func(r *record) bool { return writes(r.part, m.Key) })
-	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: pending, Hint: v.Version.Time})
+	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: pending,
+		Hint: max(v.Version.Time, uint64(max(env.Now-s.cfg.Retain/2, 0)))})
 }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {

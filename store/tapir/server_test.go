@@ -166,6 +166,26 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestHint has a client whose clock is far behind read, and then choose a timestamp that servers
+// vote for.
+func TestHint(t *testing.T) {
+	m := newMachine(t)
+	m.env.Begin(clock)
+	m.retain(m.env)
+	m.write()
+	m.tell(200, store.ReadRequest{Ref: 1, Key: "k"})
+	got := sent[store.ReadReply](m.env)
+	if len(got) != 1 {
+		t.Fatalf("it says %+v", m.env.Out)
+	}
+	if a := m.propose(writing(got[0].Hint+1, "k"), ballot{By: 9}); a.Vote != prepared {
+		t.Errorf("with a timestamp above the hint, it says %+v", a)
+	}
+	if a := m.propose(writing(1, "k"), ballot{By: 9}); a.Vote != refused || a.Reason != store.Old {
+		t.Errorf("with one far behind, it says %+v", a)
+	}
+}
+
 // TestRestart has a server start again with what it has promised.
 func TestRestart(t *testing.T) {
 	m := newMachine(t)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
@@ -16,7 +15,7 @@ import (
 // subject is the store as package storetest wants it.
 func subject() storetest.Subject {
 	return storetest.Subject{
-		Protocol: Protocol(), Package: "./store/tapir", Level: history.Serializable, Settle: 5 * time.Second,
+		Protocol: Protocol(), Package: "./store/tapir", Settle: 5 * time.Second,
 		Values: func(_ protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[store.Key, store.Value] {
 			return func(yield func(store.Key, store.Value) bool) {
 				for k, b := range disk.Scan([]byte(valuePrefix), within(valuePrefix)) {

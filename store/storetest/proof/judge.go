@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -178,7 +177,7 @@ func (w *world) checkHistory() error {
 			h.Txns = append(h.Txns, x)
 		}
 	}
-	level := cmp.Or(w.sc.Level, history.StrictSerializable)
+	level := w.sc.Protocol.Promises()
 	report, err := history.CheckTransactions(h, level)
 	if err == nil && report.Verdict() != history.OK {
 		err = fmt.Errorf("not %v: %v", level, report)

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
@@ -24,8 +23,6 @@ type Subject struct {
 	// Settle is how long sites may differ when no server has anything left to do, as in
 	// storetest.Subject.
 	Settle time.Duration
-	// Level is what the protocol promises, as in storetest.Subject.
-	Level history.Level
 	// Remembers says that decided transactions are not forgotten by their age.
 	Remembers bool
 }
