@@ -560,3 +560,28 @@ func TestReadBehindWhatWasGivenUp(t *testing.T) {
 		t.Errorf("the replay reads by call %d, want %d", u.Call.ID, read.Call.ID)
 	}
 }
+
+// TestLateByTheWayWithout: one run made a read, and its guess at that was wrong; in the next one
+// the code's context had ended before it came there, and what it went on to took effect. A replay
+// that comes there too late leaves the read out as well, although there is an answer that counts as
+// right.
+func TestLateByTheWayWithout(t *testing.T) {
+	s := play(t, replayable)
+	s.Answered(s.read(s.lane(1), "r", 1).Call, Actual)
+	r := &CallSpec{Op: "r"}
+	if s.Late(s.lane(2), r) {
+		t.Fatal("nothing has happened, and the call is made")
+	}
+	s.Answered(s.write(s.lane(2), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(2), "guess", 1).Call, Actual)
+	if s.Late(s.lane(3), r) {
+		t.Error("the replay makes the call")
+	}
+	s.write(s.lane(3), "w", Immediate, 0)
+	s.read(s.lane(3), "guess", 0)
+	s.returned(s.run(3))
+	s.skip()
+	if s.final == nil || s.final.ID != 3 {
+		t.Error("the task has no result")
+	}
+}
