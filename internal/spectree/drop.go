@@ -200,8 +200,8 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 		return nil
 	}
 	w := o.right.Run.useAt(at)
-	if w == nil || w.index >= o.right.index || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
-		t.astray(w.Call, l.run) {
+	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
+		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) {
 		return nil
 	}
 	return w.Call
