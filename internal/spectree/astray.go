@@ -103,11 +103,11 @@ func (t *Tree) unread(r *Run) *Call {
 	return nil
 }
 
-// ledHere returns the call at this place that led to what has happened and the lane's run has yet to
-// make, or nil if there is none other than c, which is found under its key. Runs that were told the
-// same may each make another one and be right: goroutines that share a lane make ordered calls in
-// any order, and of two runs one may give up what the other one waits for, or comes to in another
-// order. Only by this one does the code come to that effect again.
+// ledHere returns the call at this place that led to what has happened and the lane's run has yet
+// to make, or nil if there is none other than c, which is found under its key. Runs that were told
+// the same may each make another one and be right: goroutines that share a lane make ordered calls
+// in any order, and of two runs one may give up what the other one waits for, or comes to in
+// another order. Only by this one does the code come to that effect again.
 func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	if t.madeAll(l.run) {
 		return nil
