@@ -539,18 +539,20 @@ func TestTwoWaysToOneEffect(t *testing.T) {
 
 // TestReadBehindWhatWasGivenUp: a run that was right gave up an effect before it had happened, and
 // read on. A replay that goes on without the effect is on the same path, and finds the read, though
-// it made nothing before it: made anew it would be from after what followed.
+// it made nothing before it: made anew it would be from after what another goroutine did since.
 func TestReadBehindWhatWasGivenUp(t *testing.T) {
 	s := play(t, Config{Replayable: true, CallerOpen: true})
+	child := s.Fork(s.lane(1))
 	s.Drop(s.write(s.lane(1), "left", Staged, 0), false)
 	read := s.read(s.lane(1), "read", 0)
 	s.skip()
 	s.ConfirmCaller()
 	s.Answered(read.Call, Actual)
-	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
 	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
 	s.skip()
 	l := s.lane(2)
+	s.Fork(l)
 	left := &CallSpec{Op: "left", Effect: Staged}
 	if !s.GivesWay(l, left) {
 		t.Fatal("the replay makes what was given up")
