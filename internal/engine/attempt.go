@@ -363,20 +363,6 @@ func (a *Attempt) Limit() time.Duration {
 	return a.call.limit
 }
 
-// CodeDeadline returns the deadline that the context of the code has, which an attempt without one
-// does not show: plain code would make the call with it. A limit of the code's own counts from now.
-func (a *Attempt) CodeDeadline() (time.Time, bool) {
-	whole, ok := a.call.task.ctx.Deadline()
-	limit := a.Limit()
-	if limit == 0 {
-		return whole, ok
-	}
-	if own := time.Now().Add(limit); !ok || own.Before(whole) {
-		return own, true
-	}
-	return whole, true
-}
-
 // Sent tells that the request has left: what is looked up in the attempt's context
 // from now on does not change what was sent. It need not be called: an attempt that
 // ended has sent all that it sends.

@@ -101,3 +101,17 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 	})
 	return out, func() { stop(); cancel() }
 }
+
+// CodeDeadline returns the deadline that the context of the code has, which an attempt without one
+// does not show: plain code would make the call with it. A limit of the code's own counts from now.
+func (a *Attempt) CodeDeadline() (time.Time, bool) {
+	whole, ok := a.call.task.ctx.Deadline()
+	limit := a.Limit()
+	if limit == 0 {
+		return whole, ok
+	}
+	if own := time.Now().Add(limit); !ok || own.Before(whole) {
+		return own, true
+	}
+	return whole, true
+}

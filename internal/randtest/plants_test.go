@@ -177,7 +177,10 @@ func unseen() map[string]string {
 		"tree orderBeside":       "as before",
 		"tree anyRight":          "as before",
 		"tree firstRead":         "as before",
+		"tree anewBeforeGaps":    "as before",
+		"tree besideLeads":       "as before",
 		"tree firstTwin":         "as before",
+		"tree lateAnyway":        "contexts end between a call and its replay in few programs",
 		"tree insistOnItsOwn":    "a read that never answers is guessed behind another guess in few programs",
 		"tree trustNames": "goroutines start Groups in another order in few programs; the engine has " +
 			"TestGroupsInAnotherOrder",

@@ -103,17 +103,17 @@ func (t *Tree) unread(r *Run) *Call {
 	return nil
 }
 
-// ledHere returns, of several calls at this place of which c is found under its key, the one that
-// led to what has happened and the lane's run has yet to make, or nil. Runs that were told the same
-// may each make another one and be right: goroutines that share a lane make ordered calls in any
-// order, and of two runs one may give up what the other one waits for. Only by this one does the
-// code come to that effect again.
+// ledHere returns the call at this place that led to what has happened and the lane's run has yet
+// to make, or nil if there is none other than c, which is found under its key. Runs that were told
+// the same may each make another one and be right: goroutines that share a lane make ordered calls
+// in any order, and of two runs one may give up what the other one waits for, or comes to in
+// another order. Only by this one does the code come to that effect again.
 func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	if t.madeAll(l.run) {
 		return nil
 	}
 	sure := t.record.confirmedAt(k)
-	if sure == nil || (c == nil || c == sure) && !t.record.twins {
+	if sure == nil || c == sure && !t.record.twins {
 		return nil
 	}
 	if led, _ := t.followed(l, k.place(), None); led != nil && led.key.variant == k.variant {

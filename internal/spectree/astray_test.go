@@ -202,3 +202,47 @@ func TestLateAnswersLeadNowhere(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestReadBeforeWhatWasLeftOut: goroutines share a lane. One leaves a call out and writes, another
+// one reads, in one order and then in the other. The read that led to an effect is found all the
+// same.
+func TestReadBeforeWhatWasLeftOut(t *testing.T) {
+	s := play(t, replayable)
+	s.Skip(s.lane(1), &CallSpec{Op: "left"})
+	s.Answered(s.write(s.lane(1), "write", Immediate, 0).Call, Actual)
+	r := s.read(s.lane(1), "r", 0)
+	s.Answered(r.Call, Actual)
+	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	if u := s.read(s.lane(2), "r", 0); u.Call != r.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, r.Call.ID)
+	}
+	s.skip()
+}
+
+// TestReadBesideAnEffect: what a lane reads once it has started another one did not lead to the
+// effect that this one has. Of two reads in its place a replay makes the one that it asks for.
+func TestReadBesideAnEffect(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	s.Drop(s.ordered(s.lane(1), "x", 0), false)
+	first := s.ordered(s.lane(1), "r", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+
+	s.Fork(s.lane(2))
+	s.Answered(s.ordered(s.lane(2), "x", 0).Call, Actual)
+	second := s.ordered(s.lane(2), "r", 1)
+	if second.Call == first.Call {
+		t.Fatal("what was sent before the answer to x counts as made after it")
+	}
+	s.Answered(second.Call, Actual)
+
+	s.Fork(s.lane(3))
+	s.ordered(s.lane(3), "x", 0)
+	if u := s.ordered(s.lane(3), "r", 0); u.Call != second.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+	s.skip()
+}

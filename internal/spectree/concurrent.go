@@ -118,13 +118,13 @@ func (r *Run) excused(c *Call) bool {
 // Late reports whether the lane makes a call although the context of its code has
 // ended: that came too late, since the run that turns out right is known to make
 // this call of the lane, the next of its operation, and something has taken effect that
-// the run has yet to make: it may have followed. If not, the call is not made.
+// the run has yet to make: it may have followed. If not, or if a run that was right went on
+// to such an effect without the call, it is not made.
 func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	occ, _ := l.occurrence(s.Op)
 	repeats := l.run.ID > 1 || s.Effect != None && !t.Alone() // the first run finds what has happened elsewhere, too
 	if repeats && !s.Local && t.Behind(l.run) {
-		c := t.rightAt(l.run, keyAt(l.id, s, occ))
-		if c != nil && !(c.wasGivenUp() && t.GivesWay(l, s)) {
+		if c := t.rightAt(l.run, keyAt(l.id, s, occ)); c != nil && !t.GivesWay(l, s) {
 			return true
 		}
 	}

@@ -192,15 +192,16 @@ func (t *Tree) followed(l *Lane, at key, effect Effect) (made *Call, without boo
 }
 
 // ledTo returns what the run that was right to make o, which took effect, made before at this place
-// of the lane, or nil. It tells nothing of lanes that come neither from that of o nor before it.
-// What came too late led nowhere: its code had the answer only after that effect, or never.
+// of the lane, or nil. It tells nothing of lanes that come neither from that of o nor before it,
+// nor of what a lane did once it had started the one that made o, which goes on by itself. What
+// came too late led nowhere: its code had the answer only after that effect, or never.
 func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	if !covers(l.id, o.Lane()) && !covers(o.Lane(), l.id) {
 		return nil
 	}
 	w := o.right.Run.useAt(at)
 	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
-		t.astray(w.Call, l.run) {
+		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) {
 		return nil
 	}
 	return w.Call

@@ -539,18 +539,20 @@ func TestTwoWaysToOneEffect(t *testing.T) {
 
 // TestReadBehindWhatWasGivenUp: a run that was right gave up an effect before it had happened, and
 // read on. A replay that goes on without the effect is on the same path, and finds the read, though
-// it made nothing before it: made anew it would be from after what followed.
+// it made nothing before it: made anew it would be from after what another goroutine did since.
 func TestReadBehindWhatWasGivenUp(t *testing.T) {
 	s := play(t, Config{Replayable: true, CallerOpen: true})
+	child := s.Fork(s.lane(1))
 	s.Drop(s.write(s.lane(1), "left", Staged, 0), false)
 	read := s.read(s.lane(1), "read", 0)
 	s.skip()
 	s.ConfirmCaller()
 	s.Answered(read.Call, Actual)
-	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
 	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
 	s.skip()
 	l := s.lane(2)
+	s.Fork(l)
 	left := &CallSpec{Op: "left", Effect: Staged}
 	if !s.GivesWay(l, left) {
 		t.Fatal("the replay makes what was given up")
@@ -558,5 +560,30 @@ func TestReadBehindWhatWasGivenUp(t *testing.T) {
 	s.Skip(l, left)
 	if u := s.read(l, "read", 0); u.Call != read.Call {
 		t.Errorf("the replay reads by call %d, want %d", u.Call.ID, read.Call.ID)
+	}
+}
+
+// TestLateByTheWayWithout: one run made a read, and its guess at that was wrong; in the next one
+// the code's context had ended before it came there, and what it went on to took effect. A replay
+// that comes there too late leaves the read out as well, although there is an answer that counts as
+// right.
+func TestLateByTheWayWithout(t *testing.T) {
+	s := play(t, replayable)
+	s.Answered(s.read(s.lane(1), "r", 1).Call, Actual)
+	r := &CallSpec{Op: "r"}
+	if s.Late(s.lane(2), r) {
+		t.Fatal("nothing has happened, and the call is made")
+	}
+	s.Answered(s.write(s.lane(2), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(2), "guess", 1).Call, Actual)
+	if s.Late(s.lane(3), r) {
+		t.Error("the replay makes the call")
+	}
+	s.write(s.lane(3), "w", Immediate, 0)
+	s.read(s.lane(3), "guess", 0)
+	s.returned(s.run(3))
+	s.skip()
+	if s.final == nil || s.final.ID != 3 {
+		t.Error("the task has no result")
 	}
 }

@@ -82,6 +82,7 @@ type instr struct {
 	site    uint8
 	dynamic bool // key and argument depend on the accumulator
 	outer   bool // made in the lane of the thread that forked this one's
+	dead    bool // made with a context that has ended: see end
 	arg     uint8
 	n       uint8
 	child   uint8
@@ -128,12 +129,12 @@ type generator struct {
 	sharing int
 }
 
-func generate(r *rand.Rand, nondet bool) *program {
+func generate(r *rand.Rand, nondet, shares bool) *program {
 	g := &generator{Rand: r, p: &program{nondet: nondet}, left: 3 + r.IntN(8) + r.IntN(2)*r.IntN(24)}
 	p := g.p
 	p.callWidth = r.IntN(4)
 	p.drops = r.IntN(8) == 0
-	tolerant, shares := r.IntN(3) == 0, r.IntN(8) == 0
+	tolerant, shares := r.IntN(3) == 0, r.IntN(8) == 0 || shares
 	for range 2 + r.IntN(maxCallSites-1) {
 		p.sites = append(p.sites, g.site(tolerant))
 	}
@@ -179,6 +180,37 @@ func (p *program) hide(r *rand.Rand) {
 		s := &p.sites[i]
 		s.hidden = s.kind != actOnce && r.IntN(2) == 0
 		s.opaque = s.hidden && r.IntN(2) == 0
+	}
+}
+
+// strict has a program whose goroutines share lanes be one that must not diverge: equal answers are
+// the same, and do not depend on when they come. In half of the programs reads are ordered, and
+// calls are left out whose contexts have ended.
+func (p *program) strict(r *rand.Rand) {
+	p.tolerant, p.clocks, p.drops = false, false, false
+	ordered := r.IntN(2) == 0
+	for i := range p.sites {
+		s := &p.sites[i]
+		if s.tolerance = 0; s.kind == readTime {
+			s.kind = readKey
+		}
+		s.ordered = s.ordered || ordered && s.kind == readKey
+	}
+	if r.IntN(2) == 0 {
+		p.end(r, p.main)
+	}
+}
+
+// end has calls be made with contexts that have ended, in each run: they are left out. Those of
+// which goroutines that share a lane may make an equal one are not.
+func (p *program) end(r *rand.Rand, b *block) {
+	for i := range b.code {
+		in := &b.code[i]
+		own := in.op == opCall && p.sites[in.site].kind != actOnce && !in.outer && in.keys[0] >= sharedKeys
+		in.dead = own && r.IntN(8) == 0
+		if in.block != nil {
+			p.end(r, in.block)
+		}
 	}
 }
 
@@ -424,8 +456,8 @@ func (p *program) print(w *strings.Builder) {
 func (b *block) print(w *strings.Builder, indent string) {
 	names := [...]string{"call", "skip", "fork", "spawn", "join", "await", "sibling", "barrier", "nondet", "end"}
 	for _, in := range b.code {
-		fmt.Fprintf(w, "%s%s site=%d dynamic=%v outer=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site,
-			in.dynamic, in.outer, in.arg, in.n, in.child, in.keys)
+		fmt.Fprintf(w, "%s%s site=%d dynamic=%v outer=%v dead=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op],
+			in.site, in.dynamic, in.outer, in.dead, in.arg, in.n, in.child, in.keys)
 		if in.block != nil {
 			in.block.print(w, indent+"\t")
 		}

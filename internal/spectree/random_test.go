@@ -27,10 +27,14 @@ type execution struct {
 // execute returns what is wrong.
 func (e execution) execute() string {
 	rng := rand.New(rand.NewPCG(e.seed, e.index))
-	p := generate(rng, e.nondet)
+	strict := e.index%16 == 4 && !e.nondet
+	p := generate(rng, e.nondet, strict)
 	p.drops = p.drops || e.drops
 	if e.index%8 == 5 && !e.nondet { // by numbers of its own, so that the other programs stay as they are
 		p.hide(rand.New(rand.NewPCG(e.seed, ^e.index)))
+	}
+	if strict {
+		p.strict(rand.New(rand.NewPCG(e.seed, ^e.index)))
 	}
 	s := newShell(p, rng)
 	s.rescue = e.rescue

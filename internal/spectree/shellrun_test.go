@@ -196,9 +196,9 @@ func (s *shell) call(t *shellThread, q request) {
 	if site.conflict {
 		spec.Conflict = keyNames[q.key]
 	}
-	if s.p.drops && s.skips(l, &spec) {
+	if dead := t.in.dead && !s.t.Late(l, &spec); dead || s.p.drops && s.skips(l, &spec) {
 		s.log("run %d lane %q does not make %s (k%d a%d)", t.run.run.ID, l.ID(), spec.Op, q.key, q.arg)
-		s.dropped = true
+		s.dropped = s.dropped || !dead
 		t.steps = append(t.steps, shellStep{step: step{request: q, dropped: true}})
 		t.resumeWith(droppedValue)
 		return

@@ -498,6 +498,18 @@ func pathBugs() []plant.Bug {
 			Old: "\tif t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
 			New: "\tif MUTANT || t.madeAll(l.run) {\n\t\treturn nil\n\t}\n\tsure :=",
 		},
+		{ // what led to an effect is not found before what was left out
+			Name: "anewBeforeGaps", Test: "TestReadBeforeWhatWasLeftOut",
+			Old: "\tif sure == nil || c == sure &&", New: "\tif sure == nil || (c == sure || c == nil && MUTANT) &&",
+		},
+		{ // what a lane did once it had started another one led to the effects of that
+			Name: "besideLeads", Test: "TestReadBesideAnEffect",
+			Old: "|| covers(w.lane.id, o.right.lane.id) &&", New: "|| !MUTANT && covers(w.lane.id, o.right.lane.id) &&",
+		},
+		{ // a call that comes too late is made, though the run that was right went on without it
+			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
+			Old: "c != nil && !t.GivesWay(l, s) {", New: "c != nil && (MUTANT || !t.GivesWay(l, s)) {",
+		},
 		{ // a doubter that gives up another call leaves alone who guesses at its answer
 			Name: "insistOnItsOwn", Test: "TestDoubterThatGivesUpAnother",
 			Old: "\tif c == u.Call || slices.ContainsFunc(u.Call.uses",
