@@ -182,9 +182,12 @@ func (n *Node[M]) Arrive(from protocol.ID, msg M, sizeBytes int) {
 }
 
 // Deliver hands a message of the application to the node. If too many wait, it waits until ctx is
-// done, and its error is then an ErrOverload too. It is for any goroutine but the node's: not for
-// the App function.
+// done, and its error is then an ErrOverload too. Nothing is handed over if ctx is done before. It
+// is for any goroutine but the node's: not for the App function.
 func (n *Node[M]) Deliver(ctx context.Context, msg M) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("host: nothing was handed over: %w", context.Cause(ctx))
+	}
 	if err := n.inbox.room.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("%w: %w", ErrOverload, err)
 	}

@@ -53,6 +53,9 @@ func TestDeliveriesWait(t *testing.T) {
 		if err := n.Deliver(ctx, "too much"); !errors.Is(err, host.ErrOverload) || !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("got %v", err)
 		}
+		if err := n.Deliver(ctx, "late"); errors.Is(err, host.ErrOverload) || !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("got %v", err)
+		}
 		if got := n.Stats().Queued; got != 2 {
 			w.Errorf("%d messages are queued, want 2", got)
 		}

@@ -359,8 +359,8 @@ func (m *method) learn() {
 // leastBreakEven is the hit rate below which predictions never pay, as for the fuse of a call site.
 const leastBreakEven = 0.05
 
-// breakEven returns the hit rate from which on guesses pay: a second of calls made in vain weighs
-// as much as one saved.
+// breakEven returns the hit rate from which on guesses pay: a second of wasted calls weighs as
+// much as one saved.
 func (s *methodSums) breakEven() float64 {
 	if s.cost <= 0 {
 		return leastBreakEven

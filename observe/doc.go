@@ -2,9 +2,9 @@
 // and what it saves once it is.
 //
 // A [Collector] is told of every request that ends, by its method Record in
-// control.Config.OnRequest. For each kind of request it works out how much earlier the
-// request would have ended had the right predictions of its calls been used and the wrong ones been
-// taken back, and what that would have sent in vain. [Collector.Report] tells, per kind of request
+// control.Config.OnRequest. For each kind of request it works out how much earlier the request
+// would have ended had the right predictions of its calls been used and the wrong ones been taken
+// back, and how many calls that would have wasted. [Collector.Report] tells, per kind of request
 // and per method that it calls, whether predicting pays, and the sum that says so.
 //
 // A request begins with an interceptor ([UnaryServerInterceptor], [StreamServerInterceptor]), a

@@ -76,7 +76,7 @@ type Foreseen struct {
 	// median would be.
 	SavedMS    float64 `json:"saved_ms"`
 	SavedP50MS float64 `json:"saved_p50_ms"`
-	// ExtraLoad is how many calls would have been sent in vain per call that counts.
+	// ExtraLoad is how many calls would have been wasted per call that counts.
 	ExtraLoad float64 `json:"extra_load"`
 }
 
@@ -177,11 +177,11 @@ type MethodReport struct {
 	// are predicted as well.
 	SavedAloneMS float64 `json:"saved_alone_ms"`
 	SavedMS      float64 `json:"saved_ms"`
-	// ExtraLoad is how many calls would be sent in vain for this method alone, per call of the
-	// request that counts.
+	// ExtraLoad is how many calls would be wasted for this method alone, per call of the request
+	// that counts.
 	ExtraLoad float64 `json:"extra_load"`
 	// GainMS is what a right guess saves on the request's critical path, CostMS how long the calls
-	// take that a wrong one sends in vain. BreakEven is the hit rate from which on guesses pay.
+	// take that a wrong one wastes. BreakEven is the hit rate from which on guesses pay.
 	GainMS    float64 `json:"gain_ms"`
 	CostMS    float64 `json:"cost_ms"`
 	BreakEven float64 `json:"break_even"`

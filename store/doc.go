@@ -11,5 +11,5 @@
 // each machine, and the node of a client. What a client asks of a site, what an operator asks of a
 // node, and what these answer, are types of this package: the gate, the gRPC service and the
 // machine (packages below this one) know no protocol. The protocols are in packages below this one,
-// too.
+// too, and package kit has what they share.
 package store

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -62,3 +63,19 @@ func checkPattern(t *testing.T, sys *system, l load, wrong int) {
 }
 
 func pattern(r request) string { return fmt.Sprint(r.guesses) }
+
+func TestQuestionInvertsAnswer(t *testing.T) {
+	rng := bench.Random(3)
+	for range 100 {
+		p := firstPayload(rng.Uint64())
+		if len(p) != payloadBytes {
+			t.Fatalf("a payload has %d bytes, want %d", len(p), payloadBytes)
+		}
+		if got := question(answer(p)); !bytes.Equal(got, p) {
+			t.Fatalf("question(answer(%x)) = %x", p, got)
+		}
+		if bytes.Equal(wrongAnswer(p), answer(p)) {
+			t.Fatalf("the wrong answer to %x is right", p)
+		}
+	}
+}

@@ -8,9 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
-	"github.com/google/go-cmp/cmp"
 )
 
 // latencies plays one round of plain gRPC in a bubble.
@@ -125,4 +126,9 @@ func TestStudiesDrawTheirFigures(t *testing.T) {
 			t.Errorf("%s: %d of %d figures, %v", e.Name, len(pictures), len(e.Figures), err)
 		}
 	}
+}
+
+// bubbles runs functions in bubbles of the test.
+func bubbles(t *testing.T) func(func()) {
+	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
 }

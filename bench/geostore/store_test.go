@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
@@ -93,6 +94,28 @@ func TestSyncsTakeTime(t *testing.T) {
 	for _, txn := range uncontended(t, client.GRPC, fresh{writes: 1}, sync) {
 		if least := nearest(txn.Site) + sync; txn.Took < least || txn.Took > least+sync {
 			t.Errorf("a write at %s took %v, want %v to %v", txn.Site, txn.Took, least, least+sync)
+		}
+	}
+}
+
+// TestComparedReads: first answers count if a quorum has compared them, or a commit has.
+func TestComparedReads(t *testing.T) {
+	quorum, wrong, atOnce := client.ReadTrace{First: 1, Known: 9, Right: true}, client.ReadTrace{First: 1, Known: 9},
+		client.ReadTrace{First: -1, Known: 9}
+	carried, dropped := client.ReadTrace{First: 1, Known: -1, Right: true}, client.ReadTrace{First: 1, Known: -1}
+	for _, c := range []struct {
+		verdict      store.Verdict
+		reads        []client.ReadTrace
+		count, right int
+	}{
+		{store.Committed, []client.ReadTrace{quorum, wrong, atOnce}, 2, 1},
+		{store.Aborted, []client.ReadTrace{quorum, wrong, atOnce}, 2, 1},
+		{store.Committed, []client.ReadTrace{carried, carried, dropped}, 2, 2},
+		{store.Aborted, []client.ReadTrace{dropped, dropped, quorum}, 1, 1},
+	} {
+		a := attemptOf(&client.Trace{Reads: c.reads, Outcome: store.Outcome{Verdict: c.verdict}})
+		if a.Reads != c.count || a.Right != c.right || a.Committed != (c.verdict == store.Committed) {
+			t.Errorf("%v with %+v: %+v, want %d reads, %d of them right", c.verdict, c.reads, a, c.count, c.right)
 		}
 	}
 }

@@ -5,14 +5,16 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestRowsOfTheStore: what attempts and transactions add up to, for all sites and for each.
@@ -165,4 +167,9 @@ func TestStoreInVirtualTime(t *testing.T) {
 	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}
+}
+
+// bubbles runs functions in bubbles of the test.
+func bubbles(t *testing.T) func(func()) {
+	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
 }

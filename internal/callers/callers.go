@@ -54,6 +54,16 @@ func (t *Table[A]) Answer(ref uint64, a A) {
 	}
 }
 
+// Tell is Answer to who waits for more.
+func (t *Table[A]) Tell(ref uint64, a A) {
+	t.mu.Lock()
+	then := t.waiting[ref]
+	t.mu.Unlock()
+	if then != nil {
+		then(a)
+	}
+}
+
 func (t *Table[A]) take(ref uint64) func(A) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

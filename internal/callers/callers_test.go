@@ -25,8 +25,10 @@ func TestTable(t *testing.T) {
 	if _, err := table.Add(note); !errors.Is(err, ErrTooMany) {
 		t.Errorf("a fourth one: %v, want ErrTooMany", err)
 	}
+	table.Tell(two, 2)
 	table.Answer(two, 20)
 	table.Answer(two, 21)
+	table.Tell(two, 22)
 	table.Answer(99, 99)
 	if !table.Forget(one) || table.Forget(one) || table.Forget(two) {
 		t.Error("who is forgotten is not who waits")
@@ -42,7 +44,7 @@ func TestTable(t *testing.T) {
 	if _, err := table.Add(note); err != why {
 		t.Errorf("after Close: %v, want %v", err, why)
 	}
-	if want := []int{20, -int(three), -int(four)}; !slices.Equal(got, want) {
+	if want := []int{2, 20, -int(three), -int(four)}; !slices.Equal(got, want) {
 		t.Errorf("answers %v, want %v", got, want)
 	}
 }

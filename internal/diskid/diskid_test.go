@@ -3,6 +3,8 @@ package diskid
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 )
 
 type keys map[string]string
@@ -35,4 +37,9 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%d of %d bytes are enough", n, len(disk["self"]))
 		}
 	}
+}
+
+// TestLayouts tests how an identity looks on disk.
+func TestLayouts(t *testing.T) {
+	wiretest.Layouts(t, wiretest.Sample("identity", layout, Identity{Disk: 300, Joined: true, Refused: "why"}))
 }

@@ -9,6 +9,11 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
+// Of the three ways to catch up this file has two: what was executed and is still in memory, and a
+// snapshot (DESIGN.md, "Three ways to catch up"; the third is in news.go). Both tell of decisions
+// only. A decision is the same whoever tells it, so neither looks at ballots, and neither can harm:
+// the worst is that it is slow.
+
 // history is what was executed and is kept for replicas that lag: all items above base.
 type history struct {
 	base  smr.Slot
@@ -111,7 +116,9 @@ func (r *replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saving.sinceCut = 0 // if the snapshot goes on, nothing of it is counted again
 }
 
-// forget drops what was executed and what nobody lacks.
+// forget drops what was executed and what nobody lacks. A member that is not heard does not count:
+// it would keep the stream growing for as long as it is away. When it is back it learns from news
+// that a part is not sent any more (Base), and fetches that instead.
 func (r *replica) forget() {
 	needed := r.acceptor.own.last()
 	for _, id := range r.group {
@@ -126,7 +133,9 @@ func (r *replica) forget() {
 // of what was executed behind a snapshot.
 func (r *replica) tailBytes() int { return r.Cfg.LogBytes / 8 }
 
-// tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
+// tickCatchUp asks somebody for what was executed if nothing is executed here, though others go on.
+// It waits for two ticks first: mostly what is missing is on its way, and the answer to a question
+// may be the whole state.
 func (r *replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.State.Members() {
 		r.Transfers.Continue(env, m.ID)
@@ -154,7 +163,9 @@ func (r *replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 		}
 	}
 	if others := r.others(); best == protocol.App && r.stuck%patientTicks == 0 && len(others) > 0 {
-		best = others[env.Rand.IntN(len(others))] // perhaps one of them knows that this replica is no member any more
+		// Nobody who is heard is further. Perhaps one of them knows that this replica is no member
+		// any more, or nobody whom it knows is one.
+		best = others[env.Rand.IntN(len(others))]
 	}
 	if best != protocol.App {
 		r.fetch(env, best)
@@ -222,7 +233,11 @@ func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fe
 }
 
 // onDecided executes what another replica has executed. Whichever of those that can be asked tells
-// it, it is decided.
+// it, it is decided. A message that begins above what is executed here is of no use, as what is
+// between is not known; slots that it does not mention are no-ops.
+//
+// At a change of the members it stops for a moment. What was executed until then is made durable
+// first (changed), as the old members may be gone soon, and nobody else can decide it again.
 func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m decided) {
 	l := &r.learner
 	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.State.Members()) == 0 ||
@@ -257,7 +272,8 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // caughtUp puts everything in order after slots were executed, from one on, that others have
-// decided.
+// decided. The own proposals among them need an answer: their clients wait here. What the state has
+// not seen was revoked, so it is proposed again; what it has seen must not be.
 func (r *replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	l := &r.learner
 	mine := r.acceptor.track(r.Cfg.ID).items.within(before, l.executed)
@@ -300,7 +316,8 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	r.TakeChunk(env, from, m, r.learner.executed)
 }
 
-// onInstalled goes on from a snapshot. What was promised and accepted stays.
+// onInstalled goes on from a snapshot. What was promised and accepted stays: it is an acceptor's
+// word, which others count on, and no state says anything about it.
 func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	before := r.learner.executed
 	r.learner.executed = s.Slot

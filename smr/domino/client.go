@@ -115,7 +115,7 @@ func (c *client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 	case ordered:
 		c.onOrdered(env, msg)
 	case kit.Replies:
-		if c.OnReplies(env, msg) {
+		if c.OnReplies(env, msg) { // the session is gone, and with it all that was sent in it
 			clear(c.attempts)
 			clear(c.places)
 			c.open(env)

@@ -7,7 +7,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onVote counts an acceptor's vote for commands in a slot of the shared track.
+// onVote counts an acceptor's vote for commands in a slot of the shared track. The client learns by
+// itself what is decided there, at the same time as the coordinator: the votes of a supermajority
+// decide, for the commands or for a no-op. In between it waits for the coordinator, which has to
+// choose.
 func (c *client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m vote) {
 	a := c.attempts[m.Slot]
 	if a == nil || a.settled || m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
@@ -22,6 +25,9 @@ func (c *client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m vote
 	case no:
 		a.no.Add(from)
 	}
+	// How many are enough the acceptor says, as the client may not know of the last change of the
+	// members yet. All votes in a slot are of one group: nobody votes before it is decided who the
+	// members are there.
 	needed := quorum.Fast(int(m.Members))
 	if a.yes.Len() >= needed {
 		c.count(a, true)
@@ -86,14 +92,18 @@ func (c *client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, 
 	}
 }
 
-// placed notes that a command's slot is decided.
+// placed notes that a command's slot is decided. That is all that AckDurable waits for, unless
+// another attempt at the command may be decided as well: then only its execution tells which slot
+// counts.
 func (c *client) placed(env *protocol.Env[smr.Message], p *kit.Pending, s smr.Slot) {
 	if p.Attempts == 1 && p.Awaits() == smr.AckDurable {
 		c.finish(env, p, s)
 	}
 }
 
-// onPlaced counts who has accepted commands in a slot of a replica's track.
+// onPlaced counts who has accepted commands in a slot of a replica's track. Only the owner proposes
+// there, so a majority is enough, and there are no votes against. Whole is the owner's word that it
+// has counted them.
 func (c *client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m placed) {
 	if m.Session != c.Session || m.Members == 0 || m.Members > maxMembers {
 		return

@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record beside those of package smr.
@@ -89,3 +92,17 @@ func TestEarlierTags(t *testing.T) {
 }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
+
+// TestLayouts tests what acceptors have under keys of their disks.
+func TestLayouts(t *testing.T) {
+	wiretest.Layouts(t,
+		wiretest.Sample("promises", promisesLayout, promises{300, 7}, cmp.AllowUnexported(promises{})),
+		wiretest.Sample("stream", streamLayout, uint64(300)),
+		wiretest.Sample("revoked", revokedLayout, revokedRecord{3, 300}, cmp.AllowUnexported(revokedRecord{})))
+}
+
+// TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
+func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
+	o := Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond}
+	smrtest.FromDisk(t, New("domino-direct", "", o), vote{}, news{}, promise{}, revoked{}, placed{})
+}

@@ -1,11 +1,14 @@
 package domino_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -31,10 +34,33 @@ func TestOneWayOnly(t *testing.T) {
 		1001, 35)
 }
 
+// TestThreeOfSevenAreReplaced plays a seed in which three of seven disks are lost: the members
+// change six times, one after the other, which takes longer than one change may.
+func TestThreeOfSevenAreReplaced(t *testing.T) {
+	p, err := catalog.Protocol("domino-direct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := smrtest.Swarm(p, 700000558)
+	sc.Replicas = 7
+	if r, err := smrtest.Play(sc); err != nil {
+		t.Errorf("%v\n%v", r, err)
+	}
+}
+
 func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
 	for i := range count {
 		if r, err := smrtest.Play(smrtest.Swarm(p, first+2*uint64(i))); err != nil {
 			t.Fatalf("%v\n%v", r, err)
 		}
 	}
+}
+
+// BenchmarkCommands is the work of all nodes for one 16-byte write.
+func BenchmarkCommands(b *testing.B) {
+	smrtest.Benchmark(b, domino.Direct(), 5*time.Millisecond, func() smr.StateMachine {
+		return kv.New()
+	}, func(n int) []byte {
+		return kv.Put(fmt.Appendf(nil, "%07d", n%100_000), []byte("1234"))
+	})
 }

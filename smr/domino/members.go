@@ -26,7 +26,8 @@ func (r *replica) countMembers(ticks int) int {
 	return n
 }
 
-// maybeTakePart makes a member of a replica that was admitted.
+// maybeTakePart makes a member of a replica that was admitted. Before, it neither votes nor counts:
+// a replica that has lost its disk would vote a second time in slots in which it has voted.
 func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	if r.role != blank || !r.Admission.Admitted() {
 		return
@@ -38,6 +39,8 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	r.regroup(env)
 	r.acceptor.begin(r.learner.executed)
 	r.soon(env)
+	// In a new group, which has had no coordinator, all but the configured one wait for a while, so
+	// that candidates do not overtake each other.
 	if r.acceptor.promised == 0 && !r.Cfg.Join {
 		switch r.Cfg.Leader {
 		case 0:
@@ -50,7 +53,10 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// regroup makes the members that the state has those with whom the replica works.
+// regroup makes the members that the state has those with whom the replica works. Tracks are
+// numbered by the order of the members, so a replica's own digit may change. That is safe, as no
+// slot above the change was used: nobody votes or proposes beyond the slots for which it is decided
+// who the members are. What is known of a member that stays, its stream above all, is kept.
 func (r *replica) regroup(env *protocol.Env[smr.Message]) {
 	r.group, r.strangers = r.group[:0], nil
 	keep := map[protocol.ID]*peer{}

@@ -9,7 +9,12 @@ import (
 )
 
 // flush proposes what is in the queue and sends all members what they lack, with the claims of this
-// moment. What it says waits for the disk.
+// moment. What it says waits for the disk: others decide by it, and a restart must not take it
+// back.
+//
+// The order matters. Proposals come first, since a claim says that nothing more is proposed below
+// it. The claims come last, and name the stream's length at that moment: whatever is added later is
+// of slots above them.
 func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	if r.role != member {
 		return
@@ -30,7 +35,8 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 		p := r.peers[id]
 		p.next = max(p.next, a.own.base+1)
 		m := news
-		// Claims are sent in any case.
+		// Claims are sent in any case: all tracks have to pass a slot before it is executed, so a
+		// replica that has nothing to say holds the others up until it says so.
 		for m.Items = r.fitting(p); ; m.Items = r.fitting(p) {
 			m.First, m.Names = p.next, nil
 			p.next += uint64(len(m.Items))
@@ -58,6 +64,11 @@ func (r *replica) fitting(p *peer) []item {
 }
 
 // onNews takes what a member has to tell.
+//
+// Messages may be lost, repeated and reordered, so a claim counts only when as much of the stream
+// is here as it speaks about. Before, a slot could look empty whose vote was lost on the way, and
+// one replica would execute a no-op where others execute the command. A claim that comes too early
+// is pending. The newest is enough: it says all that the earlier ones did.
 func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 	p.executed = max(p.executed, m.Executed)
 	p.leads = m.Leads
@@ -65,7 +76,8 @@ func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 		r.coord.above = max(r.coord.above, m.Promised)
 	}
 	if m.Base > p.have {
-		// What is missing is of slots that the sender has executed.
+		// What is missing is of slots that the sender has executed. It may be skipped by one who
+		// has executed them as well, and by nobody else: their votes would never be counted.
 		if r.learner.executed < m.Through {
 			r.fetch(env, p.id)
 		} else {
@@ -91,6 +103,8 @@ func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 			if p.next <= r.acceptor.own.last() {
 				r.soon(env)
 			}
+			// What is proposed in revoked slots is lost, so the next proposal is above them. The
+			// bound is for a peer that says nonsense: a far slot would delay every command.
 			r.above = max(r.above, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
 		}
 	}
@@ -140,8 +154,11 @@ func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	}
 }
 
-// takeItems takes the items that follow what is there. Those of the owner's track are accepted,
-// unless it was revoked.
+// takeItems takes the items that follow what is there: without gaps, as have is one number, and the
+// sender repeats from there. Votes in the shared track are only counted. What its owner proposes in
+// a track is accepted, and on disk before that is told; but not in slots that were revoked. There
+// the coordinator has this replica's promise to accept nothing more from the owner, and may have
+// decided without it.
 func (r *replica) takeItems(env *protocol.Env[smr.Message], p *peer, m news) {
 	var fresh []item
 	for i, item := range m.Items {

@@ -35,8 +35,8 @@ type replica struct {
 	coord       coordinator
 	reads       reads
 	queue       []kit.Entry // to be proposed in the own track
-	after       smr.Slot    // those in the queue come after it
-	above       smr.Slot    // of all proposals: others have revoked what is below
+	after       smr.Slot    // those in the queue come after it, since their clients have seen what is there
+	above       smr.Slot    // of all proposals: others have revoked what is below, and would not accept it
 	ordered     []watched   // commands whose clients want to know when they are ordered
 	orderedFrom smr.Slot    // the lowest of them
 	wanted      map[kit.SessionID][]kit.Seq
@@ -201,7 +201,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	if p == nil {
-		if _, ok := msg.(news); ok {
+		if _, ok := msg.(news); ok { // only members tell news
 			r.met(from)
 		}
 		return
@@ -250,7 +250,9 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	}
 }
 
-// settle does what has become possible: decides, executes, answers.
+// settle does what has become possible: decides, executes, answers. It runs once at the end of each
+// call, in this order, as each step may make the next one possible: reads wait for what is
+// executed, for example.
 func (r *replica) settle(env *protocol.Env[smr.Message]) {
 	if r.role == member {
 		r.learn(env)
@@ -261,7 +263,8 @@ func (r *replica) settle(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// soon tells the others what is new when what comes up at the same time is there too.
+// soon tells the others what is new when what comes up at the same time is there too: a message for
+// each vote would cost more than the votes.
 func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.flushing && r.role == member {
 		r.flushing = true
@@ -269,7 +272,9 @@ func (r *replica) soon(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// setWake has the others told when the clock passes the next slot that is in use: they wait for it.
+// setWake has the others told when the clock passes the next slot that is in use. A command is
+// executed when all have passed its slot, so each waits for the slowest to say so; the next tick
+// would be up to half a round trip later. Slots that nobody uses wait for the tick.
 func (r *replica) setWake(env *protocol.Env[smr.Message]) {
 	next := r.learner.nextUsed(min(r.acceptor.closed, r.acceptor.skipped))
 	if next == 0 {
@@ -292,7 +297,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	if last := r.acceptor.own.last(); last != r.pinged {
 		r.pinged = last
 		for _, id := range r.others() {
-			r.Tempo.Ask(env, id) // probes do not wait for disks
+			// News waits for the disk, so it does not measure the network. Questions do not wait.
+			r.Tempo.Ask(env, id)
 		}
 	}
 	if !r.Tempo.Beat(env.Now, tick) {

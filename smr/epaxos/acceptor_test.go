@@ -15,19 +15,9 @@ import (
 // onDisk starts replica 2 of three with a disk, and admits it.
 func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
-	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
-	r, err := newReplica(smr.ReplicaConfig{ID: 2, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := disk.Env()
-	r.Start(env, slices.Clone(disk.Log))
-	smrtest.Unheard(r, env)
-	own := r.Admission.Own()
-	for _, id := range []protocol.ID{1, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
-	}
-	disk.Write(env, 0)
+	cfg := smr.ReplicaConfig{ID: 2, Members: smrtest.Group(3), Machine: newRegisters(nil), RoundTrip: trip}
+	r, env := smrtest.OnDisk(t, disk, newReplica, cfg)
+	disk.Admit(r, env, cfg, r.Admission.Own())
 	return r, env
 }
 

@@ -243,7 +243,7 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	r.tick(env)
 }
 
-// onMembers takes note of who the members are.
+// onMembers follows a change of the members.
 func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 	if !r.State.Removed(r.Cfg.ID) {
 		r.maybeTakePart(env)

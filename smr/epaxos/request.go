@@ -23,10 +23,15 @@ type early struct {
 	stamp uint64 // of its instance, if told
 }
 
-// maxAfter bounds the causal bounds that are believed.
+// maxAfter bounds the causal bounds that are believed: the stamps that follow have to fit above.
 const maxAfter = 1 << 60
 
 // onRequest takes commands, which come after those of which the client was told. Any replica does.
+//
+// A client may wait only until its command is decided (Early). It is told the stamp then, which
+// orders what conflicts, and sends it with its next commands: they must not be executed before one
+// that it was told of, though nothing has been executed yet. So the replica's stamp rises at least
+// to that. A repeated request is answered from early, as the command may be far from execution.
 func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m kit.Request) {
 	if m.After < maxAfter {
 		r.stamp = max(r.stamp, uint64(m.After))

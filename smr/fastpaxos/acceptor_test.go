@@ -11,33 +11,17 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// onDisk starts replica 1 of some with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk, members int) (*replica, *protocol.Env[smr.Message]) {
-	t.Helper()
-	cfg := smr.ReplicaConfig{ID: 1, Machine: kv.New()}
-	for i := range members {
-		cfg.Members = append(cfg.Members, smr.Member{ID: protocol.ID(i + 1)})
-	}
-	r, err := newReplica(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := disk.Env()
-	r.Start(env, slices.Clone(disk.Log))
-	smrtest.Unheard(r, env)
-	return r, env
+// one is the configuration of replica 1 of some.
+func one(members int) smr.ReplicaConfig {
+	return smr.ReplicaConfig{ID: 1, Members: smrtest.Group(members), Machine: kv.New()}
 }
 
 // begun returns replica 1, which takes part, with its disk.
 func begun(t *testing.T, members int) (*replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
-	r, env := onDisk(t, disk, members)
-	own := r.Admission.Own()
-	for id := 2; id <= members; id++ {
-		r.Receive(env, protocol.ID(id), kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
-	}
-	disk.Write(env, 0)
+	r, env := smrtest.OnDisk(t, disk, newReplica, one(members))
+	disk.Admit(r, env, one(members), r.Admission.Own())
 	return r, env, disk
 }
 
@@ -121,7 +105,7 @@ func TestLastVoteSurvivesCrash(t *testing.T) {
 	}
 	disk.Write(env, 0)
 	top := r.fastTop
-	if r, _ = onDisk(t, disk, 3); top != 14 || r.fastTop != top || r.top != top {
+	if r, _ = smrtest.OnDisk(t, disk, newReplica, one(3)); top != 14 || r.fastTop != top || r.top != top {
 		t.Errorf("the last vote was in slot %d, and is after a crash in %d", top, r.fastTop)
 	}
 }
@@ -222,7 +206,7 @@ func TestLaggardStartsAgain(t *testing.T) {
 	if r.State.Applied() != last {
 		t.Fatalf("executed up to %d, want %d", r.State.Applied(), last)
 	}
-	if again, _ := onDisk(t, disk, 3); again.Over() || again.cell(last+1).vote.Slot != last+1 {
+	if again, _ := smrtest.OnDisk(t, disk, newReplica, one(3)); again.Over() || again.cell(last+1).vote.Slot != last+1 {
 		t.Error("the replica does not start with what it wrote")
 	}
 }

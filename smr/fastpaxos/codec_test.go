@@ -6,6 +6,8 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a
@@ -76,3 +78,15 @@ func TestLayouts(t *testing.T) {
 }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
+
+// FuzzReceive gives replicas messages as they like to be.
+func FuzzReceive(f *testing.F) {
+	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
+		cfg.Machine = kv.New()
+		r, err := newReplica(cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r, r.Admission.Own, nil
+	})
+}

@@ -155,7 +155,7 @@ func TestChangeIsOnDisk(t *testing.T) {
 		t.Fatalf("the members are %v", r.State.MemberIDs())
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk, 3); len(r.State.MemberIDs()) != 2 {
+	if r, _ = smrtest.OnDisk(t, disk, newReplica, one(3)); len(r.State.MemberIDs()) != 2 {
 		t.Errorf("after a crash the members are %v", r.State.MemberIDs())
 	}
 }

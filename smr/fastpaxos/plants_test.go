@@ -124,7 +124,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 	disk.Write(env, 0)
 	for _, crash := range []bool{false, true} {
 		if crash {
-			r, env = onDisk(t, disk, 3)
+			r, env = smrtest.OnDisk(t, disk, newReplica, one(3))
 			disk.Write(env, 0)
 		}
 		next := kit.NewBallot(era, 3)

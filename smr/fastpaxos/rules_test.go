@@ -107,7 +107,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 			t.Fatalf("the log was not cut: %+v", disk.Log)
 		}
 	}
-	r, env = onDisk(t, disk, 3)
+	r, env = smrtest.OnDisk(t, disk, newReplica, one(3))
 	disk.Write(env, 0)
 	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{head{Era: kit.NewBallot(0, 3), Generation: r.State.Generation()},
 		[]item{{1, kit.Entry{Kind: kit.NoOp}}}}})

@@ -42,9 +42,9 @@ type Rules struct {
 	Load func(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error)
 	// Begin comes at the end of Start. It may be nil.
 	Begin func(env *protocol.Env[smr.Message])
-	// Members takes note of who the members are, at the start and when they have changed, and of an
-	// answer by which the replica may have been admitted. It is not called of a replica that is
-	// gone. It may be nil.
+	// Members follows the members: it is called at the start, when they have changed, and after an
+	// answer by which the replica may have been admitted, but not of a replica that is gone. It may
+	// be nil.
 	Members func(env *protocol.Env[smr.Message])
 	// Gone tells whether the replica was a member and is not any more. nil: as soon as the state
 	// says so.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
 )
 
 // journal is a state machine that keeps each command it was given, in order.
@@ -305,4 +306,31 @@ func FuzzRestore(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestArrangedSessionsGoInOrder opens sessions beyond their number: the one that was said to be
+// used least goes.
+func TestArrangedSessionsGoInOrder(t *testing.T) {
+	s := NewState(kv.New(), []smr.Member{{ID: 1}})
+	open := func(slot smr.Slot) SessionID {
+		r := s.Apply(slot, Entry{Kind: OpenSession, Client: protocol.ID(slot), Seq: 1,
+			Open: &Open{MaxSessions: 3, Window: 10}})
+		return r.Session
+	}
+	gone := func(id SessionID) bool {
+		r, ok := s.Seen(Entry{Kind: Command, Client: protocol.ID(id), Session: id, Seq: 1})
+		return ok && r.Gone
+	}
+	for slot := range smr.Slot(3) {
+		open(slot + 1)
+	}
+	ages := map[SessionID]uint64{1: 5, 2: 4, 3: 4}
+	s.ArrangeSessions(func(id SessionID) uint64 { return ages[id] })
+	open(4)
+	if gone(1) || !gone(2) || gone(3) || gone(4) {
+		t.Errorf("gone are 1: %v, 2: %v, 3: %v, 4: %v; want the second only", gone(1), gone(2), gone(3), gone(4))
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
 }

@@ -49,7 +49,7 @@ func TestBeatsSettleBallots(t *testing.T) {
 				lacking, l.promised, l.commit, l.silent)
 		}
 		disk.Write(env, 0)
-		if again, _ := onDisk(t, disk); again.epoch.tracks[1].promised != high {
+		if again, _ := smrtest.OnDisk(t, disk, newReplica, three()); again.epoch.tracks[1].promised != high {
 			t.Errorf("%s: after a crash it has promised %v, want %v", name, again.epoch.tracks[1].promised, high)
 		}
 	}

@@ -3,9 +3,14 @@ package mencius
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a
@@ -47,3 +52,21 @@ func messages() []smr.Message {
 func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
+
+// FuzzReceive gives replicas messages as they like to be.
+func FuzzReceive(f *testing.F) {
+	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
+		cfg.Machine = kv.New()
+		r, err := newReplica(cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r, r.Admission.Own, nil
+	})
+}
+
+// TestLayouts tests what is in front of snapshots.
+func TestLayouts(t *testing.T) {
+	wiretest.Layouts(t, wiretest.Sample("front", frontLayout,
+		front{number: 3, first: 300, last: 8192, members: []protocol.ID{1, 2, 300}}, cmp.AllowUnexported(front{})))
+}

@@ -76,7 +76,8 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	}
 }
 
-// Broken asks for what a peer may have sent in vain, and tells it again what it may not have heard.
+// Broken asks a peer for what may have been lost on the way, and tells it again what it may not
+// have heard.
 func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	member := r.epoch.index(from)
 	if !r.active() || member < 0 {

@@ -39,7 +39,7 @@ type replica struct {
 // The timers of a replica.
 type (
 	beatTimer    struct{} // twice in a round trip: say and look who is there
-	proposeTimer struct{} // what came up together is proposed
+	proposeTimer struct{} // the queued entries are proposed as one batch
 )
 
 // newReplica returns a replica.

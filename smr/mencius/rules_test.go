@@ -30,7 +30,7 @@ func refusesAfterCrash(t *testing.T, cut bool) bool {
 			t.Fatalf("the log was not cut: %+v", disk.Log)
 		}
 	}
-	r, env = onDisk(t, disk)
+	r, env = smrtest.OnDisk(t, disk, newReplica, three())
 	disk.Write(env, 0)
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1,
 		Items: []item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})

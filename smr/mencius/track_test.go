@@ -11,30 +11,18 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
+// three is the configuration of replica 1 of three.
+func three() smr.ReplicaConfig {
+	return smr.ReplicaConfig{ID: 1, Members: smrtest.Group(3), Machine: kv.New()}
+}
+
 // begun returns replica 1 of three, which owns track 0 and takes part, with its disk.
 func begun(t *testing.T) (*replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
-	r, env := onDisk(t, disk)
-	own := r.Admission.Own()
-	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
-	}
-	disk.Write(env, 0)
+	r, env := smrtest.OnDisk(t, disk, newReplica, three())
+	disk.Admit(r, env, three(), r.Admission.Own())
 	return r, env, disk
-}
-
-// onDisk starts replica 1 of three with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
-	t.Helper()
-	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := disk.Env()
-	r.Start(env, slices.Clone(disk.Log))
-	smrtest.Unheard(r, env)
-	return r, env
 }
 
 // work is a command of a client.
@@ -101,7 +89,7 @@ func TestSkipsSurviveCrash(t *testing.T) {
 		t.Fatalf("skipped up to %d, want %d", skipped, want)
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk); r.epoch.tracks[0].end() != skipped {
+	if r, _ = smrtest.OnDisk(t, disk, newReplica, three()); r.epoch.tracks[0].end() != skipped {
 		t.Errorf("skipped up to %d, and after a crash up to %d", skipped, r.epoch.tracks[0].end())
 	}
 }
@@ -143,7 +131,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 60, Data: append(other.epoch.front(), data...)},
 		frontLayout.Length))
 	disk.Write(env, 0)
-	r, _ = onDisk(t, disk)
+	r, _ = smrtest.OnDisk(t, disk, newReplica, three())
 	l := r.epoch.tracks[1]
 	if done := r.epoch.upTo(l, 60); l.base != done || l.commit != done || l.end() != 40 || l.promised != ballot {
 		t.Errorf("after a crash the track begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v",

@@ -6,6 +6,8 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record.
@@ -43,3 +45,13 @@ func messages() []smr.Message {
 func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
+
+// FuzzReceive gives replicas messages as they like to be.
+func FuzzReceive(f *testing.F) {
+	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica,
+		func() kit.Incarnation, error) {
+		cfg.Machine = kv.New()
+		r, err := newReplica(cfg)
+		return r, nil, err
+	})
+}

@@ -16,18 +16,9 @@ import (
 // onDisk starts replica 1 of three with a disk, and admits it.
 func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
-	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := disk.Env()
-	r.Start(env, slices.Clone(disk.Log))
-	own := r.Admission.Own()
-	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
-	}
-	smrtest.Unheard(r, env)
-	disk.Write(env, 0)
+	cfg := smr.ReplicaConfig{ID: 1, Members: smrtest.Group(3), Machine: kv.New()}
+	r, env := smrtest.OnDisk(t, disk, newReplica, cfg)
+	disk.Admit(r, env, cfg, r.Admission.Own())
 	return r, env
 }
 

@@ -31,3 +31,7 @@ func TestRemovedReplicasAreTold(t *testing.T) {
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) { talk.Play(t, raft.Protocol(), nil) }
+
+// TestRest: a group that has nothing to do rests, and a leader that is lost meanwhile is missed.
+// TestRestPlants of package kit says what it notices.
+func TestRest(t *testing.T) { smrtest.Rest(t, raft.Protocol(), 60) }

@@ -16,7 +16,7 @@ import (
 // Bounds of learners.
 const (
 	maxLearners   = 4
-	learnerWanted = 50 // round trips, for which one is kept that says nothing
+	learnerWanted = 50 // round trips after which a silent learner is forgotten
 )
 
 // A learner is a replica that waits to be added and is brought up to date meanwhile. Only the

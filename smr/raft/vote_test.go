@@ -16,17 +16,10 @@ import (
 // onDisk starts replica 1 of three with a disk, and admits it.
 func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
 	t.Helper()
-	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: blank{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := disk.Env()
-	r.Start(env, slices.Clone(disk.Log))
-	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
-	}
-	smrtest.Unheard(r, env)
-	disk.Write(env, time.Minute)
+	cfg := smr.ReplicaConfig{ID: 1, Members: smrtest.Group(3), Machine: blank{}}
+	r, env := smrtest.OnDisk(t, disk, newReplica, cfg)
+	disk.Admit(r, env, cfg, r.Admission.Own())
+	env.Begin(time.Minute)
 	return r, env
 }
 

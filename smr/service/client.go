@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
@@ -51,7 +52,8 @@ type Client struct {
 
 	mu      sync.Mutex
 	members map[protocol.ID]string // where the members are that are known
-	asking  map[uint64]chan told
+	asking  callers.Table[told]
+	number  uint64 // of question 0: at random, as answers to an earlier client may still come
 }
 
 // Dial returns a client of the service that cfg describes. It returns at once: replicas are reached
@@ -163,11 +165,19 @@ func WithClient(
 
 func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	fail := func(err error) (*Client, error) { return nil, fmt.Errorf("client: %w", err) }
+	if cfg == nil {
+		return fail(errors.New("there is no configuration"))
+	}
+	own := *cfg
+	if err := own.Check(); err != nil {
+		return fail(fmt.Errorf("config: %w", err))
+	}
+	cfg = &own
 	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return fail(err)
 	}
-	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
+	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, number: rand.Uint64()}
 	// Clients need no names of their own, only different ones.
 	id := firstClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient-firstClient)))
 	if o.member {

@@ -34,7 +34,7 @@ func ReadClientConfig(name string) (*ClientConfig, error) {
 	return c, nil
 }
 
-// Check validates a configuration that was not read from a file.
+// Check validates a configuration that was not read from a file. Dial does so too.
 func (c *ClientConfig) Check() error {
 	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing,
 		Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}

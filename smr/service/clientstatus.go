@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -15,15 +14,8 @@ import (
 
 // onStatus takes what the status node says. It is called by its goroutine, and does not wait.
 func (c *Client) onStatus(msg statusMessage) {
-	m, ok := msg.(told)
-	if !ok {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case c.asking[m.Number] <- m: // nil, and so never, if nobody asks
-	default:
+	if m, ok := msg.(told); ok {
+		c.asking.Tell(m.Number-c.number, m)
 	}
 }
 
@@ -32,8 +24,7 @@ func (c *Client) onStatus(msg statusMessage) {
 // are in order of the groups and of the replicas, and those of the ones that did not answer say
 // why.
 func (c *Client) Status(ctx context.Context) ([]Status, error) {
-	number := rand.Uint64()
-	answers, forget := c.expect(number)
+	number, answers, forget := c.expect()
 	defer forget()
 	got := map[protocol.ID][]Status{}
 	again := time.NewTicker(statusRepeat)
@@ -92,23 +83,27 @@ func (c *Client) heard(ctx context.Context) ([]Status, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no member answers: %w: %s", context.Cause(ctx), c.Unreachable())
+			err := fmt.Errorf("no member answers: %w", context.Cause(ctx))
+			if why := c.Unreachable(); why != "" {
+				err = fmt.Errorf("%w: %s", err, why)
+			}
+			return nil, err
 		case <-time.After(learnPause):
 		}
 	}
 }
 
-// expect returns where the answers to a question will come, until forget is called.
-func (c *Client) expect(number uint64) (answers chan told, forget func()) {
+// expect returns the number of a new question, and where the answers to it will come until forget
+// is called.
+func (c *Client) expect() (number uint64, answers chan told, forget func()) {
 	answers = make(chan told, 64)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asking[number] = answers
-	return answers, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.asking, number)
-	}
+	ref, _ := c.asking.Add(func(m told) { // the table has no bound, and is never closed
+		select {
+		case answers <- m:
+		default: // it is asked again
+		}
+	})
+	return c.number + ref, answers, func() { c.asking.Forget(ref) }
 }
 
 func (c *Client) decode(m told) ([]Status, error) {

@@ -173,7 +173,7 @@ func (g *group) check() error {
 	if len(g.Members) == 0 {
 		return configfile.Fieldf("members", "there are none")
 	}
-	seen := map[protocol.ID]bool{}
+	seen, used := map[protocol.ID]bool{}, map[string]bool{}
 	for i, m := range g.Members {
 		at := fmt.Sprintf("members[%d]", i)
 		if err := cmp.Or(checkID(at+".id", m.ID), configfile.CheckAddress(at+".address", m.Address, false)); err != nil {
@@ -182,7 +182,10 @@ func (g *group) check() error {
 		if seen[m.ID] {
 			return configfile.Fieldf(at+".id", "%d is there twice", m.ID)
 		}
-		seen[m.ID] = true
+		if used[m.Address] {
+			return configfile.Fieldf(at+".address", "%q is there twice", m.Address)
+		}
+		seen[m.ID], used[m.Address] = true, true
 	}
 	if g.RoundTrip != "" {
 		if g.roundTrip, err = time.ParseDuration(g.RoundTrip); err != nil || g.roundTrip <= 0 {

@@ -71,6 +71,11 @@ func TestMistakesAreTold(t *testing.T) {
 				"[\n{\"id\": 1, \"address\": \"h:1\"},\n{\"id\": 1, \"address\": \"h:2\"}]}",
 			`f:3: members[1].id: 1 is there twice`,
 		},
+		{
+			"{\"cluster\": \"c\", \"protocol\": \"raft\", \"id\": 1, \"data\": \"d\", \"insecure\": true, \"members\": " +
+				"[\n{\"id\": 1, \"address\": \"h:1\"},\n{\"id\": 2, \"address\": \"h:1\"}]}",
+			`f:3: members[1].address: "h:1" is there twice`,
+		},
 	} {
 		c := &Config{}
 		err := configfile.Parse("f", []byte(tc.text), c, c.check)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -166,8 +165,7 @@ func leaderOf(statuses []Status) protocol.ID {
 
 // askToLead asks the leader to hand over, and returns to whom it does.
 func (c *Client) askToLead(ctx context.Context, group int, leader, to protocol.ID) (protocol.ID, error) {
-	number := rand.Uint64()
-	answers, forget := c.expect(number)
+	number, answers, forget := c.expect()
 	defer forget()
 	if err := c.status.Deliver(ctx, leadAll{leader, leadNow{number, to, uint64(group)}}); err != nil {
 		return 0, fmt.Errorf("hand over: %w", err)

@@ -219,7 +219,7 @@ func (r *Recovery) confirmed(o RecoverOptions) error {
 		return fmt.Errorf("%w: %s was declared dead, which is none of the other members", ErrUnconfirmed,
 			strings.Join(unknown, ", "))
 	case len(want) > 0:
-		return fmt.Errorf("%w: declare dead all other members, %s is missing", ErrUnconfirmed, strings.Join(want, ", "))
+		return fmt.Errorf("%w: declare dead all other members; missing: %s", ErrUnconfirmed, strings.Join(want, ", "))
 	case !o.AcceptLoss:
 		return fmt.Errorf("%w: accept that what this disk does not have is lost", ErrUnconfirmed)
 	}

@@ -71,6 +71,14 @@ func (e *RefusedError) Error() string {
 // OpenReplica opens a replica's disk and port. The replica does nothing before Run, which must be
 // called.
 func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
+	if cfg == nil {
+		return nil, errors.New("replica: there is no configuration")
+	}
+	own := *cfg
+	if err := own.check(); err != nil {
+		return nil, fmt.Errorf("replica %d: config: %w", cfg.ID, err)
+	}
+	cfg = &own
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
 		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
@@ -98,6 +106,13 @@ func (r *Replica) open(o ReplicaOptions) error {
 	if err != nil {
 		return err
 	}
+	network := transport.Config{
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
+		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+	}
+	if err := network.CheckSender(cfg.ID); err != nil {
+		return fmt.Errorf("tls.cert: this is not replica %d's certificate: %w", cfg.ID, err)
+	}
 	if r.listener == nil {
 		if r.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 			return err
@@ -107,10 +122,6 @@ func (r *Replica) open(o ReplicaOptions) error {
 		if r.metrics, err = net.Listen("tcp", cfg.Metrics); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
-	}
-	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
-		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	var clock func() time.Duration
 	if cfg.proto.Timed {

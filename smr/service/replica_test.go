@@ -68,12 +68,18 @@ type ran struct {
 	log  *bytes.Buffer // read it after the end
 }
 
-func (w *world) start(id protocol.ID) *ran {
+func (w *world) replicaConfig(id protocol.ID) *Config {
 	w.Helper()
 	cfg, err := ReadConfig(filepath.Join(w.dir, ConfigFile(id)))
 	if err != nil {
 		w.Fatal(err)
 	}
+	return cfg
+}
+
+func (w *world) start(id protocol.ID) *ran {
+	w.Helper()
+	cfg := w.replicaConfig(id)
 	site := worldSites[id-1]
 	l, err := w.net.Listen(site)
 	if err != nil {
@@ -314,6 +320,26 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
+// TestConfigurationsOfPrograms: a program that fills in a configuration itself can use it without
+// asking first whether it is right.
+func TestConfigurationsOfPrograms(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		for id := range protocol.ID(3) {
+			w.start(id + 1)
+		}
+		cfg := &ClientConfig{Cluster: w.cfg.Cluster, Protocol: w.cfg.Protocol, Members: w.cfg.Members, TLS: w.cfg.TLS}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
+			_, err := c.Put(ctx, "k", nil)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestStrangers: a client without the cluster's certificate, and one of another cluster or
 // protocol, are told why they get nowhere.
 func TestStrangers(t *testing.T) {
@@ -332,15 +358,30 @@ func TestStrangers(t *testing.T) {
 		if err := foreigner.Check(); err != nil {
 			t.Fatal(err)
 		}
-		replica, err := ReadConfig(filepath.Join(w.dir, ConfigFile(2)))
-		if err != nil {
-			t.Fatal(err)
+		replica := w.replicaConfig(2)
+		for _, cfg := range []*ClientConfig{nil, {}, {Cluster: "test", Protocol: "raft", TLS: w.cfg.TLS}} {
+			if _, err := Dial(cfg, ClientOptions{}); err == nil {
+				t.Errorf("a client is made of %v", cfg)
+			}
+		}
+		for _, cfg := range []*Config{nil, {}, {Cluster: "test", Protocol: "raft", TLS: replica.TLS}} {
+			if _, err := OpenReplica(cfg, ReplicaOptions{}); err == nil {
+				t.Errorf("a replica is made of %v", cfg)
+			}
 		}
 		disguised := *w.cfg
 		disguised.TLS = replica.TLS
 		if _, err := Dial(&disguised, ClientOptions{}); err == nil ||
 			!strings.Contains(err.Error(), "no client's certificate") {
 			t.Errorf("a replica's certificate is taken for a client: %v", err)
+		}
+		for name, files := range map[string]*TLSFiles{"client": w.cfg.TLS, "replica 1": w.replicaConfig(1).TLS} {
+			mixedUp := *replica
+			mixedUp.TLS = files
+			if _, err := OpenReplica(&mixedUp, ReplicaOptions{}); err == nil ||
+				!strings.Contains(err.Error(), `not replica 2's certificate: `) {
+				t.Errorf("the certificate of %s is taken for replica 2: %v", name, err)
+			}
 		}
 		plain := *w.cfg
 		plain.TLS, plain.Insecure = nil, true

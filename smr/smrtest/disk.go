@@ -5,10 +5,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Disk is that of a replica that a test calls itself, and what survives when the test makes
@@ -26,6 +28,43 @@ func (d *Disk) Env() *protocol.Env[smr.Message] {
 		d.keys, d.next = map[string][]byte{}, 1
 	}
 	return protocol.NewEnv[smr.Message](d, d.next, rand.New(rand.NewPCG(1, 1)))
+}
+
+// Group returns members 1 to n.
+func Group(n int) (members []smr.Member) {
+	for i := range n {
+		members = append(members, smr.Member{ID: protocol.ID(i + 1)})
+	}
+	return members
+}
+
+// OnDisk starts a replica with a disk, and has the time pass for which one that was started again
+// waits for its members.
+func OnDisk[R protocol.Node[smr.Message]](
+	t testing.TB, d *Disk, newReplica func(smr.ReplicaConfig) (R, error), cfg smr.ReplicaConfig,
+) (R, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := newReplica(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := d.Env()
+	r.Start(env, slices.Clone(d.Log))
+	Unheard(r, env)
+	return r, env
+}
+
+// Admit has all other members of a replica's group say that they know no other disk of the replica
+// than its own.
+func (d *Disk) Admit(
+	r protocol.Node[smr.Message], env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, own kit.Incarnation,
+) {
+	for _, m := range cfg.Members {
+		if m.ID != cfg.ID {
+			r.Receive(env, m.ID, kit.Welcome{From: kit.Incarnation(m.ID), Asked: own, Known: own})
+		}
+	}
+	d.Write(env, 0)
 }
 
 // Write puts what a call has written on the disk, and begins the next call at a time.

@@ -13,6 +13,7 @@ func (w *World) Change(change smr.Change, then func(smr.Done)) {
 	w.ask(change, func(d smr.Done) {
 		then(d) // which may begin the next one
 		w.changes--
+		w.changed++
 	})
 }
 

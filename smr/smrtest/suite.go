@@ -74,9 +74,9 @@ func firstSeed(t *testing.T) uint64 {
 	return first
 }
 
-// seeds plays seed after seed, each with a random subset of the faults.
-// seeds plays seeds. At least in one of six a crash has to lose writes that were not durable: else
-// nobody would notice a replica that speaks before they are.
+// seeds plays seed after seed, each with a random subset of the faults. At least in one of six a
+// crash has to lose writes that were not durable: else nobody would notice a replica that speaks
+// before they are.
 func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
 	const shards = 4
 	var losing atomic.Int64

@@ -46,6 +46,7 @@ type World struct {
 	token   smr.Slot
 	fresh   int  // replicas that took the place of others
 	changes int  // of the members, that are asked for
+	changed int  // of the members, that are done
 	stopped bool // clients begin nothing any more
 	quiet   bool // clients begin nothing at present
 	// handing is who is to lead, as a leader said last, and handedOver how often that came to be.
@@ -244,8 +245,7 @@ func (w *World) settle() error {
 		return fmt.Errorf("liveness: %v after the faults ended, a client was not answered yet: %w", limit, err)
 	}
 	w.stopped = true
-	idle := func() bool { return w.Sim.Unanswered() == 0 && w.changes == 0 }
-	if err := w.Sim.Await(limit, idle); err != nil {
+	if err := w.idle(limit); err != nil {
 		return fmt.Errorf("liveness: calls never end: %w", err)
 	}
 	var last []string
@@ -261,6 +261,21 @@ func (w *World) settle() error {
 		}
 	}
 	return w.Sim.Err()
+}
+
+// idle waits until no call is under way. Members are replaced one after the other, several of seven
+// if their disks were lost, so the limit is for what is done up to the next change.
+func (w *World) idle(limit time.Duration) error {
+	for {
+		before, done := w.changed, false
+		err := w.Sim.Await(limit, func() bool {
+			done = w.Sim.Unanswered() == 0 && w.changes == 0
+			return done || w.changed > before
+		})
+		if done || err != nil {
+			return err
+		}
+	}
 }
 
 func (w *World) askStatus() {

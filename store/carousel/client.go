@@ -27,8 +27,8 @@ type (
 )
 
 // client is the node of an application. It reads from a partition's leader, or a majority of its
-// servers if these are faster, and has the agent of one site commit, or of another one if that does
-// not answer.
+// servers if these are faster (see suffices), and has the agent of one site commit, or of another
+// one if that does not answer.
 type client struct {
 	cfg          store.Config
 	name         uint64 // of the next transaction; random at first, so that no two share one
@@ -166,6 +166,10 @@ func (c *client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 	}
 	g.tries++
 	shard := c.cfg.Layout.ShardOf(g.ask.Key)
+	if c.suffices(g, shard) {
+		c.got(env, n, slices.IndexFunc(g.answers, func(a *store.ReadReply) bool { return a != nil }))
+		return
+	}
 	for _, i := range c.cfg.Layout.SitesOf(shard) {
 		if g.answers[i] == nil {
 			env.Send(c.cfg.Layout.Sites[i].Shards[shard], store.ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
@@ -182,27 +186,58 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	g.answers[p.Site] = &m
 	c.see(m.Hint)
-	out, n := store.Got{Ref: g.ask.Ref, OK: true, Site: p.Site}, 0
-	for _, a := range g.answers {
-		if a == nil {
-			continue
-		}
-		n++
-		out.Pending = out.Pending || a.Pending
-		if n == 1 || a.Value.Version.After(out.Value.Version) {
-			out.Value = a.Value
-		}
-	}
+	n := g.answered()
 	if n == 1 && g.tries == 1 {
 		c.near(p.Index, p.Site, env.Now-g.begun)
 	}
 	switch {
-	case g.ask.Nearest || p.Site == c.cfg.Layout.FirstOf(p.Index) || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
-		c.endGet(env, m.Ref)
-		env.Send(protocol.App, out)
+	case c.suffices(g, p.Index):
+		c.got(env, m.Ref, p.Site)
 	case n == 1:
 		env.Send(protocol.App, store.First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.Site})
 	}
+}
+
+func (g *get) answered() (n int) {
+	for _, a := range g.answers {
+		if a != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// suffices tells whether a read has the answers that it needs: that of the site that leads the
+// partition at first, or those of a majority. Who tries again needs both, unless that site is
+// silent: it may lead no more, and be the last to know.
+func (c *client) suffices(g *get, shard int) bool {
+	n := g.answered()
+	majority := n > len(c.cfg.Layout.SitesOf(shard))/2
+	led := g.answers[c.cfg.Layout.FirstOf(shard)] != nil
+	switch {
+	case g.ask.Nearest:
+		return n > 0
+	case g.ask.Priority.IsZero():
+		return majority || led
+	}
+	return majority && (led || g.tries > 1)
+}
+
+// got answers a read with the newest of the answers. Of these that of a site was the last.
+func (c *client) got(env *protocol.Env[store.Message], n uint64, site int) {
+	g := c.gets[n]
+	out := store.Got{Ref: g.ask.Ref, OK: true, Site: site}
+	for _, a := range g.answers {
+		if a == nil {
+			continue
+		}
+		out.Pending = out.Pending || a.Pending
+		if a.Value.Version.After(out.Value.Version) {
+			out.Value = a.Value
+		}
+	}
+	c.endGet(env, n)
+	env.Send(protocol.App, out)
 }
 
 // near learns from the first answer to a read which site is the nearest. Of a partition that home

@@ -20,12 +20,10 @@ func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message
 		close(w.answer)
 		return w, 0
 	}
-	c.last++
-	ref = c.last
+	ref, _ = c.waiting.Add(func(m store.Message) { c.took(w, m) }) // it has no bound, and is closed later
 	w.request.ref = ref
-	c.waiting[ref] = w
 	c.mu.Unlock()
-	c.deliver(msg(ref))
+	c.deliver(asked{msg(ref), w.request})
 	return w, ref
 }
 
@@ -33,9 +31,9 @@ func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message
 func (c *Conn) forget(w *waiter, ref uint64) {
 	c.deliver(store.Cancel{Ref: ref})
 	c.awaitNode()
+	c.waiting.Forget(ref)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, ref)
 	c.over(w.request)
 }
 

@@ -5,9 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -62,11 +61,10 @@ type Conn struct {
 	client   store.ClientNode
 	node     *host.Node[store.Message]
 	halt     context.CancelFunc // ends the node
-	asking   *request           // whose call the node is just given; the node's goroutine has it
+	waiting  callers.Table[store.Message]
+	asking   *request // whose call the node is just given; the node's goroutine has it
 
 	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]*waiter
 	flights map[flight]bool
 	sending map[requestKey]*request
 	reached bool // some machine has been connected to, ever
@@ -118,7 +116,7 @@ func Dial(cfg Config) (*Conn, error) {
 		cfg.RoundTrip = defaultRoundTrip
 	}
 	c := &Conn{
-		cfg: cfg, client: node, machines: map[protocol.ID]*machine{}, waiting: map[uint64]*waiter{},
+		cfg: cfg, client: node, machines: map[protocol.ID]*machine{},
 		sending: map[requestKey]*request{}, flights: map[flight]bool{},
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
@@ -181,6 +179,12 @@ type asker struct {
 	c *Conn
 }
 
+// asked is a call to the node, with what is sent for it.
+type asked struct {
+	store.Message
+	of *request
+}
+
 // seen tells that the node has looked at all that it was given before.
 type seen struct{ done chan struct{} }
 
@@ -192,12 +196,8 @@ func (a *asker) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		case seen:
 			close(m.done)
 			return
-		case store.Get:
-			a.c.asking = a.c.requestOf(m.Ref)
-		case store.Submit:
-			a.c.asking = a.c.requestOf(m.Ref)
-		case store.Query:
-			a.c.asking = a.c.requestOf(m.Ref)
+		case asked:
+			a.c.asking, msg = m.of, m.Message
 		}
 	}
 	a.ClientNode.Receive(env, from, msg)
@@ -207,16 +207,6 @@ func (a *asker) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 func (a *asker) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	a.c.asking = nil
 	a.ClientNode.Expire(env, t)
-}
-
-// requestOf returns that of a call that is waited for, or nil.
-func (c *Conn) requestOf(ref uint64) *request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w := c.waiting[ref]; w != nil {
-		return w.request
-	}
-	return nil
 }
 
 const defaultRoundTrip = 250 * time.Millisecond
@@ -277,7 +267,7 @@ func (c *Conn) Close() {
 	c.mu.Lock()
 	begun := !c.closed
 	c.closed = true
-	refs := slices.Collect(maps.Keys(c.waiting))
+	refs := c.waiting.Refs()
 	c.mu.Unlock()
 	if begun && c.halt != nil {
 		for _, ref := range refs { // who waits for a commit gets its name
@@ -285,13 +275,7 @@ func (c *Conn) Close() {
 		}
 		c.awaitNode()
 	}
-	c.mu.Lock()
-	waiting := c.waiting
-	c.waiting = map[uint64]*waiter{}
-	c.mu.Unlock()
-	for _, w := range waiting {
-		close(w.answer)
-	}
+	c.waiting.Close(ErrClosed, func(uint64) store.Message { return nil })
 	c.close()
 	if c.halt != nil {
 		c.halt()
@@ -326,27 +310,28 @@ var ErrClosed = errors.New("front: the connection is closed")
 func (c *Conn) tell(msg store.Message) {
 	switch m := msg.(type) {
 	case store.First:
-		c.mu.Lock()
-		w := c.waiting[m.Ref]
-		c.mu.Unlock()
-		if w != nil && w.first != nil && !m.Pending {
-			w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)})
-		}
+		c.waiting.Tell(m.Ref, m)
 	case store.Got:
-		c.answer(m.Ref, msg)
+		c.waiting.Answer(m.Ref, m)
 	case store.Done:
-		c.answer(m.Ref, msg)
+		c.waiting.Answer(m.Ref, m)
 	}
 }
 
-// answer ends the wait for an answer.
-func (c *Conn) answer(ref uint64, msg store.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w := c.waiting[ref]; w != nil {
-		delete(c.waiting, ref)
+// took takes what one is told who waits. Nothing says that the connection is closed.
+func (c *Conn) took(w *waiter, msg store.Message) {
+	switch m := msg.(type) {
+	case nil:
+		close(w.answer)
+	case store.First:
+		if w.first != nil && !m.Pending {
+			w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)})
+		}
+	default:
+		c.mu.Lock()
 		c.over(w.request)
-		w.answer <- msg
+		c.mu.Unlock()
+		w.answer <- m
 	}
 }
 

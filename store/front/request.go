@@ -173,7 +173,7 @@ func (c *Conn) abandon(r *request) {
 	}
 	c.deliver(store.Cancel{Ref: ref}) // which a Get is not answered
 	if r.key.read != 0 {
-		c.answer(ref, store.Got{Ref: ref})
+		c.waiting.Answer(ref, store.Got{Ref: ref})
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storetest/talk"
 )
 
 // subject is the layered store as package storetest wants it. The logs of its groups are short, so
@@ -39,3 +41,22 @@ func subject() storetest.Subject {
 
 // TestConformance plays 60 seeds under faults; twenty of them twice.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) {
+	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten"}
+	format := format()
+	talk.Play(t, Protocol(), func(all msgtext.Format, v any) (string, bool) {
+		switch v := v.(type) {
+		case grouped: // what the group says is a message like any other
+			return all.Of(v.Msg), true
+		case state:
+			return names[v], true
+		case []byte: // of a command of the group, or its result
+			if m, err := format.Decode(v); err == nil {
+				return all.Of(m), true
+			}
+		}
+		return "", false
+	})
+}

@@ -211,7 +211,7 @@ func (v *view) layered(t Txn) time.Duration {
 
 // carousel reads and prepares at once if it knows the keys, else it prepares when it has read. The
 // coordinator decides when its group has what is written, and all partitions are prepared. A
-// transaction that only reads has each partition's group agree on that it may have read what it has.
+// transaction that only reads has each partition's group agree that it may have read what it has.
 func (v *view) carousel(t Txn) outcome {
 	fast := v.system == CarouselFast
 	got := v.reads(t, func(p part) time.Duration {

@@ -62,9 +62,9 @@ func allOf(t testing.TB, rows []plan.Row, system plan.System, class plan.Class) 
 
 // TestThesis: what the thesis measured on five regions of a public cloud, and what the delays of
 // its Table 3.1 give [Carousel Figures 3.4, 3.8]. TAPIR's Retwis took 334 ms there: transactions
-// contended, and waited for timeouts. The thesis' fast Carousel took 259 ms for YCSB+T: it reads from
-// the leader what has no copy at the client's site, not from the nearest copy. Its Retwis is left
-// out, as half of it only reads, which is done otherwise here.
+// contended, and waited for timeouts. The thesis' fast Carousel took 259 ms for YCSB+T: it reads
+// from the leader what has no copy at the client's site, not from the nearest copy. Its Retwis is
+// left out, as half of it only reads, which is done otherwise here.
 func TestThesis(t *testing.T) {
 	for _, c := range []struct {
 		load          workload.Workload

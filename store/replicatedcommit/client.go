@@ -126,6 +126,13 @@ func (c *client) onGet(env *protocol.Env[message], m store.Get) {
 	}
 }
 
+// sendGet asks for a read, as few sites as will do: the nearest one, or a majority of those that
+// answer soonest. A store is loaded by reads above all, and what the others say comes too late to
+// count. They are asked when those few take longer than they do at present, and from the start when
+// a transaction is tried again: its reads also reserve keys, which helps at every site.
+//
+// What the few have not answered by then counts as the time that they take, so that a site which
+// has become slow, or is gone, is not among the nearest for long.
 func (c *client) sendGet(env *protocol.Env[message], g *get) {
 	if g.Tired(env.Now) {
 		c.EndGet(env, g, store.Got{})
@@ -163,7 +170,7 @@ func (c *client) sendGet(env *protocol.Env[message], g *get) {
 			continue
 		}
 		if g.sent[i] = max(env.Now, 1); g.Tries > 1 && first == nil {
-			g.sent[i] = 0
+			g.sent[i] = 0 // nobody could say which request the answer is to
 		}
 		env.Send(c.cfg.Layout.Sites[i].Shards[shard],
 			store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
@@ -175,6 +182,8 @@ func (c *client) sendGet(env *protocol.Env[message], g *get) {
 // goes by what it is told: its transaction is refused, or it is not.
 const maxQueued = 16
 
+// onReadReply counts a site's answer to a read. The newest value of a majority is the read's: a
+// version that was committed is at a majority, so one of these has it.
 func (c *client) onReadReply(env *protocol.Env[message], from protocol.ID, m store.ReadReply) {
 	g, p := c.GetOf(from, m)
 	if g == nil {
@@ -234,18 +243,24 @@ func (c *client) onQuery(env *protocol.Env[message], m store.Query) {
 	}
 }
 
+// begin sends a transaction for the first time. Fenced sites have voted no, as they will not vote
+// any more, unless the transaction was sent before: their votes of that time may have decided it.
 func (c *client) begin(env *protocol.Env[message], s *submit) {
 	s.bytes = store.ContentBytes(s.Txn.Reads, s.Txn.Writes)
 	c.pace.bytes += s.bytes
 	s.votes = make([]store.SiteVote, len(c.cfg.Layout.Sites))
 	for i, site := range c.cfg.Layout.Sites {
-		if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
+		if site.Fenced && s.sent == 0 {
 			s.votes[i] = store.SiteVote{ID: s.Txn.ID, Reason: store.Fenced}
 		}
 	}
 	c.sendCommit(env, s)
 }
 
+// sendCommit asks for votes, again and again until there is a decision. While a site is away it
+// asks one site before the other, as two sites that vote differently would block, and the keys with
+// them (DESIGN.md, "Blocking must not spread"). Who only reads has no lock to leave behind, and
+// asks all.
 func (c *client) sendCommit(env *protocol.Env[message], s *submit) {
 	if s.Tired(env.Now) || s.Tries >= kit.Tries && c.stuck(env, s) {
 		c.giveUp(env, s)
@@ -290,6 +305,13 @@ func (c *client) askVotes(env *protocol.Env[message], s *submit) {
 	}
 }
 
+// onSiteVote counts a site's vote. A majority of yes commits, and the client may go on: the sites
+// find out the same from each other's votes, and each vote is on disk. The first vote of a site
+// counts, since a site votes once.
+//
+// A site that is asked before others decides more by itself. Its yes makes the request to the
+// others firm. Its no is the end, but only if nobody else has ever been asked about this
+// transaction: somebody else's yes could still commit it.
 func (c *client) onSiteVote(env *protocol.Env[message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.Coordinator(from)
 	s := c.Submit(m.ID)
@@ -346,6 +368,8 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 	return yes, no, o
 }
 
+// onDecided takes the word of a coordinator that knows the decision. It needs no other votes: the
+// coordinator has counted them.
 func (c *client) onDecided(env *protocol.Env[message], from protocol.ID, m store.Decided) {
 	p, ok := c.Coordinator(from)
 	s := c.Submit(m.ID)
@@ -399,6 +423,8 @@ func (c *client) giveUp(env *protocol.Env[message], s *submit) {
 	c.end(env, s, o, store.NoSite)
 }
 
+// end tells how a transaction ended. Of an aborted one it passes on what the votes said its reads
+// should have been: the next attempt need not read those keys again.
 func (c *client) end(env *protocol.Env[message], s *submit, o store.Outcome, site int) {
 	c.pace.bytes -= s.bytes
 	done := store.Done{Outcome: o, Site: site}

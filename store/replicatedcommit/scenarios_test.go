@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/msgtext"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
 
@@ -21,3 +22,6 @@ func TestScenarios(t *testing.T) {
 		return names[s], true
 	})
 }
+
+// TestConformance plays 200 seeds under faults; twenty of them twice.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 200) }

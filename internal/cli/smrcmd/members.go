@@ -47,11 +47,19 @@ func (p *program) addReplica(
 ) error {
 	learning, err := p.awaitLearner(ctx, client, f, m.ID)
 	switch {
-	case errors.Is(err, service.ErrNoLearners) && !keep, errors.Is(err, errMember) && !keep:
+	case errors.Is(err, service.ErrNoLearners) && !keep:
+		if learning, err = awaitJoiner(ctx, client, f, m.ID); err != nil {
+			return fmt.Errorf("smr add: %w", err)
+		}
+	case errors.Is(err, errMember) && !keep:
 	case errors.Is(err, errMember):
 		return fmt.Errorf("smr add: replica %d is a member already", m.ID)
 	case err != nil:
 		return fmt.Errorf("smr add: %w", err)
+	}
+	if at := learning.Address; at != "" && at != m.Address {
+		return fmt.Errorf("smr add: replica %d says that it is at %s, not at %s: add it there, or have its file advertise "+
+			"the other address and start it again", m.ID, at, m.Address)
 	}
 	if keep {
 		if f.json {
@@ -98,6 +106,29 @@ func (p *program) awaitLearner(
 		}
 	})
 }
+
+// awaitJoiner waits until a replica of a protocol without learners has said that it is there.
+func awaitJoiner(
+	ctx context.Context, client *service.Client, f *clientFlags, id protocol.ID,
+) (service.Learning, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	for {
+		l, found, err := client.Learner(ctx, id)
+		if err != nil || found {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return l, fmt.Errorf("replica %d has not said that it is there: start it with \"join\": true in its file: %w", id,
+				ctx.Err())
+		case <-time.After(joinPause):
+		}
+	}
+}
+
+// joinPause is the time between two questions after a replica that is to be added.
+const joinPause = 100 * time.Millisecond
 
 // learnReport is the time between two words about a replica that is brought up to date.
 const learnReport = 5 * time.Second

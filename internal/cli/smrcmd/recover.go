@@ -31,8 +31,8 @@ say: old members and old clients are refused. Then 'foresay smr init --join' and
 bring further replicas. NEVER START THE OLD MEMBERS AGAIN: a majority of them goes on as the old
 group.
 
-For raft, multipaxos, mencius and epaxos. The disks of the other protocols do not tell what was
-executed: restore a backup.`,
+A disk of fastpaxos, domino or domino-direct that an earlier version of the program has written
+does not tell what was executed, and is refused: restore a backup.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if o.Config == "" {

@@ -1,4 +1,4 @@
-package kit_test
+package smr_test
 
 import (
 	"testing"

@@ -1,0 +1,67 @@
+package carousel
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// TestReads: which answers are enough for a read. The server at the site that leads a partition at
+// first may lead no more, and hold what is old: who was told so by an abort asks others, too.
+func TestReads(t *testing.T) {
+	layout := storetest.Layout(3, 1)
+	old, current := store.Version{Time: 1, Client: 1}, store.Version{Time: 2, Client: 1}
+	again := store.Priority{Began: 1, Client: 1}
+	type answer struct {
+		site    int
+		version store.Version
+	}
+	for _, tc := range []struct {
+		name    string
+		get     store.Get
+		answers []answer
+		want    store.Version
+		ok      bool
+	}{
+		{"the site that leads it", store.Get{}, []answer{{0, old}}, old, true},
+		{"another site", store.Get{}, []answer{{1, current}}, current, false},
+		{"two others", store.Get{}, []answer{{1, current}, {2, old}}, current, true},
+		{"the nearest", store.Get{Nearest: true}, []answer{{1, old}}, old, true},
+		{"again, the site that leads it", store.Get{Priority: again}, []answer{{0, old}}, old, false},
+		{"again, that and another", store.Get{Priority: again}, []answer{{0, old}, {1, current}}, current, true},
+		{"again, two others", store.Get{Priority: again}, []answer{{1, current}, {2, current}}, current, false},
+	} {
+		c, err := newClient(store.Config{ID: 200, Layout: layout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []store.Got
+		call := func(do func(env *protocol.Env[store.Message])) {
+			env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+			do(env)
+			for _, e := range env.Out {
+				if m, ok := e.Msg.(store.Got); ok {
+					got = append(got, m)
+				}
+			}
+		}
+		call(func(env *protocol.Env[store.Message]) {
+			c.Start(env, nil)
+			c.Receive(env, protocol.App, tc.get)
+		})
+		for _, a := range tc.answers {
+			call(func(env *protocol.Env[store.Message]) {
+				c.Receive(env, layout.Sites[a.site].Shards[0], store.ReadReply{Ref: 1, Value: store.Value{Version: a.version}})
+			})
+		}
+		switch {
+		case len(got) == 1 != tc.ok:
+			t.Errorf("%s: %d answers are given", tc.name, len(got))
+		case tc.ok && got[0].Value.Version != tc.want:
+			t.Errorf("%s: the version is %v, want %v", tc.name, got[0].Value.Version, tc.want)
+		}
+	}
+}
