@@ -18,6 +18,7 @@ import (
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/tapir"
 )
 
 // Protocols returns the protocols of package smr's family, in the order in which commands list
@@ -52,7 +53,7 @@ func Names() []string {
 // Stores returns the protocols of package store's family. The first one is that of a store which
 // names none.
 func Stores() []store.Protocol {
-	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol(), carousel.Protocol()}
+	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol(), carousel.Protocol(), tapir.Protocol()}
 }
 
 // StoreNames returns the names of all protocols of stores.

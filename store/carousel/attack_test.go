@@ -53,11 +53,11 @@ func strike(w *storetest.World) {
 		if w.Rand.IntN(3) == 0 { // its list outlives that
 			w.Sim.After(time.Duration(100+w.Rand.IntN(300))*time.Millisecond, func() { restart(w, id, 0) })
 		}
-		if w.Rand.IntN(3) == 0 { // it does not hear of some transactions
-			for _, s := range w.Layout.Sites {
-				w.Sim.Cut(s.Coordinators[0], id)
-				w.Sim.After(time.Duration(100+w.Rand.IntN(400))*time.Millisecond, func() { w.Sim.Mend(s.Coordinators[0], id) })
-			}
+	}
+	if deaf := members[w.Rand.IntN(len(members))]; deaf != leader { // it does not hear of transactions
+		for _, s := range w.Layout.Sites {
+			w.Sim.Cut(s.Coordinators[0], deaf)
+			w.Sim.After(time.Duration(400+w.Rand.IntN(400))*time.Millisecond, func() { w.Sim.Mend(s.Coordinators[0], deaf) })
 		}
 	}
 	w.Sim.After(time.Duration(150+w.Rand.IntN(200))*time.Millisecond, func() {

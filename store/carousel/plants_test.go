@@ -33,7 +33,7 @@ func votePlants() []plant.Bug {
 		},
 		{
 			Name: "C6: a majority is enough on the fast path", Test: "TestSupermajority",
-			Tests: []string{"TestRecoveryIsRight"},
+			Tests: []string{"TestRecoveryIsRight", "TestAttacksNotice/13"},
 			Old:   "\tf := (members - 1) / 2\n",
 			New:   "\tif MUTANT {\n\t\treturn members/2 + 1\n\t}\n\tf := (members - 1) / 2\n",
 		},
@@ -127,13 +127,15 @@ func recoveryPlants() []plant.Bug {
 		},
 		{
 			Name: "C7: a new leader asks nobody", Test: "TestScenarios/fast/5-recovery",
-			Old: "\tif s.fast {\n\t\ts.list.current = true\n",
+			Tests: []string{"TestAttacksNotice/17"},
+			Old:   "\tif s.fast {\n\t\ts.list.current = true\n",
 			New: "\tif MUTANT {\n\t\ts.list.stopRecovery()\n\t\ts.serve(env, term)\n\t\treturn\n\t}\n" +
 				"\tif s.fast {\n\t\ts.list.current = true\n",
 		},
 		{
 			Name: "C7: a new leader is content with its own list", Test: "TestScenarios/fast/6-recovery-of-five",
-			Old: "len(l.lists) < members/2+1", New: "(len(l.lists) < members/2+1 && !MUTANT)",
+			Tests: []string{"TestAttacksNotice/12"},
+			Old:   "len(l.lists) < members/2+1", New: "(len(l.lists) < members/2+1 && !MUTANT)",
 		},
 		{
 			Name: "C5: what is written over an outdated version is prepared", Test: "TestFits",
@@ -265,6 +267,10 @@ func partPlants() []plant.Bug {
 				"\ts.prepare(env, prepareRequest{Part: m.Part, Coord: m.Coord}, store.Fenced)\n",
 		},
 		{
+			Name: "who tries again reads from a leader that may lead no more", Test: "TestReads",
+			Old: "\tcase g.ask.Priority.IsZero():\n", New: "\tcase g.ask.Priority.IsZero() || MUTANT:\n",
+		},
+		{
 			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
 			Tests: []string{"TestScenarios/basic/7-fractured-read"},
 			Old:   "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
@@ -292,6 +298,11 @@ func TestBasicNotices(t *testing.T) { notice(t, basicMode) }
 
 // TestFastNotices does that in mode fast.
 func TestFastNotices(t *testing.T) { notice(t, fastMode) }
+
+// TestAttacksNotice plays those of TestAttack.
+func TestAttacksNotice(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error { return attack(fastMode, seed) })
+}
 
 func notice(t *testing.T, mode string) {
 	plant.Seeds(t, plants(), func(seed uint64) error {

@@ -17,8 +17,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // 1, and one more with each change of the sites. Machines of different epochs do not talk. 'foresay store resolve' has those that
   // run agree on the next one, and writes it.
   "epoch": 1,
-  // How the sites agree: replicatedcommit; layered, which is two-phase commit over Raft groups; or carousel, which does both at once,
-  // in the mode basic or, with "mode": "fast", fast. It cannot be changed later. Left out: replicatedcommit.
+  // How the sites agree: replicatedcommit; layered, which is two-phase commit over Raft groups; carousel, which does both at once, in the
+  // mode basic or, with "mode": "fast", fast; or tapir, which has no leaders and is serializable, not strictly. It cannot be changed
+  // later. Left out: replicatedcommit.
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,

@@ -154,7 +154,7 @@ func (c *client) read(env *protocol.Env[store.Message], n uint64, g *get) {
 	env.After(c.ReadPatience(), getTimer{n})
 }
 
-// onReadReply goes by the first answer, as the commit says whether that was right [§5.2.1]. A
+// onReadReply goes by the first answer, as the commit says whether that was right. A
 // transaction that is tried again goes by those of a majority: the nearest server may have missed
 // something.
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
@@ -304,7 +304,7 @@ func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m
 }
 
 // onSiteVote is told that a transaction is aborted, and that it may do with a later timestamp: it
-// is another transaction then, with the same reads and writes [§5.2.1].
+// is another transaction then, with the same reads and writes.
 func (c *client) onSiteVote(env *protocol.Env[store.Message], from protocol.ID, m store.SiteVote) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]

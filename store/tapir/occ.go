@@ -72,11 +72,10 @@ func keysOf(t store.Txn) []store.Key {
 	return slices.Compact(keys)
 }
 
-// conflicting returns a transaction that holds and that another one cannot be committed with, or
-// nil.
-func (s *server) conflicting(t store.Txn) *record {
+// conflicting returns a transaction that another one cannot be committed with, or nil.
+func (h held) conflicting(t store.Txn) *record {
 	for _, k := range keysOf(t) {
-		for _, r := range s.held[k] {
+		for _, r := range h[k] {
 			if r.id != t.ID && conflict(r.part, t) {
 				return r
 			}
@@ -85,7 +84,7 @@ func (s *server) conflicting(t store.Txn) *record {
 	return nil
 }
 
-// check is TAPIR-OCC-CHECK [Figure 9], with the timestamp being that of the transaction's ID. What
+// check is TAPIR-OCC-CHECK, with the timestamp being that of the transaction's ID. What
 // the figure leaves out is in DESIGN.md.
 func (s *server) check(env *protocol.Env[store.Message], t store.Txn) (v vote, why store.Reason, hint uint64) {
 	switch {
@@ -104,7 +103,7 @@ func (s *server) check(env *protocol.Env[store.Message], t store.Txn) (v vote, w
 			return refused, store.StaleRead, 0
 		}
 	}
-	if s.conflicting(t) != nil {
+	if s.held.conflicting(t) != nil {
 		return abstain, store.Locked, 0
 	}
 	for _, w := range t.Writes {
@@ -120,9 +119,6 @@ func (s *server) check(env *protocol.Env[store.Message], t store.Txn) (v vote, w
 	}
 	return prepared, store.NoReason, 0
 }
-
-// hold has a transaction hold.
-func (s *server) hold(r *record) { s.held.add(r) }
 
 // release ends that.
 func (s *server) release(r *record) {
@@ -142,11 +138,22 @@ func (s *server) noteReads(env *protocol.Env[store.Message], t store.Txn) {
 	}
 }
 
+// shadow has a transaction that is aborted, and that this server has voted for, keep others that
+// conflict with it from the fast path until all have carried out the abort. A server that has not
+// may bring it into a merge as accepted. With four servers and more the others there may have too
+// few votes to tell whether it, or one that came after it, is the one that is gone by; what a
+// majority has accepted they cannot miss.
+func (s *server) shadow(r *record) {
+	if r.shadows() && s.fast+s.slow-len(s.group) < s.slow {
+		s.shadows.add(r)
+	}
+}
+
 // doom takes back the yes to transactions that conflict with one that is committed: they cannot be,
 // as somebody in each majority has voted for the other one, and so not for them. From now on a
 // coordinator or a merge that looks for votes does not find this one.
 func (s *server) doom(env *protocol.Env[store.Message], t store.Txn) {
-	for r := s.conflicting(t); r != nil; r = s.conflicting(t) {
+	for r := s.held.conflicting(t); r != nil; r = s.held.conflicting(t) {
 		s.release(r)
 		r.vote, r.reason, r.accepted, r.yes = refused, store.StaleRead, ballot{}, false
 		s.save(env, r)

@@ -12,11 +12,16 @@ import (
 func (s *server) find(env *protocol.Env[store.Message], id store.TxnID, shards []uint32) *record {
 	r := s.txns[id]
 	if r == nil && len(s.txns) <= 2*s.cfg.MaxTxns {
-		r = &record{id: id, shards: shards, since: env.Now, lost: id.Time <= s.old}
-		s.txns[id], s.open[id] = r, r
-		if s.full() {
-			env.Send(protocol.App, store.Full{Transactions: len(s.txns)})
-		}
+		r = s.add(env, id, shards)
+	}
+	return r
+}
+
+func (s *server) add(env *protocol.Env[store.Message], id store.TxnID, shards []uint32) *record {
+	r := &record{id: id, shards: shards, since: env.Now, lost: id.Time <= s.old}
+	s.txns[id], s.open[id] = r, r
+	if s.full() {
+		env.Send(protocol.App, store.Full{Transactions: len(s.txns)})
 	}
 	return r
 }
@@ -36,9 +41,11 @@ func (s *server) onPropose(env *protocol.Env[store.Message], from protocol.ID, m
 		s.take(env, r, m.Has, m.Part)
 		if r.vote == unvoted && r.has && r.accepted == (ballot{}) {
 			r.vote, r.reason, r.hint = s.check(env, r.part)
-			r.votedAt = m.Ballot
+			if s.shadows.conflicting(r.part) == nil {
+				r.votedAt = m.Ballot
+			}
 			if s.counts.Voted(r.reason); r.holds() {
-				s.hold(r)
+				s.held.add(r)
 			}
 		}
 		s.save(env, r)
@@ -140,13 +147,16 @@ func (s *server) end(env *protocol.Env[store.Message], r *record, commit bool, w
 		}
 		return
 	}
-	s.release(r)
+	if s.release(r); r.shadows() {
+		s.shadows.remove(r)
+	}
 	s.counts.Decided(commit, why)
 	if r.reason = why; commit {
 		r.end = committed
 		s.apply(env, r.part)
 	} else {
 		r.end = aborted
+		s.shadow(r)
 		if why == store.Old {
 			s.noteReads(env, r.part)
 		}
@@ -174,6 +184,9 @@ func (s *server) onDone(env *protocol.Env[store.Message], m done) {
 		if s.isPeer(id) && r.end == committed {
 			s.owe(env, id)
 		}
+	}
+	if r.shadows() {
+		s.shadows.remove(r)
 	}
 	r.done = true
 	delete(s.open, r.id)

@@ -34,7 +34,7 @@ type record struct {
 	part     store.Txn
 	promised ballot // Invariant: accepted and votedAt are not later
 	vote     vote
-	votedAt  ballot
+	votedAt  ballot       // zero: the vote is for no fast quorum
 	reason   store.Reason // of a no, or an abort
 	hint     uint64       // of retry
 	accepted ballot
@@ -50,6 +50,10 @@ type record struct {
 // holds tells whether the transaction may be committed as far as this server is concerned, so that
 // no conflicting one may be.
 func (r *record) holds() bool { return r.end == undecided && r.vote == prepared }
+
+// shadows tells whether it is aborted, and somebody may not know that it does not hold: see
+// server.shadow.
+func (r *record) shadows() bool { return r.end == aborted && r.vote == prepared && r.has && !r.done }
 
 var recordLayout = wirefmt.NewLayout("tapir: a transaction on disk", func(c *wirefmt.Coder, r *record) {
 	store.VersionFields(c, &r.id)

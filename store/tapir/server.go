@@ -36,6 +36,7 @@ type server struct {
 	open     map[store.TxnID]*record // Invariant: those of txns that are not done
 	past     []store.TxnID           // those that are, to be forgotten when they are old
 	held     held                    // Invariant: the records that hold
+	shadows  held                    // those that are aborted and are in the way of a fast path yet
 	lastRead map[store.Key]store.Version
 	// old is the time up to which transactions that are not on record are voted for no more. Those
 	// that are done are forgotten then. Invariant: it is on disk, and does not fall.
@@ -83,7 +84,8 @@ func newServer(cfg store.Config) (*server, error) {
 	}
 	s := &server{
 		cfg: cfg, place: p, coordinators: coordinators, group: members(cfg.Layout, p.Index),
-		welcomed: map[protocol.ID]bool{}, txns: map[store.TxnID]*record{}, open: map[store.TxnID]*record{}, held: held{},
+		welcomed: map[protocol.ID]bool{}, txns: map[store.TxnID]*record{}, open: map[store.TxnID]*record{},
+		held: held{}, shadows: held{},
 		lastRead: map[store.Key]store.Version{}, owed: map[protocol.ID]uint64{},
 		copying: map[protocol.ID]*copying{},
 	}
@@ -144,8 +146,9 @@ func (s *server) load(env *protocol.Env[store.Message]) {
 			panic(fmt.Sprintf("tapir: the part of %v on disk: %v", r.id, err))
 		}
 		if r.part = part; r.holds() {
-			s.hold(r)
+			s.held.add(r)
 		}
+		s.shadow(r)
 	}
 }
 
@@ -402,7 +405,8 @@ func (s *server) Check() error {
 			return fmt.Errorf("tapir: server %d: the ballots of %v are %+v", s.cfg.ID, id, *r)
 		}
 		if r.holds() || r.end == committed && !r.done {
-			if o := s.conflicting(r.part); o != nil {
+			// Of two that are accepted one is aborted at another shard.
+			if o := s.held.conflicting(r.part); o != nil && (!o.yes || !r.yes && r.end != committed) {
 				return fmt.Errorf("tapir: server %d: %v and %v hold, and conflict", s.cfg.ID, id, o.id)
 			}
 		}

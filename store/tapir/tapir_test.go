@@ -42,5 +42,5 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 60 seeds under faults; twenty of them twice.
-func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
+// TestConformance plays 100 seeds under faults; twenty of them twice.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 100) }

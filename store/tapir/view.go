@@ -8,7 +8,7 @@ import (
 )
 
 // A view change has a majority of the group put together what they have on record, give each
-// transaction that is not decided a result, and go on from there [IR, §3.2.2]. A server that starts
+// transaction that is not decided a result, and go on from there. A server that starts
 // again begins one, as it may have missed what it was to hold; so does a coordinator that cannot
 // tell from votes alone whether a result was reached (see part.choose).
 
@@ -211,7 +211,7 @@ func (s *server) maybeStart(env *protocol.Env[store.Message]) {
 	slices.Sort(members)
 	merged := s.merge()
 	s.change.began = cut(merged)
-	s.adopt(env, members, merged)
+	s.sync(env, members, merged)
 	for _, id := range members {
 		if id != s.cfg.ID {
 			s.sendStart(env, id)
@@ -245,7 +245,7 @@ func (s *server) fitsRecord(all []entry) bool {
 	return !slices.ContainsFunc(all, func(e entry) bool { return !s.fits(e.ID, e.Shards) || e.Has && !s.fitsPart(e.Part) })
 }
 
-// merge is IR-MERGE-RECORDS and TAPIR-MERGE [Figures 6 and 12]: it returns a record in which each
+// merge is IR-MERGE-RECORDS and TAPIR-MERGE: it returns a record in which each
 // transaction has its end or a result.
 //
 // A result that a coordinator may go by is found here. If a majority has accepted it, one of the
@@ -255,54 +255,26 @@ func (s *server) fitsRecord(all []entry) bool {
 // one has not. Nothing else can have been gone by: it is refused, as this server cannot check it
 // for the others, which have forgotten some of what it would have to be checked against.
 func (s *server) merge() []entry {
-	normal := viewNumber(0)
-	for _, g := range s.change.got { //pure:ok the latest is the same in any order
+	normal, silent := viewNumber(0), len(s.group)
+	for _, g := range s.change.got { //pure:ok the latest and the number are the same in any order
 		if g.whole() {
 			normal = max(normal, g.normal)
+			silent--
 		}
 	}
-	merged := map[store.TxnID]*entry{}
-	votes := map[store.TxnID]int{}
-	var order []store.TxnID
-	for _, id := range s.group {
-		g := s.change.got[id]
-		if g == nil || !g.whole() {
-			continue
-		}
-		last := store.TxnID{}
-		for _, e := range g.record() {
-			if !e.ID.After(last) {
-				continue // a server has each once
-			}
-			last = e.ID
-			if g.normal != normal && e.End == undecided {
-				continue // of a view whose results the later one has
-			}
-			if e.Vote == prepared && e.End == undecided {
-				votes[e.ID]++
-			}
-			old := merged[e.ID]
-			if old == nil {
-				merged[e.ID] = &e
-				order = append(order, e.ID)
-				continue
-			}
-			old.join(e)
-		}
-	}
-	slices.SortFunc(order, store.TxnID.Compare)
+	merged, votes := s.joined(normal)
 	var out []entry
 	var yes []store.Txn // of those that are, or may be, committed
-	for _, id := range order {
-		if e := merged[id]; e.Has && (e.End == committed || e.End == undecided && e.Yes) {
+	for _, e := range merged {
+		if e.Has && (e.End == committed || e.End == undecided && e.Yes) {
 			yes = append(yes, e.Part)
 		}
 	}
-	for _, id := range order {
-		e := merged[id]
+	enough := min(s.slow, s.fast-silent) // votes for a yes that may have been gone by
+	for _, e := range merged {
 		if e.End == undecided && e.Accepted == (ballot{}) {
-			against := func(t store.Txn) bool { return t.ID != id && conflict(t, e.Part) }
-			if votes[id] >= s.fast+s.slow-len(s.group) && e.Has && !slices.ContainsFunc(yes, against) {
+			against := func(t store.Txn) bool { return t.ID != e.ID && conflict(t, e.Part) }
+			if votes[e.ID] >= enough && e.Has && !slices.ContainsFunc(yes, against) {
 				e.Yes = true
 				yes = append(yes, e.Part)
 			} else if e.Reason == store.NoReason {
@@ -318,6 +290,38 @@ func (s *server) merge() []entry {
 		out = append(out, *e)
 	}
 	return out
+}
+
+// joined returns what the servers have on record together, in the order of the IDs, and how many of
+// those that were in the latest view have voted for a yes. What others of them have that is not
+// decided is of a view whose results the later one has.
+func (s *server) joined(latest viewNumber) (all []*entry, votes map[store.TxnID]int) {
+	merged := map[store.TxnID]*entry{}
+	votes = map[store.TxnID]int{}
+	for _, id := range s.group {
+		g := s.change.got[id]
+		if g == nil || !g.whole() {
+			continue
+		}
+		last := store.TxnID{}
+		for _, e := range g.record() {
+			if !e.ID.After(last) || g.normal != latest && e.End == undecided {
+				continue
+			}
+			last = e.ID // a server has each once
+			if e.Vote == prepared && e.End == undecided {
+				votes[e.ID]++
+			}
+			if old := merged[e.ID]; old != nil {
+				old.join(e)
+				continue
+			}
+			merged[e.ID] = &e
+			all = append(all, &e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return a.ID.Compare(b.ID) })
+	return all, votes
 }
 
 // join takes over what another server has of the same transaction.
@@ -348,14 +352,14 @@ func (s *server) onStartView(env *protocol.Env[store.Message], from protocol.ID,
 		s.enter(env, m.View)
 	}
 	if s.change.start.add(m.Piece) {
-		s.adopt(env, m.Members, s.change.start.record())
+		s.sync(env, m.Members, s.change.start.record())
 	}
 }
 
-// adopt is IR-SYNC and TAPIR-SYNC [Figure 13]: it makes the record this server's, and has it take
+// sync is IR-SYNC and TAPIR-SYNC: it makes the record this server's, and has it take
 // part in the view. What is not in it, and not decided, no majority has, so that nobody has gone by
 // it: it is forgotten. Those that are accepted hold, others do not.
-func (s *server) adopt(env *protocol.Env[store.Message], members []protocol.ID, all []entry) {
+func (s *server) sync(env *protocol.Env[store.Message], members []protocol.ID, all []entry) {
 	env.Stop(viewTimer{s.view})
 	s.change = change{began: s.change.began}
 	s.normal, s.members = s.view, members
@@ -379,8 +383,11 @@ func (s *server) adopt(env *protocol.Env[store.Message], members []protocol.ID, 
 		if s.txns[e.ID] == nil && e.ID.Time <= s.old && e.End != undecided {
 			continue // it is old, and what it wrote comes with the decision
 		}
-		r := s.find(env, e.ID, e.Shards)
-		if r == nil || r.end != undecided && e.End == undecided {
+		r := s.txns[e.ID]
+		if r == nil {
+			r = s.add(env, e.ID, e.Shards) // full or not: it has to hold
+		}
+		if r.end != undecided && e.End == undecided {
 			continue
 		}
 		s.take(env, r, e.Has, e.Part)
@@ -397,7 +404,7 @@ func (s *server) adopt(env *protocol.Env[store.Message], members []protocol.ID, 
 		r.lost = r.lost || e.Lost && !e.Yes
 		if r.vote = refused; e.Yes && r.has {
 			r.vote, r.reason = prepared, store.NoReason
-			s.hold(r)
+			s.held.add(r)
 		}
 		s.save(env, r)
 	}

@@ -55,7 +55,8 @@ as for init, is in its place, and copies what the others have.
 A majority of the sites has to agree, while the store runs. A site that is there leaves in order,
 and nothing is lost; one that does not answer must be gone for good. With --lost it is so if only
 some of its machines are gone: the others end. Run the command again if it was interrupted. If no
-machine runs at all, only the files are written. A store of the protocol layered keeps its sites.`,
+machine runs at all, only the files are written. Stores of the protocols layered and
+tapir keep their sites.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
