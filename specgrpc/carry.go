@@ -34,9 +34,9 @@ func (o *outgoing) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// Deadline is that of the code's context, or of the task's, for interceptors that look. The call has
-// none of its own as long as its caller stands on a guess, see driver.Attempt.Limit, so what carry
-// makes of the context has none.
+// Deadline is that of the code's context, or of the task's, for interceptors that look. The call
+// has none of its own as long as its caller stands on a guess, see driver.Attempt.Limit, so what
+// carry makes of the context has none.
 func (o *outgoing) Deadline() (time.Time, bool) {
 	if d, ok := o.Context.Deadline(); ok || o.used.Load() || !o.attempt.Speculative() {
 		return d, ok

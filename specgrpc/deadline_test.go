@@ -129,7 +129,8 @@ func TestInterceptorSeesValuesNotTypes(t *testing.T) {
 			w.Errorf("in a task: %q, %v", got, err)
 		}
 		want := []string{"read page as alice", "read me as ", "read page as alice"}
-		if diff := cmp.Diff(want, slices.DeleteFunc(impl.notes(), func(n string) bool { return !strings.HasPrefix(n, "read") })); diff != "" {
+		reads := slices.DeleteFunc(impl.notes(), func(n string) bool { return !strings.HasPrefix(n, "read") })
+		if diff := cmp.Diff(want, reads); diff != "" {
 			w.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})

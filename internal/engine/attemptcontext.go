@@ -101,3 +101,40 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 	})
 	return out, func() { stop(); cancel() }
 }
+
+// Timeout returns what the task's deadline leaves for a speculative attempt, 0
+// for no deadline. A transport that asks for it ends the attempt by itself then.
+func (a *Attempt) Timeout() time.Duration {
+	t := a.call.task
+	t.mu.Lock()
+	a.limited = true
+	t.mu.Unlock()
+	if d, ok := t.ctx.Deadline(); ok {
+		return max(time.Until(d), time.Millisecond)
+	}
+	return 0
+}
+
+// Limit returns the time limit that the code set for the call itself, 0 for
+// none. For a speculative attempt it begins when the caller is confirmed: run
+// without speculation, the code would have made the call only then.
+// It is that of the run that is right from then on.
+func (a *Attempt) Limit() time.Duration {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	return a.call.limit
+}
+
+// CodeDeadline returns the deadline that the context of the code has, which an attempt without one
+// does not show: plain code would make the call with it. A limit of the code's own counts from now.
+func (a *Attempt) CodeDeadline() (time.Time, bool) {
+	whole, ok := a.call.task.ctx.Deadline()
+	limit := a.Limit()
+	if limit == 0 {
+		return whole, ok
+	}
+	if own := time.Now().Add(limit); !ok || own.Before(whole) {
+		return own, true
+	}
+	return whole, true
+}
