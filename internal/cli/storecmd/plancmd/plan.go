@@ -65,8 +65,7 @@ while a site is lost; and where partitions and their leaders are best placed.
 Classes of transactions: ro only reads; lrt writes, and each of its partitions has a copy at the
 client's site; rpt writes, and has a partition without one. The figures are of a model in which
 nothing queues or conflicts. --check has the protocols run in the simulator and compares; it fails
-where a mean is more than 2 % off the model's. The model knows a protocol that this command cannot
-run, too: TAPIR.`,
+where a mean is more than 2 % off the model's.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.run(c.Context(), f) },
 	}
