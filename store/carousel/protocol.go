@@ -1,8 +1,8 @@
 package carousel
 
 import (
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // The modes of the protocol.
@@ -20,24 +20,10 @@ func in(mode string) store.Protocol {
 	return store.Protocol{
 		Name:           "carousel",
 		Doc:            "Carousel: two-phase commit beside its groups' replication, prepared while the client reads.",
-		NewServer:      func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newServer(cfg, fast)) },
-		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) { return made(newAgent(cfg, fast)) },
-		NewClient: func(cfg store.Config) (store.ClientNode, error) {
-			c, err := newClient(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
-		Codec: format(), FixedSites: true, Partial: true, Stamped: true, Declares: true,
+		NewServer:      kit.NodeOf(func(cfg store.Config) (*server, error) { return newServer(cfg, fast) }),
+		NewCoordinator: kit.NodeOf(func(cfg store.Config) (*agent, error) { return newAgent(cfg, fast) }),
+		NewClient:      kit.ClientOf(newClient),
+		Codec:          format(), FixedSites: true, Partial: true, Stamped: true, Declares: true,
 		Modes: []string{basicMode, fastMode}, Variant: in,
 	}
-}
-
-// made returns no node with an error: not one whose pointer is nil.
-func made[N protocol.Node[store.Message]](n N, err error) (protocol.Node[store.Message], error) {
-	if err != nil {
-		return nil, err
-	}
-	return n, nil
 }

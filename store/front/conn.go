@@ -353,16 +353,21 @@ type flight struct {
 	txn store.TxnID
 }
 
-// carry sends a message of the node, unless it is a large one that is on its way already.
+// carry sends a message of the node, unless it is a large one that is on its way already. It panics
+// at what the service has no call for: see store.Protocol.NewClient.
 func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := c.machines[id]
 	m, commit := msg.(store.CommitRequest)
+	_, read := msg.(store.ReadRequest)
 	switch {
+	case !commit && !read:
+		panic(fmt.Sprintf("front: a client's node of %s sends a %T, for which the service has no call",
+			c.cfg.Protocol.Name, msg))
 	case to == nil || c.closed:
 		return
-	case !commit:
+	case read:
 		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.client.ReadPatience()))
 		return
 	case m.Bytes() <= largeBytes:

@@ -2,7 +2,9 @@ package front
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -88,4 +90,16 @@ func TestHoldArrives(t *testing.T) {
 			t.Errorf("%s does not come to the gate", tc.name)
 		}
 	}
+}
+
+// TestCarriesRequestsOnly: the service has calls for two kinds of messages. A protocol whose client
+// sends others is told so, instead of waiting for answers that never come.
+func TestCarriesRequestsOnly(t *testing.T) {
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "of replicatedcommit sends a store.StatusQuery") {
+			t.Errorf("carry says %q", said)
+		}
+	}()
+	c := &Conn{cfg: Config{Protocol: rc.Protocol()}}
+	c.carry(11, store.StatusQuery{Ref: 1})
 }

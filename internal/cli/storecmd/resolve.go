@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
@@ -43,6 +44,17 @@ type resolveFlags struct {
 	within  time.Duration
 }
 
+// fixedSites returns the names of the protocols whose stores keep their sites.
+func fixedSites() string {
+	var names []string
+	for _, p := range catalog.Stores() {
+		if p.FixedSites {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 func (p *program) resolveCommand() *cobra.Command {
 	var f resolveFlags
 	c := &cobra.Command{
@@ -55,8 +67,9 @@ as for init, is in its place, and copies what the others have.
 A majority of the sites has to agree, while the store runs. A site that is there leaves in order,
 and nothing is lost; one that does not answer must be gone for good. With --lost it is so if only
 some of its machines are gone: the others end. Run the command again if it was interrupted. If no
-machine runs at all, only the files are written. Stores of the protocols layered and
-tapir keep their sites.`,
+machine runs at all, only the files are written.
+
+Stores of these protocols keep their sites: ` + fixedSites() + ".",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
