@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/storesim"
 	"github.com/foresay/foresay/store/plan"
@@ -71,8 +72,12 @@ func TestEveryProtocolIsModelled(t *testing.T) {
 			names = append(names[:i], p.Name+"-"+mode)
 		}
 		for _, name := range names {
-			if !slices.Contains(plan.Systems(), plan.System(name)) {
+			system := plan.System(name)
+			if !slices.Contains(plan.Systems(), system) {
 				t.Errorf("store plan does not know %s", name)
+			}
+			if strict := p.Promises() == history.StrictSerializable; strict != (system.Level() == "strict") {
+				t.Errorf("%s promises %v, and store plan says %s", name, p.Promises(), system.Level())
 			}
 		}
 	}
