@@ -275,7 +275,7 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	}
 	if c.tries > 0 && c.tries%2 == 0 {
 		for _, k := range union(c.shards(), []uint32{a.coord(c)}) {
-			if c.left == nil || len(c.left) == 0 || c.left[k] {
+			if len(c.left) == 0 || c.left[k] {
 				a.where.tryNext(k)
 			}
 		}

@@ -135,7 +135,6 @@ func (v *view) longest(partitions []int, each func(p part) time.Duration) (d tim
 }
 
 // What a part takes.
-func toLeader(p part) time.Duration   { return p.leader }
 func toNearest(p part) time.Duration  { return p.nearest }
 func toMajority(p part) time.Duration { return p.majority }
 func toAsk(p part) time.Duration      { return p.ask }

@@ -42,7 +42,6 @@ type task struct {
 	decided *store.Decided
 	hint    uint64
 	tries   int
-	told    int
 }
 
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
