@@ -268,7 +268,7 @@ func partPlants() []plant.Bug {
 		},
 		{
 			Name: "who tries again reads from a leader that may lead no more", Test: "TestReads",
-			Old: "\tcase g.ask.Priority.IsZero():\n", New: "\tcase g.ask.Priority.IsZero() || MUTANT:\n",
+			Old: "\tcase g.Ask.Priority.IsZero():\n", New: "\tcase g.Ask.Priority.IsZero() || MUTANT:\n",
 		},
 		{
 			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",

@@ -74,6 +74,14 @@ func (s *Submit) Unanswered() store.Outcome {
 	return store.Outcome{Verdict: store.Unknown}
 }
 
+// Outcome returns what a coordinator's word means: its Unknown says no more than no word does.
+func (s *Submit) Outcome(m store.Decided) store.Outcome {
+	if m.Verdict == store.Unknown {
+		return store.Outcome{Verdict: s.Unanswered().Verdict, Reason: m.Reason}
+	}
+	return store.Outcome{Verdict: m.Verdict, Reason: m.Reason}
+}
+
 // The timers of a client, which the protocol sets and the books stop: when a read, or a
 // transaction, is asked for again.
 type (
@@ -116,6 +124,16 @@ func (c *Calls[G, S]) See(time uint64) {
 	}
 }
 
+// SeeAll keeps the next version above those of what was read.
+func (c *Calls[G, S]) SeeAll(reads []store.Read) {
+	for _, r := range reads {
+		c.See(r.Version.Time)
+	}
+}
+
+// Seen returns a time that the next version is above.
+func (c *Calls[G, S]) Seen() uint64 { return c.last }
+
 // NextID returns the ID of a new transaction: a version above all that the client has seen.
 func (c *Calls[G, S]) NextID(now time.Duration) store.TxnID {
 	c.last = max(c.last+1, uint64(max(now, 0)))
@@ -152,16 +170,37 @@ func (c *Calls[G, S]) GetOf(from protocol.ID, m store.ReadReply) (own G, p store
 	return own, p
 }
 
+// Ask has all sites asked that have a copy and have not answered, once more.
+func (c *Calls[G, S]) Ask(env *protocol.Env[store.Message], g *Get) {
+	g.Tries++
+	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
+	for _, i := range c.cfg.Layout.SitesOf(shard) {
+		if g.Answers[i] == nil {
+			env.Send(c.cfg.Layout.Sites[i].Shards[shard],
+				store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
+		}
+	}
+}
+
 // Answer adds a site's answer to a read, and returns what all that have come say, and how many they
 // are.
 func (g *Get) Answer(site int, m store.ReadReply) (out store.Got, n int) {
 	g.Answers[site] = &m
-	out = store.Got{Ref: g.Ask.Ref, OK: true, Site: site}
-	for _, a := range g.Answers {
+	out, n = g.Answered()
+	out.Site = site
+	return out, n
+}
+
+// Answered returns what all answers that have come say, and how many they are. Its Site is one of
+// theirs.
+func (g *Get) Answered() (out store.Got, n int) {
+	out = store.Got{Ref: g.Ask.Ref, OK: true, Site: store.NoSite}
+	for site, a := range g.Answers {
 		if a == nil {
 			continue
 		}
 		n++
+		out.Site = site
 		out.Pending = out.Pending || a.Pending
 		if n == 1 || a.Value.Version.After(out.Value.Version) {
 			out.Value = a.Value
@@ -202,10 +241,13 @@ func (c *Calls[G, S]) ForgetGet(env *protocol.Env[store.Message], own G) {
 // AddSubmit takes a transaction, which the protocol then sends. It answers one that cannot be sent,
 // and returns false.
 func (c *Calls[G, S]) AddSubmit(env *protocol.Env[store.Message], m store.Submit, own S) bool {
-	for _, r := range m.Reads {
-		c.See(r.Version.Time)
-	}
-	t := store.Txn{ID: c.NextID(env.Now), Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
+	c.SeeAll(m.Reads)
+	return c.AddSubmitAs(env, m, c.NextID(env.Now), own)
+}
+
+// AddSubmitAs is AddSubmit of a transaction whose ID the protocol chooses.
+func (c *Calls[G, S]) AddSubmitAs(env *protocol.Env[store.Message], m store.Submit, id store.TxnID, own S) bool {
+	t := store.Txn{ID: id, Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
 	if t.Priority.IsZero() {
 		t.Priority = store.Priority{Began: t.ID.Time, Client: t.ID.Client}
 	}
@@ -260,6 +302,22 @@ func (c *Calls[G, S]) Submits() iter.Seq[S] {
 				return
 			}
 		}
+	}
+}
+
+// Waiting returns how many transactions there are.
+func (c *Calls[G, S]) Waiting() int { return len(c.submits) }
+
+// Rename gives a transaction another ID, so that it is another one to the store, with the same
+// reads and writes. The protocol sends it.
+func (c *Calls[G, S]) Rename(env *protocol.Env[store.Message], own S, id store.TxnID) {
+	s := own.submit()
+	delete(c.submits, s.Txn.ID)
+	env.Stop(SubmitTimer{s.Txn.ID})
+	s.Txn.ID, s.Tries = id, 0
+	c.submits[id] = own
+	for _, ref := range s.refs {
+		c.submitRefs[ref] = id
 	}
 }
 

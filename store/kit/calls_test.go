@@ -285,6 +285,84 @@ func TestTired(t *testing.T) {
 	}
 }
 
+// TestRename: who waits for a transaction, or asks for it, hears of the one that took its place.
+// Its tries begin anew, and its old name is nobody's.
+func TestRename(t *testing.T) {
+	b := newBook(t)
+	s := b.submit(1, store.Write{Key: "k"})
+	old := s.Txn
+	b.query(2, old)
+	b.Rename(b.env, s, b.NextID(b.env.Now))
+	if s.Tries != 0 || s.Txn.ID == old.ID || b.Submit(old.ID) != nil || b.Submit(s.Txn.ID) != s || b.Waiting() != 1 {
+		t.Errorf("renamed from %v to %v, tried %d times, %d wait", old.ID, s.Txn.ID, s.Tries, b.Waiting())
+	}
+	s.Tries++
+	b.expect("it is on its way", "")
+	b.EndSubmit(b.env, s, store.Done{Outcome: s.Outcome(store.Decided{Verdict: store.Unknown})})
+	b.expect("a coordinator does not know it", "1: unknown, 2: unknown")
+	reads := &ownSubmit{Submit{Txn: store.Txn{Reads: []store.Read{{Key: "k"}}}}}
+	if o := reads.Outcome(store.Decided{Verdict: store.Unknown}); o.Verdict != store.Aborted {
+		t.Errorf("a transaction without effects that a coordinator does not know is %v", o.Verdict)
+	}
+}
+
+// TestAsk: sites that have answered are not asked again.
+func TestAsk(t *testing.T) {
+	b := newBook(t)
+	g := new(ownGet)
+	b.AddGet(b.env, store.Get{Ref: 1, Key: "k"}, g)
+	asked := func() (to []protocol.ID) {
+		b.env.Begin(b.env.Now)
+		b.Ask(b.env, &g.Get)
+		for _, e := range b.env.Out {
+			if m, ok := e.Msg.(store.ReadRequest); !ok || m.Ref != g.Number || m.Key != "k" {
+				t.Errorf("%d is sent %v", e.To, e.Msg)
+			}
+			to = append(to, e.To)
+		}
+		return to
+	}
+	if got := asked(); !slices.Equal(got, []protocol.ID{11, 21, 31}) {
+		t.Errorf("%v are asked first", got)
+	}
+	g.Answer(1, store.ReadReply{Ref: g.Number})
+	if got := asked(); !slices.Equal(got, []protocol.ID{11, 31}) || g.Tries != 2 {
+		t.Errorf("%v are asked then, at try %d", got, g.Tries)
+	}
+}
+
+// TestNear: the nearest site is the one whose reads take least. One that is late once stays near,
+// and one that is silent does not, until it answers.
+func TestNear(t *testing.T) {
+	ms := time.Millisecond
+	n, all := NewNear(newBook(t).cfg.Layout), []int{0, 1, 2}
+	if got := n.Site(all); got != store.NoSite {
+		t.Errorf("site %d is near before anybody has answered", got)
+	}
+	for site, took := range []time.Duration{50 * ms, 10 * ms, 30 * ms} {
+		n.Answered(store.Place{Site: site}, took, time.Second)
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want int
+	}{
+		{"all have answered", func() {}, 1},
+		{"it waits once", func() { n.Answered(store.Place{Site: 1}, 200*ms, time.Second) }, 1},
+		{"it waits for very long once", func() { n.Answered(store.Place{Site: 1}, time.Hour, 100*ms) }, 1},
+		{"it is silent", func() { n.Silent(1, time.Second) }, 2},
+		{"it answers", func() { n.Answered(store.Place{Site: 1}, 12*ms, time.Second) }, 1},
+		{"a site answers at once", func() { n.Answered(store.Place{Site: 0}, 0, time.Second) }, 0},
+	} {
+		if step.do(); n.Site(all) != step.want {
+			t.Errorf("%s: site %d is near, want %d; %v", step.what, n.Site(all), step.want, n)
+		}
+	}
+	if got := n.Site([]int{1, 2}); got != 1 {
+		t.Errorf("of two sites %d is nearer", got)
+	}
+}
+
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
 	bugs := []plant.Bug{{
@@ -305,6 +383,14 @@ func TestPlants(t *testing.T) {
 		Name: "what a read is forgotten with is another one's number", Test: "TestEndsOfReads",
 		Old: "\tif c.getRefs[g.Ask.Ref] == g.Number {\n", New: "\tif c.getRefs[g.Ask.Ref] == g.Number || MUTANT {\n",
 	}}
+	bugs = append(bugs, plant.Bug{
+		Name: "who asked for a renamed transaction is forgotten", Test: "TestRename",
+		Old: "\t\tc.submitRefs[ref] = id\n", New: "\t\tif !MUTANT {\n\t\t\tc.submitRefs[ref] = id\n\t\t}\n",
+	}, plant.Bug{
+		Name: "a site that was late once is not near", Test: "TestNear",
+		Old: "(min(took, most) - old) / 16\n", New: "(min(took, most) - old)\n\t\tif !MUTANT {\n\t\t\tn[p.Site][p.Index] -= " +
+			"(min(took, most) - old) * 15 / 16\n\t\t}\n",
+	})
 	for i := range bugs {
 		bugs[i].Dir = "store/kit"
 	}

@@ -104,14 +104,7 @@ func (c *client) read(env *protocol.Env[store.Message], g *get) {
 		c.EndGet(env, g, store.Got{})
 		return
 	}
-	g.Tries++
-	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
-	for _, i := range c.cfg.Layout.SitesOf(shard) {
-		if g.Answers[i] == nil {
-			env.Send(c.cfg.Layout.Sites[i].Shards[shard],
-				store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
-		}
-	}
+	c.Ask(env, &g.Get)
 	env.After(c.ReadPatience(), kit.GetTimer{Number: g.Number})
 }
 
@@ -161,9 +154,5 @@ func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m
 	if !ok || s == nil {
 		return
 	}
-	o := store.Outcome{Verdict: m.Verdict, Reason: m.Reason}
-	if m.Verdict == store.Unknown {
-		o.Verdict = s.Unanswered().Verdict
-	}
-	c.EndSubmit(env, s, store.Done{Outcome: o, Site: p.Site})
+	c.EndSubmit(env, s, store.Done{Outcome: s.Outcome(m), Site: p.Site})
 }
