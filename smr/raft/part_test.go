@@ -425,7 +425,7 @@ func playParts(seed uint64) (w *partWorld, err error) {
 // entry is carried out once, and all come to have the same state. Logs are short, so that who was
 // away gets a copy of the state while that changes.
 func TestParts(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 10
 	}

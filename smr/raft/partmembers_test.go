@@ -91,7 +91,7 @@ func (w *partWorld) change(changes ...smr.Change) {
 
 // TestPartChangesMembers changes the members of groups that are embedded.
 func TestPartChangesMembers(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 4
 	}
