@@ -19,12 +19,10 @@ type beatTimer struct{ id store.TxnID }
 // servers if these are faster (see suffices), and has the agent of one site commit, or of another
 // one if that does not answer.
 type client struct {
-	kit.Calls[*get, *submit]
-	cfg   store.Config
-	name  uint64 // of the next transaction; random at first, so that no two share one
-	near  kit.Near
-	first int // the site whose agent is asked as long as nobody is known to be near
-	open  map[store.TxnID]*opened
+	kit.NearestCalls[*get, *submit]
+	cfg  store.Config
+	name uint64 // of the next transaction; random at first, so that no two share one
+	open map[store.TxnID]*opened
 }
 
 // get is a read that lacks answers.
@@ -40,10 +38,7 @@ type opened struct {
 }
 
 // submit is a transaction that lacks its outcome.
-type submit struct {
-	kit.Submit
-	site int // that is asked
-}
+type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
@@ -51,11 +46,11 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls, err := kit.NewCalls[*get, *submit](cfg)
+	calls, err := kit.NewNearestCalls[*get, *submit](cfg)
 	if err != nil {
 		return nil, fmt.Errorf("carousel: %w", err)
 	}
-	return &client{Calls: calls, cfg: cfg, near: kit.NewNear(cfg.Layout), open: map[store.TxnID]*opened{}}, nil
+	return &client{NearestCalls: calls, cfg: cfg, open: map[store.TxnID]*opened{}}, nil
 }
 
 // Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
@@ -69,7 +64,6 @@ func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.Begin(env)
 	c.name = uint64(c.ID)
-	c.first = env.Rand.IntN(len(c.cfg.Layout.Sites))
 }
 
 // Receive implements protocol.Node.
@@ -88,18 +82,19 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Submit:
 		c.onSubmit(env, m)
 	case store.Query:
-		if s := (&submit{site: c.home()}); c.AddQuery(env, m, s) {
-			c.send(env, s)
+		if s := new(submit); c.AddQuery(env, m, s) {
+			s.Site = c.Home()
+			c.Send(env, s, c.Patience())
 		}
 	case store.Cancel:
 		c.onCancel(env, m)
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
 	case store.Decided:
-		c.onDecided(env, from, m)
+		c.Decided(env, from, m)
 	case store.Busy:
 		if s := c.Submit(m.ID); s != nil { // another site may have room
-			c.send(env, s)
+			c.Send(env, s, c.Patience())
 		}
 	}
 }
@@ -117,25 +112,19 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		}
 	case kit.SubmitTimer:
 		if s := c.Submit(t.ID); s != nil {
-			c.near.Silent(s.site, c.Patience()) // until a read shows that it answers
-			c.send(env, s)
+			c.SendAgain(env, s, c.Patience())
 		}
 	}
 }
 
 // read asks all sites that have not answered.
 func (c *client) read(env *protocol.Env[store.Message], g *get) {
-	switch {
-	case g.Tired(env.Now):
-		c.EndGet(env, g, store.Got{})
-		return
-	case g.Tries > 0 && c.suffices(g, g.Tries+1):
+	if !g.Tired(env.Now) && c.suffices(g, g.Tries+1) {
 		out, _ := g.Answered()
 		c.EndGet(env, g, out)
 		return
 	}
-	c.Ask(env, &g.Get)
-	env.After(c.ReadPatience(), kit.GetTimer{Number: g.Number})
+	c.Read(env, g, c.ReadPatience())
 }
 
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
@@ -143,11 +132,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	if g == nil {
 		return
 	}
-	c.See(m.Hint)
-	if g.Tries == 1 { // else it may be to either
-		c.near.Answered(p, env.Now-g.Begun, c.Patience())
-	}
-	out, n := g.Answer(p.Site, m)
+	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
 	case c.suffices(g, g.Tries):
 		c.EndGet(env, g, out)
@@ -173,14 +158,6 @@ func (c *client) suffices(g *get, tries int) bool {
 	return majority && (led || tries > 1)
 }
 
-// home is the nearest site.
-func (c *client) home() int {
-	if at := c.near.Site(c.cfg.Layout.Unfenced()); at != store.NoSite {
-		return at
-	}
-	return c.first
-}
-
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
@@ -189,7 +166,7 @@ func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 		return
 	}
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: declareRequest{id, m.Reads, m.Writes}, site: c.home()}
+	o := &opened{ref: m.Ref, ask: declareRequest{id, m.Reads, m.Writes}, site: c.Home()}
 	c.open[id] = o
 	c.beat(env, id, o)
 }
@@ -247,22 +224,23 @@ func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	for _, w := range m.Writes {
 		writes = append(writes, w.Key)
 	}
-	id, s := m.Begun, &submit{site: c.home()}
+	id, site := m.Begun, c.Home()
 	if o := c.open[id]; o != nil {
-		s.site = o.site
+		site = o.site
 		c.close(env, id)
 	} else {
 		id = c.newID(env, reads, writes)
 	}
-	if c.AddSubmitAs(env, m, id, s) {
-		c.send(env, s)
+	if s := new(submit); c.AddSubmitAs(env, m, id, s) {
+		s.Site = site
+		c.Send(env, s, c.Patience())
 	}
 }
 
 // coordinator returns the partition whose group is to coordinate a transaction: one of its own that
 // is led at the client's site, else any that is, else the first of its own [Carousel §3.1.3].
 func (c *client) coordinator(reads, writes []store.Key) uint32 {
-	l, home := c.cfg.Layout, c.home()
+	l, home := c.cfg.Layout, c.Home()
 	own := func(key store.Key, best int) int {
 		if k := l.ShardOf(key); best < 0 || l.FirstOf(k) == home && l.FirstOf(best) != home {
 			return k
@@ -287,29 +265,6 @@ func (c *client) coordinator(reads, writes []store.Key) uint32 {
 	return uint32(max(best, 0))
 }
 
-// send asks a coordinator, each time that of the next site.
-func (c *client) send(env *protocol.Env[store.Message], s *submit) {
-	if s.Tired(env.Now) {
-		c.EndSubmit(env, s, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
-		return
-	}
-	if s.Tries > 0 {
-		s.site = (s.site + 1) % len(c.cfg.Layout.Sites)
-	}
-	s.Tries++
-	env.Send(c.cfg.Layout.Coordinator(s.site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1})
-	env.After(c.Patience(), kit.SubmitTimer{ID: s.Txn.ID})
-}
-
-func (c *client) onDecided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
-	p, ok := c.Coordinator(from)
-	s := c.Submit(m.ID)
-	if !ok || s == nil {
-		return
-	}
-	c.EndSubmit(env, s, store.Done{Outcome: s.Outcome(m), Site: p.Site})
-}
-
 // onCancel forgets a call.
 func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
 	for id, o := range c.open { //pure:ok one of them at most has the number
@@ -318,7 +273,5 @@ func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
 			return
 		}
 	}
-	if s := c.Calls.Cancel(env, m); s != nil {
-		c.EndSubmit(env, s, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
-	}
+	c.GiveUp(env, m)
 }

@@ -57,6 +57,7 @@ func (g *Get) Tired(now time.Duration) bool { return g.Tries >= Tries && now-g.B
 type Submit struct {
 	Txn   store.Txn
 	Tries int // how often the protocol has asked: it counts
+	Site  int // whose coordinator it has asked, if it is one that asks one
 	Begun time.Duration
 	refs  []uint64 // the first one, and those who asked for the outcome meanwhile
 }

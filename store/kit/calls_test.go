@@ -363,6 +363,63 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// TestNearest: the nearest site's coordinator is asked first, then that of the next site, as one
+// who takes a transaction over; a site that was silent is not home until it answers.
+func TestNearest(t *testing.T) {
+	b := newBook(t)
+	c, err := NewNearestCalls[*ownGet, *ownSubmit](b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := b.env
+	c.Begin(env)
+	answer := func(from protocol.ID, after time.Duration) {
+		g := new(ownGet)
+		c.AddGet(env, store.Get{Ref: 1, Key: "k"}, g)
+		c.Read(env, g, time.Second)
+		env.Begin(env.Now + after)
+		own, p := c.GetOf(from, store.ReadReply{Ref: g.Number})
+		if own != g {
+			t.Fatal("nobody waits for the answer")
+		}
+		out, n := c.Heard(env, p, &g.Get, store.ReadReply{Ref: g.Number})
+		if n != 1 || out.Site != p.Site {
+			t.Errorf("after one answer: %v of %d", out, n)
+		}
+		c.EndGet(env, g, out)
+	}
+	answer(31, 20*time.Millisecond)
+	answer(21, 10*time.Millisecond)
+	answer(11, 30*time.Millisecond)
+	s := new(ownSubmit)
+	c.AddSubmit(env, store.Submit{Ref: 2, Writes: []store.Write{{Key: "k"}}}, s)
+	s.Site = c.Home()
+	env.Begin(env.Now)
+	c.Send(env, s, time.Second)
+	c.SendAgain(env, s, time.Second)
+	c.SendAgain(env, s, time.Second)
+	var asked []string
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(store.CommitRequest); ok {
+			asked = append(asked, fmt.Sprint(e.To, m.Recover))
+		}
+	}
+	if want := []string{"20 false", "30 true", "10 true"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	if got := c.Home(); got != 0 {
+		t.Errorf("home is %d after 1 and 2 were silent", got)
+	}
+	answer(21, time.Millisecond)
+	if got := c.Home(); got != 1 {
+		t.Errorf("home is %d after 1 has answered", got)
+	}
+	env.Begin(env.Now)
+	if c.GiveUp(env, store.Cancel{Ref: 2}); c.Waiting() != 0 || len(env.Out) == 0 {
+		t.Errorf("a transaction that nobody waits for: %d wait, %v", c.Waiting(), env.Out)
+	}
+}
+
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
 	bugs := []plant.Bug{{
@@ -384,6 +441,12 @@ func TestPlants(t *testing.T) {
 		Old: "\tif c.getRefs[g.Ask.Ref] == g.Number {\n", New: "\tif c.getRefs[g.Ask.Ref] == g.Number || MUTANT {\n",
 	}}
 	bugs = append(bugs, plant.Bug{
+		Name: "a silent coordinator is asked again", Test: "TestNearest",
+		Old: "\tif s.Tries > 0 {\n", New: "\tif s.Tries > 0 && !MUTANT {\n",
+	}, plant.Bug{
+		Name: "a silent site stays home", Test: "TestNearest",
+		Old: "\tc.near.Silent(", New: "\tif MUTANT {\n\t\tpatience = 0\n\t}\n\tc.near.Silent(",
+	}, plant.Bug{
 		Name: "who asked for a renamed transaction is forgotten", Test: "TestRename",
 		Old: "\t\tc.submitRefs[ref] = id\n", New: "\t\tif !MUTANT {\n\t\t\tc.submitRefs[ref] = id\n\t\t}\n",
 	}, plant.Bug{

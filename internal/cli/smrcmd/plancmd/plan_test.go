@@ -1,38 +1,21 @@
 package plancmd_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay/internal/cli"
-	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning/plantest"
 	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	"github.com/foresay/foresay/smr/plan"
 )
 
 // runPlanCommand runs 'foresay smr plan', and returns what it writes and its exit code.
 func runPlanCommand(ctx context.Context, args ...string) (out, errs string, code int) {
-	var o, e bytes.Buffer
-	code = cli.Main(ctx, append([]string{"smr", "plan"}, args...), command.Streams{In: strings.NewReader(""), Out: &o,
-		Err: &e})
-	return o.String(), e.String(), code
-}
-
-// squeezed has one space where there are several.
-func squeezed(text string) string {
-	var lines []string
-	for _, l := range strings.Split(text, "\n") {
-		lines = append(lines, strings.Join(strings.Fields(l), " "))
-	}
-	return strings.Join(lines, "\n")
+	return plantest.Run(ctx, "smr", args...)
 }
 
 // network is a file of three sites in a row, with jitter on one way.
@@ -81,7 +64,7 @@ func TestPlanTables(t *testing.T) {
 			t.Errorf("%s: code %d, %s", c.args, code, errs)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(squeezed(out), want) {
+			if !strings.Contains(plantest.Squeezed(out), want) {
 				t.Errorf("%s: no %q in\n%s", c.args, want, out)
 			}
 		}
@@ -95,7 +78,7 @@ func TestPlanCheck(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	_, table, ok := strings.Cut(squeezed(out),
+	_, table, ok := strings.Cut(plantest.Squeezed(out),
 		"measured in the simulator, each call alone; off: the client furthest from what the model expects\n")
 	if !ok || strings.Count(table, " % ") != len(plan.Systems()) || strings.Contains(table, " 0 ") {
 		t.Errorf("%s", out)
@@ -147,18 +130,9 @@ func TestPlanPicture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dots := 0
-		for d := xml.NewDecoder(bytes.NewReader(b)); ; {
-			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
-				dots++
-			}
+		dots, err := plantest.Dots(b)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if want := 2*9*8 + 2; dots != want {
 			t.Errorf("%v: %d dots, want %d", args, dots, want)

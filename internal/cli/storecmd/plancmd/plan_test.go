@@ -1,38 +1,21 @@
 package plancmd_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay/internal/cli"
-	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/planning/plantest"
 	"github.com/foresay/foresay/internal/cli/storecmd/plancmd"
 	"github.com/foresay/foresay/store/plan"
 )
 
 // run runs 'foresay store plan', and returns what it writes and its exit code.
 func run(ctx context.Context, args ...string) (out, errs string, code int) {
-	var o, e bytes.Buffer
-	code = cli.Main(ctx, append([]string{"store", "plan"}, args...), command.Streams{In: strings.NewReader(""), Out: &o,
-		Err: &e})
-	return o.String(), e.String(), code
-}
-
-// squeezed has one space where there are several.
-func squeezed(text string) string {
-	var lines []string
-	for _, l := range strings.Split(text, "\n") {
-		lines = append(lines, strings.Join(strings.Fields(l), " "))
-	}
-	return strings.Join(lines, "\n")
+	return plantest.Run(ctx, "store", args...)
 }
 
 // TestTables has the thesis' setting, a file's network with weights, and placements of one's own.
@@ -69,7 +52,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: code %d, %s", c.args, code, errs)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(squeezed(out), want) {
+			if !strings.Contains(plantest.Squeezed(out), want) {
 				t.Errorf("%s: no %q in\n%s", c.args, want, out)
 			}
 		}
@@ -79,7 +62,7 @@ func TestTables(t *testing.T) {
 // TestCheck has the protocols that there are run.
 func TestCheck(t *testing.T) {
 	out, errs, code := run(t.Context(), "--wan", "specrpc", "--check", "--txns", "reads=2,writes=1")
-	_, table, ok := strings.Cut(squeezed(out), "the model\ntransactions measured model off\n")
+	_, table, ok := strings.Cut(plantest.Squeezed(out), "the model\ntransactions measured model off\n")
 	if code != 0 || errs != "" || !ok || !strings.Contains(table, "replicatedcommit 120 384 384 0 %\n") ||
 		!strings.Contains(table, "layered 120 ") {
 		t.Errorf("code %d, %s%s", code, errs, out)
@@ -123,18 +106,9 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dots := 0
-	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
-			dots++
-		}
+	dots, err := plantest.Dots(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if want := 3*(1+len(plan.Systems())) + 1; dots != want {
 		t.Errorf("%d dots, want %d", dots, want)

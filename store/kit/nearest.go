@@ -1,0 +1,109 @@
+package kit
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// NearestCalls are the books of a client that has the coordinator of one site commit: the nearest
+// one, or that of the next site if it does not answer.
+type NearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }] struct {
+	Calls[G, S]
+	near  Near
+	first int // the site that is home as long as nobody is known to be near
+}
+
+// NewNearestCalls is NewCalls for these.
+func NewNearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }](cfg store.Config) (
+	NearestCalls[G, S], error,
+) {
+	calls, err := NewCalls[G, S](cfg)
+	if err != nil {
+		return NearestCalls[G, S]{}, err
+	}
+	return NearestCalls[G, S]{Calls: calls, near: NewNear(cfg.Layout)}, nil
+}
+
+// Begin gives the incarnation its ID, and a home until it knows better, when the node starts.
+func (c *NearestCalls[G, S]) Begin(env *protocol.Env[store.Message]) {
+	c.Calls.Begin(env)
+	c.first = env.Rand.IntN(len(c.cfg.Layout.Sites))
+}
+
+// Home returns the nearest site, as far as is known.
+func (c *NearestCalls[G, S]) Home() int {
+	if at := c.near.Site(c.cfg.Layout.Unfenced()); at != store.NoSite {
+		return at
+	}
+	return c.first
+}
+
+// Read asks for a read, once more after the given time, or gives it up.
+func (c *NearestCalls[G, S]) Read(env *protocol.Env[store.Message], own G, patience time.Duration) {
+	g := own.get()
+	if g.Tired(env.Now) {
+		c.EndGet(env, own, store.Got{})
+		return
+	}
+	c.Ask(env, g)
+	env.After(patience, GetTimer{g.Number})
+}
+
+// lateAfter is how many round trips no answer takes that waits for the network alone.
+const lateAfter = 6
+
+// Heard takes a site's answer to a read, and learns from it how near the site is. It returns what
+// all answers that have come say, and how many they are.
+func (c *NearestCalls[G, S]) Heard(
+	env *protocol.Env[store.Message], p store.Place, g *Get, m store.ReadReply,
+) (out store.Got, n int) {
+	c.See(m.Hint)
+	if g.Tries == 1 { // else it may be to either
+		c.near.Answered(p, env.Now-g.Begun, lateAfter*c.cfg.RoundTrip)
+	}
+	return g.Answer(p.Site, m)
+}
+
+// Send asks the coordinator at the transaction's Site, each time after the first that of the next
+// one, once more after the given time, or gives the transaction up.
+func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patience time.Duration) {
+	s := own.submit()
+	if s.Tired(env.Now) {
+		c.EndSubmit(env, own, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
+		return
+	}
+	if s.Tries > 0 {
+		s.Site = (s.Site + 1) % len(c.cfg.Layout.Sites)
+	}
+	s.Tries++
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1})
+	env.After(patience, SubmitTimer{s.Txn.ID})
+}
+
+// SendAgain is Send when the time is over: until a read shows that the site answers, it is not
+// near.
+func (c *NearestCalls[G, S]) SendAgain(env *protocol.Env[store.Message], own S, patience time.Duration) {
+	c.near.Silent(own.submit().Site, patience)
+	c.Send(env, own, patience)
+}
+
+// Decided ends a transaction as a coordinator says.
+func (c *NearestCalls[G, S]) Decided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
+	p, ok := c.Coordinator(from)
+	own, known := c.submits[m.ID]
+	if ok && known {
+		c.EndSubmit(env, own, store.Done{Outcome: own.submit().Outcome(m), Site: p.Site})
+	}
+}
+
+// GiveUp forgets a call. A transaction for which nobody waits any more ends as one without an
+// answer.
+func (c *NearestCalls[G, S]) GiveUp(env *protocol.Env[store.Message], m store.Cancel) {
+	own, ok := c.submits[c.submitRefs[m.Ref]]
+	last := ok && len(own.submit().refs) == 1
+	if c.Cancel(env, m); last {
+		c.EndSubmit(env, own, store.Done{Outcome: own.submit().Unanswered(), Site: store.NoSite})
+	}
+}
