@@ -85,7 +85,12 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		}
 	case moved:
 		if c := a.calls[m.ID]; a.where.correct(m) && c != nil {
-			a.ask(env, c, func(shard uint32) bool { return shard == m.Shard })
+			a.ask(env, c, func(shard uint32) []protocol.ID {
+				if shard != m.Shard {
+					return nil
+				}
+				return []protocol.ID{a.where.leader(shard)}
+			})
 		}
 	}
 }
@@ -123,7 +128,7 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 		return
 	}
 	a.answerDeclare(env, c)
-	a.begin(env, c)
+	env.Send(a.where.leader(a.coord(c)), c.began())
 }
 
 func validKeys(keys []store.Key) bool {
@@ -135,10 +140,8 @@ func validKeys(keys []store.Key) bool {
 	return len(keys) <= store.MaxAccesses
 }
 
-// begin tells the coordinator of a transaction that still reads, and that its client is there.
-func (a *agent) begin(env *protocol.Env[store.Message], c *call) {
-	env.Send(a.where.leader(a.coord(c)), beginRequest{c.id, c.shards()})
-}
+// began tells the coordinator of a transaction that still reads, and that its client is there.
+func (c *call) began() beginRequest { return beginRequest{c.id, c.shards()} }
 
 func (c *call) shards() (out []uint32) {
 	for _, p := range c.parts {
@@ -261,8 +264,11 @@ func (a *agent) split(reads, writes []store.Key, step uint32) (parts []callPart)
 	return parts
 }
 
-// again asks whoever has not answered, for the first time too. What a client that still reads has
-// begun goes on as long as that says so, and is its coordinator's to end then.
+// again asks whoever has not answered, for the first time too: a partition's leader and, from the
+// second time on, all its members, as the leader may be another one. Whoever is not it says who is,
+// before a coordinator gives up waiting for a vote: transactions that begin later go to the right
+// one at once. What a client that still reads has begun goes on as long as that says so, and is its
+// coordinator's to end then.
 func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	gone := c.txn == nil && env.Now-c.heard > heartbeats*a.cfg.RoundTrip
 	if gone || c.txn != nil && c.tries == maxTries {
@@ -273,58 +279,62 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	if c.txn == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
 		return // it has all that it asked for; heartbeats go on
 	}
-	if c.tries > 0 && c.tries%2 == 0 {
-		for _, k := range union(c.shards(), []uint32{a.coord(c)}) {
-			if len(c.left) == 0 || c.left[k] {
-				a.where.tryNext(k)
-			}
-		}
-	}
 	c.tries++
-	a.ask(env, c, func(uint32) bool { return true })
+	a.ask(env, c, func(shard uint32) []protocol.ID {
+		if c.tries > 1 {
+			return a.where.members[shard]
+		}
+		return []protocol.ID{a.where.leader(shard)}
+	})
 }
 
 func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
 
-// ask asks the partitions of which that is said, as participants and as the coordinator.
-func (a *agent) ask(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+// ask asks partitions, as participants and as the coordinator: of each the members that are named.
+func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	if len(c.left) > 0 {
-		a.askChecks(env, c, which)
+		a.askChecks(env, c, whom)
 		return
 	}
 	for _, p := range c.parts {
 		// What was declared is prepared by now, or else asked for again later.
 		early := c.txn != nil && c.tries == 1 && c.declared != nil && p.ref.Step == 1
-		if which(p.ref.Shard) && !early {
-			a.prepare(env, c, p)
+		if leaders := whom(p.ref.Shard); len(leaders) > 0 && !early {
+			a.prepare(env, c, p, leaders)
 		}
 	}
-	coord := a.coord(c)
+	coordinators := whom(a.coord(c))
 	switch {
-	case !which(coord):
+	case len(coordinators) == 0:
 	case c.txn == nil:
-		a.begin(env, c)
+		for _, to := range coordinators {
+			env.Send(to, c.began())
+		}
 	default:
 		m := commitRequest{ID: c.id, commitRecord: commitRecord{Reads: c.txn.Reads, Writes: c.txn.Writes}}
 		for _, p := range c.parts {
 			m.Parts = append(m.Parts, p.ref)
 		}
-		env.Send(a.where.leader(coord), m)
+		for _, to := range coordinators {
+			env.Send(to, m)
+		}
 	}
 }
 
-// prepare asks a partition's leader, or on the fast path all its members, to prepare a part.
-func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
+// prepare asks those who may lead a partition, and on the fast path all its members, to prepare a
+// part.
+func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID) {
 	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
 		Values: c.txn == nil && len(p.reads) > 0}
-	leader := a.where.leader(p.ref.Shard)
-	env.Send(leader, m)
+	for _, to := range leaders {
+		env.Send(to, m)
+	}
 	if !a.fast {
 		return
 	}
 	m.Leader = false
 	for _, id := range a.where.members[p.ref.Shard] {
-		if id != leader {
+		if !slices.Contains(leaders, id) {
 			env.Send(id, m)
 		}
 	}
@@ -332,10 +342,10 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
 
 // askChecks validates what a transaction has read that writes nothing: there is nothing that a
 // coordinator would have to remember.
-func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	for _, p := range c.parts {
 		k := p.ref.Shard
-		if !c.left[k] || !which(k) {
+		if !c.left[k] {
 			continue
 		}
 		m := checkRequest{ID: c.id}
@@ -344,7 +354,9 @@ func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(
 				m.Reads = append(m.Reads, r)
 			}
 		}
-		env.Send(a.where.leader(k), m)
+		for _, to := range whom(k) {
+			env.Send(to, m)
+		}
 	}
 }
 

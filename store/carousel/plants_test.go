@@ -271,6 +271,10 @@ func partPlants() []plant.Bug {
 			Old: "\tcase g.Ask.Priority.IsZero():\n", New: "\tcase g.Ask.Priority.IsZero() || MUTANT:\n",
 		},
 		{
+			Name: "an agent asks no other member for the leader", Test: "TestAgentFindsLeader",
+			Old: "\t\tif c.tries > 1 {\n", New: "\t\tif c.tries > 1 && !MUTANT {\n",
+		},
+		{
 			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
 			Tests: []string{"TestScenarios/basic/7-fractured-read"},
 			Old:   "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",

@@ -60,6 +60,10 @@ func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 func Conformance(t *testing.T, subject Subject, seeds int) {
 	const shards = 4
 	first := FirstSeed(t)
+	t.Run("away", func(t *testing.T) {
+		t.Parallel()
+		siteAway(t, subject)
+	})
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
