@@ -192,6 +192,8 @@ func (w *work) assign(i int, m *method) {
 		w.used = append(w.used, u)
 	}
 	w.of[i] = at
+	// The guess at this call may be the first one of the method ever.
+	w.used[at].taken = w.used[at].taken || m.predicted && !m.loses && !m.other
 	w.used[at].shared = w.used[at].shared || predicted(w.shared[i])
 	switch w.outcomes[i] {
 	case critpath.Right:
