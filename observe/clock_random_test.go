@@ -148,6 +148,8 @@ func randomLine(chance *rand.Rand) []step {
 			s.kind, s.guess = put, []string{"", "right", "wrong"}[chance.IntN(3)]
 		case 2:
 			s.kind = staged
+		case 3:
+			s.kind, s.guess = refused, []string{"", "wrong"}[chance.IntN(2)]
 		default:
 			s.guess = []string{"", "right", "right", "right", "wrong"}[chance.IntN(5)]
 		}

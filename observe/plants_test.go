@@ -41,6 +41,10 @@ func TestPlants(t *testing.T) {
 			Old: "ahead := c.SendPlainly &&", New: "ahead := !MUTANT && c.SendPlainly &&",
 		},
 		{
+			Name: "what a plain server refuses ahead counts", Dir: dir, Test: "TestClock",
+			Old: "Again: ahead &&", New: "Again: !MUTANT && ahead &&",
+		},
+		{
 			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
 			Old: "Firm: outside || w.pinned(c),", New: "Firm: outside || !MUTANT && w.pinned(c),",
 		},

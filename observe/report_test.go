@@ -80,7 +80,8 @@ func TestFirstGuessOfAWrite(t *testing.T) {
 	const ms = time.Millisecond
 	for i := range 2 {
 		put := func(from, to time.Duration, guessed bool) control.CallRecord {
-			return control.CallRecord{CallSite: "/a.S/Put", Effect: control.EffectImmediate, Start: from, End: to, Guessed: guessed}
+			return control.CallRecord{CallSite: "/a.S/Put", Effect: control.EffectImmediate, Start: from, End: to,
+				Guessed: guessed}
 		}
 		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 35 * ms,
 			Calls: []control.CallRecord{put(0, 10*ms, false), put(15*ms, 35*ms, true)}})

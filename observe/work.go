@@ -71,6 +71,7 @@ func (w *work) read(r *control.RequestRecord) bool {
 		w.calls = append(w.calls, critpath.Call{
 			Method: c.CallSite, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
 			Staged: c.Effect == control.EffectStaged, Effects: c.Effect != control.EffectNone, Ordered: c.Ordered,
+			Again: ahead && c.Failed && c.Peer == control.PeerPlain,
 		})
 		outcome := critpath.Unpredicted
 		switch {
