@@ -519,5 +519,9 @@ func pathBugs() []plant.Bug {
 			Name: "firstTwin", Test: "TestOrderedReadInOrder",
 			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
 		},
+		{ // a run that made other reads than those that led to what takes effect goes on
+			Name: "anotherWay", Test: "TestReadByAnotherWay",
+			Old: "u := t.byAnotherWay(r, c); u != nil", New: "u := t.byAnotherWay(r, c); !MUTANT && u != nil",
+		},
 	}
 }
