@@ -424,9 +424,9 @@ func TestOrderedReadInOrder(t *testing.T) {
 	}
 }
 
-// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody waited for did not lead to the
-// effect of the lane that started it. A replay that has yet to make the effect makes the read that
-// was sent in order, of two that are right.
+// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody waited for did not lead to
+// the effect of the lane that started it. A replay that has yet to make the effect makes the read
+// that was sent in order, of two that are right.
 func TestOrderedReadBesideAnEffect(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		s := play(t, replayable)

@@ -150,10 +150,10 @@ func TestRightByTwoWays(t *testing.T) {
 	s.skip()
 }
 
-// TestReadByAnotherWay: goroutines share a lane, and come to a read in another order in the run that
-// tries another guess, so that it makes another call there. Then the one that led to an effect is
-// answered, and the effect happens. What the other run is told may be from after it, so it gives way
-// to one that makes the call that led there.
+// TestReadByAnotherWay: goroutines share a lane, and come to a read in another order in the run
+// that tries another guess, so that it makes another call there. Then the one that led to an effect
+// is answered, and the effect happens. What the other run is told may be from after it, so it gives
+// way to one that makes the call that led there.
 func TestReadByAnotherWay(t *testing.T) {
 	s := play(t, replayable)
 	other := s.read(s.lane(1), "other", 0)
