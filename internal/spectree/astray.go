@@ -122,11 +122,11 @@ func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	return nil
 }
 
-// byAnotherWay returns the first read that the run, which has yet to make c, made where the one that
-// was right to make c, which takes effect now, made another one on its way there; or nil. Goroutines
-// that share a lane come to their calls in another order in each run, and calls that cannot be
-// compared are other calls then. Both may be right; but what the run is going to be told may be from
-// after c, to which only the other one led. Its replay makes that: see ledHere.
+// byAnotherWay returns the first read that the run, which has yet to make c, made where the one
+// that was right to make c, which takes effect now, made another one on its way there; or nil.
+// Goroutines that share a lane come to their calls in another order in each run, and calls that
+// cannot be compared are other calls then. Both may be right; but what the run is going to be told
+// may be from after c, to which only the other one led. Its replay makes that: see ledHere.
 func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
 	if !t.ambiguous && t.record.variants == 0 || c.right.Run == r || r.made(c) || r.excused(c) {
 		return nil

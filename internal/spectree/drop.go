@@ -208,8 +208,8 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	return w.Call
 }
 
-// isBeside reports whether the lane, or one that it comes from, was started by another one and nobody
-// has waited for it.
+// isBeside reports whether the lane, or one that it comes from, was started by another one and
+// nobody has waited for it.
 func (l *Lane) isBeside(o *Lane) bool {
 	for ; l != nil && l != o; l = l.parent {
 		if !l.waitedFor {
