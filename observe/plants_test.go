@@ -33,8 +33,16 @@ func TestPlants(t *testing.T) {
 			Old: "Effects: c.Effect != control.EffectNone,", New: "Effects: c.Effect != control.EffectNone && !MUTANT,",
 		},
 		{
+			Name: "a first guess at a write's second call is not seen", Dir: dir, Test: "TestRandomForesight",
+			Old: "w.used[at].taken || m.predicted &&", New: "w.used[at].taken || !MUTANT && m.predicted &&",
+		},
+		{
 			Name: "nothing is sent plainly ahead", Dir: dir, Test: "TestClock",
 			Old: "ahead := c.SendPlainly &&", New: "ahead := !MUTANT && c.SendPlainly &&",
+		},
+		{
+			Name: "what a plain server refuses ahead counts", Dir: dir, Test: "TestClock",
+			Old: "Again: ahead &&", New: "Again: !MUTANT && ahead &&",
 		},
 		{
 			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
