@@ -37,18 +37,6 @@ func (c *Conn) forget(w *waiter, ref uint64) {
 	c.over(w.request)
 }
 
-// Read implements client.Backend.
-func (c *Conn) Read(
-	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
-) (client.Answer, error) {
-	return c.get(ctx, store.Get{Key: key, Priority: p}, first)
-}
-
-// ReadNearest implements client.Backend.
-func (c *Conn) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
-	return c.get(ctx, store.Get{Key: key, Priority: p, Nearest: true}, nil)
-}
-
 func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
 	if len(get.Key) > store.MaxKeyBytes {
 		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key),
@@ -82,15 +70,15 @@ func (c *Conn) unavailable(key store.Key, r *request, err error) error {
 	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
 }
 
-// Commit implements client.Backend.
-func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
-	var absent []int
+// commit commits a transaction.
+func (c *Conn) commit(ctx context.Context, s store.Submit) client.Decision {
 	if len(s.Writes) > 0 {
-		absent = c.absent(ctx)
+		s.Absent = c.absent(ctx)
 	}
 	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes},
 		func(ref uint64) store.Message {
-			return store.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
+			s.Ref = ref
+			return s
 		})
 	switch {
 	case r == nil:
@@ -132,13 +120,6 @@ func (c *Conn) decide(
 		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
 	}
 	return d, w.request
-}
-
-// Stale implements client.Backend: the sites validate the reads as those of a transaction that
-// writes nothing.
-func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
-	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
-	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 
 // Status asks a machine how it is.
