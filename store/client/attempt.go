@@ -18,6 +18,7 @@ import (
 // are given up may still be going on, and know their attempt only.
 type txn struct {
 	client   *Client
+	options  options
 	class    string
 	began    time.Time
 	tracer   *tracer // nil: none is wanted
@@ -85,8 +86,8 @@ func (s *reads) isSettled(r store.Read) bool {
 // may be cut off from the others, and never know better.
 const predicatedTries = 64
 
-func newTxn(ctx context.Context, c *Client) *txn {
-	return &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
+func newTxn(ctx context.Context, c *Client, o options) *txn {
+	return &txn{client: c, options: o, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
 }
 
 // begin begins an attempt.
@@ -101,8 +102,14 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if a.mode == Predicated && (a.inTask || t.quorum || t.attempts > predicatedTries) {
 		a.mode = Spec // in a task, the commit waits for what that assumed before
 	}
-	a.sites = t.client.cfg.Backend.Begin(Beginning{Priority: a.priority, Mode: a.mode})
-	a.trace = t.tracer.begin(a.number, a.mode)
+	b := Beginning{Priority: a.priority, Mode: a.mode}
+	if t.attempts == 1 && !a.inTask {
+		// What a refused attempt has declared may be prepared for longer than the refusal takes to
+		// get here, and would be in the way of the same keys.
+		b.Reads, b.Writes = t.options.reads, t.options.writes
+	}
+	a.sites = t.client.cfg.Backend.Begin(b)
+	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
 	}

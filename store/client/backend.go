@@ -19,6 +19,9 @@ type Backend interface {
 type Beginning struct {
 	Priority store.Priority // of the first attempt; zero: this is the first
 	Mode     Mode           // how its reads are waited for
+	// Reads and Writes are keys that it is going to read and to write, as far as is known, each in
+	// ascending order and none twice. What is wrong with them costs time only: see Keys.
+	Reads, Writes []store.Key
 }
 
 // An Attempt is one try of a transaction at the sites: it reads, and commits or ends. However often

@@ -10,9 +10,14 @@ import (
 )
 
 // Run is Txn with a result.
-func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error)) (T, error) {
+func Run[T any](
+	ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error), opts ...Option,
+) (T, error) {
 	var zero T
-	t := newTxn(ctx, c)
+	t := newTxn(ctx, c, optionsOf(opts))
+	if t.options.err != nil {
+		return zero, t.options.err
+	}
 	for {
 		a := t.begin(ctx)
 		out, d, err := try(ctx, a, f)

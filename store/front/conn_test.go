@@ -95,8 +95,8 @@ func TestHoldArrives(t *testing.T) {
 	}
 }
 
-// TestCarriesRequestsOnly: the service has calls for two kinds of messages. A protocol whose client
-// sends others is told so, instead of waiting for answers that never come.
+// TestCarriesRequestsOnly: the service has calls for some kinds of messages. A protocol whose
+// client sends others is told so, instead of waiting for answers that never come.
 func TestCarriesRequestsOnly(t *testing.T) {
 	defer func() {
 		if said := fmt.Sprint(recover()); !strings.Contains(said, "of replicatedcommit sends a store.StatusQuery") {
