@@ -30,8 +30,8 @@ type call struct {
 	left    map[uint32]bool // of one that writes nothing: partitions that have not answered
 	tries   int
 	// Of one that was declared:
-	declared *declareRequest
-	values   map[store.Key]store.Value
+	declared *store.DeclareRequest
+	values   map[store.Key]store.Held
 	heard    time.Duration // when the client was, last
 }
 
@@ -71,9 +71,9 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 	switch m := msg.(type) {
 	case store.CommitRequest:
 		a.onCommit(env, from, m)
-	case declareRequest:
+	case store.DeclareRequest:
 		a.onDeclare(env, from, m)
-	case abortRequest:
+	case store.AbandonRequest:
 		a.onAbort(env, m)
 	case valuesReply:
 		a.onValues(env, from, m)
@@ -104,16 +104,16 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 
 // onDeclare begins a transaction: its parts are prepared while they are read. A client that is
 // still there says it again, and so does the agent to the coordinator.
-func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m declareRequest) {
+func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m store.DeclareRequest) {
 	c := a.calls[m.ID]
 	switch {
-	case c == nil && (!validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 || m.ID.IsZero()):
+	case c == nil && (m.Validate() != nil || len(m.Writes) == 0):
 		return
 	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.ID})
 		return
 	case c == nil:
-		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Value{}}
+		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Held{}}
 		a.calls[c.id] = c
 		c.parts = a.split(m.Reads, m.Writes, 1)
 	case c.txn != nil || c.declared == nil:
@@ -125,19 +125,10 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 	c.heard = env.Now
 	if c.tries == 0 {
 		a.again(env, c)
-		return
+	} else {
+		env.Send(a.where.leader(a.coord(c)), c.began())
 	}
 	a.answerDeclare(env, c)
-	env.Send(a.where.leader(a.coord(c)), c.began())
-}
-
-func validKeys(keys []store.Key) bool {
-	for i, k := range keys {
-		if i > 0 && k <= keys[i-1] || len(k) > store.MaxKeyBytes {
-			return false
-		}
-	}
-	return len(keys) <= store.MaxAccesses
 }
 
 // began tells the coordinator of a transaction that still reads, and that its client is there.
@@ -160,12 +151,15 @@ func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m v
 	if i < 0 || len(m.Values) != len(c.parts[i].reads) {
 		return
 	}
+	before := len(c.values)
 	for j, k := range c.parts[i].reads {
 		if _, ok := c.values[k]; !ok {
 			c.values[k] = m.Values[j]
 		}
 	}
-	a.answerDeclare(env, c)
+	if len(c.values) > before {
+		a.answerDeclare(env, c)
+	}
 }
 
 // answerDeclare answers the client if all values are there.
@@ -173,17 +167,18 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 	if len(c.values) < len(c.declared.Reads) {
 		return
 	}
-	out := declareReply{ID: c.id}
+	out := store.DeclareReply{ID: c.id}
 	for _, k := range c.declared.Reads {
 		out.Values = append(out.Values, c.values[k])
 	}
+	out.Values = store.Hold(out.Values, maxValuesBytes)
 	for _, to := range c.clients {
 		env.Send(to, out)
 	}
 }
 
 // onAbort ends a transaction that its client has given up while it was reading.
-func (a *agent) onAbort(env *protocol.Env[store.Message], m abortRequest) {
+func (a *agent) onAbort(env *protocol.Env[store.Message], m store.AbandonRequest) {
 	if c := a.calls[m.ID]; c != nil && c.txn == nil {
 		env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
 		delete(a.calls, c.id)
