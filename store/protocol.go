@@ -43,6 +43,9 @@ type Protocol struct {
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
 	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
 	Stamped bool
+	// Clocked says that transactions which only read are in real time's order as long as clocks keep
+	// Config.MaxOffset. They are serializable whatever clocks do, and the others are what Level says.
+	Clocked bool
 	// Declares says that clients take Declare. Programs have no call for that yet: the simulator's
 	// applications use it.
 	Declares bool

@@ -161,7 +161,7 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
-	if full || !validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 {
+	if full || !validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Reads)+len(m.Writes) == 0 {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
@@ -192,6 +192,9 @@ func (c *client) onDeclared(env *protocol.Env[store.Message], m declareReply) {
 		c.See(v.Version.Time)
 	}
 	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, ID: m.ID, Values: m.Values})
+	if len(o.ask.Writes) == 0 {
+		c.close(env, m.ID) // it is over
+	}
 }
 
 // abandon ends a transaction that was declared.
