@@ -44,7 +44,7 @@ type (
 	Declare struct {
 		Ref    uint64
 		Reads  []Key // in ascending order, no key twice
-		Writes []Key // the same, and not empty: who writes nothing has nothing to prepare
+		Writes []Key // the same; empty only where such transactions read as of a time (Protocol.Clocked)
 	}
 
 	// Declared is what the keys hold that a transaction has declared to read, or not OK: nobody

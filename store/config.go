@@ -24,6 +24,10 @@ type Config struct {
 	// MaxAhead bounds how far a transaction's version, or a priority, may be ahead of a server's
 	// clock; 0 is a minute.
 	MaxAhead time.Duration
+	// MaxOffset is how far the clocks of any two machines may be apart, for protocols that are strict
+	// as long as that is so; 0 is 10 ms. Commits wait until their time has passed on all clocks,
+	// which takes no longer than their votes if MaxOffset is a small part of the round trips.
+	MaxOffset time.Duration
 	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A
 	// server that has as many forgets those that are carried out everywhere before their time, and
 	// if there are none takes no new ones: their clients are told that it is Overloaded.
@@ -53,15 +57,16 @@ func (c Config) WithDefaults() (Config, error) {
 	switch {
 	case c.ID == protocol.App:
 		return c, fmt.Errorf("store: Config.ID is 0")
-	case c.RoundTrip < 0 || c.Retain < 0 || c.MaxAhead < 0:
-		return c, fmt.Errorf("store: Config.RoundTrip, Retain or MaxAhead of %v, %v, %v is negative", c.RoundTrip, c.Retain,
-			c.MaxAhead)
+	case c.RoundTrip < 0 || c.Retain < 0 || c.MaxAhead < 0 || c.MaxOffset < 0:
+		return c, fmt.Errorf("store: Config.RoundTrip, Retain, MaxAhead or MaxOffset of %v, %v, %v, %v is negative",
+			c.RoundTrip, c.Retain, c.MaxAhead, c.MaxOffset)
 	case c.MaxTxns < 0 || c.MaxWaiting < 0:
 		return c, fmt.Errorf("store: Config.MaxTxns or MaxWaiting of %d, %d is negative", c.MaxTxns, c.MaxWaiting)
 	}
 	c.RoundTrip = cmp.Or(c.RoundTrip, 250*time.Millisecond)
 	c.Retain = cmp.Or(c.Retain, time.Minute)
 	c.MaxAhead = cmp.Or(c.MaxAhead, time.Minute)
+	c.MaxOffset = cmp.Or(c.MaxOffset, 10*time.Millisecond)
 	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	return c, nil

@@ -44,7 +44,12 @@ type Protocol struct {
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
 	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
 	Stamped bool
-	// Declares says that clients take Declare.
+	// Clocked says that transactions which only read are in real time's order as long as clocks keep
+	// Config.MaxOffset. They are serializable whatever clocks do, and the others are what Level says.
+	Clocked bool
+	// Declares says that clients take Declare. With Clocked, one without writes is a transaction that
+	// only reads: it is committed when Declared has its values, and there is nothing to submit.
+	// Programs have no call for that yet: the simulator's applications use it.
 	Declares bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.

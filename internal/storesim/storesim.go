@@ -80,7 +80,7 @@ func Measure(c Config) ([]Measurement, error) {
 			all.Reads = append(all.Reads, k)
 		}
 		for n, t := range slices.Concat([]plan.Txn{all}, c.Setting.Txns(i)) {
-			took, err := w.play(i, t)
+			took, err := w.play(i, t, n > 0)
 			if err != nil {
 				return nil, fmt.Errorf("storesim: %s: client at %s, transaction %d of %+v: %w", c.System, client.Site, n, t, err)
 			}
@@ -199,11 +199,11 @@ func (w *world) key(partition int) store.Key {
 	}
 }
 
-// play has a client make a transaction, and returns how long it took. Then it lets the store carry
-// it out.
-func (w *world) play(client int, t plan.Txn) (time.Duration, error) {
+// play has a client make a transaction, which may declare its keys, and returns how long it took.
+// Then it lets the store carry it out.
+func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, error) {
 	began := w.Now()
-	if w.Setting.Load.Declared && w.protocol.Declares && len(t.Writes) > 0 {
+	if declares && w.Setting.Load.Declared && w.protocol.Declares && (len(t.Writes) > 0 || w.protocol.Clocked) {
 		if err := w.declared(client, t); err != nil {
 			return 0, err
 		}
@@ -305,6 +305,9 @@ func (w *world) declared(client int, t plan.Txn) error {
 	var buffer store.Buffer
 	for i, k := range m.Reads {
 		buffer.Saw(k, d.Values[i].Value)
+	}
+	if len(m.Writes) == 0 {
+		return nil // it is over
 	}
 	for _, k := range m.Writes {
 		buffer.Put(k, []byte("value"))

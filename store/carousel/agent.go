@@ -15,10 +15,13 @@ import (
 // clients are at other machines of the same site. It forgets all with a crash: clients ask another
 // one then, and all that it does can be repeated.
 type agent struct {
-	cfg   store.Config
-	fast  bool
-	where directory
-	calls map[store.TxnID]*call
+	cfg    store.Config
+	fast   bool
+	where  directory
+	places map[protocol.ID]store.Place // of servers
+	calls  map[store.TxnID]*call
+	// clocks are measured as transactions that only read get their timestamps here.
+	clocks clocks
 }
 
 // call is a transaction that an agent is at.
@@ -27,7 +30,8 @@ type call struct {
 	clients []protocol.ID
 	parts   []callPart      // in order
 	txn     *store.Txn      // to be committed; nil: the client still reads
-	left    map[uint32]bool // of one that writes nothing: partitions that have not answered
+	view    *view           // of one that writes nothing
+	left    map[uint32]bool // likewise: partitions that have not answered
 	tries   int
 	// Of one that was declared:
 	declared *store.DeclareRequest
@@ -47,7 +51,11 @@ const (
 	maxTries   = 16
 )
 
-type againTimer struct{ id store.TxnID }
+// Timers of an agent.
+type (
+	againTimer struct{ id store.TxnID }
+	probeTimer struct{}
+)
 
 // newAgent returns an agent. The error names the field of the configuration that is wrong.
 func newAgent(cfg store.Config, fast bool) (*agent, error) {
@@ -55,16 +63,25 @@ func newAgent(cfg store.Config, fast bool) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, coordinators := cfg.Layout.Places(); coordinators[cfg.ID] == (store.Place{}) {
-		if !slices.Contains(cfg.Layout.Sites[0].Coordinators, cfg.ID) {
-			return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
-		}
+	shards, coordinators := cfg.Layout.Places()
+	place, ok := coordinators[cfg.ID]
+	if !ok {
+		return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
-	return &agent{cfg: cfg, fast: fast, where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{}}, nil
+	return &agent{cfg: cfg, fast: fast, where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
+		places: shards, clocks: newClocks(cfg, place.Site)}, nil
 }
 
 // Start implements protocol.Node.
-func (a *agent) Start(*protocol.Env[store.Message], []protocol.Record[store.Message]) {}
+func (a *agent) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+	a.probe(env)
+}
+
+// probe measures clocks now and then.
+func (a *agent) probe(env *protocol.Env[store.Message]) {
+	a.clocks.ask(env)
+	env.After(probeEvery*a.cfg.RoundTrip, probeTimer{})
+}
 
 // Receive implements protocol.Node.
 func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
@@ -77,8 +94,14 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		a.onAbort(env, m)
 	case valuesReply:
 		a.onValues(env, from, m)
+	case snapshotReply:
+		a.onSnapshotReply(env, from, m)
 	case checkReply:
 		a.onCheck(env, from, m)
+	case timeRequest:
+		onTimeRequest(env, from, m)
+	case timeReply:
+		a.clocks.took(env, from, m)
 	case store.Decided:
 		if c := a.calls[m.ID]; c != nil && c.txn != nil {
 			a.end(env, c, m)
@@ -89,7 +112,7 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 				if shard != m.Shard {
 					return nil
 				}
-				return []protocol.ID{a.where.leader(shard)}
+				return a.leaders(shard)
 			})
 		}
 	}
@@ -97,8 +120,13 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 
 // Expire implements protocol.Node.
 func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	if t, ok := t.(againTimer); ok && a.calls[t.id] != nil {
-		a.again(env, a.calls[t.id])
+	switch t := t.(type) {
+	case againTimer:
+		if c := a.calls[t.id]; c != nil {
+			a.again(env, c)
+		}
+	case probeTimer:
+		a.probe(env)
 	}
 }
 
@@ -107,7 +135,7 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m store.DeclareRequest) {
 	c := a.calls[m.ID]
 	switch {
-	case c == nil && (m.Validate() != nil || len(m.Writes) == 0):
+	case c == nil && m.Validate() != nil:
 		return
 	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.ID})
@@ -116,6 +144,9 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Held{}}
 		a.calls[c.id] = c
 		c.parts = a.split(m.Reads, m.Writes, 1)
+		if len(m.Writes) == 0 {
+			a.declareView(env, c)
+		}
 	case c.txn != nil || c.declared == nil:
 		return
 	}
@@ -125,10 +156,12 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 	c.heard = env.Now
 	if c.tries == 0 {
 		a.again(env, c)
-	} else {
+	} else if c.view == nil {
 		env.Send(a.where.leader(a.coord(c)), c.began())
 	}
-	a.answerDeclare(env, c)
+	if c.view == nil { // else it is answered when it has seen all
+		a.answerDeclare(env, c)
+	}
 }
 
 // began tells the coordinator of a transaction that still reads, and that its client is there.
@@ -144,7 +177,7 @@ func (c *call) shards() (out []uint32) {
 // onValues takes what a partition holds: its leader, or on the fast path a member that is nearer.
 func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
 	c := a.calls[m.Part.ID]
-	if c == nil || c.txn != nil || !a.where.isMember(m.Shard, from) {
+	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
 		return
 	}
 	i := slices.IndexFunc(c.parts, func(p callPart) bool { return p.ref == partRef{m.Shard, m.Part.Step} })
@@ -180,7 +213,9 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 // onAbort ends a transaction that its client has given up while it was reading.
 func (a *agent) onAbort(env *protocol.Env[store.Message], m store.AbandonRequest) {
 	if c := a.calls[m.ID]; c != nil && c.txn == nil {
-		env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
+		if c.view == nil {
+			env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
+		}
 		delete(a.calls, c.id)
 		env.Stop(againTimer{c.id})
 	}
@@ -202,7 +237,7 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.Txn.ID})
 		return
-	case c == nil:
+	case c == nil || c.view != nil: // what has only read has prepared nothing
 		c = &call{id: m.Txn.ID}
 		a.calls[c.id] = c
 	}
@@ -221,10 +256,9 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 	fresh := a.split(reads, writes, uint32(1+min(len(c.parts), 1)))
 	early := c.parts
 	c.parts = append(c.parts, fresh...)
-	if c.left = map[uint32]bool{}; m.Txn.ReadOnly() && len(early) == 0 {
-		for _, p := range c.parts {
-			c.left[p.ref.Shard] = true
-		}
+	if m.Txn.ReadOnly() && len(early) == 0 {
+		c.view = &view{reads: m.Txn.Reads, strict: true}
+		a.beginView(env, c)
 	}
 	a.again(env, c)
 }
@@ -271,7 +305,7 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 		return
 	}
 	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
-	if c.txn == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
+	if c.txn == nil && c.view == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
 		return // it has all that it asked for; heartbeats go on
 	}
 	c.tries++
@@ -279,16 +313,19 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 		if c.tries > 1 {
 			return a.where.members[shard]
 		}
-		return []protocol.ID{a.where.leader(shard)}
+		return a.leaders(shard)
 	})
 }
+
+// leaders names the one that is taken for a partition's leader.
+func (a *agent) leaders(shard uint32) []protocol.ID { return []protocol.ID{a.where.leader(shard)} }
 
 func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
 
 // ask asks partitions, as participants and as the coordinator: of each the members that are named.
 func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
-	if len(c.left) > 0 {
-		a.askChecks(env, c, whom)
+	if c.view != nil {
+		a.askView(env, c, whom)
 		return
 	}
 	for _, p := range c.parts {
@@ -335,44 +372,12 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, l
 	}
 }
 
-// askChecks validates what a transaction has read that writes nothing: there is nothing that a
-// coordinator would have to remember.
-func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
-	for _, p := range c.parts {
-		k := p.ref.Shard
-		if !c.left[k] {
-			continue
-		}
-		m := checkRequest{ID: c.id}
-		for _, r := range c.txn.Reads {
-			if uint32(a.cfg.Layout.ShardOf(r.Key)) == k {
-				m.Reads = append(m.Reads, r)
-			}
-		}
-		for _, to := range whom(k) {
-			env.Send(to, m)
-		}
-	}
-}
-
-func (a *agent) onCheck(env *protocol.Env[store.Message], from protocol.ID, m checkReply) {
-	c := a.calls[m.ID]
-	if c == nil || len(c.left) == 0 || !a.where.isMember(m.Shard, from) {
-		return
-	}
-	d := store.Decided{ID: c.id, Verdict: store.Committed}
-	if m.Reason != store.NoReason {
-		d.Verdict, d.Reason = store.Aborted, m.Reason
-	} else if delete(c.left, m.Shard); len(c.left) > 0 {
-		return
-	}
-	a.end(env, c, d)
-}
-
 // end tells clients how a transaction has ended.
 func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
 	for _, to := range c.clients {
-		env.Send(to, d)
+		if c.txn != nil { // else they wait for what they have declared to read, and ask again
+			env.Send(to, d)
+		}
 	}
 	delete(a.calls, c.id)
 	env.Stop(againTimer{c.id})

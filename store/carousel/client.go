@@ -165,7 +165,7 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
-	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Writes) == 0 {
+	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Reads)+len(m.Writes) == 0 {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
@@ -196,6 +196,9 @@ func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareRep
 		c.See(v.Value.Version.Time)
 	}
 	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values})
+	if len(o.ask.Writes) == 0 {
+		c.close(env, m.ID) // it is over
+	}
 }
 
 // abandon ends a transaction that was declared.

@@ -24,10 +24,13 @@ type txn struct {
 	givesUp bool // an abort that does not follow from what is durable is proposed
 	// end is the decision, if there is one. It follows from what is durable, or is on record.
 	end      *outcome
-	proposed bool            // the decision, to the group's log
-	left     map[uint32]bool // partitions that have not carried it out; nil: it is not on record yet
-	seen     time.Duration   // when something was heard of the client last
-	since    time.Duration   // when the coordinator began to wait for what it waits for
+	proposed bool // the decision, to the group's log
+	// passing is the version that is decided once it has passed on all clocks; passed is that of
+	// which that is so.
+	passing, passed uint64
+	left            map[uint32]bool // partitions that have not carried it out; nil: it is not on record yet
+	seen            time.Duration   // when something was heard of the client last
+	since           time.Duration   // when the coordinator began to wait for what it waits for
 }
 
 func (c *coordinator) reset() { *c = coordinator{txns: map[store.TxnID]*txn{}} }
@@ -242,12 +245,53 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 		}
 		return
 	case commits:
+		if !s.hasPassed(env, t, stamp) {
+			return
+		}
 		t.end = &outcome{commit: true, version: store.Version{Time: stamp, Client: t.id.Client}}
 	case aborts:
 		t.end = &outcome{reason: why}
 	}
 	s.tellAgents(env, t)
 	s.record(env, t)
+}
+
+// passTimer is when a transaction's version has passed on all clocks.
+type passTimer struct{ id store.TxnID }
+
+// passTrips is how far a version is ahead at most, in round trips, because of ceilings.
+const passTrips = ceilingMargin + ceilingStep + 1
+
+// hasPassed tells whether a version has passed on all clocks, and else has the decision wait until
+// it has: whoever begins when a transaction has been told gets a later timestamp. Votes take longer
+// than that, unless clocks may be far apart. If they are further apart than they may be, no wait is
+// long enough; a coordinator that finds its own clock to be off waits as long as others may be
+// behind it.
+func (s *server) hasPassed(env *protocol.Env[store.Message], t *txn, version uint64) bool {
+	switch {
+	case t.passed >= version:
+		return true
+	case t.passing >= version:
+		return false
+	}
+	left := time.Duration(version) + s.cfg.MaxOffset - max(env.Now, 0)
+	if far := s.trips(passTrips) + 2*s.cfg.MaxOffset; version > maxStamp || left > far || s.clocks.off() {
+		left = 2 * s.cfg.MaxOffset
+	}
+	if left <= 0 {
+		return true
+	}
+	t.passing = version
+	env.After(left, passTimer{t.id})
+	return false
+}
+
+// passed decides what has waited for its time to pass.
+func (s *server) passed(env *protocol.Env[store.Message], id store.TxnID) {
+	if t := s.txns[id]; t != nil && s.term > 0 {
+		t.passed = max(t.passed, t.passing)
+		s.maybeDecide(env, t)
+	}
 }
 
 func (s *server) tellAgents(env *protocol.Env[store.Message], t *txn) {

@@ -2,7 +2,9 @@ package carousel
 
 import (
 	"slices"
+	"time"
 
+	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
@@ -35,10 +37,37 @@ type (
 		Values []store.Held // in the order of the keys
 	}
 
+	// snapshotRequest asks a partition's leader for what a transaction that only reads sees at a
+	// timestamp: see snapshots. With Values, of which the versions are not known yet, it is answered
+	// with what the keys hold, else with whether they hold these versions. snapshotReply answers it.
+	snapshotRequest struct {
+		ID     store.TxnID
+		At     clock.Stamp // 0: what is there now, whatever becomes of it
+		Strict bool
+		Values bool
+		Reads  []store.Read
+	}
+	snapshotReply struct {
+		ID     store.TxnID
+		Shard  uint32
+		At     clock.Stamp
+		Reason store.Reason  // NoReason: it is served
+		Values []store.Value // in the order of the keys
+	}
+
+	// timeRequest asks a machine of another site for its time; timeReply answers it.
+	timeRequest struct{ Sent time.Duration }
+	timeReply   struct {
+		Sent time.Duration // as asked
+		Now  time.Duration
+	}
+
 	// checkRequest asks a partition's leader whether what a transaction has read that writes nothing
-	// is still so, and nobody is about to change it. checkReply answers it.
+	// is still so, and nobody is about to change it. checkReply answers it. At is the latest version
+	// that the transaction has read anywhere: what is written afterwards is later.
 	checkRequest struct {
 		ID    store.TxnID
+		At    clock.Stamp
 		Reads []store.Read
 	}
 	checkReply struct {
@@ -151,6 +180,9 @@ type (
 	// checked asks what a checkRequest asks, at a place in the log.
 	checked struct{ checkRequest }
 
+	// raised puts a ceiling of reads on record: see mvcc.Reads.
+	raised struct{ Ceiling clock.Stamp }
+
 	// begun, committing and decided are a coordinator's: see beginRequest, commitRequest, finish.
 	// The first of committing and an abort counts.
 	begun      struct{ beginRequest }
@@ -212,7 +244,10 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Bool(c, &m.Leader)
 			wirefmt.List(c, &m.Values, 5, store.HeldFields)
 		}),
-		wirefmt.NewKind[store.Message](19, checkFields),
+		wirefmt.NewKind[store.Message](19, func(c *wirefmt.Coder, m *checkRequest) {
+			checkFields(c, m)
+			wirefmt.Uint(c, &m.At)
+		}),
 		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *checkReply) {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint32(c, &m.Shard)
@@ -223,6 +258,25 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *abortRequest) {
 			store.VersionFields(c, &m.ID)
 			store.ShardsFields(c, &m.Shards)
+		}),
+		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *snapshotRequest) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.At)
+			wirefmt.Bool(c, &m.Strict)
+			wirefmt.Bool(c, &m.Values)
+			readsFields(c, &m.Reads)
+		}),
+		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *snapshotReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.At)
+			store.ReasonFields(c, &m.Reason)
+			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+		}),
+		wirefmt.NewKind[store.Message](36, func(c *wirefmt.Coder, m *timeRequest) { wirefmt.Int(c, &m.Sent) }),
+		wirefmt.NewKind[store.Message](37, func(c *wirefmt.Coder, m *timeReply) {
+			wirefmt.Int(c, &m.Sent)
+			wirefmt.Int(c, &m.Now)
 		}),
 	}
 }
@@ -275,6 +329,7 @@ func entryKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](52, func(c *wirefmt.Coder, m *committing) { commitFields(c, &m.commitRequest) }),
 		wirefmt.NewKind[store.Message](53, decidedFields),
 		wirefmt.NewKind[store.Message](54, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](55, func(c *wirefmt.Coder, m *raised) { wirefmt.Uint(c, &m.Ceiling) }),
 	}
 }
 
@@ -314,6 +369,7 @@ func pendingFields(c *wirefmt.Coder, p *pending) {
 	footprintFields(c, &p.footprint)
 }
 
+// checkFields are those that an entry has, too.
 func checkFields(c *wirefmt.Coder, m *checkRequest) {
 	store.VersionFields(c, &m.ID)
 	readsFields(c, &m.Reads)

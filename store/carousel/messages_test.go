@@ -22,7 +22,7 @@ var (
 func messages() []store.Message {
 	id, part, shards := sampleID, partID{sampleID, 2}, []uint32{0, 1}
 	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: sampleReads, Writes: sampleWrites}
-	check := checkRequest{id, sampleReads}
+	check := checkRequest{ID: id, At: 9, Reads: sampleReads}
 	end := finish{ID: id, Coord: 1, Commit: true, Version: store.Version{Time: 9, Client: 7}, Writes: sampleWrites}
 	return []store.Message{
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
@@ -37,11 +37,14 @@ func messages() []store.Message {
 		valuesReply{Part: part, Shard: 1, Leader: true, Values: []store.Held{
 			{Value: store.Value{Version: id, Present: true}, Site: 2}}},
 		check, checkReply{id, 1, store.Locked}, beginRequest{id, shards}, commitRequest{id, sampleRecord},
+		snapshotRequest{id, 9, true, true, sampleReads}, snapshotReply{id, 1, 9, store.Locked, nil},
+		timeRequest{9}, timeReply{9, 8},
 		abortRequest{id, shards}, voteMsg{Ref: partRef{1, 2}, ID: id, Ballot: sampleBallot, Doubt: true},
 		fastVote{Ref: partRef{1, 2}, ID: id, Term: 4, Leader: true, Stamp: 9, Footprint: sampleBallot.footprint},
 		voteWanted{part, 1}, end, finished{id, 1}, moved{1, 12, id}, listWanted{5}, listReply{5, []pending{samplePending}},
-		prepared{Part: part, Coord: 1, Ballot: ballot{Reason: store.Locked}, Recovered: true}, ended{end}, checked{check},
-		begun{beginRequest{id, shards}}, committing{commitRequest{id, sampleRecord}},
+		prepared{Part: part, Coord: 1, Ballot: ballot{Reason: store.Locked}, Recovered: true}, ended{end},
+		checked{checkRequest{ID: id, Reads: sampleReads}},
+		raised{9}, begun{beginRequest{id, shards}}, committing{commitRequest{id, sampleRecord}},
 		decided{ID: id, Commit: true, Version: end.Version, Shards: shards, Alone: true}, done{id},
 	}
 }

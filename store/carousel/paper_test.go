@@ -2,6 +2,7 @@ package carousel
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -262,17 +263,41 @@ func TestOneRoundTripToLocalReplicas(t *testing.T) {
 	}
 }
 
-// TestReadOnlyTransactionsAreValidated: they ask each leader, which puts the question into its log.
-// That is a round trip more than at a timestamp, and strictly serializable.
-func TestReadOnlyTransactionsAreValidated(t *testing.T) {
-	p := newPaper(t, basicMode)
-	for site := range p.sites {
-		p.read(site, p.key(site, 0))
-		for k := range p.sites {
-			key := p.key(k, 4)
-			v, _ := p.read(site, key)
-			took := p.commit(site, store.Submit{Reads: []store.Read{{Key: key, Version: v.Version}}})
-			p.equal(took, p.slow(site, k), "validating at %s what was read from partition %d", p.sites[site], k)
+// TestReadOnlyTransactionsTakeOneRoundTrip to the leaders of their keys [Carousel §3.2.4]: if their
+// keys are declared, in all, and else once they have read. The first ones wait until the leaders
+// may serve timestamps: then that goes on as long as somebody reads.
+func TestReadOnlyTransactionsTakeOneRoundTrip(t *testing.T) {
+	modes(t, func(t *testing.T, mode string) {
+		p := newPaper(t, mode)
+		for site := range p.sites {
+			p.read(site, p.key(site, 0)) // its agent is that of its own site
 		}
-	}
+		all := make([]store.Key, len(p.sites))
+		for k := range all {
+			all[k] = p.key(k, 4)
+		}
+		slices.Sort(all)
+		view := func(site int) time.Duration {
+			m, took := p.ask(site, func(n uint64) store.Message { return store.Declare{Ref: n, Reads: all} })
+			if d := m.(store.Declared); !d.OK || len(d.Values) != len(all) {
+				t.Fatalf("at %s: %+v", p.sites[site], d)
+			}
+			return took
+		}
+		if got, want := view(0), p.trip(0, 4)+p.replicating(4); got < want {
+			t.Errorf("the first one takes %v, want %v at least", got, want)
+		}
+		p.rest()
+		for site := range p.sites {
+			var farthest time.Duration
+			for k := range p.sites {
+				farthest = max(farthest, p.trip(site, k))
+				key := p.key(k, 4)
+				v, _ := p.read(site, key)
+				took := p.commit(site, store.Submit{Reads: []store.Read{{Key: key, Version: v.Version}}})
+				p.equal(took, p.trip(site, k), "validating at %s what was read from partition %d", p.sites[site], k)
+			}
+			p.equal(view(site), farthest, "reading from all partitions at %s", p.sites[site])
+		}
+	})
 }

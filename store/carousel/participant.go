@@ -157,11 +157,18 @@ func (s *server) land(id partID) {
 }
 
 // stamp returns the least timestamp that a transaction can have that is prepared now: above all
-// versions of its keys.
+// versions of its keys, what was carried out here before, and who has read what it writes. A leader
+// that does not serve yet does not know who has read, but that it was not above the ceiling.
 func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
-	stamp := uint64(max(env.Now, 1))
+	stamp := max(uint64(max(env.Now, 1)), s.state.latest+1)
 	for _, r := range slices.Concat(f.Reads, f.Writes) {
 		stamp = max(stamp, r.Version.Time+1)
+	}
+	for _, w := range f.Writes {
+		stamp = max(stamp, uint64(s.reads.Above(w.Key))+1)
+	}
+	if s.term == 0 {
+		stamp = max(stamp, uint64(s.state.values.Ceiling(s.group.State(env)))+1)
 	}
 	return stamp
 }
@@ -236,13 +243,25 @@ func (s *server) wasEnded(env *protocol.Env[store.Message], m ended) {
 // onCheck validates what a transaction has read that writes nothing, at a place in the group's log:
 // no lock is needed, as all its reads came before all its checks. A no needs no log.
 func (s *server) onCheck(env *protocol.Env[store.Message], from protocol.ID, m checkRequest) {
-	if s.elsewhere(env, from, m.ID) {
+	if m.At > maxStamp || s.elsewhere(env, from, m.ID) {
 		return
 	}
+	s.checkAt(env, waiting{from, m, env.Now})
+}
+
+// checkAt is onCheck, also of what has waited for a ceiling: the transaction is in the order of
+// timestamps, too, where it has seen the latest that it has read.
+func (s *server) checkAt(env *protocol.Env[store.Message], w waiting) {
+	m, from := w.ask.(checkRequest), w.from
 	if why := s.state.check(s.group.State(env), m.Reads); why != store.NoReason {
 		env.Send(from, checkReply{m.ID, s.self, why})
 		return
 	}
+	if m.At > s.reads.Ceiling() {
+		s.wait(env, w, store.TxnID{}) // else it is asked again
+		return
+	}
+	s.note(m.Reads, m.At)
 	waiting, flies := s.checking[m.ID]
 	if !slices.Contains(waiting, from) {
 		s.checking[m.ID] = append(waiting, from)

@@ -23,7 +23,8 @@ func in(mode string) store.Protocol {
 		NewServer:      kit.NodeOf(func(cfg store.Config) (*server, error) { return newServer(cfg, fast) }),
 		NewCoordinator: kit.NodeOf(func(cfg store.Config) (*agent, error) { return newAgent(cfg, fast) }),
 		NewClient:      kit.ClientOf(newClient),
-		Codec:          format(), FixedSites: true, Partial: true, Stamped: true, Declares: true,
-		Modes: []string{basicMode, fastMode}, Variant: in,
+		Codec:          format(), FixedSites: true, Partial: true, Stamped: true, Clocked: true,
+		Declares: true,
+		Modes:    []string{basicMode, fastMode}, Variant: in,
 	}
 }

@@ -31,6 +31,11 @@ func (f footprint) equal(g footprint) bool {
 	return slices.Equal(f.Reads, g.Reads) && slices.Equal(f.Writes, g.Writes)
 }
 
+// writes tells whether a key is among those that are to be written.
+func (f footprint) writes(key store.Key) bool {
+	return slices.ContainsFunc(f.Writes, func(w store.Read) bool { return w.Key == key })
+}
+
 // A ballot is how a partition has prepared a part, for good.
 type ballot struct {
 	Yes    bool

@@ -36,7 +36,10 @@ type server struct {
 	term uint64
 	participant
 	coordinator
-	list fastList
+	snapshots
+	clocks clocks
+	probes int // sweeps until clocks are measured again
+	list   fastList
 
 	status  smr.Status // what the member said last
 	refused string
@@ -68,8 +71,10 @@ func newServer(cfg store.Config, fast bool) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: fast, state: newState(cfg.Applied, remembered),
 		where: newDirectory(cfg.Layout)}
+	s.clocks = newClocks(cfg, p.Site)
 	s.participant.reset()
 	s.coordinator.reset()
+	s.snapshots = s.newSnapshots(0)
 	var members []smr.Member
 	for _, id := range s.where.members[p.Index] {
 		members = append(members, smr.Member{ID: id})
@@ -119,6 +124,10 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.group.Receive(env, from, m.Msg)
 	case store.ReadRequest:
 		s.onRead(env, from, m)
+	case snapshotRequest:
+		s.onSnapshot(env, from, m)
+	case timeReply:
+		s.clocks.took(env, from, m)
 	case prepareRequest:
 		s.onPrepare(env, from, m)
 	case checkRequest:
@@ -156,6 +165,8 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	case sweepTimer:
 		env.After(s.cfg.RoundTrip, sweepTimer{})
 		s.sweep(env)
+	case passTimer:
+		s.passed(env, t.id)
 	}
 }
 
@@ -205,9 +216,16 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, e
 			s.list.dropAll(env, m.Part.ID)
 		}
 		s.wasPrepared(env, m)
+		if !m.Ballot.Yes {
+			s.wake(env, m.Part.ID)
+		}
 	case ended:
 		s.list.dropAll(env, m.ID)
 		s.wasEnded(env, m)
+		s.wake(env, m.ID)
+	case raised:
+		s.reads.Recorded(m.Ceiling)
+		s.wake(env, store.TxnID{})
 	case checked:
 		s.wasChecked(env, at, m)
 	case done:
@@ -239,9 +257,11 @@ func (s *server) current(env *protocol.Env[store.Message], term uint64) {
 	s.serve(env, term)
 }
 
-// serve begins to serve as the leader.
+// serve begins to serve as the leader. All that may have been read is below the ceiling, and what
+// is prepared from now on above it.
 func (s *server) serve(env *protocol.Env[store.Message], term uint64) {
 	s.term = term
+	s.snapshots = s.newSnapshots(s.state.values.Ceiling(s.group.State(env)))
 	s.takeOver(env)
 }
 
@@ -251,6 +271,7 @@ func (s *server) follows(*protocol.Env[store.Message]) {
 	s.term = 0
 	s.participant.reset()
 	s.coordinator.reset()
+	s.snapshots = s.newSnapshots(0)
 	s.list.stopRecovery()
 }
 
@@ -269,8 +290,13 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	if s.term > 0 {
 		s.sweepParts(env)
 		s.sweepRecords(env)
+		s.sweepSnapshots(env)
 	}
 	s.sweepList(env)
+	if s.probes--; s.probes < 0 {
+		s.probes = probeEvery - 1
+		s.clocks.ask(env)
+	}
 }
 
 // trips returns how long so many round trips are.

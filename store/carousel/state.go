@@ -26,6 +26,9 @@ type state struct {
 
 	parts map[partID]*part
 	locks locks // of parts
+	// latest is the latest version of a transaction that was carried out here, also of one that has
+	// only read: what is prepared afterwards is later.
+	latest uint64
 	// ends are those of transactions in which the partition took part.
 	ends remembering
 	// records are transactions that the group coordinates and that are not done; gone are the ends
@@ -68,6 +71,7 @@ const (
 	recordPart = "r"
 	gonePart   = "g"
 	oldPart    = "o" // and the part that has forgotten
+	latestKey  = "t"
 )
 
 // newState returns a group's state that remembers so many ends, in each role.
@@ -78,7 +82,7 @@ func newState(applied func(store.Key, store.Value), remembers int) *state {
 }
 
 func (s *state) reset() {
-	s.parts, s.locks = map[partID]*part{}, locks{}
+	s.parts, s.locks, s.latest = map[partID]*part{}, locks{}, 0
 	s.records, s.checks = map[store.TxnID]*txnRecord{}, map[uint64]store.Reason{}
 	s.ends, s.gone = newRemembering(endsPart, s.remembers), newRemembering(gonePart, s.remembers)
 }
@@ -99,6 +103,13 @@ func (s *state) Load(keys protocol.Keys) {
 	}
 	s.ends.load(keys)
 	s.gone.load(keys)
+	if b, ok := keys.Get([]byte(latestKey)); ok {
+		s.latest = mustDecode(latestLayout, b)
+		return
+	}
+	for _, o := range s.ends.ends { //pure:ok the latest of all
+		s.latest = max(s.latest, o.version.Time) // an earlier version of the program did not keep it
+	}
 }
 
 // mustDecode decodes what this or an earlier version of the program has encoded.
@@ -119,6 +130,8 @@ func (s *state) Apply(st raft.State, at raft.Position, entry []byte) {
 		s.finish(st, m.finish)
 	case checked:
 		s.checks[at.Index] = s.check(st, m.Reads)
+	case raised:
+		s.values.RaiseCeiling(st, m.Ceiling)
 	case begun:
 		s.begin(st, m.beginRequest)
 	case committing:
@@ -200,6 +213,10 @@ func (s *state) finish(st raft.State, m finish) {
 			if s.applied != nil {
 				s.applied(w.Key, v)
 			}
+		}
+		if m.Version.Time > s.latest {
+			s.latest = m.Version.Time
+			st.Put([]byte(latestKey), latestLayout.Encode(s.latest))
 		}
 	}
 	s.release(st, m.ID)
@@ -374,6 +391,8 @@ var partLayout = wirefmt.NewLayout("carousel: a part", func(c *wirefmt.Coder, m 
 	ballotFields(c, &m.ballot)
 	wirefmt.Bool(c, &m.recovered)
 })
+
+var latestLayout = wirefmt.NewLayout("carousel: the latest version", wirefmt.Uint[uint64])
 
 var outcomeLayout = wirefmt.NewLayout("carousel: an outcome", outcomeFields)
 

@@ -56,13 +56,13 @@ type Config struct {
 	// Insecure leaves both ports without TLS. Either it or both of the above must be set.
 	Insecure bool
 	// The rest is as in store.Config and host.Config.
-	RoundTrip, Retain, MaxAhead time.Duration
-	MaxTxns                     int
-	Clock                       func() time.Duration
-	Seed                        uint64
-	Check                       bool
-	StopTimeout                 time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
-	Logger                      *slog.Logger
+	RoundTrip, Retain, MaxAhead, MaxOffset time.Duration
+	MaxTxns                                int
+	Clock                                  func() time.Duration
+	Seed                                   uint64
+	Check                                  bool
+	StopTimeout                            time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
+	Logger                                 *slog.Logger
 	// Observe is told of each call of clients when it begins, and what it returns is called with
 	// the answer or the error. nil: nobody is told.
 	Observe func(method string) (end func(resp any, err error))
@@ -241,7 +241,7 @@ func maxAge(roundTrip time.Duration) time.Duration {
 func (n *Node) config(id protocol.ID, layout store.Layout) store.Config {
 	return store.Config{
 		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain,
-		MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
+		MaxAhead: n.cfg.MaxAhead, MaxOffset: n.cfg.MaxOffset, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
 	}
 }
 

@@ -72,8 +72,9 @@ type part struct {
 	nearest, majority time.Duration // and to its nearest copies
 	quick             time.Duration // and to a supermajority
 	hasQuick          bool          // there is one
-	// ask is how long the group takes to agree on what the nearest site asks for.
-	ask time.Duration
+	// led is the round trip from the nearest site to the leader, ask how long the group takes to
+	// agree on what that site asks for.
+	led, ask time.Duration
 	// voted is when the coordinator knows from the leader that the group has agreed on what the
 	// client has sent, and quickly when it knows so from a supermajority, the leader in it.
 	voted, quickly time.Duration
@@ -89,7 +90,8 @@ func (m *model) at(client int) *view {
 			if p.hasQuick = len(at) >= quorum.Fast(m.of[k]); p.hasQuick {
 				p.quick = v.copy(k, quorum.Fast(m.of[k]))
 			}
-			p.ask = m.trip(v.near, at[0]) + m.agree(k)
+			p.led = m.trip(v.near, at[0])
+			p.ask = p.led + m.agree(k)
 			if v.coordinator < 0 || p.leader < v.trip(v.c, v.coordinator) {
 				v.coordinator, v.records = at[0], m.agree(k)
 			}
@@ -138,6 +140,7 @@ func (v *view) longest(partitions []int, each func(p part) time.Duration) (d tim
 func toNearest(p part) time.Duration  { return p.nearest }
 func toMajority(p part) time.Duration { return p.majority }
 func toAsk(p part) time.Duration      { return p.ask }
+func toLeader(p part) time.Duration   { return p.led }
 
 // blocked is the latency of what does not end.
 const blocked = time.Duration(-1)
@@ -210,7 +213,8 @@ func (v *view) layered(t Txn) time.Duration {
 
 // carousel reads and prepares at once if it knows the keys, else it prepares when it has read. The
 // coordinator decides when its group has what is written, and all partitions are prepared. A
-// transaction that only reads has each partition's group agree that it may have read what it has.
+// transaction that only reads asks the leaders of its keys once, as of a timestamp: for what they
+// have, if its keys are declared, and else whether they have what it has read.
 func (v *view) carousel(t Txn) outcome {
 	fast := v.system == CarouselFast
 	got := v.reads(t, func(p part) time.Duration {
@@ -227,7 +231,10 @@ func (v *view) carousel(t Txn) outcome {
 		begin = 0
 	}
 	if len(t.Writes) == 0 {
-		return outcome{took: got + v.longest(t.Reads, toAsk)}
+		if v.Load.Declared {
+			got = 0
+		}
+		return outcome{took: got + v.longest(t.Reads, toLeader)}
 	}
 	vote := func(p part) time.Duration {
 		if v.system == CarouselBasic || !p.hasQuick {

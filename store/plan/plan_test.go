@@ -49,8 +49,8 @@ func TestByHand(t *testing.T) {
 		{plan.Layered, plan.Txn{Writes: []int{0}}, false, 20},                    // to b, and its majority
 		{plan.Layered, plan.Txn{Reads: []int{1}, Writes: []int{1}}, false, 140},  // a majority; to d, and its majority
 		{plan.Layered, plan.Txn{Writes: []int{0, 1}}, false, 130},                // both prepare, 0 decides
-		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, true, 140},            // a majority; d, and its majority
-		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, false, 150},           // one read after the other
+		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, true, 70},             // d, as of a timestamp
+		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, false, 110},           // 10, 30, and d on both
 		{plan.CarouselBasic, plan.Txn{Writes: []int{0}}, true, 20},               // b agrees, and coordinates
 		{plan.CarouselBasic, plan.Txn{Writes: []int{1}}, true, 35 + 40 + 30 + 5}, // to d, agreed, to b, to a
 		{plan.CarouselFast, plan.Txn{Writes: []int{1}}, true, 35 + 30 + 5},       // d, b and c tell b

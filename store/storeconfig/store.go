@@ -30,6 +30,8 @@ type Store struct {
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
+	// MaxOffset is how far clocks of machines may be apart, for protocols that rely on it.
+	MaxOffset string `json:"max_offset,omitempty"`
 	MaxTxns   int    `json:"max_txns,omitempty"`
 	// Left are the names of machines whose sites were replaced. None is used again: what is on the
 	// disk of an old one would be taken for the new one's.
@@ -40,7 +42,7 @@ type Store struct {
 }
 
 // times are a store's durations; 0 is the default of package store.
-type times struct{ roundTrip, retain, maxAhead time.Duration }
+type times struct{ roundTrip, retain, maxAhead, maxOffset time.Duration }
 
 // A Site is a datacentre.
 type Site struct {
@@ -96,6 +98,9 @@ func (s *Store) RetainTime() time.Duration { return s.times.retain }
 // MaxAheadTime returns max_ahead, 0 for the default.
 func (s *Store) MaxAheadTime() time.Duration { return s.times.maxAhead }
 
+// MaxOffsetTime returns max_offset, 0 for the default.
+func (s *Store) MaxOffsetTime() time.Duration { return s.times.maxOffset }
+
 // Site returns the site of a name, nil if there is none.
 func (s *Store) Site(name string) *Site {
 	i := slices.IndexFunc(s.Sites, func(site Site) bool { return site.Name == name })
@@ -138,7 +143,7 @@ func (s *Store) check() error {
 		field, text string
 		to          *time.Duration
 	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
-		{"max_ahead", s.MaxAhead, &s.times.maxAhead}} {
+		{"max_ahead", s.MaxAhead, &s.times.maxAhead}, {"max_offset", s.MaxOffset, &s.times.maxOffset}} {
 		if f.text == "" {
 			continue
 		}
@@ -147,6 +152,9 @@ func (s *Store) check() error {
 			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
 		}
 		*f.to = d
+	}
+	if s.MaxOffset != "" && !s.proto.Clocked {
+		return configfile.Fieldf("max_offset", "the protocol %s does not rely on clocks", s.proto.Name)
 	}
 	if len(s.Sites) == 0 {
 		return configfile.Fieldf("sites", "there are none")

@@ -22,6 +22,7 @@ type Application struct {
 	ops      []op        // of the transaction
 	declared uint64      // the Ref of the Declare that has begun it; zero: none has
 	known    []store.Key // that it has declared to read
+	viewing  bool        // it has declared to write nothing
 	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
@@ -72,7 +73,7 @@ func (a *Application) begin() {
 	w := a.world
 	w.Txns++
 	a.Busy, a.at, a.buffer, a.Queries, a.number = true, 0, store.Buffer{}, 0, w.Txns
-	a.seen = map[store.Key]store.Value{}
+	a.seen, a.viewing = map[store.Key]store.Value{}, false
 	a.attempt++
 	w.Attempts = max(w.Attempts, a.attempt)
 	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
@@ -98,9 +99,10 @@ func (a *Application) declare() bool {
 			m.Writes = append(m.Writes, o.key)
 		}
 	}
-	if len(m.Writes) == 0 {
+	if len(m.Writes) == 0 && (len(m.Reads) == 0 || slices.ContainsFunc(a.ops, func(o op) bool { return o.write })) {
 		return false
 	}
+	a.viewing = len(m.Writes) == 0
 	slices.Sort(m.Reads)
 	slices.Sort(m.Writes)
 	a.known = m.Reads
@@ -116,18 +118,24 @@ func (a *Application) onDeclared(m store.Declared) {
 		a.log.Abort(w.Sim.Now())
 		a.end()
 		return
-	case w.Rand.IntN(10) == 0:
+	case !a.viewing && w.Rand.IntN(10) == 0:
 		w.Sim.Deliver(a.ID, store.Abandon{Ref: m.Ref})
 		a.log.Abort(w.Sim.Now())
 		a.end()
 		return
 	}
-	a.declared = m.Ref
 	for i, k := range a.known {
 		if v := m.Values[i]; !v.Large {
 			a.buffer.Saw(k, v.Value)
 			a.seen[k] = v.Value
 		}
+	}
+	switch {
+	case !a.viewing:
+		a.declared = m.Ref
+	case len(a.seen) == len(a.ops): // it has read all that it wants to, and writes nothing
+		a.done(store.Done{Ref: a.Ref, Outcome: store.Outcome{Verdict: store.Committed}})
+		return
 	}
 	a.step()
 }
@@ -137,7 +145,7 @@ func (a *Application) step() {
 	w := a.world
 	for ; a.at < len(a.ops); a.at++ {
 		o := a.ops[a.at]
-		if _, seen := a.seen[o.key]; seen && a.declared != 0 {
+		if _, seen := a.seen[o.key]; seen && (a.viewing || a.declared != 0) {
 			continue
 		}
 		if o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too

@@ -87,8 +87,11 @@ type Scenario struct {
 	Appends      bool // each write adds to what is there
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
-	Trace        io.Writer
-	Test         string // whose seed it is; empty: TestConformance's
+	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
+	// that. 0: they are right.
+	Offset time.Duration
+	Trace  io.Writer
+	Test   string // whose seed it is; empty: TestConformance's
 	// Configure changes the configuration of a node. nil: nothing.
 	Configure func(*store.Config)
 	// App gets what nodes say to their applications in place of the world, which then has no
@@ -179,6 +182,9 @@ func New(subject Subject, sc Scenario) (*World, error) {
 func (w *World) Config(id protocol.ID) store.Config {
 	c := store.Config{ID: id, Layout: w.Layout, Epoch: w.Epoch, RoundTrip: RoundTrip, Retain: 3 * time.Second,
 		Applied: w.applied}
+	if w.Scenario.Offset > 0 {
+		c.MaxOffset = w.Scenario.Offset
+	}
 	if w.Scenario.Configure != nil {
 		w.Scenario.Configure(&c)
 	}
@@ -252,6 +258,9 @@ func (w *World) Play(d time.Duration) error {
 			return err
 		}
 	}
+	if w.Scenario.Offset > 0 {
+		w.moveClocks(d)
+	}
 	if w.Scenario.Lose {
 		site := w.SiteNodes(w.Rand.IntN(len(w.Layout.Sites)))
 		w.Sim.At(d/4, func() {
@@ -282,6 +291,24 @@ func (w *World) Play(d time.Duration) error {
 		}
 	}
 	return w.Judge()
+}
+
+// moveClocks has clocks jump until a time, by no more than they may be apart.
+func (w *World) moveClocks(until time.Duration) {
+	var ids []protocol.ID
+	for _, c := range w.Clients {
+		ids = append(ids, c.ID)
+	}
+	for _, id := range append(ids, w.Nodes()...) {
+		for at := time.Duration(0); at < until; at += time.Duration(1+w.Rand.IntN(1000)) * time.Millisecond {
+			off := time.Duration(w.Rand.Int64N(int64(w.Scenario.Offset))) - w.Scenario.Offset/2
+			w.Sim.At(at, func() {
+				if err := w.Sim.SetClock(id, sim.Clock{Offset: off}); err != nil && w.Err == nil {
+					w.Err = err
+				}
+			})
+		}
+	}
 }
 
 // Quiet tells whether nothing is left to do.

@@ -77,7 +77,7 @@ func (t *talk) Begin(
 		}
 	}
 	t.script, t.shards, t.layout = script, n["shards"], storetest.Layout(n["sites"], n["shards"])
-	script.Hide("Hello", "Welcome")
+	script.Hide("Hello", "Welcome", "TimeRequest", "TimeReply")
 	var sites []wan.Site
 	for _, s := range t.layout.Sites {
 		sites = append(sites, wan.Site(s.Name))

@@ -1,0 +1,68 @@
+package carousel
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// clocks is what a node measures of the clocks of other sites: of one machine of each.
+type clocks struct {
+	peers []protocol.ID
+	bound time.Duration
+	// seen are how much each peer's clock is ahead.
+	seen map[protocol.ID]offset
+}
+
+// offset is how much a clock is ahead, give or take: where in its round trip the answer was given
+// is not known.
+type offset struct{ ahead, within time.Duration }
+
+// probeEvery is how often clocks are measured, in round trips.
+const probeEvery = 4
+
+// newClocks returns those of a node of a site.
+func newClocks(cfg store.Config, site int) clocks {
+	c := clocks{bound: cfg.MaxOffset, seen: map[protocol.ID]offset{}}
+	for i, s := range cfg.Layout.Sites {
+		if i != site {
+			c.peers = append(c.peers, s.Coordinators[0])
+		}
+	}
+	return c
+}
+
+// ask asks all peers for their times.
+func (c *clocks) ask(env *protocol.Env[store.Message]) {
+	for _, id := range c.peers {
+		env.SendAhead(id, timeRequest{env.Now})
+	}
+}
+
+// onTimeRequest answers one.
+func onTimeRequest(env *protocol.Env[store.Message], from protocol.ID, m timeRequest) {
+	env.SendAhead(from, timeReply{m.Sent, env.Now})
+}
+
+// took takes an answer. One that has come before it was asked for says that the own clock was set
+// back, and nothing on others.
+func (c *clocks) took(env *protocol.Env[store.Message], from protocol.ID, m timeReply) {
+	for _, id := range c.peers {
+		if trip := env.Now - m.Sent; id == from && trip >= 0 {
+			c.seen[id] = offset{m.Now - m.Sent - trip/2, trip / 2}
+		}
+	}
+}
+
+// off tells whether the own clock is surely further away than it may be from most of the others
+// that have answered: so it is this one that is wrong.
+func (c *clocks) off() bool {
+	far := 0
+	for _, o := range c.seen { //pure:ok they are counted
+		if o.ahead.Abs() > o.within+c.bound {
+			far++
+		}
+	}
+	return far > len(c.seen)/2
+}
