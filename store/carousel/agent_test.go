@@ -38,7 +38,7 @@ func TestAgentFindsLeader(t *testing.T) {
 				if m, ok := e.Msg.(prepareRequest); ok && m.Leader {
 					asked = append(asked, e.To)
 				}
-				if _, ok := e.Msg.(checkRequest); ok {
+				if _, ok := e.Msg.(snapshotRequest); ok {
 					asked = append(asked, e.To)
 				}
 			}
