@@ -89,7 +89,7 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 				if shard != m.Shard {
 					return nil
 				}
-				return []protocol.ID{a.where.leader(shard)}
+				return a.leaders(shard)
 			})
 		}
 	}
@@ -279,9 +279,12 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 		if c.tries > 1 {
 			return a.where.members[shard]
 		}
-		return []protocol.ID{a.where.leader(shard)}
+		return a.leaders(shard)
 	})
 }
+
+// leaders names the one that is taken for a partition's leader.
+func (a *agent) leaders(shard uint32) []protocol.ID { return []protocol.ID{a.where.leader(shard)} }
 
 func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
 
@@ -340,7 +343,8 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, l
 func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	for _, p := range c.parts {
 		k := p.ref.Shard
-		if !c.left[k] {
+		leaders := whom(k)
+		if !c.left[k] || len(leaders) == 0 {
 			continue
 		}
 		m := checkRequest{ID: c.id}
@@ -349,7 +353,7 @@ func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, whom func(s
 				m.Reads = append(m.Reads, r)
 			}
 		}
-		for _, to := range whom(k) {
+		for _, to := range leaders {
 			env.Send(to, m)
 		}
 	}
