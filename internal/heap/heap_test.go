@@ -96,7 +96,7 @@ type tests func() int
 
 func (run tests) Run() int { return run() }
 
-// TestRunTests: tests run with GOGC at testPercent, and leave it as it was.
+// TestRunTests: tests run with GOGC at TestsPercent, and leave it as it was.
 func TestRunTests(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
@@ -104,10 +104,10 @@ func TestRunTests(t *testing.T) {
 	defer debug.SetGCPercent(before)
 	during := 0
 	code := RunTests(tests(func() int {
-		during = debug.SetGCPercent(testPercent)
+		during = debug.SetGCPercent(TestsPercent)
 		return 3
 	}))
-	if after := debug.SetGCPercent(90); code != 3 || during != testPercent || after != 90 {
-		t.Errorf("exit code %d, GOGC %d while tests run, then %d; want 3, %d, 90", code, during, after, testPercent)
+	if after := debug.SetGCPercent(90); code != 3 || during != TestsPercent || after != 90 {
+		t.Errorf("exit code %d, GOGC %d while tests run, then %d; want 3, %d, 90", code, during, after, TestsPercent)
 	}
 }

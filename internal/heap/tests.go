@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// testPercent is what GOGC is for tests.
-const testPercent = 400
+// TestsPercent is what GOGC is for tests.
+const TestsPercent = 400
 
 // RunTests runs the tests of a package for its TestMain, and returns the exit code. They hold
 // little and make much garbage, so that collecting it at Go's usual pace takes up to a third of
@@ -17,7 +17,7 @@ func RunTests(m interface{ Run() int }) (code int) {
 	flag.Parse()
 	bench := flag.Lookup("test.bench")
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" && (bench == nil || bench.Value.String() == "") {
-		defer debug.SetGCPercent(debug.SetGCPercent(testPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(TestsPercent))
 	}
 	return m.Run()
 }

@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/heap"
 )
 
 // AllVariable asks for all planted bugs, those too that are tried only if asked for.
@@ -238,9 +241,11 @@ func (c *catcher) run(ctx context.Context, b Bug, planted, seed string) (string,
 	return string(out), cmp.Or(ctx.Err(), err)
 }
 
-// Environ is the environment of tests in a child: they hold little and make much garbage, and
-// collecting that at the usual pace takes a third of their time.
-func Environ() []string { return append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "400")) }
+// Environ is the environment of tests in a child, where garbage is collected as heap.RunTests has
+// it: not all packages that are planted have that as their TestMain.
+func Environ() []string {
+	return append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), strconv.Itoa(heap.TestsPercent)))
+}
 
 // HasTest reports whether a package has a test.
 func HasTest(t testing.TB, dir, test string) bool {

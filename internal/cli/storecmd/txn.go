@@ -65,7 +65,8 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 	c.Flags().BoolVar(&f.explain, "explain", false,
 		"show what the transaction waited for, against what is physically possible")
 	c.Flags().BoolVar(&f.declared, "declared", false,
-		"declare all keys before the first is read: carousel prepares them meanwhile, others read them at once")
+		"declare all keys before the first is read, where all commands are given at once:\n"+
+			"carousel prepares them meanwhile, others read them at once")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
 }
