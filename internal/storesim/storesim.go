@@ -29,6 +29,10 @@ type Config struct {
 	Seed    uint64
 }
 
+// restsAfter is after how many transactions all partitions are read, so that none comes to rest: the
+// model is of a store in use.
+const restsAfter = 8
+
 // DefaultTxns is how many transactions of each client are measured.
 const DefaultTxns = 40
 
@@ -75,12 +79,17 @@ func Measure(c Config) ([]Measurement, error) {
 	}
 	var out []Measurement
 	for i, client := range c.Setting.Clients {
-		all := plan.Txn{} // by which the client finds out who is near
+		all := plan.Txn{} // by which the client finds out who is near, and servers that they are in use
 		for k := range c.Setting.Placement {
 			all.Reads = append(all.Reads, k)
 		}
-		for n, t := range slices.Concat([]plan.Txn{all}, c.Setting.Txns(i)) {
-			took, err := w.play(i, t, n > 0)
+		for n, t := range c.Setting.Txns(i) {
+			if n%restsAfter == 0 {
+				if _, err := w.play(i, all, false); err != nil {
+					return nil, fmt.Errorf("storesim: %s: client at %s, a read of all partitions: %w", c.System, client.Site, err)
+				}
+			}
+			took, err := w.play(i, t, true)
 			if err != nil {
 				return nil, fmt.Errorf("storesim: %s: client at %s, transaction %d of %+v: %w", c.System, client.Site, n, t, err)
 			}
@@ -88,9 +97,7 @@ func Measure(c Config) ([]Measurement, error) {
 			if !ok {
 				return nil, fmt.Errorf("storesim: %s: the model has a transaction of %+v end never", c.System, t)
 			}
-			if n > 0 {
-				out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
-			}
+			out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
 		}
 	}
 	return out, nil
