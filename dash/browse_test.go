@@ -66,14 +66,27 @@ func (s *shop) busy(t *testing.T, every time.Duration) {
 
 // TestBrowser looks at the page as people do.
 func TestBrowser(t *testing.T) {
+	browse(t, []view{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"lost", browseLost},
+		{"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven}, {"fast", browseFast}})
+}
+
+// TestBrowserOfMany looks at what takes a browser longest, at the same time as TestBrowser.
+func TestBrowserOfMany(t *testing.T) {
+	browse(t, []view{{"accessible", browseAccessible}, {"many sites", browseMany}})
+}
+
+// view is a page that a browser looks at.
+type view struct {
+	name string
+	run  func(*testing.T, *browser)
+}
+
+// browse looks at pages, one after the other, with a browser of its own.
+func browse(t *testing.T, views []view) {
+	t.Parallel()
 	b := startBrowser(t)
 	b.shape(1440, 900, "light")
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *browser)
-	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany},
-		{"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven},
-		{"accessible", browseAccessible}, {"fast", browseFast}} {
+	for _, test := range views {
 		t.Run(test.name, func(t *testing.T) {
 			mine := b.in(t)
 			defer mine.open("about:blank") // before the servers go, which the page would complain about

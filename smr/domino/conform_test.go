@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceOfThesis plays the suite with what the thesis has: with those of TestConformance
-// and TestOneWayOnly its seeds are 200.
+// and TestOneWayOnly its seeds are as many as those of other protocols.
 func TestConformanceOfThesis(t *testing.T) {
 	smrtest.Suite(t, domino.New("domino", "", domino.Options{Probe: probe}), smrtest.Seeds{Played: 35, Repeated: 5})
 }
@@ -31,7 +31,7 @@ func TestConformanceOfThesis(t *testing.T) {
 // TestOneWayOnly plays seeds in which clients take the fast path always.
 func TestOneWayOnly(t *testing.T) {
 	playSeeds(t, domino.New("domino", "", domino.Options{Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}),
-		1001, 35)
+		1001, 18)
 }
 
 // TestThreeOfSevenAreReplaced plays a seed in which three of seven disks are lost: the members

@@ -30,7 +30,7 @@ func Rest(t *testing.T, p smr.Protocol, seeds uint64) {
 	}
 	t.Run("faults", func(t *testing.T) {
 		t.Parallel()
-		script{name: "faults", seeds: seeds, make: func(sc *Scenario) {
+		script{name: "faults", seeds: int(seeds), make: func(sc *Scenario) {
 			*sc = withReplay(Swarm(p, sc.Seed), sc.Replay)
 			sc.vouch, sc.brief = trusted, true
 			inner := sc.Script

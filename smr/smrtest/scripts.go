@@ -12,10 +12,13 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// fewSeeds are played of a script in each run.
+const fewSeeds = 10
+
 // A script is a scenario that is written down, to be played with a few seeds.
 type script struct {
 	name  string
-	seeds uint64
+	seeds int
 	make  func(*Scenario)
 	// judge looks at the end of a run that has kept all promises. nil: nothing more.
 	judge func(*World, Report) error
@@ -23,7 +26,11 @@ type script struct {
 
 // play plays the script with its seeds, from the first on.
 func (s script) play(t *testing.T, p smr.Protocol, first uint64) {
-	for seed := first; seed < first+s.seeds; seed++ {
+	n := s.seeds
+	if n > fewSeeds {
+		n = max(played(n), fewSeeds)
+	}
+	for seed := first; seed < first+uint64(n); seed++ {
 		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())
 		if r, err := s.once(p, seed, replay); err != nil {
 			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, replay)

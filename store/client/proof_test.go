@@ -13,7 +13,7 @@ import (
 
 // TestConformance plays the client against machines of each protocol.
 func TestConformance(t *testing.T) {
-	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 50) })
+	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 30) })
 	t.Run("tapir", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
 			Settle: 5 * time.Second}, 15)
