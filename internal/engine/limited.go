@@ -15,6 +15,25 @@ func (a *Attempt) Limited(by control.Limit) {
 	t.limitedBy(a.call.op.CallSite, by)
 }
 
+// FailedAhead tells that the attempt, which was made ahead of its caller's confirmation as if that
+// had come, has failed: to ask again so early would fail again. Hold comes next.
+func (a *Attempt) FailedAhead() {
+	op, t := a.call.tree.Op(), a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.early, op) {
+		t.early = append(t.early, op)
+	}
+}
+
+// MayGoAhead reports whether no equal call of the task, in whichever run, has failed so.
+func (a *Attempt) MayGoAhead() bool {
+	t := a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !slices.Contains(t.early, a.call.tree.Op())
+}
+
 // limitedBy notes that a limit was met. Under mu.
 func (t *task) limitedBy(s *control.CallSite, by control.Limit) {
 	s.Engine().Limited(by)

@@ -46,6 +46,7 @@ type task struct {
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]choice
 	limits  []control.Limit // that were met
+	early   []string        // see Attempt.FailedAhead
 	rec     *recorder
 	newest  atomic.Pointer[control.CallSite] // of the newest call, for settlesWithin
 	plain   atomic.Pointer[Attempt]          // the newest without a guess, launched already, for began

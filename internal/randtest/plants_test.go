@@ -183,6 +183,7 @@ func unseen() map[string]string {
 		"tree anotherWay":        "as before: an hour of programs showed it once",
 		"tree unwaitedLeads":     "as before: it took millions of programs",
 		"tree noneLeads":         "as before",
+		"tree laterLeads":        "as before",
 		"tree orderOfLeft":       "as before",
 		"tree findBehind":        "as before",
 		"tree passUndone":        "as before",

@@ -424,20 +424,23 @@ func TestOrderedReadInOrder(t *testing.T) {
 	}
 }
 
-// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody waited for did not lead to
-// the effect of the lane that started it. A replay that has yet to make the effect makes the read
+// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody had waited for did not lead
+// to the effect of the lane that started it. A replay that has yet to make the effect makes the read
 // that was sent in order, of two that are right.
 func TestOrderedReadBesideAnEffect(t *testing.T) {
-	for _, waited := range []bool{false, true} {
+	for _, waited := range []string{"never", "later", "before"} {
 		s := play(t, replayable)
 		child := s.Fork(s.lane(1))
 		s.Skip(child, &CallSpec{Op: "left"})
 		first := s.ordered(child, "r", 0)
 		s.Answered(first.Call, Actual)
-		if waited {
+		if waited == "before" {
 			s.Join(s.lane(1), child)
 		}
 		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		if waited == "later" {
+			s.Join(s.lane(1), child)
+		}
 		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
 		s.skip()
 
@@ -455,11 +458,11 @@ func TestOrderedReadBesideAnEffect(t *testing.T) {
 		child = s.Fork(s.lane(3))
 		s.ordered(child, "left", 0)
 		want := second.Call
-		if waited {
+		if waited == "before" {
 			want = first.Call
 		}
 		if u := s.ordered(child, "r", 0); u.Call != want {
-			t.Errorf("waited for %v: the replay makes call %d, want %d", waited, u.Call.ID, want.ID)
+			t.Errorf("waited for %s: the replay makes call %d, want %d", waited, u.Call.ID, want.ID)
 		}
 		s.skip()
 	}

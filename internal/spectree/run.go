@@ -74,10 +74,11 @@ type Lane struct {
 	parent                   *Lane
 	parentUses, parentJoined int32
 	parentHeard              int32
-	waitedFor                bool // by another lane
-	entangled                bool // or what it comes from, see standOnRelatives
-	overlapped               bool // see overlaps
-	mixed                    bool // a call was made while another one was waited for
+	waitedFor                bool  // by another lane
+	waitedAt                 int32 // first, when the run had made so many calls
+	entangled                bool  // or what it comes from, see standOnRelatives
+	overlapped               bool  // see overlaps
+	mixed                    bool  // a call was made while another one was waited for
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
@@ -193,7 +194,9 @@ func (t *Tree) Fork(l *Lane) *Lane {
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
-	child.waitedFor = true
+	if !child.waitedFor {
+		child.waitedFor, child.waitedAt = true, int32(len(l.run.uses))
+	}
 	l.entangled = l.entangled || child.entangled
 	if child.dep != nil && child.dep != l.dep {
 		l.dep = &dep{prev: l.dep, join: child.dep}

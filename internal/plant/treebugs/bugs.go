@@ -508,11 +508,15 @@ func pathBugs() []plant.Bug {
 		},
 		{ // an ordered call of a lane that nobody waited for leads to the effects of the one that started it
 			Name: "unwaitedLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "w.lane.isBeside(o.right.lane) &&", New: "!MUTANT && w.lane.isBeside(o.right.lane) &&",
+			Old: "w.lane.isBeside(o.right) &&", New: "!MUTANT && w.lane.isBeside(o.right) &&",
 		},
 		{ // nothing that a lane does leads to the effects of the one that started it
 			Name: "noneLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "\t\tif !l.waitedFor {\n", New: "\t\tif MUTANT || !l.waitedFor {\n",
+			Old: "\t\tif !l.waitedFor || int(", New: "\t\tif MUTANT || !l.waitedFor || int(",
+		},
+		{ // what was waited for only after an effect led to it
+			Name: "laterLeads", Test: "TestOrderedReadBesideAnEffect",
+			Old: " || int(l.waitedAt) > o.index {\n", New: " || int(l.waitedAt) > o.index && !MUTANT {\n",
 		},
 		{ // a call that comes too late is made, though the run that was right went on without it
 			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
