@@ -226,17 +226,19 @@ func TestSendPlainlyFailsOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const first, other, takes = 50 * time.Millisecond, 30 * time.Millisecond, 20 * time.Millisecond
 		var asked atomic.Int32
+		after := map[string]time.Duration{"first": first, "other": other}
 		_, _, front := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-			return value(r.GetKey()), pause(ctx, map[string]time.Duration{"first": first, "other": other}[r.GetKey()])
+			return value(r.GetKey()), pause(ctx, after[r.GetKey()])
 		}})
 		_, plain := w.serve("b", func(s *grpc.Server) {
-			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			fails := func(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 				asked.Add(1)
 				if err := pause(ctx, takes); err != nil {
 					return nil, err
 				}
-				return nil, status.Error(codes.NotFound, r.GetKey())
-			}})
+				return nil, status.Error(codes.NotFound, "no such key")
+			}
+			kvpb.RegisterTestKVServer(s, &kvServer{get: fails})
 		})
 		ca := kvpb.NewTestKVClient(w.dial(front))
 		cb := kvpb.NewTestKVClient(w.dial(plain,

@@ -212,7 +212,7 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 // nobody had waited for it before the use.
 func (l *Lane) isBeside(o *Use) bool {
 	for ; l != nil && l != o.lane; l = l.parent {
-		if !l.waitedFor || int(l.waitedAt) > o.index {
+		if l.waitedAt == 0 || int(l.waitedAt)-1 > o.index {
 			return covers(o.lane.id, l.id)
 		}
 	}

@@ -425,8 +425,8 @@ func TestOrderedReadInOrder(t *testing.T) {
 }
 
 // TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody had waited for did not lead
-// to the effect of the lane that started it. A replay that has yet to make the effect makes the read
-// that was sent in order, of two that are right.
+// to the effect of the lane that started it. A replay that has yet to make the effect makes the
+// read that was sent in order, of two that are right.
 func TestOrderedReadBesideAnEffect(t *testing.T) {
 	for _, waited := range []string{"never", "later", "before"} {
 		s := play(t, replayable)

@@ -118,7 +118,7 @@ func (c *children) guesses(d *dep) *dep {
 func (c *children) compact() children {
 	kept, more := (*c)[:0], children(nil)
 	for _, l := range *c {
-		if l.waitedFor {
+		if l.waitedAt > 0 {
 			l.children = l.children.compact() // its own goroutines may go on
 			more = append(more, l.children...)
 		} else {

@@ -74,8 +74,7 @@ type Lane struct {
 	parent                   *Lane
 	parentUses, parentJoined int32
 	parentHeard              int32
-	waitedFor                bool  // by another lane
-	waitedAt                 int32 // first, when the run had made so many calls
+	waitedAt                 int32 // by another lane, when the run had made one call less; 0 if never
 	entangled                bool  // or what it comes from, see standOnRelatives
 	overlapped               bool  // see overlaps
 	mixed                    bool  // a call was made while another one was waited for
@@ -194,8 +193,8 @@ func (t *Tree) Fork(l *Lane) *Lane {
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
-	if !child.waitedFor {
-		child.waitedFor, child.waitedAt = true, int32(len(l.run.uses))
+	if child.waitedAt == 0 {
+		child.waitedAt = int32(len(l.run.uses)) + 1
 	}
 	l.entangled = l.entangled || child.entangled
 	if child.dep != nil && child.dep != l.dep {

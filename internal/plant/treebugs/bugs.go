@@ -512,11 +512,11 @@ func pathBugs() []plant.Bug {
 		},
 		{ // nothing that a lane does leads to the effects of the one that started it
 			Name: "noneLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "\t\tif !l.waitedFor || int(", New: "\t\tif MUTANT || !l.waitedFor || int(",
+			Old: "\t\tif l.waitedAt == 0 || int(", New: "\t\tif MUTANT || l.waitedAt == 0 || int(",
 		},
 		{ // what was waited for only after an effect led to it
 			Name: "laterLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: " || int(l.waitedAt) > o.index {\n", New: " || int(l.waitedAt) > o.index && !MUTANT {\n",
+			Old: " || int(l.waitedAt)-1 > o.index {\n", New: " || int(l.waitedAt)-1 > o.index && !MUTANT {\n",
 		},
 		{ // a call that comes too late is made, though the run that was right went on without it
 			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
