@@ -161,6 +161,7 @@ func unseen() map[string]string {
 		"tree keepGivenUp":        "it takes several runs and a read that nothing but the code ends",
 		"tree giveUpUnsaid": "few programs cancel on a wrong guess what then has an effect; the engine has " +
 			"TestEffectAfterACancelOnAGuess",
+		"tree giveUpOutside":   "as before",
 		"tree waitForSpare":    "the run waits, which is slower and not wrong",
 		"tree countGuesses":    "as before",
 		"tree endOnAGuess":     "the replay reads anew, which is slower and not wrong",

@@ -61,6 +61,7 @@ type Lane struct {
 	ord      *chain
 	forkEff  *chain // eff when the lane was forked
 	forkOrd  *chain
+	forkGaps *gap
 	forks    int32
 	locals   int32 // local calls among uses
 	waiting  int32 // calls in progress
@@ -177,7 +178,8 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(int(l.forks)), run: l.run,
-		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
+		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends,
+		forkEff: l.eff, forkOrd: l.ord, forkGaps: l.gaps,
 		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)),
 		forkedAt:  int32(len(l.run.uses)),
 		entangled: l.entangled,

@@ -15,6 +15,7 @@ const dir = "internal/spectree"
 func Bugs() []plant.Bug {
 	bugs := slices.Concat(
 		guessesBugs(), samenessBugs(), namesBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(), pathBugs(),
+		leftOutBugs(),
 	)
 	for i := range bugs {
 		bugs[i].Dir = dir
@@ -531,6 +532,16 @@ func pathBugs() []plant.Bug {
 			Name: "firstTwin", Test: "TestOrderedReadOnItsPath",
 			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
 		},
+		{ // a run that made other reads than those that led to what takes effect goes on
+			Name: "anotherWay", Test: "TestReadByAnotherWay",
+			Old: "u := t.byAnotherWay(r, c); u != nil", New: "u := t.byAnotherWay(r, c); !MUTANT && u != nil",
+		},
+	}
+}
+
+// leftOutBugs are about what one run gave up and another one did not make, or got the answer of.
+func leftOutBugs() []plant.Bug {
+	return []plant.Bug{
 		{ // a call that was given up, and one that was not made, are two orders of calls
 			Name: "orderOfLeft", Test: "TestLeftOutIsNoOtherOrder",
 			Old: "return o != u && (o.gaveUp ||", New: "return o != u && (o.gaveUp && !MUTANT ||",
@@ -555,9 +566,9 @@ func pathBugs() []plant.Bug {
 			Old: "|| o.spec.Effect != None && !o.irrevocable() && u.passes(c) {\n",
 			New: "|| o.spec.Effect != None && !o.irrevocable() && u.passes(c) && !MUTANT {\n",
 		},
-		{ // a run that made other reads than those that led to what takes effect goes on
-			Name: "anotherWay", Test: "TestReadByAnotherWay",
-			Old: "u := t.byAnotherWay(r, c); u != nil", New: "u := t.byAnotherWay(r, c); !MUTANT && u != nil",
+		{ // code of another lane that gave up, with this context, since others guessed wrong takes effect
+			Name: "giveUpOutside", Test: "TestEffectBehindAnOuterGap",
+			Old: "p.gaps != c.forkGaps && p.dep", New: "p.gaps != c.forkGaps && !MUTANT && p.dep",
 		},
 	}
 }
