@@ -81,7 +81,7 @@ func (c *ClientConn) carry(
 	if result {
 		return err
 	}
-	if speculative && m.cfg.SendPlainly && m.unaware() {
+	if speculative && m.cfg.SendPlainly && m.unaware() && a.MayGoAhead() {
 		if err := c.ahead(ctx, out, req, reply, cc, opts); err == nil {
 			return nil
 		} else if ctx.Err() == nil {
@@ -131,8 +131,12 @@ func (c *ClientConn) ahead(
 		sent.opened.Store(true)
 		err = c.converse(stream, req, reply)
 	}
-	if err != nil && c.half.takenBack(sent) {
+	switch {
+	case err == nil:
+	case c.half.takenBack(sent):
 		return errors.New(neededElsewhere)
+	case ctx.Err() == nil:
+		a.FailedAhead()
 	}
 	return err
 }

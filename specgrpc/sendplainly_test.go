@@ -220,6 +220,63 @@ func TestSendPlainlyFails(t *testing.T) {
 	})
 }
 
+// A read that has failed ahead is not sent ahead again after another wrong guess: it is made once
+// more, when the guess that it stands on is confirmed.
+func TestSendPlainlyFailsOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const first, other, takes = 50 * time.Millisecond, 30 * time.Millisecond, 20 * time.Millisecond
+		var asked atomic.Int32
+		after := map[string]time.Duration{"first": first, "other": other}
+		_, _, front := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			return value(r.GetKey()), pause(ctx, after[r.GetKey()])
+		}})
+		_, plain := w.serve("b", func(s *grpc.Server) {
+			fails := func(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+				asked.Add(1)
+				if err := pause(ctx, takes); err != nil {
+					return nil, err
+				}
+				return nil, status.Error(codes.NotFound, "no such key")
+			}
+			kvpb.RegisterTestKVServer(s, &kvServer{get: fails})
+		})
+		ca := kvpb.NewTestKVClient(w.dial(front))
+		cb := kvpb.NewTestKVClient(w.dial(plain,
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, SendPlainly: true})))
+		var took time.Duration
+		for range 2 { // the first time it finds out that the server is a plain one
+			time.Sleep(time.Second)
+			asked.Store(0)
+			start := time.Now()
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				if _, err := guessed(ctx, ca, "first", value("first")); err != nil {
+					return 0, err
+				}
+				g := foresay.NewGroup(ctx)
+				g.Go(func(ctx context.Context) error {
+					_, err := cb.Get(ctx, &kvpb.GetRequest{Key: "fails"})
+					return err
+				})
+				g.Go(func(ctx context.Context) error {
+					_, err := guessed(ctx, ca, "other", value("wrong"))
+					return err
+				})
+				return 0, g.Wait()
+			})
+			took = time.Since(start)
+			if status.Code(err) != codes.NotFound {
+				w.Errorf("got %v", err)
+			}
+		}
+		if n := asked.Load(); n != 2 {
+			w.Errorf("the server was asked %d times, want 2", n)
+		}
+		if want := first + rtt + takes + rtt; took != want {
+			w.Errorf("it took %v, want %v", took, want)
+		}
+	})
+}
+
 // Only methods without side effects may be sent so, in code and in files.
 func TestSendPlainlyIsForReads(t *testing.T) {
 	for method, want := range map[string]string{getMethod: "", putMethod: "without side effects"} {

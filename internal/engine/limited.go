@@ -7,12 +7,45 @@ import (
 	"github.com/foresay/foresay/internal/spectree"
 )
 
+// refusals are what kept calls of a task from being sent for a speculative caller.
+type refusals struct {
+	limits []control.Limit // that were met
+	failed []string        // operations, see FailedAhead
+}
+
+// refused returns the task's refusals. Under mu.
+func (t *task) refused() *refusals {
+	if t.refusals == nil {
+		t.refusals = new(refusals)
+	}
+	return t.refusals
+}
+
 // Limited tells that a limit keeps the attempt from being sent for a speculative caller.
 func (a *Attempt) Limited(by control.Limit) {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limitedBy(a.call.op.CallSite, by)
+}
+
+// FailedAhead tells that the attempt, which was made ahead of its caller's confirmation as if that
+// had come, has failed: to ask again so early would fail again. Hold comes next.
+func (a *Attempt) FailedAhead() {
+	op, t := a.call.tree.Op(), a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.refused(); !slices.Contains(r.failed, op) {
+		r.failed = append(r.failed, op)
+	}
+}
+
+// MayGoAhead reports whether no equal call of the task, in whichever run, has failed so.
+func (a *Attempt) MayGoAhead() bool {
+	t := a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refusals == nil || !slices.Contains(t.refusals.failed, a.call.tree.Op())
 }
 
 // limitedBy notes that a limit was met. Under mu.
@@ -22,8 +55,8 @@ func (t *task) limitedBy(s *control.CallSite, by control.Limit) {
 }
 
 func (t *task) noteLimit(by control.Limit) {
-	if !slices.Contains(t.limits, by) {
-		t.limits = append(t.limits, by)
+	if r := t.refused(); !slices.Contains(r.limits, by) {
+		r.limits = append(r.limits, by)
 	}
 }
 
@@ -41,7 +74,10 @@ func (t *task) limitsMet() (names []string) {
 			t.noteLimit(l.by)
 		}
 	}
-	for _, by := range t.limits {
+	if t.refusals == nil {
+		return nil
+	}
+	for _, by := range t.refusals.limits {
 		names = append(names, string(by))
 	}
 	return names

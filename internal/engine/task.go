@@ -44,12 +44,12 @@ type task struct {
 	grace     *grace // nil until it is needed
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
-	choices map[string][]choice
-	limits  []control.Limit // that were met
-	rec     *recorder
-	newest  atomic.Pointer[control.CallSite] // of the newest call, for settlesWithin
-	plain   atomic.Pointer[Attempt]          // the newest without a guess, launched already, for began
-	winner  *run
+	choices  map[string][]choice
+	refusals *refusals // nil until there is one
+	rec      *recorder
+	newest   atomic.Pointer[control.CallSite] // of the newest call, for settlesWithin
+	plain    atomic.Pointer[Attempt]          // the newest without a guess, launched already, for began
+	winner   *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
 	final chan struct{} // closed when the winner is known, or the task ended without one

@@ -161,6 +161,7 @@ func unseen() map[string]string {
 		"tree keepGivenUp":        "it takes several runs and a read that nothing but the code ends",
 		"tree giveUpUnsaid": "few programs cancel on a wrong guess what then has an effect; the engine has " +
 			"TestEffectAfterACancelOnAGuess",
+		"tree giveUpOutside":   "as before",
 		"tree waitForSpare":    "the run waits, which is slower and not wrong",
 		"tree countGuesses":    "as before",
 		"tree endOnAGuess":     "the replay reads anew, which is slower and not wrong",
@@ -183,6 +184,12 @@ func unseen() map[string]string {
 		"tree anotherWay":        "as before: an hour of programs showed it once",
 		"tree unwaitedLeads":     "as before: it took millions of programs",
 		"tree noneLeads":         "as before",
+		"tree laterLeads":        "as before",
+		"tree orderOfLeft":       "as before",
+		"tree findBehind":        "as before",
+		"tree passUndone":        "as before",
+		"tree readPast":          "as before",
+		"tree keepPassing":       "as before",
 		"tree lateAnyway":        "contexts end between a call and its replay in few programs",
 		"tree insistOnItsOwn":    "a read that never answers is guessed behind another guess in few programs",
 		"tree trustNames": "goroutines start Groups in another order in few programs; the engine has " +

@@ -77,7 +77,7 @@ func (t *Tree) ahead(l *Lane) bool {
 // not wait: nothing that it does counts, and what it is told next may end it.
 func (t *Tree) hasty(c *Call) bool {
 	return c.hasty && c.send == unsent && !c.answered && !slices.ContainsFunc(c.uses, func(u *Use) bool {
-		return u.late || u.Run.stray != nil || t.sent.missing(u.lane) == nil
+		return u.late || u.Run.stray != nil || t.sent.missing(u.lane) == nil && u.passed() == nil
 	})
 }
 
@@ -147,11 +147,13 @@ func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
 // done, or nil. Where a run gave up waiting, another one may take another path and be right, so a
 // place is not enough to tell what the run that turns out right makes there. If an effect has
 // happened that the run has yet to make, what it makes anew comes from after that: then any call
-// will do if none is as it should be.
+// that is in order will do if none is as it should be. One out of order will not: what led to the
+// effect is found before, see ledHere, so what is made anew may come from after it.
 func (t *Tree) sureAt(l *Lane, k key) *Call {
 	find := func(behind bool) *Call {
 		return t.confirmedWhere(k, func(c *Call) bool {
-			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) && (behind || t.mayFollow(l, c))
+			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
+				(behind || !t.partedBefore(l, c)) && t.inOrder(l, c)
 		})
 	}
 	c := find(false)
@@ -159,12 +161,6 @@ func (t *Tree) sureAt(l *Lane, k key) *Call {
 		return find(true)
 	}
 	return c
-}
-
-// mayFollow reports whether a call that counts as right at this place may come after what the lane
-// has done: see partedBefore and inOrder.
-func (t *Tree) mayFollow(l *Lane, c *Call) bool {
-	return !t.partedBefore(l, c) && t.inOrder(l, c)
 }
 
 // partedBefore reports whether the lane, on its way to a call that counts as right, was told

@@ -246,3 +246,50 @@ func TestReadBesideAnEffect(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestEffectBeforeWhatFollowed: a lane of a run that was right went on without a read, and an
+// effect of the lane around it followed: its code may have made that. A replay gets the read's
+// answer, and comes to another call. That waits for the effect, which may be what its code makes
+// next, and takes no prediction: else the two would be swapped.
+func TestEffectBeforeWhatFollowed(t *testing.T) {
+	for _, effect := range []Effect{None, Immediate} {
+		s := play(t, replayable)
+		s.Skip(s.Fork(s.lane(1)), &CallSpec{Op: "r"})
+		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		l := s.Fork(s.lane(2))
+		s.Answered(s.read(l, "r", 0).Call, Actual)
+		x := s.write(l, "x", effect, 1)
+		s.answers(x, Waiting)
+		if x.Call.send != unsent {
+			t.Errorf("effect %d: a call is made that may come before an effect that has happened", effect)
+		}
+		s.write(s.lane(2), "w", Immediate, 0)
+		s.skip()
+		if x.Call.send != sentPlain {
+			t.Errorf("effect %d: it waits although the run has made what had happened", effect)
+		}
+	}
+}
+
+// TestEffectOnTheWayWithARead checks the same of a run that has gone on with a prediction of such
+// an effect before the other one happens: it gives way.
+func TestEffectOnTheWayWithARead(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	s.Skip(s.Fork(s.lane(1)), &CallSpec{Op: "r"})
+	w := s.write(s.lane(1), "w", Staged, 2)
+	s.skip()
+	second := s.run(2)
+	l := s.Fork(second.Main())
+	s.Answered(s.read(l, "r", 0).Call, Actual)
+	x := s.write(l, "x", Staged, 1)
+	s.answers(x, 0)
+	s.write(second.Main(), "w", Staged, 0)
+	s.skip()
+	s.ConfirmCaller()
+	s.skip()
+	if !w.Call.irrevocable() || !second.Discarded() {
+		t.Errorf("the effect happens %v, the run that has another one before it is discarded %v", w.Call.irrevocable(),
+			second.Discarded())
+	}
+}

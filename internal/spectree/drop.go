@@ -202,18 +202,18 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	w := o.right.Run.useAt(at)
 	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
 		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) ||
-		w.lane.isBeside(o.right.lane) && !t.inOrder(l, w.Call) {
+		w.lane.isBeside(o.right) && !t.inOrder(l, w.Call) {
 		return nil
 	}
 	return w.Call
 }
 
-// isBeside reports whether the lane, or one that it comes from, was started by another one and
-// nobody has waited for it.
-func (l *Lane) isBeside(o *Lane) bool {
-	for ; l != nil && l != o; l = l.parent {
-		if !l.waitedFor {
-			return covers(o.id, l.id)
+// isBeside reports whether the lane, or one that it comes from, was started by that of the use and
+// nobody had waited for it before the use.
+func (l *Lane) isBeside(o *Use) bool {
+	for ; l != nil && l != o.lane; l = l.parent {
+		if l.waitedAt == 0 || int(l.waitedAt)-1 > o.index {
+			return covers(o.lane.id, l.id)
 		}
 	}
 	return false
@@ -221,8 +221,8 @@ func (l *Lane) isBeside(o *Lane) bool {
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect
 // now, had given up waiting or made nothing, if that shows that the run is on another path: it has
-// yet to make c, or what it made has effects, which would follow those of c. Its replay finds out
-// in time, see GivesWay.
+// yet to make c, or what it made has effects, which would follow those of c, or passes c by. Its
+// replay finds out in time, see GivesWay and passed.
 func (r *Run) overtakenBy(c *Call) *Use {
 	if c.right.around == nil {
 		return nil
@@ -233,11 +233,46 @@ func (r *Run) overtakenBy(c *Call) *Use {
 		if o.spec.Local || u.gaveUp || u.unneeded || made && (o.spec.Effect == None || o.irrevocable()) {
 			continue
 		}
-		if c.follows(o.key.place(), o.spec.Effect) {
+		if c.follows(o.key.place(), o.spec.Effect) || o.spec.Effect != None && !o.irrevocable() && u.passes(c) {
 			return u
 		}
 	}
 	return nil
+}
+
+// passed returns a call that took effect, that the use's run has yet to make, and that the use
+// passes by; or nil. A read asks for one of the lanes around its own only, whose context its code
+// is likely to have.
+func (u *Use) passed() *Call {
+	t, read := u.Run.tree, u.Call.spec.Effect == None
+	if !t.gaveUp() || t.madeAll(u.Run) {
+		return nil
+	}
+	i := slices.IndexFunc(t.sent.all, func(o *Call) bool {
+		return !u.Run.excused(o) && u.passes(o) && (!read || covers(o.Lane(), u.lane.id))
+	})
+	if i < 0 {
+		return nil
+	}
+	return t.sent.all[i]
+}
+
+// passes reports whether the use comes before that of a call that took effect, on a path on which
+// its run, in a lane related to the use's, was told what the run that was right to make that call
+// went on without, itself or in a relative of its lane. The code there may make calls of other
+// lanes, see standOnRelatives, so it may come to the call only now, and what follows it plainly
+// would have happened before it.
+func (u *Use) passes(c *Call) bool {
+	if c.right == nil || c.right.around == nil || c.right.Run == u.Run {
+		return false
+	}
+	if own := c.useOf(u.Run); own != nil && own.index < u.index {
+		return false
+	}
+	return slices.ContainsFunc(u.Run.uses[:u.index], func(w *Use) bool {
+		return !w.Call.spec.Local && !w.gaveUp && !w.unneeded && w.answer != Waiting &&
+			(covers(w.lane.id, u.lane.id) || covers(u.lane.id, w.lane.id)) && c.right.around.has(w.Call.key.place())
+	})
 }
 
 // strays reports whether the run is on another path than one that was right to make what takes

@@ -125,11 +125,14 @@ func (s *irrevocables) missing(l *Lane) *Call {
 }
 
 // overdue returns a call that keeps this one, which has effects, from being right, or nil: another
-// one of the lane that took effect and is yet to be made, or what shows that the run is not on the
-// right path.
+// one that took effect and is yet to be made, of its lane or by its path, see passes, or what shows
+// that the run is not on the right path.
 func (u *Use) overdue() *Call {
 	t := u.Run.tree
 	if c := t.sent.missing(u.lane); c != nil {
+		return c
+	}
+	if c := u.passed(); c != nil {
 		return c
 	}
 	if u.late {

@@ -424,20 +424,23 @@ func TestOrderedReadInOrder(t *testing.T) {
 	}
 }
 
-// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody waited for did not lead to
-// the effect of the lane that started it. A replay that has yet to make the effect makes the read
-// that was sent in order, of two that are right.
+// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody had waited for did not lead
+// to the effect of the lane that started it. A replay that has yet to make the effect makes the
+// read that was sent in order, of two that are right.
 func TestOrderedReadBesideAnEffect(t *testing.T) {
-	for _, waited := range []bool{false, true} {
+	for _, waited := range []string{"never", "later", "before"} {
 		s := play(t, replayable)
 		child := s.Fork(s.lane(1))
 		s.Skip(child, &CallSpec{Op: "left"})
 		first := s.ordered(child, "r", 0)
 		s.Answered(first.Call, Actual)
-		if waited {
+		if waited == "before" {
 			s.Join(s.lane(1), child)
 		}
 		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		if waited == "later" {
+			s.Join(s.lane(1), child)
+		}
 		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
 		s.skip()
 
@@ -455,12 +458,88 @@ func TestOrderedReadBesideAnEffect(t *testing.T) {
 		child = s.Fork(s.lane(3))
 		s.ordered(child, "left", 0)
 		want := second.Call
-		if waited {
+		if waited == "before" {
 			want = first.Call
 		}
 		if u := s.ordered(child, "r", 0); u.Call != want {
-			t.Errorf("waited for %v: the replay makes call %d, want %d", waited, u.Call.ID, want.ID)
+			t.Errorf("waited for %s: the replay makes call %d, want %d", waited, u.Call.ID, want.ID)
 		}
 		s.skip()
 	}
+}
+
+// TestOrderedReadBehindAnEffect: a run goes by another way than an earlier one, since it left a
+// call out, and an effect of another lane happens before the run comes to a read that the earlier
+// one made. A replay that has yet to make the effect, and makes the read after one that the earlier
+// run had not made, does not find it: it was sent before the answer to that.
+func TestOrderedReadBehindAnEffect(t *testing.T) {
+	s := play(t, replayable)
+	s.Answered(s.read(s.lane(1), "left", 0).Call, Actual)
+	first := s.ordered(s.Fork(s.lane(1)), "r", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+
+	way := func(run int) (child *Lane, before *Use) {
+		s.Skip(s.lane(run), &CallSpec{Op: "left"})
+		child = s.Fork(s.lane(run))
+		return child, s.ordered(child, "before", 0)
+	}
+	_, before := way(2)
+	s.Answered(before.Call, Actual)
+	s.Answered(s.write(s.lane(2), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+
+	child, again := way(3)
+	if again.Call != before.Call {
+		t.Fatal("the replay makes the first read anew")
+	}
+	if u := s.ordered(child, "r", 0); u.Call == first.Call {
+		t.Error("the replay takes an answer from before the one that the read follows")
+	}
+	s.skip()
+}
+
+// TestLeftOutIsNoOtherOrder: a run gave a call up that its replay does not make at all, and so
+// comes at once to what followed. That does not show that goroutines share the lane, where calls
+// may come in any order.
+func TestLeftOutIsNoOtherOrder(t *testing.T) {
+	s := play(t, replayable)
+	s.Drop(s.ordered(s.lane(1), "left", 0), false)
+	next := s.ordered(s.lane(1), "next", 1)
+	s.skip()
+	s.Answered(next.Call, Actual)
+	s.Skip(s.lane(2), &CallSpec{Op: "left", Ordered: true})
+	if u := s.ordered(s.lane(2), "next", 0); u.Call != next.Call {
+		t.Error("the replay makes the call anew")
+	}
+	if len(s.shared) > 0 {
+		t.Error("the lane counts as one that goroutines share")
+	}
+	s.skip()
+}
+
+// TestOrderedReadOnItsPath: two runs made an ordered read in one place, of which one had given up
+// another call. A replay that leaves that call out makes the read on its own path, though an effect
+// that it has yet to make has happened.
+func TestOrderedReadOnItsPath(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	s.Answered(s.ordered(child, "before", 0).Call, Actual)
+	s.Answered(s.ordered(child, "r", 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+
+	child = s.Fork(s.lane(2))
+	s.Drop(s.ordered(child, "left", 0), false)
+	s.Answered(s.write(s.lane(2), "w", Immediate, 0).Call, Actual)
+	second := s.ordered(child, "r", 0)
+	s.skip()
+	s.Answered(second.Call, Actual)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+
+	child = s.Fork(s.lane(3))
+	s.Skip(child, &CallSpec{Op: "left", Ordered: true})
+	if u := s.ordered(child, "r", 0); u.Call != second.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+	s.skip()
 }

@@ -19,8 +19,9 @@ import "slices"
 // a call of another one that is held until the guess is known.
 
 // standOnRelatives has the lane, which is about to make a call with effects, stand on the
-// guesses of its relatives. What follows the call comes after effects that may be wrong, so
-// it stands on that as well.
+// guesses of its relatives, and on those on which one that it comes from has given a call up
+// since, see standOnAll. What follows the call comes after effects that may be wrong, so it stands
+// on that as well.
 func (l *Lane) standOnRelatives() {
 	r := l.run
 	if r.forked == nil || !r.guesses() {
@@ -28,6 +29,9 @@ func (l *Lane) standOnRelatives() {
 	}
 	d := l.children.guesses(l.dep)
 	for c := l; c.parent != nil; c = c.parent {
+		if p := c.parent; p.gaps != c.forkGaps && p.dep.blocker() != nil {
+			d = &dep{prev: d, join: p.dep} // that is this lane's code, if it has the context of that one
+		}
 		for u := c.parent.guess; u != nil && u.index >= int(c.forkedAt); u = u.earlier {
 			if !u.Call.answered && !u.Call.dead {
 				d = &dep{prev: d, call: u.Call}
@@ -118,7 +122,7 @@ func (c *children) guesses(d *dep) *dep {
 func (c *children) compact() children {
 	kept, more := (*c)[:0], children(nil)
 	for _, l := range *c {
-		if l.waitedFor {
+		if l.waitedAt > 0 {
 			l.children = l.children.compact() // its own goroutines may go on
 			more = append(more, l.children...)
 		} else {

@@ -210,3 +210,21 @@ func TestReadBehindItsOwnResult(t *testing.T) {
 	s.Hurry(read)
 	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "abandon call 3", "start run 2")
 }
+
+// TestEffectBehindAnOuterGap: code whose context has ended may go on so because of anything that is
+// guessed in its run. If the context is that of the lane around, what the lane itself does then
+// waits for that as well.
+func TestEffectBehindAnOuterGap(t *testing.T) {
+	s := play(t, replayable)
+	guess := s.read(s.Fork(s.lane(1)), "guess", 1)
+	l := s.Fork(s.lane(1))
+	s.Drop(s.write(s.lane(1), "left", Immediate, 0), false)
+	w := s.write(l, "w", Immediate, 0)
+	if w.Call.Confirmed() {
+		t.Error("it takes effect on a guess")
+	}
+	s.Answered(guess.Call, 0)
+	if s.skip(); !w.Call.Confirmed() {
+		t.Error("it waits for more than the guess")
+	}
+}

@@ -61,6 +61,7 @@ type Lane struct {
 	ord      *chain
 	forkEff  *chain // eff when the lane was forked
 	forkOrd  *chain
+	forkGaps *gap
 	forks    int32
 	locals   int32 // local calls among uses
 	waiting  int32 // calls in progress
@@ -74,10 +75,10 @@ type Lane struct {
 	parent                   *Lane
 	parentUses, parentJoined int32
 	parentHeard              int32
-	waitedFor                bool // by another lane
-	entangled                bool // or what it comes from, see standOnRelatives
-	overlapped               bool // see overlaps
-	mixed                    bool // a call was made while another one was waited for
+	waitedAt                 int32 // by another lane, when the run had made one call less; 0 if never
+	entangled                bool  // or what it comes from, see standOnRelatives
+	overlapped               bool  // see overlaps
+	mixed                    bool  // a call was made while another one was waited for
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
@@ -177,7 +178,8 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(int(l.forks)), run: l.run,
-		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
+		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends,
+		forkEff: l.eff, forkOrd: l.ord, forkGaps: l.gaps,
 		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)),
 		forkedAt:  int32(len(l.run.uses)),
 		entangled: l.entangled,
@@ -193,7 +195,9 @@ func (t *Tree) Fork(l *Lane) *Lane {
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
-	child.waitedFor = true
+	if child.waitedAt == 0 {
+		child.waitedAt = int32(len(l.run.uses)) + 1
+	}
 	l.entangled = l.entangled || child.entangled
 	if child.dep != nil && child.dep != l.dep {
 		l.dep = &dep{prev: l.dep, join: child.dep}

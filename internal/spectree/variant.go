@@ -147,7 +147,8 @@ func (l *Lane) toldAll(u *Use) bool {
 }
 
 // inStep reports whether the lane has made what some run's did before that made c
-// there, in the same order. Local calls do not count: see Heard.
+// there, in the same order. Local calls do not count: see Heard. What one of the two gave up
+// counts only if the other one made it, too: see toldAll.
 func (l *Lane) inStep(c *Call) bool {
 	if l.keepsStep(&c.use) {
 		return true
@@ -157,17 +158,20 @@ func (l *Lane) inStep(c *Call) bool {
 
 func (l *Lane) keepsStep(u *Use) bool {
 	at, its := l.strides[u.lane], u.lane.uses
-	for ; ; at = (stride{at.mine + 1, at.its + 1}) {
-		for at.mine < len(l.uses) && l.uses[at.mine].Call.spec.Local {
-			at.mine++
-		}
-		for at.its < len(its) && its[at.its].Call.spec.Local {
-			at.its++
-		}
+	for {
+		at.mine = passOver(l.uses, at.mine, func(o *Use) bool { return o.Call.spec.Local })
+		at.its = passOver(its, at.its, func(o *Use) bool { return o.Call.spec.Local })
 		if at.mine == len(l.uses) || at.its == len(its) || its[at.its] == u {
 			break
 		}
-		if its[at.its].Call.key.place() != l.uses[at.mine].Call.key.place() {
+		switch mine, other := l.uses[at.mine], its[at.its]; {
+		case mine.Call.key.place() == other.Call.key.place():
+			at.mine, at.its = at.mine+1, at.its+1
+		case other.gaveUp:
+			at.its++
+		case mine.gaveUp:
+			at.mine++
+		default:
 			return false
 		}
 	}
@@ -175,7 +179,17 @@ func (l *Lane) keepsStep(u *Use) bool {
 		l.strides = make(map[*Lane]stride)
 	}
 	l.strides[u.lane] = at
+	left := func(o *Use) bool { return o != u && (o.gaveUp || o.Call.spec.Local) }
+	at.mine, at.its = passOver(l.uses, at.mine, left), passOver(its, at.its, left)
 	return at.mine == len(l.uses) && at.its < len(its) && its[at.its] == u
+}
+
+// passOver returns the index of the first use from i on for which the function returns false.
+func passOver(uses []*Use, i int, is func(*Use) bool) int {
+	for i < len(uses) && is(uses[i]) {
+		i++
+	}
+	return i
 }
 
 // supersede replaces runs that made another variant of a call that is irrevocable now.

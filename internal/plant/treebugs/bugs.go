@@ -15,6 +15,7 @@ const dir = "internal/spectree"
 func Bugs() []plant.Bug {
 	bugs := slices.Concat(
 		guessesBugs(), samenessBugs(), namesBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(), pathBugs(),
+		leftOutBugs(),
 	)
 	for i := range bugs {
 		bugs[i].Dir = dir
@@ -205,7 +206,7 @@ func namesBugs() []plant.Bug {
 		},
 		{ // a read is found after an effect that only its run has had, and was told something else
 			Name: "readBeforeParting", Test: "TestReadBeforeAnotherWay",
-			Old: "\treturn !t.partedBefore(l, c) &&", New: "\treturn (MUTANT || !t.partedBefore(l, c)) &&",
+			Old: "(behind || !t.partedBefore(l, c)) &&", New: "(behind || MUTANT || !t.partedBefore(l, c)) &&",
 		},
 		{ // an ordered read is found behind one that was answered after it was sent
 			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
@@ -508,11 +509,15 @@ func pathBugs() []plant.Bug {
 		},
 		{ // an ordered call of a lane that nobody waited for leads to the effects of the one that started it
 			Name: "unwaitedLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "w.lane.isBeside(o.right.lane) &&", New: "!MUTANT && w.lane.isBeside(o.right.lane) &&",
+			Old: "w.lane.isBeside(o.right) &&", New: "!MUTANT && w.lane.isBeside(o.right) &&",
 		},
 		{ // nothing that a lane does leads to the effects of the one that started it
 			Name: "noneLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "\t\tif !l.waitedFor {\n", New: "\t\tif MUTANT || !l.waitedFor {\n",
+			Old: "\t\tif l.waitedAt == 0 || int(", New: "\t\tif MUTANT || l.waitedAt == 0 || int(",
+		},
+		{ // what was waited for only after an effect led to it
+			Name: "laterLeads", Test: "TestOrderedReadBesideAnEffect",
+			Old: " || int(l.waitedAt)-1 > o.index {\n", New: " || int(l.waitedAt)-1 > o.index && !MUTANT {\n",
 		},
 		{ // a call that comes too late is made, though the run that was right went on without it
 			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
@@ -524,12 +529,46 @@ func pathBugs() []plant.Bug {
 			New: "\tif c == u.Call || !MUTANT && slices.ContainsFunc(u.Call.uses",
 		},
 		{ // of two reads in one place any is found, once something has happened
-			Name: "firstTwin", Test: "TestOrderedReadInOrder",
+			Name: "firstTwin", Test: "TestOrderedReadOnItsPath",
 			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
 		},
 		{ // a run that made other reads than those that led to what takes effect goes on
 			Name: "anotherWay", Test: "TestReadByAnotherWay",
 			Old: "u := t.byAnotherWay(r, c); u != nil", New: "u := t.byAnotherWay(r, c); !MUTANT && u != nil",
+		},
+	}
+}
+
+// leftOutBugs are about what one run gave up and another one did not make, or got the answer of.
+func leftOutBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a call that was given up, and one that was not made, are two orders of calls
+			Name: "orderOfLeft", Test: "TestLeftOutIsNoOtherOrder",
+			Old: "return o != u && (o.gaveUp ||", New: "return o != u && (o.gaveUp && !MUTANT ||",
+		},
+		{ // once something has happened, an ordered read is found by its place
+			Name: "findBehind", Test: "TestOrderedReadBehindAnEffect",
+			Old: "\tfind := func(behind bool) *Call {\n",
+			New: "\tfind := func(behind bool) *Call {\n\t\tif MUTANT && behind {\n" +
+				"\t\t\treturn t.confirmedWhere(k, func(c *Call) bool { return t.onPathOf(l, c, true) })\n\t\t}\n",
+		},
+		{ // an effect on the way with a read does not wait for what followed on the way without it
+			Name: "passUndone", Test: "TestEffectBeforeWhatFollowed",
+			Old: "\tif c := u.passed(); c != nil {\n", New: "\tif c := u.passed(); c != nil && !MUTANT {\n",
+		},
+		{ // nor does a read
+			Name: "readPast", Test: "TestEffectBeforeWhatFollowed",
+			Old: "t.sent.missing(u.lane) == nil && u.passed() == nil\n",
+			New: "t.sent.missing(u.lane) == nil && (MUTANT || u.passed() == nil)\n",
+		},
+		{ // a run that has made such an effect goes on
+			Name: "keepPassing", Test: "TestEffectOnTheWayWithARead",
+			Old: "|| o.spec.Effect != None && !o.irrevocable() && u.passes(c) {\n",
+			New: "|| o.spec.Effect != None && !o.irrevocable() && u.passes(c) && !MUTANT {\n",
+		},
+		{ // code of another lane that gave up, with this context, since others guessed wrong takes effect
+			Name: "giveUpOutside", Test: "TestEffectBehindAnOuterGap",
+			Old: "p.gaps != c.forkGaps && p.dep", New: "p.gaps != c.forkGaps && !MUTANT && p.dep",
 		},
 	}
 }
