@@ -233,7 +233,8 @@ func focus() map[string]string {
 	}
 }
 
-// firstOfTree are scenarios that showed some of the tree's bugs when this was written, as plant.first.
+// firstOfTree are scenarios that showed some of the tree's bugs when this was written, as
+// plant.first.
 func firstOfTree() map[string][]int {
 	return map[string][]int{"tree adoptAcrossEffects": {332}, "tree commuteUnkeyed": {168}}
 }
