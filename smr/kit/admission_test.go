@@ -69,9 +69,12 @@ func newCluster(n int, seed uint64) *cluster {
 	return c
 }
 
-func (c *cluster) start(id protocol.ID, keys memory) {
-	cfg := smr.ReplicaConfig{ID: id, Members: c.group, RoundTrip: time.Second}
-	a := &applicant{NewAdmission(cfg, NewState(&journal{}, c.group)), keys, protocol.NewEnv[smr.Message](keys, 1, c.rnd)}
+func (c *cluster) start(id protocol.ID, keys memory) { c.startWith(id, keys, c.group) }
+
+// startWith starts a replica whose file names a group.
+func (c *cluster) startWith(id protocol.ID, keys memory, group []smr.Member) {
+	cfg := smr.ReplicaConfig{ID: id, Members: group, RoundTrip: time.Second}
+	a := &applicant{NewAdmission(cfg, NewState(&journal{}, group)), keys, protocol.NewEnv[smr.Message](keys, 1, c.rnd)}
 	c.nodes[id] = a
 	c.step(a, func() { a.Start(a.env, true) })
 }
@@ -105,6 +108,10 @@ func (c *cluster) deliver(i int, stays bool) {
 		c.step(a, func() { a.Hello(a.env, l.from, m) })
 	case Welcome:
 		c.step(a, func() { a.Welcome(a.env, l.from, m) })
+	case Founding:
+		c.step(a, func() { a.Founding(a.env, l.from, m) })
+	case OtherGroup:
+		c.step(a, func() { a.OtherGroup(a.env, l.from, m) })
 	}
 }
 
@@ -200,6 +207,80 @@ func TestAllTakePartWithoutLosses(t *testing.T) {
 				t.Errorf("seed %d: replica %d of %d does not take part", seed, id, len(c.group))
 			}
 		}
+	}
+}
+
+// TestMembersDiffer has the file of one replica of a new group name another member beside the
+// right ones. It says so at once, as the others do, nobody has said yes to its disk, and with the
+// right file and an empty disk it takes part.
+func TestMembersDiffer(t *testing.T) {
+	c := newCluster(3, 1)
+	wrong := group(1, 2, 3, 4)
+	told := map[protocol.ID]smr.MembersDiffer{}
+	settle := func() {
+		for range 3 {
+			for id := protocol.ID(1); id <= 3; id++ {
+				a := c.nodes[id]
+				c.step(a, func() { a.Expire(a.env) })
+			}
+			for len(c.wire) > 0 {
+				if m, ok := c.wire[0].msg.(smr.MembersDiffer); ok {
+					if _, twice := told[c.wire[0].from]; twice && c.wire[0].from == 3 && m.Replica == told[3].Replica {
+						t.Error("replica 3 says it twice")
+					}
+					told[c.wire[0].from] = m
+				}
+				c.deliver(0, false)
+			}
+		}
+	}
+	c.start(1, memory{})
+	c.start(2, memory{})
+	c.startWith(3, memory{}, wrong)
+	settle()
+	for id := protocol.ID(1); id <= 3; id++ {
+		a := c.nodes[id]
+		if a.Admitted() || a.Refused() || !strings.Contains(a.Waits(), "members differ") {
+			t.Errorf("replica %d: admitted %v, refused %v, it waits since %q", id, a.Admitted(), a.Refused(), a.Waits())
+		}
+	}
+	if m := told[1]; m.Replica != 3 || !slices.Equal(m.Theirs, []protocol.ID{1, 2, 3, 4}) ||
+		!slices.Equal(m.Own, []protocol.ID{1, 2, 3}) {
+		t.Errorf("replica 1 told %+v", m)
+	}
+	if want := "the members differ: replica 1 begins with 1,2,3, this one with 1,2,3,4"; c.nodes[3].Waits() != want {
+		t.Errorf("replica 3 waits since %q, want %q", c.nodes[3].Waits(), want)
+	}
+	c.start(3, memory{})
+	settle()
+	for id := protocol.ID(1); id <= 3; id++ {
+		if a := c.nodes[id]; !a.Admitted() || a.Waits() != "" {
+			t.Errorf("replica %d does not take part: %q", id, a.Waits())
+		}
+	}
+}
+
+// TestLateMemberNamesOthers has a member that was away in the beginning start with another list.
+// The group goes on, and both say why the member does not take part.
+func TestLateMemberNamesOthers(t *testing.T) {
+	state := NewState(&journal{}, group(1, 2, 3))
+	a := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, state)
+	a.own, a.admitted = 7, true
+	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	for range 2 {
+		env.Begin(0)
+		a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{2, 3}})
+		sent := sentTo(env)
+		if m, ok := sent[len(sent)-1].msg.(OtherGroup); !ok || m.Asked != 9 || !slices.Equal(m.Group, []protocol.ID{1, 2, 3}) {
+			t.Errorf("it answers %+v", sent)
+		}
+	}
+	state.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {Member: smr.Member{ID: 3}}},
+		removed: []protocol.ID{2}}
+	env.Begin(0)
+	a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{1, 2, 3}})
+	if m, ok := sentTo(env)[0].msg.(Welcome); !ok || m.Known != 9 {
+		t.Errorf("once members have changed it answers %+v, want a yes: nobody knows any more with whom it began", m)
 	}
 }
 

@@ -158,6 +158,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case Welcome:
 		r.Admission.Welcome(env, from, msg)
 		r.FindPart(env)
+	case Founding:
+		r.Admission.Founding(env, from, msg)
+	case OtherGroup:
+		r.Admission.OtherGroup(env, from, msg)
 	case Ping, Pong:
 		r.Tempo.Receive(env, from, msg)
 		return
@@ -341,7 +345,7 @@ func (r *Replica) Status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
 		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is(),
-		Removed: slices.Clone(r.State.members.removed),
+		Removed: slices.Clone(r.State.members.removed), Waits: r.Admission.Waits(),
 	}
 	r.rules.Status(&s)
 	switch {
