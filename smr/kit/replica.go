@@ -21,6 +21,7 @@ type Replica struct {
 	Tempo     *Tempo
 	Transfers *Transfers
 	Resting   *Resting
+	Lull      *Lull
 
 	name  string
 	rules Rules
@@ -63,6 +64,9 @@ type Rules struct {
 	HandOver func(env *protocol.Env[smr.Message], to protocol.ID) (successor protocol.ID, reason string)
 	// Rest has a leader's group rest that has nothing to do. Without it the group never rests.
 	Rest RestRules
+	// Lull has a group rest that has nothing to do, in a protocol whose members all beat to each
+	// other. Without Rest and Lull the group never rests.
+	Lull LullRules
 	// Timer does what one of the protocol's timers is for.
 	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
@@ -114,6 +118,7 @@ func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
 func (r *Replica) Follow(rules Rules) {
 	r.rules = rules
 	r.Resting = newResting(r, rules.Rest)
+	r.Lull = newLull(r, rules.Lull)
 }
 
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
@@ -152,6 +157,9 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	r.Resting.onWork(env, msg)
+	if wakes(msg) {
+		r.Lull.stir(env)
+	}
 	switch msg := msg.(type) {
 	case Hello:
 		r.onHello(env, from, msg)
@@ -175,6 +183,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		}
 	default:
 		if r.rules.Other != nil {
+			r.Lull.stir(env)
 			r.rules.Other(env, from, msg)
 		}
 	}
@@ -222,8 +231,11 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 		r.Resting.onRestNow(env, from, msg)
 	case Rested:
 		r.Resting.onRested(env, from, msg)
+	case Drowsy:
+		r.Lull.onDrowsy(env, from, msg)
 	default:
 		r.Resting.onWord(env.Now, from)
+		r.Lull.onWord(env, from)
 		r.rules.Peer(env, from, letter)
 	}
 }
@@ -253,6 +265,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
 	default:
+		if t == r.rules.Lull.Beat && r.Lull.skips(env) {
+			return
+		}
 		r.rules.Timer(env, t)
 	}
 	r.flush(env)
@@ -344,7 +359,7 @@ func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
 func (r *Replica) Status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
-		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is(),
+		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is() || r.Lull.Is(),
 		Removed: slices.Clone(r.State.members.removed), Waits: r.Admission.Waits(),
 	}
 	r.rules.Status(&s)

@@ -21,6 +21,7 @@ func sharedKinds() []wirefmt.Kind[smr.Message] {
 		Kind(19, helloFields), Kind(20, welcomeFields), Kind(24, hostBeatFields), Kind(25, restNowFields),
 		Kind(26, restedFields),
 		Kind(27, func(*wirefmt.Coder, *Removed) {}), Kind(29, foundingFields), Kind(30, otherGroupFields),
+		Kind(31, drowsyFields),
 	}
 }
 
@@ -123,6 +124,12 @@ func helloFields(c *wirefmt.Coder, m *Hello) {
 	earlierHelloFields(c, m)
 	markFields(c, &m.Mark)
 	wirefmt.Bool(c, &m.Ask)
+}
+
+func drowsyFields(c *wirefmt.Coder, m *Drowsy) {
+	wirefmt.Uint(c, &m.Run)
+	wirefmt.Uint(c, &m.Mark)
+	wirefmt.Bool(c, &m.Answer)
 }
 
 func foundingFields(c *wirefmt.Coder, m *Founding) {

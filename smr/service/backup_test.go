@@ -228,20 +228,20 @@ func TestBackupFilesAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := map[string]string{
-		"line 1: it is missing":                         "",
-		"line 2: it is missing":                         lines[0],
-		"line 4: it is missing":                         strings.Join(lines[:3], ""),
-		"line 5: it is missing":                         strings.Join(lines[:4], ""),
-		"line 5: the checksum":                          strings.Replace(file.String(), `"1"`, `"2"`, 1),
-		"line 5: there is more":                         file.String() + "more\n",
-		"line 4: json: unknown":                         strings.Replace(file.String(), `"key":"b"`, `"kye":"b"`, 1),
-		"line 1: invalid":                               "greeting\n",
-		"line 1: it is no":                              strings.Replace(file.String(), `"format":1`, `"format":2`, 1),
-		"line 5: a key is where the checksum should be": strings.Join(slices.Concat(lines[:4], lines[3:]), ""),
-		"line 4: the checksum is where a key should be: lines are missing": strings.Join(slices.Concat(lines[:3], lines[4:]), ""),
-		"line 2: a key is where a lease should be":                         strings.Join(slices.Concat(lines[:1], lines[2:]), ""),
-		"line 2: time: ":         strings.Replace(file.String(), "1m0s", "soon", 1),
-		"line 3: unexpected EOF": strings.Join(lines[:2], "") + lines[2][:5],
+		"line 1: it is missing":               "",
+		"line 2: it is missing":               lines[0],
+		"line 4: it is missing":               strings.Join(lines[:3], ""),
+		"line 5: it is missing":               strings.Join(lines[:4], ""),
+		"line 5: the checksum":                strings.Replace(file.String(), `"1"`, `"2"`, 1),
+		"line 5: there is more":               file.String() + "more\n",
+		"line 4: json: unknown":               strings.Replace(file.String(), `"key":"b"`, `"kye":"b"`, 1),
+		"line 1: invalid":                     "greeting\n",
+		"line 1: it is no":                    strings.Replace(file.String(), `"format":1`, `"format":2`, 1),
+		"line 5: a key is where the checksum": strings.Join(slices.Concat(lines[:4], lines[3:]), ""),
+		"line 4: the checksum is where a key": strings.Join(slices.Concat(lines[:3], lines[4:]), ""),
+		"line 2: a key is where a lease":      strings.Join(slices.Concat(lines[:1], lines[2:]), ""),
+		"line 2: time: ":                      strings.Replace(file.String(), "1m0s", "soon", 1),
+		"line 3: unexpected EOF":              strings.Join(lines[:2], "") + lines[2][:5],
 	}
 	for want, text := range bad {
 		if _, err := ReadBackup(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
