@@ -103,6 +103,7 @@ type Admission struct {
 
 	began DiskMark                   // at this start
 	told  uint64                     // the newest mark
+	due   bool                       // the next one is
 	marks map[protocol.ID]markedDisk // of others
 
 	// vouched has the members that know no greater mark of a replica that was started again; nil
@@ -203,9 +204,18 @@ func (a *Admission) readMarks(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// mark tells the other members how far the disk is, once all up to there is on it, and again when
-// it is further.
+// wrote has the others told how far the disk is if it is further than they know. A replica that
+// writes nothing needs no timer.
+func (a *Admission) wrote(env *protocol.Env[smr.Message]) {
+	if a.admitted && a.vouched == nil && a.refused == "" && !a.due && env.NextIndex() != a.told {
+		a.due = true
+		env.After(markEvery*a.roundTrip, AdmissionTimer{})
+	}
+}
+
+// mark tells the other members how far the disk is, once all up to there is on it.
 func (a *Admission) mark(env *protocol.Env[smr.Message]) {
+	a.due = false
 	if next := env.NextIndex(); next != a.told {
 		a.told = next
 		for _, m := range a.state.Members() {
@@ -214,7 +224,6 @@ func (a *Admission) mark(env *protocol.Env[smr.Message]) {
 			}
 		}
 	}
-	env.After(markEvery*a.roundTrip, AdmissionTimer{})
 }
 
 // askMarks asks the other members whether they know a greater mark than the disk had at this start.

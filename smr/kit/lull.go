@@ -91,6 +91,10 @@ func MarkOf(values ...uint64) uint64 {
 // Is tells whether the replica rests.
 func (l *Lull) Is() bool { return l.resting }
 
+// Silent tells whether the replica rests, or is about to. What it says only because time passes can
+// wait.
+func (l *Lull) Silent() bool { return l.resting || l.said }
+
 // skips tells whether a beat that is due is left out.
 func (l *Lull) skips(env *protocol.Env[smr.Message]) bool {
 	switch {
@@ -163,8 +167,8 @@ func (l *Lull) say(env *protocol.Env[smr.Message]) bool {
 		}
 	}
 	l.said, l.asked = true, env.Now
-	for _, id := range others {
-		r.Admission.SendAhead(env, id, Drowsy{Run: own.Run, Mark: l.mark})
+	for _, id := range others { // behind all that waits for the disk
+		r.Admission.Send(env, id, Drowsy{Run: own.Run, Mark: l.mark})
 	}
 	env.After(r.Times(1.5), l.rules.Beat)
 	l.maybeRest(env)
@@ -186,7 +190,7 @@ func (l *Lull) onDrowsy(env *protocol.Env[smr.Message], from protocol.ID, m Drow
 	case l.resting:
 		l.words[from] = m
 		if own, ok := l.vouch(l.replica.Cfg.ID); ok && !m.Answer { // it has not heard all
-			l.replica.Admission.SendAhead(env, from, Drowsy{Run: own.Run, Mark: mark, Answer: true})
+			l.replica.Admission.Send(env, from, Drowsy{Run: own.Run, Mark: mark, Answer: true})
 		}
 	case l.said:
 		l.words[from] = m

@@ -281,6 +281,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.rules.Flush != nil {
 		r.rules.Flush(env)
 	}
+	r.Admission.wrote(env)
 	r.Resting.flush(env.Now)
 	r.Desk.Flush(env)
 }
