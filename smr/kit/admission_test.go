@@ -271,7 +271,8 @@ func TestLateMemberNamesOthers(t *testing.T) {
 		env.Begin(0)
 		a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{2, 3}})
 		sent := sentTo(env)
-		if m, ok := sent[len(sent)-1].msg.(OtherGroup); !ok || m.Asked != 9 || !slices.Equal(m.Group, []protocol.ID{1, 2, 3}) {
+		m, ok := sent[len(sent)-1].msg.(OtherGroup)
+		if !ok || m.Asked != 9 || !slices.Equal(m.Group, []protocol.ID{1, 2, 3}) {
 			t.Errorf("it answers %+v", sent)
 		}
 	}

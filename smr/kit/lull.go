@@ -10,8 +10,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Drowsy goes from a replica to all other members: it has nothing to do, and is silent for a moment.
-// If all others say the same of the same state, none of them says anything more.
+// Drowsy goes from a replica to all other members: it has nothing to do, and is silent for a
+// moment. If all others say the same of the same state, none of them says anything more.
 type Drowsy struct {
 	Run    uint64 // of the sender's host
 	Mark   uint64 // what the sender knows, as a checksum
@@ -152,8 +152,8 @@ func (l *Lull) others() []protocol.ID {
 	return slices.DeleteFunc(r.State.MemberIDs(), func(id protocol.ID) bool { return id == r.Cfg.ID })
 }
 
-// say tells the others that the replica is drowsy, unless it has something else to say, or a host is
-// not there.
+// say tells the others that the replica is drowsy, unless it has something else to say, or a host
+// is not there.
 func (l *Lull) say(env *protocol.Env[smr.Message]) bool {
 	r := l.replica
 	own, ok := l.vouch(r.Cfg.ID)

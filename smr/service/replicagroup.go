@@ -98,9 +98,10 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 	case smr.ClockOff:
 		g.logClock(m)
 	case smr.MembersDiffer:
-		g.log.Warn("replica: the files of a new group name different members, and those whose files differ do not begin with "+
-			"each other: stop the replicas whose file is wrong, correct it, empty their data directories, since they have not "+
-			"taken part, and start them", "id", g.cfg.ID, "members", m.Own, "other", m.Replica, "members of other", m.Theirs)
+		g.log.Warn("replica: the files of a new group name different members, and replicas whose files differ do not "+
+			"begin with each other: stop those whose file is wrong, correct it, empty their data directories, since they "+
+			"have not taken part, and start them", "id", g.cfg.ID, "members", m.Own, "other", m.Replica, "members of other",
+			m.Theirs)
 	case smr.Refused:
 		g.news.refused(g.number, m)
 	}

@@ -20,8 +20,8 @@ const (
 )
 
 // Rest has a group go to rest and then be called, or lose its leader, in every way that a leader
-// can be lost; and it has groups rest now and then among faults. Where nobody leads it is any member
-// that is lost, and the others are to notice.
+// can be lost; and it has groups rest now and then among faults. Where nobody leads it is any
+// member that is lost, and the others are to notice.
 func Rest(t *testing.T, p smr.Protocol, seeds uint64) {
 	for _, c := range restCases() {
 		if c.name == handedOver && !p.HandsOver || c.name == deaf && !p.HandsOver && !p.Leaderless {
