@@ -66,6 +66,10 @@ type Lull struct {
 	resting bool
 }
 
+// lullPatience is how many times longer than for a member's own word a member at rest waits for its
+// host's. Nothing waits for that, and a busy machine should not get more to do since it is busy.
+const lullPatience = 2
+
 // lullTries bounds how rare attempts in vain become: each waits for twice as long.
 const lullTries = 4
 
@@ -162,7 +166,7 @@ func (l *Lull) say(env *protocol.Env[smr.Message]) bool {
 	}
 	others := l.others()
 	for _, id := range others {
-		if v, ok := l.vouch(id); !ok || !v.Within(env.Now, r.Times(2)) {
+		if v, ok := l.vouch(id); !ok || !v.Within(env.Now, l.rules.Patience()) {
 			return false
 		}
 	}
@@ -226,7 +230,7 @@ func (l *Lull) relies(also func(protocol.ID, smr.Vouched) bool) bool {
 // look has a replica at rest look whether the others' hosts are there.
 func (l *Lull) look(env *protocol.Env[smr.Message]) bool {
 	patience := l.rules.Patience()
-	if !l.relies(func(_ protocol.ID, v smr.Vouched) bool { return v.Within(env.Now, patience) }) {
+	if !l.relies(func(_ protocol.ID, v smr.Vouched) bool { return v.Within(env.Now, lullPatience*patience) }) {
 		l.rouse(env)
 		return false
 	}

@@ -53,6 +53,8 @@ func TestMistakesAreTold(t *testing.T) {
 		{start + `, "id": 2}`, `f:1: id: it is there already, in line 1`},
 		{start + ",\n\"max_batch\": -1}", `f:2: max_batch: -1 is less than 0`},
 		{start + ",\n\"max_underway_bytes\": -1}", `f:2: max_underway_bytes: -1 is less than 0`},
+		{start + ",\n\"send_queue_bytes\": -1}", `f:2: send_queue_bytes: -1 is less than 0`},
+		{start + ",\n\"receive_queue_bytes\": -1}", `f:2: receive_queue_bytes: -1 is less than 0`},
 		{start + ",\n\"round_trip\": \"soon\"}", `f:2: round_trip: "soon" is no duration such as 100ms`},
 		{start + ",\n\"leader\": 4}", `f:2: leader: 4 is no member`},
 		{start + ",\n\"log\": {\n\"level\": \"loud\"}}", `f:3: log.level: "loud" is not one of`},

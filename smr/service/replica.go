@@ -108,7 +108,7 @@ func (r *Replica) open(o ReplicaOptions) error {
 	}
 	network := transport.Config{
 		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
-		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial, QueueBytes: cfg.SendQueueBytes,
 	}
 	if err := network.CheckSender(cfg.ID); err != nil {
 		return fmt.Errorf("tls.cert: this is not replica %d's certificate: %w", cfg.ID, err)
