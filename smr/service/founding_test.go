@@ -2,15 +2,12 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
@@ -79,45 +76,4 @@ func TestFilesNameOtherMembers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestQueuesAreBounded: with queues that have room for one message each, a group takes commands and
-// its members come to be equal. What is lost to a full queue is sent again.
-func TestQueuesAreBounded(t *testing.T) {
-	inWorld(t, "raft", func(w *world) {
-		var ran []*ran
-		for id := range protocol.ID(3) {
-			w.adjust(id+1, func(cfg *Config) { cfg.SendQueueBytes, cfg.ReceiveQueueBytes = 1, 1 })
-			ran = append(ran, w.start(id+1))
-		}
-		w.client(func(ctx context.Context, c *Client) {
-			var group errgroup.Group
-			for i := range 8 {
-				group.Go(func() error {
-					for n := range 10 {
-						if _, err := c.Put(ctx, fmt.Sprint(i, n), make([]byte, 4<<10)); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-			}
-			if err := group.Wait(); err != nil {
-				w.Error(err)
-			}
-			w.equal(ctx, c)
-		})
-		dropped := uint64(0)
-		for _, r := range ran {
-			for _, g := range r.groups {
-				dropped += g.node.Stats().Dropped
-			}
-			for _, p := range r.host.Stats().Network.Peers {
-				dropped += p.Dropped
-			}
-		}
-		if dropped == 0 {
-			w.Error("no queue was full: the bounds of the file are not those of the queues")
-		}
-	})
 }

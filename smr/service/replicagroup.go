@@ -45,7 +45,7 @@ func (r *Replica) addGroup(i int) error {
 	}
 	g.node, err = host.Add(r.host, host.Spec[smr.Message]{
 		Group: nodeGroup(i), ID: r.cfg.ID, Node: node, Codec: r.cfg.proto.Codec, Disk: disk, App: g.onMessage,
-		QueueBytes: g.cfg.ReceiveQueueBytes,
+		QueueBytes: r.cfg.ReceiveQueueBytes,
 		Committed:  func(took time.Duration) { r.commits.Observe(took.Seconds()) },
 	})
 	if err != nil {
