@@ -15,7 +15,13 @@ import (
 // committer commits everything.
 type committer struct{ client.Backend }
 
-func (committer) Commit(context.Context, client.Submission) client.Decision {
+func (committer) Begin(client.Beginning) client.Attempt { return commits{} }
+
+type commits struct{ client.Attempt }
+
+func (commits) End() {}
+
+func (commits) Commit(context.Context, client.Submission) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 }
 

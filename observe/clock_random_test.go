@@ -143,11 +143,13 @@ func randomLine(chance *rand.Rand) []step {
 	call := func() step {
 		s := step{kind: get, took: playRTT + 1 + chance.IntN(60), plain: chance.IntN(5) == 0}
 		s.via = []string{"", "", "", "ordered", "ordered", "ahead"}[chance.IntN(6)]
-		switch chance.IntN(8) {
-		case 0:
+		switch chance.IntN(9) {
+		case 0, 1: // several in a program: what is guessed first may not come first
 			s.kind, s.guess = put, []string{"", "right", "wrong"}[chance.IntN(3)]
-		case 1:
+		case 2:
 			s.kind = staged
+		case 3:
+			s.kind, s.guess = refused, []string{"", "wrong"}[chance.IntN(2)]
 		default:
 			s.guess = []string{"", "right", "right", "right", "wrong"}[chance.IntN(5)]
 		}
@@ -194,7 +196,8 @@ func TestRandomForesight(t *testing.T) {
 			if b := plain.report.Foreseen.Beside; b != 0 {
 				t.Errorf("%v\ntaken for steps beside each other", steps)
 			}
-			if f > truth+1e-3 || f < truth-1e-3 && !mayForeseeLess(fmt.Sprint(steps)) {
+			program := fmt.Sprint(steps)
+			if f > truth+1e-3 && !mayAskAgain(program) || f < truth-1e-3 && !mayForeseeLess(program) {
 				t.Errorf("%v\ntrue %.3f (%v less %v), foreseen %.3f", steps, truth, plain.took, on.took, f)
 			}
 		})
@@ -225,6 +228,13 @@ func seedsOf(t *testing.T, usual int) (seeds, from int) {
 func mayForeseeLess(program string) bool {
 	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) &&
 		strings.Count(program, "wrong") > 1
+}
+
+// mayAskAgain says whether the model may foresee too much of a program: a read that failed when it
+// was sent plainly ahead is sent ahead once more after another guess that is wrong.
+func mayAskAgain(program string) bool {
+	return strings.Contains(program, string(refused)) && strings.Contains(program, "ahead") &&
+		strings.Contains(program, "wrong")
 }
 
 // TestRandomClock composes programs and holds what is reported of them to the clock. Where too much

@@ -41,6 +41,7 @@ func TestClock(t *testing.T) {
 		{"a plain server", []step{right, plainRead}, 0},
 		{"two plain servers", []step{{kind: get, took: 50, guess: "right", plain: true}, plainRead, plainRead}, 0},
 		{"a plain server that may be asked", []step{right, {kind: get, took: 50, via: "ahead"}}, 50},
+		{"a plain server that may be asked, and refuses", []step{right, {kind: refused, took: 20, via: "ahead"}, read}, 0},
 		{"a write that is guessed, and a call", []step{{kind: put, took: 50, guess: "right"}, read}, 0},
 		{"a write that is guessed, and two calls", []step{{kind: put, took: 50, guess: "right"}, right, read}, 50},
 		{"a call and a write that is guessed", []step{right, {kind: put, took: 50, guess: "right"}, read}, 0},

@@ -25,34 +25,42 @@ func TestPlants(t *testing.T) {
 			Old: "\t\tcase c.Ordered:\n", New: "\t\tcase c.Ordered && !MUTANT:\n",
 		},
 		{
-			Name: "no call is ordered", Dir: dir, Test: "TestClock",
+			Name: "no call is ordered", Dir: dir, Test: "TestClock/ordered_calls",
 			Old: "Ordered: c.Ordered,\n", New: "Ordered: c.Ordered && !MUTANT,\n",
 		},
 		{
-			Name: "no call has effects", Dir: dir, Test: "TestClock",
+			Name: "no call has effects", Dir: dir, Test: "TestClock/a_write_that_is_guessed,_and_a_call",
 			Old: "Effects: c.Effect != control.EffectNone,", New: "Effects: c.Effect != control.EffectNone && !MUTANT,",
 		},
 		{
-			Name: "nothing is sent plainly ahead", Dir: dir, Test: "TestClock",
+			Name: "a first guess at a write's second call is not seen", Dir: dir, Test: "TestRandomForesight",
+			Old: "w.used[at].taken || m.predicted &&", New: "w.used[at].taken || !MUTANT && m.predicted &&",
+		},
+		{
+			Name: "nothing is sent plainly ahead", Dir: dir, Test: "TestClock/a_plain_server_that_may_be_asked",
 			Old: "ahead := c.SendPlainly &&", New: "ahead := !MUTANT && c.SendPlainly &&",
 		},
 		{
-			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
+			Name: "what a plain server refuses ahead counts", Dir: dir, Test: "TestClock",
+			Old: "Again: ahead &&", New: "Again: !MUTANT && ahead &&",
+		},
+		{
+			Name: "predictions after a barrier", Dir: dir, Test: "TestClock/a_server_stream_and_a_call",
 			Old: "Firm: outside || w.pinned(c),", New: "Firm: outside || !MUTANT && w.pinned(c),",
 		},
 		{
-			Name: "plain servers take calls on a guess", Dir: dir, Test: "TestClock",
+			Name: "plain servers take calls on a guess", Dir: dir, Test: "TestClock/a_plain_server",
 			Old: "held := c.Peer == control.PeerPlain &&", New: "held := !MUTANT && c.Peer == control.PeerPlain &&",
 		},
 		{
-			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight",
+			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight/11",
 			Old: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})\n\tif err != nil " +
 				"{\n\t\treturn err\n\t}\n\tw.together",
 			New: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: !MUTANT})\n\tif err != nil " +
 				"{\n\t\treturn err\n\t}\n\tw.together",
 		},
 		{
-			Name: "tasks side by side add up", Dir: dir, Test: "TestRandomClock",
+			Name: "tasks side by side add up", Dir: dir, Test: "TestRandomClock/15",
 			Old: "	return p.Stretch(func(unit int) time.Duration {",
 			New: "	if MUTANT {\n\t\tsum := time.Duration(0)\n\t\tfor _, t := range r.Tasks {\n\t\t\tsum += " +
 				"t.Saved\n\t\t}\n\t\treturn sum\n\t}\n\treturn p.Stretch(func(unit int) time.Duration {",

@@ -34,6 +34,7 @@ type kindOf string
 
 const (
 	get     kindOf = "get"     // a read; took is with the round trip
+	refused kindOf = "refused" // a read that fails
 	put     kindOf = "put"     // a call with effects
 	staged  kindOf = "staged"  // a call whose server stages its effects
 	failing kindOf = "failing" // one of these that fails
@@ -133,6 +134,9 @@ func serveKey(ctx context.Context, key string) (string, error) {
 
 func (*keptServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 	v, err := serveKey(ctx, r.GetKey())
+	if err == nil && strings.HasSuffix(r.GetKey(), string(refused)) {
+		err = status.Error(codes.NotFound, r.GetKey())
+	}
 	return &kvpb.GetResponse{Value: v}, err
 }
 
@@ -222,6 +226,15 @@ func (p *player) step(ctx context.Context, at, seen string, s *step) (string, er
 		}
 		r, err := client.Get(ctx, &kvpb.GetRequest{Key: key})
 		return r.GetValue(), err
+	case refused:
+		if s.guess != "" {
+			ctx = foresay.Predicting(ctx, &kvpb.GetResponse{Value: "wrong"})
+		}
+		_, err := client.Get(ctx, &kvpb.GetRequest{Key: key + "|" + string(refused)})
+		if status.Code(err) == codes.NotFound {
+			return status.Convert(err).Message(), nil
+		}
+		return "", err
 	case put:
 		switch s.guess {
 		case "right":

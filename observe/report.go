@@ -83,9 +83,10 @@ type Foreseen struct {
 // Stop is where what stands on a guess waits for it to be confirmed.
 type Stop struct {
 	// Kind is "effects" (a call that has side effects), "plain" (a call to a server that takes none
-	// on a guess), "observed" (a call whose caller looks at headers or the like), "order" (a call
-	// behind one with effects, or an ordered one behind another), "outside" (a call outside of the
-	// request's tasks), "stream", "barrier", "act", "hooks" or "result" (the end of a task).
+	// on a guess), "again" (a read that was sent plainly to such a server and failed), "observed" (a
+	// call whose caller looks at headers or the like), "order" (a call behind one with effects, or an
+	// ordered one behind another), "outside" (a call outside of the request's tasks), "stream",
+	// "barrier", "act", "hooks" or "result" (the end of a task).
 	Kind   string  `json:"kind"`
 	Name   string  `json:"name,omitempty"` // the method, or the key of Act
 	WaitMS float64 `json:"wait_ms"`        // per request, on average

@@ -72,6 +72,23 @@ func TestLongCallFirst(t *testing.T) {
 	want(t, "gain", m.GainMS, 20, 1e-9)
 }
 
+// TestFirstGuessOfAWrite: the first request in which a write is predicted is worked out as later
+// ones are, where the guess is not at the method's first call either. It is wrong, so that the 5 ms
+// of computing are done again.
+func TestFirstGuessOfAWrite(t *testing.T) {
+	c, _ := watched(t, control.Config{})
+	const ms = time.Millisecond
+	for i := range 2 {
+		put := func(from, to time.Duration, guessed bool) control.CallRecord {
+			return control.CallRecord{CallSite: "/a.S/Put", Effect: control.EffectImmediate, Start: from, End: to,
+				Guessed: guessed}
+		}
+		c.Record(&control.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 35 * ms,
+			Calls: []control.CallRecord{put(0, 10*ms, false), put(15*ms, 35*ms, true)}})
+		want(t, fmt.Sprint("saved after request ", i), only(t, c.Report(nil)).Foreseen.SavedMS, -5, 1e-9)
+	}
+}
+
 // TestLosersAreLeftOut: a method whose guesses are wrong is not predicted once that is known, so
 // that it adds no load to what is foreseen; when it becomes better it is taken again.
 func TestLosersAreLeftOut(t *testing.T) {

@@ -52,6 +52,8 @@ func stopOf(r *control.RequestRecord, i int) Stop {
 	case !reads:
 	case c.Peer == control.PeerNever:
 		kind = "observed"
+	case c.Peer == control.PeerPlain && c.SendPlainly && c.Failed:
+		kind = "again"
 	case c.Peer == control.PeerPlain:
 		kind = "plain"
 	case len(r.Tasks) > 0 && c.Task == 0:
@@ -80,6 +82,7 @@ func (s *Stop) text() string {
 	what := map[string]string{
 		"effects":  "a call with effects waits here",
 		"plain":    "held: the server takes no call on a guess, it has no registrar",
+		"again":    "a read that was sent plainly ahead failed, and is made again here",
 		"observed": "a call whose headers are looked at waits here", "outside": "a call outside of the task waits here",
 		"order":  "a call waits for earlier ones here, since it is ordered or they have effects",
 		"stream": "a stream waits here", "barrier": "Barrier waits here", "act": "Act waits here",

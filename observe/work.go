@@ -71,6 +71,7 @@ func (w *work) read(r *control.RequestRecord) bool {
 		w.calls = append(w.calls, critpath.Call{
 			Method: c.CallSite, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
 			Staged: c.Effect == control.EffectStaged, Effects: c.Effect != control.EffectNone, Ordered: c.Ordered,
+			Again: ahead && c.Failed && c.Peer == control.PeerPlain,
 		})
 		outcome := critpath.Unpredicted
 		switch {
@@ -192,6 +193,8 @@ func (w *work) assign(i int, m *method) {
 		w.used = append(w.used, u)
 	}
 	w.of[i] = at
+	// The guess at this call may be the first one of the method ever.
+	w.used[at].taken = w.used[at].taken || m.predicted && !m.loses && !m.other
 	w.used[at].shared = w.used[at].shared || predicted(w.shared[i])
 	switch w.outcomes[i] {
 	case critpath.Right:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -190,4 +191,53 @@ func TestTimeLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLateByTheirLimits: a time limit that the code sets begins anew in a replay. A task whose
+// steps miss their limits is late by no more than those that ran out before its last wrong guess,
+// each once, and sees what plain code does. Its report says how late it was.
+func TestLateByTheirLimits(t *testing.T) {
+	const limit, read = 20, 5
+	program := ending{name: "steps that miss their limits", code: func(ctx context.Context, e *endings) error {
+		for place := range 4 {
+			_ = e.get(ctx, place, read)
+			if place == 3 {
+				break
+			}
+			limited, cancel := context.WithTimeout(ctx, msecs(limit))
+			_ = e.get(limited, 4+place, 500)
+			e.ended(limited)
+			cancel()
+		}
+		return e.put(ctx, 9, 0)
+	}}
+	var saved time.Duration
+	reported := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithCancel(context.WithValue(ctx, savedKey{}, &saved))
+	}
+	want, plain := program.end(t, 0, false)
+	latest := time.Duration(0)
+	for guesses := range 81 {
+		got, took := program.endWithin(t, reported, guesses, true)
+		if got != want {
+			t.Errorf("guesses %s: got\n%s, plainly\n%s", strconv.FormatInt(int64(guesses), 3), got, want)
+		}
+		before, n := 0, 0 // limits that ran out before the last wrong guess
+		for place, left := 0, guesses; place < 4; place, left = place+1, left/3 {
+			if n = place; left%3 == 2 {
+				before = n
+			}
+		}
+		late := took - plain
+		if diff := saved + late; diff < -time.Millisecond || diff > time.Millisecond {
+			t.Errorf("guesses %s: it took %v, %v plainly, and the report says that %v were saved",
+				strconv.FormatInt(int64(guesses), 3), took, plain, saved)
+		}
+		latest = max(latest, late)
+		if late > msecs(before*limit)+time.Millisecond {
+			t.Errorf("guesses %s: it took %v, %v plainly, and %d limits ran out before the last wrong guess",
+				strconv.FormatInt(int64(guesses), 3), took, plain, before)
+		}
+	}
+	t.Logf("plainly %v, at most %v later", plain, latest)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/report"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
@@ -356,12 +357,20 @@ func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, to
 	return p.endWithin(t, context.WithCancel, guesses, speculative)
 }
 
+// savedKey is the key of where a task's report says what it saved.
+type savedKey struct{}
+
 // endWithin is end in a task whose context ends.
 func (p ending) endWithin(t *testing.T, within until, guesses int, speculative bool) (out string, took time.Duration) {
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
 		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
-		c := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone},
+		ctl, err := control.New(control.Config{Budget: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := w.dial(addr, specgrpc.WithControl(ctl), specgrpc.WithCallSites(
+			control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone},
 			control.CallSiteConfig{Name: appendMethod, Effect: control.EffectStaged}))
 		plain := w.raw(addr)
 		_, _ = kvpb.NewTestKVClient(plain).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
@@ -379,11 +388,16 @@ func (p ending) endWithin(t *testing.T, within until, guesses int, speculative b
 				return 0, err
 			}
 		}
-		var err error
-		ctx, cancel := within(w.Context())
+		counted, request := ctl.Begin(w.Context(), "request", "")
+		defer request.End(nil)
+		ctx, cancel := within(counted)
 		defer cancel()
 		if speculative {
-			_, err = foresay.Do(ctx, run(c))
+			_, err = foresay.Do(ctx, run(c), foresay.WithReport(func(r *report.Report) {
+				if told, ok := ctx.Value(savedKey{}).(*time.Duration); ok {
+					*told = r.Saved
+				}
+			}))
 		} else {
 			_, err = run(plain)(ctx)
 		}

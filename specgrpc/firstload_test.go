@@ -185,17 +185,19 @@ func TestBurstsAtALimit(t *testing.T) {
 	for _, l := range []firstLoad{
 		{streams: 16, tasks: 8}, {streams: 16, tasks: 64}, {streams: 100, tasks: 64}, {streams: 100, tasks: 200},
 	} {
-		for i := range 8 {
-			l.half, l.staged, l.connected, l.bursts = i&1 != 0, i&2 != 0, true, 3
-			if l.gap = 500 * time.Millisecond; i&4 != 0 {
-				l.gap = 3 * time.Second
+		t.Run(fmt.Sprintf("%d tasks in %d streams", l.tasks, l.streams), func(t *testing.T) {
+			for i := range 8 {
+				l.half, l.staged, l.connected, l.bursts = i&1 != 0, i&2 != 0, true, 3
+				if l.gap = 500 * time.Millisecond; i&4 != 0 {
+					l.gap = 3 * time.Second
+				}
+				plain, ours := l.run(t)
+				mean, worst := float64(ours.mean)/float64(plain.mean), float64(ours.max)/float64(plain.max)
+				if mean > 1.05 || worst > 1.15 {
+					t.Errorf("%v: mean %v, plainly %v: %.2f; worst %v, plainly %v: %.2f", l, ours.mean, plain.mean, mean,
+						ours.max, plain.max, worst)
+				}
 			}
-			plain, ours := l.run(t)
-			mean, worst := float64(ours.mean)/float64(plain.mean), float64(ours.max)/float64(plain.max)
-			if mean > 1.05 || worst > 1.15 {
-				t.Errorf("%v: mean %v, plainly %v: %.2f; worst %v, plainly %v: %.2f", l, ours.mean, plain.mean, mean, ours.max,
-					plain.max, worst)
-			}
-		}
+		})
 	}
 }

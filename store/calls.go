@@ -48,17 +48,16 @@ type (
 	}
 
 	// Declared is what the keys hold that a transaction has declared to read, or not OK: nobody
-	// answered in time, and there is no transaction.
+	// answered in time, or until the Submit, or the transaction is over.
 	Declared struct {
 		Ref    uint64
 		OK     bool
-		ID     TxnID
-		Values []Value // in the order of the keys
+		Values []Held // in the order of the keys
 	}
 
 	// Abandon ends a transaction that Declare has begun and that will not be submitted. It is not
 	// answered.
-	Abandon struct{ ID TxnID }
+	Abandon struct{ Ref uint64 } // of the Declare
 
 	// Submit commits a transaction. Done answers it.
 	Submit struct {
@@ -66,7 +65,7 @@ type (
 		Priority Priority // of the first attempt; zero: this is the first
 		Reads    []Read
 		Writes   []Write
-		Begun    TxnID // that Declare has begun it as; zero: it has not
+		Begun    uint64 // the Ref of the Declare that has begun it; zero: none has
 		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before
 		// there were reads, as nobody knows which site that is.
 		Hold bool

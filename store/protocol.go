@@ -29,8 +29,9 @@ type Protocol struct {
 	NewCoordinator func(Config) (protocol.Node[Message], error)
 	// NewClient makes the node of an application that reads and commits transactions: Get, Submit
 	// and Query each have one answer. In a program it is behind the gRPC service (package front),
-	// which has calls for ReadRequest, to a server, and CommitRequest, to a coordinator, and for
-	// nothing else. What a client has to say besides is for a site's coordinator to say.
+	// which has calls for ReadRequest, to a server, and for CommitRequest, DeclareRequest and
+	// AbandonRequest, to a coordinator, and for nothing else. What a client has to say besides is for
+	// a site's coordinator to say.
 	NewClient func(Config) (ClientNode, error)
 	Codec     protocol.Codec[Message]
 	// FixedSites says that a store has the sites that it began with, for good: none of them can be
@@ -43,8 +44,7 @@ type Protocol struct {
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
 	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
 	Stamped bool
-	// Declares says that clients take Declare. Programs have no call for that yet: the simulator's
-	// applications use it.
+	// Declares says that clients take Declare.
 	Declares bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.

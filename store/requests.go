@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // What clients and sites say.
 type (
@@ -59,8 +63,33 @@ type (
 		Value  Value
 	}
 
+	// DeclareRequest begins a transaction at a coordinator, which has its keys prepared while they
+	// are read (Protocol.Declares). DeclareReply answers it once all values are there. The client
+	// repeats it until it asks for the commit, to say that it is still there.
+	DeclareRequest struct {
+		ID     TxnID
+		Reads  []Key // in ascending order, no key twice
+		Writes []Key // the same
+	}
+	DeclareReply struct {
+		ID     TxnID
+		Values []Held // in the order of the keys that are read
+	}
+
+	// Held is what a site holds under a declared key.
+	Held struct {
+		Value Value
+		Site  uint32 // its place in the layout
+		// Large says that the value is too big to be sent along, and has to be read.
+		Large bool
+	}
+
+	// AbandonRequest tells a coordinator that a transaction which a DeclareRequest has begun will not
+	// be committed. It is not answered.
+	AbandonRequest struct{ ID TxnID }
+
 	// Busy tells a client that a coordinator remembers as many transactions as it may, and has done
-	// nothing with a CommitRequest.
+	// nothing with a CommitRequest or DeclareRequest.
 	Busy struct{ ID TxnID }
 
 	// Decided tells a client how its transaction ended.
@@ -73,6 +102,68 @@ type (
 
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return ContentBytes(m.Txn.Reads, m.Txn.Writes) }
+
+// Bytes returns how large what a declaration carries is.
+func (m DeclareRequest) Bytes() (n int) {
+	for _, keys := range [][]Key{m.Reads, m.Writes} {
+		for _, k := range keys {
+			n += len(k)
+		}
+	}
+	return n
+}
+
+// Validate returns an error that says what is wrong with a declaration, or nil.
+func (m DeclareRequest) Validate() error {
+	switch {
+	case m.ID.IsZero():
+		return errors.New("store: a transaction without an ID")
+	case len(m.Reads)+len(m.Writes) == 0:
+		return errors.New("store: a declaration without a key")
+	}
+	return ValidKeys(m.Reads, m.Writes)
+}
+
+// ValidKeys returns an error that says what is wrong with the keys that a transaction declares to
+// read and to write, or nil.
+func ValidKeys(reads, writes []Key) error {
+	bytes := 0
+	for _, of := range []struct {
+		what string
+		keys []Key
+	}{{"read", reads}, {"write", writes}} {
+		for i, k := range of.keys {
+			switch {
+			case i > 0 && k == of.keys[i-1]:
+				return fmt.Errorf("store: the key %.40q is declared twice, to %s it", k, of.what)
+			case i > 0 && k < of.keys[i-1]:
+				return fmt.Errorf("store: declared keys: %.40q comes after %.40q", k, of.keys[i-1])
+			case len(k) > MaxKeyBytes:
+				return fmt.Errorf("store: a declared key of %d bytes (the limit is %d)", len(k), MaxKeyBytes)
+			}
+			bytes += len(k)
+		}
+		if len(of.keys) > MaxAccesses {
+			return fmt.Errorf("store: %d keys are declared, to %s them (the limit is %d)", len(of.keys), of.what, MaxAccesses)
+		}
+	}
+	if bytes > MaxDeclaredBytes {
+		return fmt.Errorf("store: declared keys of %d bytes (the limit is %d)", bytes, MaxDeclaredBytes)
+	}
+	return nil
+}
+
+// Hold returns what is sent along of values of a site, each of which takes some of the room that
+// there is: those that find none are Large.
+func Hold(values []Held, room int) []Held {
+	for i := range values {
+		v := &values[i]
+		if room -= len(v.Value.Bytes); room < 0 {
+			*v, room = Held{Site: v.Site, Large: true}, room+len(v.Value.Bytes)
+		}
+	}
+	return values
+}
 
 // leastRate is a rate at which transactions surely get to a site, in bytes a second.
 const leastRate = 4 << 20

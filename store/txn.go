@@ -12,6 +12,9 @@ const (
 	MaxKeyBytes   = 4 << 10 // of a key
 	MaxValueBytes = 1 << 20 // of a value
 	MaxTxnBytes   = 2 << 20 // of all keys and values together
+	// MaxDeclaredBytes is the limit of the keys that it declares: they are sent again and again, as
+	// long as it reads.
+	MaxDeclaredBytes = 32 << 10
 )
 
 // Value is what a key holds. Absent keys have one too: a deletion leaves its version behind, so

@@ -84,6 +84,8 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](3, commitRequestFields), wirefmt.NewKind[Message](4, siteVoteFields),
 		wirefmt.NewKind[Message](5, decidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
+		wirefmt.NewKind[Message](7, declareRequestFields), wirefmt.NewKind[Message](8, declareReplyFields),
+		wirefmt.NewKind[Message](9, abandonRequestFields),
 	}
 }
 
@@ -124,6 +126,26 @@ func decidedFields(c *wirefmt.Coder, m *Decided) {
 }
 
 func busyFields(c *wirefmt.Coder, m *Busy) { VersionFields(c, &m.ID) }
+
+func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
+	VersionFields(c, &m.ID)
+	wirefmt.List(c, &m.Reads, 1, wirefmt.String)
+	wirefmt.List(c, &m.Writes, 1, wirefmt.String)
+}
+
+func declareReplyFields(c *wirefmt.Coder, m *DeclareReply) {
+	VersionFields(c, &m.ID)
+	wirefmt.List(c, &m.Values, 5, HeldFields)
+}
+
+func abandonRequestFields(c *wirefmt.Coder, m *AbandonRequest) { VersionFields(c, &m.ID) }
+
+// HeldFields are a Held's.
+func HeldFields(c *wirefmt.Coder, m *Held) {
+	ValueFields(c, &m.Value)
+	wirefmt.Uint32(c, &m.Site)
+	wirefmt.Bool(c, &m.Large)
+}
 
 // ShardsFields are those of a list of shards.
 func ShardsFields(c *wirefmt.Coder, shards *[]uint32) { wirefmt.List(c, shards, 1, wirefmt.Uint32) }

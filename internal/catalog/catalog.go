@@ -41,13 +41,10 @@ func Protocol(name string) (smr.Protocol, error) {
 		nearest.Hint(name, Names()))
 }
 
-// Names returns the names of all protocols.
+// Names returns the names of all protocols, without making them: each command of a program names
+// them in its help.
 func Names() []string {
-	var names []string
-	for _, p := range Protocols() {
-		names = append(names, p.Name)
-	}
-	return names
+	return []string{"raft", "multipaxos", "fastpaxos", "mencius", "epaxos", "domino", "domino-direct"}
 }
 
 // Stores returns the protocols of package store's family. The first one is that of a store which
@@ -57,13 +54,7 @@ func Stores() []store.Protocol {
 }
 
 // StoreNames returns the names of all protocols of stores.
-func StoreNames() []string {
-	var names []string
-	for _, p := range Stores() {
-		names = append(names, p.Name)
-	}
-	return names
-}
+func StoreNames() []string { return []string{"replicatedcommit", "layered", "carousel", "tapir"} }
 
 // Store returns the protocol of a name. Its error lists the names.
 func Store(name string) (store.Protocol, error) {

@@ -11,6 +11,23 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
+// TestNames: what the catalog calls the protocols is what they call themselves, in one order.
+func TestNames(t *testing.T) {
+	var names, stores []string
+	for _, p := range catalog.Protocols() {
+		names = append(names, p.Name)
+	}
+	for _, p := range catalog.Stores() {
+		stores = append(stores, p.Name)
+	}
+	if got := catalog.Names(); !slices.Equal(got, names) {
+		t.Errorf("the names are %q, want %q", got, names)
+	}
+	if got := catalog.StoreNames(); !slices.Equal(got, stores) {
+		t.Errorf("the names of stores are %q, want %q", got, stores)
+	}
+}
+
 func TestProtocols(t *testing.T) {
 	names := catalog.Names()
 	if sorted := slices.Compact(slices.Sorted(slices.Values(names))); len(sorted) != len(names) || len(names) < 2 {

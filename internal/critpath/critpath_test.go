@@ -195,12 +195,19 @@ func TestWhatIsKnown(t *testing.T) {
 	write[0].Effects = true
 	ordered := []critpath.Call{call("a", 0, 20, true), call("b", 20, 30, true), call("c", 30, 50, true)}
 	ordered[0].Ordered, ordered[2].Ordered = true, true
+	again := []critpath.Call{call("a", 0, 20, true), call("b", 20, 30, true), call("c", 30, 50, true)}
+	again[1].Again = true
+	late := []critpath.Call{call("a", 0, 20, true), call("b", 20, 60, true)}
+	late[1].Again = true
 	for _, row := range []struct {
 		name     string
 		calls    []critpath.Call
 		outcomes string
 		was, end time.Duration
 	}{
+		{"again, over when it is confirmed", again, "rw-", 50, 50},
+		{"again, nothing open", again, "-w-", 50, 50},
+		{"again, under way when it is confirmed", late, "r-", 60, 80},
 		{"behind a write", write, "r--", 50, 50},
 		{"behind a write, both at once", write, "rr-", 50, 40},
 		{"ordered", ordered, "rr-", 50, 40},

@@ -167,6 +167,11 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 				start = max(start, at+p.redo[i])
 			}
 		}
+		if c.Again && s.known[k] > start {
+			again := max(s.known[k], start+c.Duration())
+			s.held[i] += again - start
+			start = again
+		}
 		end := start + c.Duration()
 		if c.Staged && s.known[k] > start {
 			end = s.known[k] + c.Duration()

@@ -35,6 +35,9 @@ type Call struct {
 	// the guess was right is there and back, and what follows it waits for that. How long the word
 	// takes is not known, but it is no longer than the call itself.
 	Staged bool
+	// Again says that its answer does not count if it was sent on a guess: it is sent once more when
+	// that answer is there and all that it stands on is.
+	Again bool
 	// Barrier says that it waits for the answers to all predicted calls that began before, even
 	// those of other strands.
 	Barrier bool

@@ -92,6 +92,7 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 		t.unlock()
 	}
 	t.awaitEnd(ctx, l, byDeadline)
+	l.waitedLonger(c)
 	return v, err
 }
 

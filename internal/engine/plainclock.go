@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -77,6 +78,21 @@ func (l *lane) pause(began time.Time, p pause) {
 // account notes that the lane's code has an answer to a call that it asked for then. Under mu.
 func (l *lane) account(c *call, began time.Time, guessed bool) {
 	l.pause(began, pause{call: c, guessed: guessed})
+}
+
+// waitedLonger notes that the lane's code has the answer to a call only now.
+func (l *lane) waitedLonger(c *call) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	if l.path == nil {
+		return
+	}
+	for i := range slices.Backward(l.path.pauses) {
+		if p := &l.path.pauses[i]; p.call == c {
+			p.ended = time.Now()
+			return
+		}
+	}
 }
 
 // remembered notes that the lane's code has a value that Memo computed.

@@ -1,4 +1,4 @@
-// Package heap bounds the garbage of a process that holds much.
+// Package heap bounds the garbage of a process that holds much, and lets tests have more of it.
 package heap
 
 import (

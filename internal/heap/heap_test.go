@@ -90,3 +90,24 @@ func TestAllowGarbage(t *testing.T) {
 		t.Error("GOGC is not as before")
 	}
 }
+
+// tests are those of a package that asks what GOGC is while they run.
+type tests func() int
+
+func (run tests) Run() int { return run() }
+
+// TestRunTests: tests run with GOGC at TestsPercent, and leave it as it was.
+func TestRunTests(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetGCPercent(90)
+	defer debug.SetGCPercent(before)
+	during := 0
+	code := RunTests(tests(func() int {
+		during = debug.SetGCPercent(TestsPercent)
+		return 3
+	}))
+	if after := debug.SetGCPercent(90); code != 3 || during != TestsPercent || after != 90 {
+		t.Errorf("exit code %d, GOGC %d while tests run, then %d; want 3, %d, 90", code, during, after, TestsPercent)
+	}
+}

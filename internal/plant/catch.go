@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/heap"
 )
 
 // AllVariable asks for all planted bugs, those too that are tried only if asked for.
@@ -108,7 +111,7 @@ func eachTest(bugs []Bug) []Bug {
 // tryInstead tries one test with each bug, and prints a table of which bugs it catches, with what
 // it says first: of random tests that is the seed.
 func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
-	c.patience = patienceSuite
+	c.patience, c.instead = patienceSuite, true
 	name, _, _ := strings.Cut(test, "/")
 	table := make([]string, len(bugs))
 	caught := make([]bool, len(bugs))
@@ -160,6 +163,7 @@ func (c *catcher) noticed(ctx context.Context, b Bug) (said string, err error) {
 type catcher struct {
 	root     string
 	patience time.Duration
+	instead  bool                    // a test that InsteadVariable names is tried
 	binaries map[string]string       // by directory
 	sound    map[string]func() error // by test: how it ends without a bug
 }
@@ -229,9 +233,18 @@ func (c *catcher) run(ctx context.Context, b Bug, planted, seed string) (string,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.binaries[b.tests()], "-test.run", "^"+strings.ReplaceAll(b.Test, "/", "$/^")+"$")
 	cmd.Dir = filepath.Join(c.root, b.tests())
-	cmd.Env = append(os.Environ(), Variable+"="+planted, seedVariable+"="+seed)
+	cmd.Env = append(Environ(), Variable+"="+planted, seedVariable+"="+seed)
+	if !c.instead { // the table names tests by their usual seeds
+		cmd.Env = append(cmd.Env, "FORESAY_SEED=", "FORESAY_SEEDS=")
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), cmp.Or(ctx.Err(), err)
+}
+
+// Environ is the environment of tests in a child, where garbage is collected as heap.RunTests has
+// it: not all packages that are planted have that as their TestMain.
+func Environ() []string {
+	return append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), strconv.Itoa(heap.TestsPercent)))
 }
 
 // HasTest reports whether a package has a test.

@@ -137,7 +137,7 @@ func namedPlants() []named {
 			name: "unanswered streams keep calls of confirmed callers out", dir: "specgrpc",
 			old: "\t\t} else if s := c.half.unanswered(); s != nil {\n",
 			new: "\t\t} else if s := c.half.unanswered(); s != nil && !MUTANT {\n",
-		}, "TestBurstsAtALimit", onlyWaits},
+		}, "TestBurstsAtALimit/8_tasks_in_16_streams", onlyWaits},
 		{plant{
 			name: "any number of streams is reset", dir: "specgrpc",
 			old: "\treturn r.resets <= mostResets\n", new: "\treturn r.resets <= mostResets || MUTANT\n",

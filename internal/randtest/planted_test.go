@@ -129,8 +129,8 @@ func (e *experiment) run(t *testing.T, bug string, p plant, n int) (out string, 
 	if os.Getenv(SeedVariable) != "" {
 		first = "" // other seeds, other scenarios
 	}
-	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch, onlyVariable+"="+strconv.Itoa(n),
-		firstVariable+"="+first,
+	cmd.Env = append(planting.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch,
+		onlyVariable+"="+strconv.Itoa(n), firstVariable+"="+first,
 		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

@@ -180,6 +180,9 @@ func unseen() map[string]string {
 		"tree anewBeforeGaps":    "as before",
 		"tree besideLeads":       "as before",
 		"tree firstTwin":         "as before",
+		"tree anotherWay":        "as before: an hour of programs showed it once",
+		"tree unwaitedLeads":     "as before: it took millions of programs",
+		"tree noneLeads":         "as before",
 		"tree lateAnyway":        "contexts end between a call and its replay in few programs",
 		"tree insistOnItsOwn":    "a read that never answers is guessed behind another guess in few programs",
 		"tree trustNames": "goroutines start Groups in another order in few programs; the engine has " +

@@ -122,6 +122,27 @@ func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	return nil
 }
 
+// byAnotherWay returns the first read that the run, which has yet to make c, made where the one
+// that was right to make c, which takes effect now, made another one on its way there; or nil.
+// Goroutines that share a lane come to their calls in another order in each run, and calls that
+// cannot be compared are other calls then. Both may be right; but what the run is going to be told
+// may be from after c, to which only the other one led. Its replay makes that: see ledHere.
+func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
+	if !t.ambiguous && t.record.variants == 0 || c.right.Run == r || r.made(c) || r.excused(c) {
+		return nil
+	}
+	for _, u := range r.uses {
+		o := u.Call
+		if o.spec.Effect != None || o.spec.Local || o.spec.Once || u.gaveUp || u.unneeded || u.dep.blocker() != nil {
+			continue
+		}
+		if led := t.ledTo(c, u.lane, o.key.place()); led != nil && led != o && !r.made(led) {
+			return u
+		}
+	}
+	return nil
+}
+
 // sureAt returns a call that counts as right at this place and may come after what the lane has
 // done, or nil. Where a run gave up waiting, another one may take another path and be right, so a
 // place is not enough to tell what the run that turns out right makes there. If an effect has

@@ -201,10 +201,22 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	}
 	w := o.right.Run.useAt(at)
 	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
-		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) {
+		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) ||
+		w.lane.isBeside(o.right.lane) && !t.inOrder(l, w.Call) {
 		return nil
 	}
 	return w.Call
+}
+
+// isBeside reports whether the lane, or one that it comes from, was started by another one and
+// nobody has waited for it.
+func (l *Lane) isBeside(o *Lane) bool {
+	for ; l != nil && l != o; l = l.parent {
+		if !l.waitedFor {
+			return covers(o.id, l.id)
+		}
+	}
+	return false
 }
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect

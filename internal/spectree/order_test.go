@@ -423,3 +423,44 @@ func TestOrderedReadInOrder(t *testing.T) {
 		})
 	}
 }
+
+// TestOrderedReadBesideAnEffect: an ordered read of a lane that nobody waited for did not lead to
+// the effect of the lane that started it. A replay that has yet to make the effect makes the read
+// that was sent in order, of two that are right.
+func TestOrderedReadBesideAnEffect(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		s := play(t, replayable)
+		child := s.Fork(s.lane(1))
+		s.Skip(child, &CallSpec{Op: "left"})
+		first := s.ordered(child, "r", 0)
+		s.Answered(first.Call, Actual)
+		if waited {
+			s.Join(s.lane(1), child)
+		}
+		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.skip()
+
+		child = s.Fork(s.lane(2))
+		s.write(s.lane(2), "w", Immediate, 0)
+		s.Answered(s.ordered(child, "left", 0).Call, Actual)
+		second := s.ordered(child, "r", 0)
+		if second.Call == first.Call {
+			t.Fatal("what was sent before the other read's answer counts as made after it")
+		}
+		s.Answered(second.Call, Actual)
+		s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+		s.skip()
+
+		child = s.Fork(s.lane(3))
+		s.ordered(child, "left", 0)
+		want := second.Call
+		if waited {
+			want = first.Call
+		}
+		if u := s.ordered(child, "r", 0); u.Call != want {
+			t.Errorf("waited for %v: the replay makes call %d, want %d", waited, u.Call.ID, want.ID)
+		}
+		s.skip()
+	}
+}

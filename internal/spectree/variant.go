@@ -182,7 +182,8 @@ func (l *Lane) keepsStep(u *Use) bool {
 // Nobody was sure whether it was the same call; now the run that turns out right makes
 // this one there, and none other. So it does with runs that made it under another lane's
 // name: their replays find it, see counterpart. And so with runs that went on where the one
-// that is right had given up before the call, or the other way round: they are on another path.
+// that is right had given up before the call, or the other way round, or that made other calls
+// on the way to it: they are on another path.
 func (t *Tree) supersede() {
 	for len(t.released) > 0 && !t.over {
 		c := t.released[0]
@@ -195,6 +196,8 @@ func (t *Tree) supersede() {
 				lost = append(lost, loss{r, u.index})
 			} else if g := r.leftOut(c); g != nil {
 				lost = append(lost, loss{r, int(g.uses)})
+			} else if u := t.byAnotherWay(r, c); u != nil {
+				lost = append(lost, loss{r, u.index})
 			} else if u := t.takenBy(r, c); u != nil {
 				t.Shared(forker(u.lane, c.right.lane))
 				lost = append(lost, loss{r, u.index})

@@ -149,3 +149,36 @@ func TestRightByTwoWays(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestReadByAnotherWay: goroutines share a lane, and come to a read in another order in the run
+// that tries another guess, so that it makes another call there. Then the one that led to an effect
+// is answered, and the effect happens. What the other run is told may be from after it, so it gives
+// way to one that makes the call that led there.
+func TestReadByAnotherWay(t *testing.T) {
+	s := play(t, replayable)
+	other := s.read(s.lane(1), "other", 0)
+	r := s.read(s.lane(1), "r", 1)
+	s.Answered(other.Call, Actual)
+	w := s.write(s.lane(1), "w", Immediate, 1)
+	guess := s.read(s.lane(1), "guess", 2)
+	s.skip()
+
+	anew := s.Call(s.lane(2), &CallSpec{Op: "r", Variant: 1})
+	s.read(s.lane(2), "other", 0)
+	if anew.Call == r.Call {
+		t.Fatal("what cannot be compared counts as the same call")
+	}
+	s.skip()
+	s.Answered(r.Call, 0)
+	s.want("settle call 2", "send call 3", "discard run 2 call 3")
+
+	s.Answered(w.Call, 0)
+	s.Answered(guess.Call, 1)
+	s.skip()
+	l := s.lane(3)
+	s.read(l, "other", 0)
+	s.finds("the call that led to the effect", l, "r", r.Call, Sure)
+	s.answers(s.read(l, "r", 0), 0)
+	s.answers(s.write(l, "w", Immediate, 0), 0)
+	s.skip()
+}

@@ -226,7 +226,7 @@ func (w *world) play(client int, t plan.Txn) (time.Duration, error) {
 			key := w.written(i, k, reads)
 			buffer.Put(key, []byte("value"))
 		}
-		if err := w.commit(client, store.TxnID{}, &buffer); err != nil {
+		if err := w.commit(client, 0, &buffer); err != nil {
 			return 0, err
 		}
 	}
@@ -304,17 +304,17 @@ func (w *world) declared(client int, t plan.Txn) error {
 	}
 	var buffer store.Buffer
 	for i, k := range m.Reads {
-		buffer.Saw(k, d.Values[i])
+		buffer.Saw(k, d.Values[i].Value)
 	}
 	for _, k := range m.Writes {
 		buffer.Put(k, []byte("value"))
 	}
-	return w.commit(client, d.ID, &buffer)
+	return w.commit(client, d.Ref, &buffer)
 }
 
 // commit commits what a transaction has read and writes, which has begun as what was declared, or
 // not yet.
-func (w *world) commit(client int, begun store.TxnID, b *store.Buffer) error {
+func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
 	w.ref++
 	reads, writes := b.Accesses()
 	w.Deliver(w.clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes, Begun: begun})

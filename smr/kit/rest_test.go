@@ -12,26 +12,30 @@ import (
 // TestRestPlants leaves out one rule of resting at a time, in the source: TestRest of each protocol
 // that rests must notice.
 func TestRestPlants(t *testing.T) {
-	const dir, test = "smr/kit", "TestRest"
+	const dir = "smr/kit"
 	for _, in := range []string{"smr/raft", "smr/multipaxos"} {
 		t.Run(in, func(t *testing.T) {
 			plant.Catch(t, []plant.Bug{
 				{
-					Name: "a follower at rest does not miss its leader's host", Dir: dir, In: in, Test: test,
+					Name: "a follower at rest does not miss its leader's host",
+					Dir:  dir, In: in, Test: "TestRest/the_leader_is_killed",
 					Old: "\tat, ok := s.Heard(env.Now)\n\tif !ok {\n",
 					New: "\tat, ok := s.Heard(env.Now)\n\tif MUTANT && s.resting {\n\t\tat, ok = env.Now, true\n\t}\n\tif !ok {\n",
 				},
 				{
-					Name: "a leader at rest does not look whether its followers' hosts are there", Dir: dir, In: in, Test: test,
+					Name: "a leader at rest does not look whether its followers' hosts are there",
+					Dir:  dir, In: in, Test: "TestRest/the_leader_hears_nobody",
 					Old: "if _, ok := s.Heard(env.Now); ok {\n\t\tenv.After(restLooks",
 					New: "if _, ok := s.Heard(env.Now); ok || MUTANT {\n\t\tenv.After(restLooks",
 				},
 				{
-					Name: "a call does not wake a leader", Dir: dir, In: in, Test: test,
+					Name: "a call does not wake a leader",
+					Dir:  dir, In: in, Test: "TestRest/nothing_happens",
 					Old: "s.rules.Leads() && (wakes(msg) ||", New: "s.rules.Leads() && !MUTANT && (wakes(msg) ||",
 				},
 				{
-					Name: "a follower that hears its leader rests on", Dir: dir, In: in, Test: test,
+					Name: "a follower that hears its leader rests on",
+					Dir:  dir, In: in, Test: "TestRest/nothing_happens",
 					Old: "\tif s.resting && !s.rules.Leads() && s.relies(from) {\n",
 					New: "\tif s.resting && !MUTANT && !s.rules.Leads() && s.relies(from) {\n",
 				},

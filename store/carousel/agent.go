@@ -30,8 +30,8 @@ type call struct {
 	left    map[uint32]bool // of one that writes nothing: partitions that have not answered
 	tries   int
 	// Of one that was declared:
-	declared *declareRequest
-	values   map[store.Key]store.Value
+	declared *store.DeclareRequest
+	values   map[store.Key]store.Held
 	heard    time.Duration // when the client was, last
 }
 
@@ -71,9 +71,9 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 	switch m := msg.(type) {
 	case store.CommitRequest:
 		a.onCommit(env, from, m)
-	case declareRequest:
+	case store.DeclareRequest:
 		a.onDeclare(env, from, m)
-	case abortRequest:
+	case store.AbandonRequest:
 		a.onAbort(env, m)
 	case valuesReply:
 		a.onValues(env, from, m)
@@ -85,7 +85,12 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		}
 	case moved:
 		if c := a.calls[m.ID]; a.where.correct(m) && c != nil {
-			a.ask(env, c, func(shard uint32) bool { return shard == m.Shard })
+			a.ask(env, c, func(shard uint32) []protocol.ID {
+				if shard != m.Shard {
+					return nil
+				}
+				return a.leaders(shard)
+			})
 		}
 	}
 }
@@ -99,16 +104,16 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 
 // onDeclare begins a transaction: its parts are prepared while they are read. A client that is
 // still there says it again, and so does the agent to the coordinator.
-func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m declareRequest) {
+func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m store.DeclareRequest) {
 	c := a.calls[m.ID]
 	switch {
-	case c == nil && (!validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 || m.ID.IsZero()):
+	case c == nil && (m.Validate() != nil || len(m.Writes) == 0):
 		return
 	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.ID})
 		return
 	case c == nil:
-		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Value{}}
+		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Held{}}
 		a.calls[c.id] = c
 		c.parts = a.split(m.Reads, m.Writes, 1)
 	case c.txn != nil || c.declared == nil:
@@ -120,25 +125,14 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 	c.heard = env.Now
 	if c.tries == 0 {
 		a.again(env, c)
-		return
+	} else {
+		env.Send(a.where.leader(a.coord(c)), c.began())
 	}
 	a.answerDeclare(env, c)
-	a.begin(env, c)
 }
 
-func validKeys(keys []store.Key) bool {
-	for i, k := range keys {
-		if i > 0 && k <= keys[i-1] || len(k) > store.MaxKeyBytes {
-			return false
-		}
-	}
-	return len(keys) <= store.MaxAccesses
-}
-
-// begin tells the coordinator of a transaction that still reads, and that its client is there.
-func (a *agent) begin(env *protocol.Env[store.Message], c *call) {
-	env.Send(a.where.leader(a.coord(c)), beginRequest{c.id, c.shards()})
-}
+// began tells the coordinator of a transaction that still reads, and that its client is there.
+func (c *call) began() beginRequest { return beginRequest{c.id, c.shards()} }
 
 func (c *call) shards() (out []uint32) {
 	for _, p := range c.parts {
@@ -157,12 +151,15 @@ func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m v
 	if i < 0 || len(m.Values) != len(c.parts[i].reads) {
 		return
 	}
+	before := len(c.values)
 	for j, k := range c.parts[i].reads {
 		if _, ok := c.values[k]; !ok {
 			c.values[k] = m.Values[j]
 		}
 	}
-	a.answerDeclare(env, c)
+	if len(c.values) > before {
+		a.answerDeclare(env, c)
+	}
 }
 
 // answerDeclare answers the client if all values are there.
@@ -170,17 +167,18 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 	if len(c.values) < len(c.declared.Reads) {
 		return
 	}
-	out := declareReply{ID: c.id}
+	out := store.DeclareReply{ID: c.id}
 	for _, k := range c.declared.Reads {
 		out.Values = append(out.Values, c.values[k])
 	}
+	out.Values = store.Hold(out.Values, maxValuesBytes)
 	for _, to := range c.clients {
 		env.Send(to, out)
 	}
 }
 
 // onAbort ends a transaction that its client has given up while it was reading.
-func (a *agent) onAbort(env *protocol.Env[store.Message], m abortRequest) {
+func (a *agent) onAbort(env *protocol.Env[store.Message], m store.AbandonRequest) {
 	if c := a.calls[m.ID]; c != nil && c.txn == nil {
 		env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
 		delete(a.calls, c.id)
@@ -261,8 +259,11 @@ func (a *agent) split(reads, writes []store.Key, step uint32) (parts []callPart)
 	return parts
 }
 
-// again asks whoever has not answered, for the first time too. What a client that still reads has
-// begun goes on as long as that says so, and is its coordinator's to end then.
+// again asks whoever has not answered, for the first time too: a partition's leader and, from the
+// second time on, all its members, as the leader may be another one. Whoever is not it says who is,
+// before a coordinator gives up waiting for a vote: transactions that begin later go to the right
+// one at once. What a client that still reads has begun goes on as long as that says so, and is its
+// coordinator's to end then.
 func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	gone := c.txn == nil && env.Now-c.heard > heartbeats*a.cfg.RoundTrip
 	if gone || c.txn != nil && c.tries == maxTries {
@@ -273,58 +274,65 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	if c.txn == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
 		return // it has all that it asked for; heartbeats go on
 	}
-	if c.tries > 0 && c.tries%2 == 0 {
-		for _, k := range union(c.shards(), []uint32{a.coord(c)}) {
-			if len(c.left) == 0 || c.left[k] {
-				a.where.tryNext(k)
-			}
-		}
-	}
 	c.tries++
-	a.ask(env, c, func(uint32) bool { return true })
+	a.ask(env, c, func(shard uint32) []protocol.ID {
+		if c.tries > 1 {
+			return a.where.members[shard]
+		}
+		return a.leaders(shard)
+	})
 }
+
+// leaders names the one that is taken for a partition's leader.
+func (a *agent) leaders(shard uint32) []protocol.ID { return []protocol.ID{a.where.leader(shard)} }
 
 func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
 
-// ask asks the partitions of which that is said, as participants and as the coordinator.
-func (a *agent) ask(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+// ask asks partitions, as participants and as the coordinator: of each the members that are named.
+func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	if len(c.left) > 0 {
-		a.askChecks(env, c, which)
+		a.askChecks(env, c, whom)
 		return
 	}
 	for _, p := range c.parts {
 		// What was declared is prepared by now, or else asked for again later.
 		early := c.txn != nil && c.tries == 1 && c.declared != nil && p.ref.Step == 1
-		if which(p.ref.Shard) && !early {
-			a.prepare(env, c, p)
+		if leaders := whom(p.ref.Shard); len(leaders) > 0 && !early {
+			a.prepare(env, c, p, leaders)
 		}
 	}
-	coord := a.coord(c)
+	coordinators := whom(a.coord(c))
 	switch {
-	case !which(coord):
+	case len(coordinators) == 0:
 	case c.txn == nil:
-		a.begin(env, c)
+		for _, to := range coordinators {
+			env.Send(to, c.began())
+		}
 	default:
 		m := commitRequest{ID: c.id, commitRecord: commitRecord{Reads: c.txn.Reads, Writes: c.txn.Writes}}
 		for _, p := range c.parts {
 			m.Parts = append(m.Parts, p.ref)
 		}
-		env.Send(a.where.leader(coord), m)
+		for _, to := range coordinators {
+			env.Send(to, m)
+		}
 	}
 }
 
-// prepare asks a partition's leader, or on the fast path all its members, to prepare a part.
-func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
+// prepare asks those who may lead a partition, and on the fast path all its members, to prepare a
+// part.
+func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID) {
 	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
 		Values: c.txn == nil && len(p.reads) > 0}
-	leader := a.where.leader(p.ref.Shard)
-	env.Send(leader, m)
+	for _, to := range leaders {
+		env.Send(to, m)
+	}
 	if !a.fast {
 		return
 	}
 	m.Leader = false
 	for _, id := range a.where.members[p.ref.Shard] {
-		if id != leader {
+		if !slices.Contains(leaders, id) {
 			env.Send(id, m)
 		}
 	}
@@ -332,10 +340,11 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart) {
 
 // askChecks validates what a transaction has read that writes nothing: there is nothing that a
 // coordinator would have to remember.
-func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(uint32) bool) {
+func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	for _, p := range c.parts {
 		k := p.ref.Shard
-		if !c.left[k] || !which(k) {
+		leaders := whom(k)
+		if !c.left[k] || len(leaders) == 0 {
 			continue
 		}
 		m := checkRequest{ID: c.id}
@@ -344,7 +353,9 @@ func (a *agent) askChecks(env *protocol.Env[store.Message], c *call, which func(
 				m.Reads = append(m.Reads, r)
 			}
 		}
-		env.Send(a.where.leader(k), m)
+		for _, to := range leaders {
+			env.Send(to, m)
+		}
 	}
 }
 

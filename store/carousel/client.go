@@ -9,8 +9,9 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
-// declareTries is how often a client asks for the values of what it has declared.
-const declareTries = 18
+// declareTries is how often a client asks for the values of what it has declared. It reads in
+// another way then.
+const declareTries = 6
 
 // beatTimer is when the agent of a declared transaction is told that the client is there.
 type beatTimer struct{ id store.TxnID }
@@ -23,6 +24,7 @@ type client struct {
 	cfg  store.Config
 	name uint64 // of the next transaction; random at first, so that no two share one
 	open map[store.TxnID]*opened
+	refs map[uint64]store.TxnID // of those, by the Refs of their Declares
 }
 
 // get is a read that lacks answers.
@@ -31,7 +33,7 @@ type get struct{ kit.Get }
 // opened is a transaction that was declared and is not submitted yet.
 type opened struct {
 	ref      uint64
-	ask      declareRequest
+	ask      store.DeclareRequest
 	site     int // whose agent has it
 	tries    int
 	answered bool
@@ -50,7 +52,7 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("carousel: %w", err)
 	}
-	return &client{NearestCalls: calls, cfg: cfg, open: map[store.TxnID]*opened{}}, nil
+	return &client{NearestCalls: calls, cfg: cfg, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
 }
 
 // Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
@@ -76,8 +78,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Declare:
 		c.onDeclare(env, m)
 	case store.Abandon:
-		c.abandon(env, m.ID)
-	case declareReply:
+		c.abandon(env, c.refs[m.Ref])
+	case store.DeclareReply:
 		c.onDeclared(env, m)
 	case store.Submit:
 		c.onSubmit(env, m)
@@ -95,6 +97,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Busy:
 		if s := c.Submit(m.ID); s != nil { // another site may have room
 			c.Send(env, s, c.Patience())
+		} else if o := c.open[m.ID]; o != nil && !o.answered {
+			c.close(env, m.ID)
 		}
 	}
 }
@@ -161,50 +165,56 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
-	if full || !validKeys(m.Reads) || !validKeys(m.Writes) || len(m.Writes) == 0 {
+	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Writes) == 0 {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: declareRequest{id, m.Reads, m.Writes}, site: c.Home()}
-	c.open[id] = o
+	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes}, site: c.Home()}
+	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
 
 // beat asks the agent for the values, and says that the client is there.
 func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
 	if o.tries++; o.tries > declareTries && !o.answered {
+		c.Silent(o.site, declareTries*c.cfg.RoundTrip)
 		c.abandon(env, id)
-		env.Send(protocol.App, store.Declared{Ref: o.ref})
 		return
 	}
 	env.Send(c.cfg.Layout.Coordinator(o.site, id), o.ask)
 	env.After(c.cfg.RoundTrip, beatTimer{id})
 }
 
-func (c *client) onDeclared(env *protocol.Env[store.Message], m declareReply) {
+func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareReply) {
 	o := c.open[m.ID]
 	if o == nil || o.answered || len(m.Values) != len(o.ask.Reads) {
 		return
 	}
 	o.answered = true
 	for _, v := range m.Values {
-		c.See(v.Version.Time)
+		c.See(v.Value.Version.Time)
 	}
-	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, ID: m.ID, Values: m.Values})
+	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values})
 }
 
 // abandon ends a transaction that was declared.
 func (c *client) abandon(env *protocol.Env[store.Message], id store.TxnID) {
 	if o := c.open[id]; o != nil {
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), abortRequest{ID: id})
+		env.Send(c.cfg.Layout.Coordinator(o.site, id), store.AbandonRequest{ID: id})
 		c.close(env, id)
 	}
 }
 
+// close forgets that a transaction was declared, and says so to who waits for its values.
 func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
+	o := c.open[id]
 	delete(c.open, id)
+	delete(c.refs, o.ref)
 	env.Stop(beatTimer{id})
+	if !o.answered {
+		env.Send(protocol.App, store.Declared{Ref: o.ref})
+	}
 }
 
 // newID returns the ID of a transaction with these keys, which says who coordinates it.
@@ -224,16 +234,22 @@ func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	for _, w := range m.Writes {
 		writes = append(writes, w.Key)
 	}
-	id, site := m.Begun, c.Home()
-	if o := c.open[id]; o != nil {
+	id, site := c.refs[m.Begun], c.Home()
+	o := c.open[id]
+	if o != nil {
 		site = o.site
-		c.close(env, id)
 	} else {
 		id = c.newID(env, reads, writes)
 	}
-	if s := new(submit); c.AddSubmitAs(env, m, id, s) {
+	switch s := new(submit); {
+	case c.AddSubmitAs(env, m, id, s):
+		if o != nil {
+			c.close(env, id)
+		}
 		s.Site = site
 		c.Send(env, s, c.Patience())
+	default: // there is nothing to commit, or not so: what was declared is not to wait for that
+		c.abandon(env, id)
 	}
 }
 
@@ -267,11 +283,9 @@ func (c *client) coordinator(reads, writes []store.Key) uint32 {
 
 // onCancel forgets a call.
 func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
-	for id, o := range c.open { //pure:ok one of them at most has the number
-		if o.ref == m.Ref && !o.answered {
-			c.abandon(env, id)
-			return
-		}
+	if id, ok := c.refs[m.Ref]; ok {
+		c.abandon(env, id)
+		return
 	}
 	c.GiveUp(env, m)
 }

@@ -27,24 +27,12 @@ type (
 		Leader bool
 	}
 
-	// declareRequest begins a transaction at an agent. It is repeated as long as the client is there
-	// and has not asked for the commit; declareReply answers it once all values are there.
-	declareRequest struct {
-		ID     store.TxnID
-		Reads  []store.Key
-		Writes []store.Key
-	}
-	declareReply struct {
-		ID     store.TxnID
-		Values []store.Value // in the order of the keys
-	}
-
 	// valuesReply answers a prepareRequest with Values.
 	valuesReply struct {
 		Part   partID
 		Shard  uint32
 		Leader bool
-		Values []store.Value // in the order of the keys
+		Values []store.Held // in the order of the keys
 	}
 
 	// checkRequest asks a partition's leader whether what a transaction has read that writes nothing
@@ -222,7 +210,7 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 			partFields(c, &m.Part)
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Bool(c, &m.Leader)
-			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+			wirefmt.List(c, &m.Values, 5, store.HeldFields)
 		}),
 		wirefmt.NewKind[store.Message](19, checkFields),
 		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *checkReply) {
@@ -232,15 +220,6 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 		}),
 		wirefmt.NewKind[store.Message](21, beginFields),
 		wirefmt.NewKind[store.Message](22, commitFields),
-		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *declareRequest) {
-			store.VersionFields(c, &m.ID)
-			wirefmt.List(c, &m.Reads, 1, wirefmt.String)
-			wirefmt.List(c, &m.Writes, 1, wirefmt.String)
-		}),
-		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *declareReply) {
-			store.VersionFields(c, &m.ID)
-			wirefmt.List(c, &m.Values, 3, store.ValueFields)
-		}),
 		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *abortRequest) {
 			store.VersionFields(c, &m.ID)
 			store.ShardsFields(c, &m.Shards)

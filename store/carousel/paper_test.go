@@ -224,7 +224,7 @@ func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
 				}
 				p.equal(took, reading, "reading from partition %d at %s", k, p.sites[site])
 				d := out.(store.Declared)
-				p.commit(site, store.Submit{Begun: d.ID, Reads: []store.Read{{Key: key, Version: d.Values[0].Version}},
+				p.commit(site, store.Submit{Begun: d.Ref, Reads: []store.Read{{Key: key, Version: d.Values[0].Value.Version}},
 					Writes: []store.Write{{Key: key}}})
 				want := max(p.word(mode, site, k), reading+p.replicating(site))
 				p.equal(p.Now()-began, want, "a transaction at %s on partition %d", p.sites[site], k)
@@ -251,7 +251,7 @@ func TestOneRoundTripToLocalReplicas(t *testing.T) {
 				return store.Declare{Ref: n, Reads: []store.Key{key}, Writes: []store.Key{key}}
 			})
 			d := out.(store.Declared)
-			p.commit(site, store.Submit{Begun: d.ID, Reads: []store.Read{{Key: key, Version: d.Values[0].Version}},
+			p.commit(site, store.Submit{Begun: d.Ref, Reads: []store.Read{{Key: key, Version: d.Values[0].Value.Version}},
 				Writes: []store.Write{{Key: key}}})
 			farthest := max(p.trip(site, k), p.trip(site, (k+1)%5), p.trip(site, (k+2)%5))
 			if got, most := p.Now()-began, max(farthest, p.replicating(site))+time.Millisecond; got > most {

@@ -60,13 +60,17 @@ func (s *server) valid(m prepareRequest) bool {
 		len(m.Reads)+len(m.Writes) > 0 && len(m.Reads) <= store.MaxAccesses && len(m.Writes) <= store.MaxAccesses
 }
 
+// maxValuesBytes bounds the values that are sent along with a prepare, and to a client.
+const maxValuesBytes = 1 << 20
+
 // sendValues answers the read that comes with a prepare.
 func (s *server) sendValues(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
 	state := s.group.State(env)
 	out := valuesReply{Part: m.Part, Shard: s.self, Leader: s.term > 0}
 	for _, k := range m.Reads {
-		out.Values = append(out.Values, s.state.values.Newest(state, k))
+		out.Values = append(out.Values, store.Held{Value: s.state.values.Newest(state, k), Site: uint32(s.place.Site)})
 	}
+	out.Values = store.Hold(out.Values, maxValuesBytes)
 	env.Send(from, out)
 }
 

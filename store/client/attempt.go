@@ -18,6 +18,7 @@ import (
 // are given up may still be going on, and know their attempt only.
 type txn struct {
 	client   *Client
+	options  options
 	class    string
 	began    time.Time
 	tracer   *tracer // nil: none is wanted
@@ -42,6 +43,7 @@ type attempt struct {
 	validation *validation    // nil: the commit is sent when all reads are known
 	watch      *watch         // nil: in a task
 	reads      *reads
+	sites      Attempt
 }
 
 // reads is what is known of an attempt's reads, those of all its runs.
@@ -84,8 +86,8 @@ func (s *reads) isSettled(r store.Read) bool {
 // may be cut off from the others, and never know better.
 const predicatedTries = 64
 
-func newTxn(ctx context.Context, c *Client) *txn {
-	return &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
+func newTxn(ctx context.Context, c *Client, o options) *txn {
+	return &txn{client: c, options: o, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
 }
 
 // begin begins an attempt.
@@ -100,7 +102,14 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if a.mode == Predicated && (a.inTask || t.quorum || t.attempts > predicatedTries) {
 		a.mode = Spec // in a task, the commit waits for what that assumed before
 	}
-	a.trace = t.tracer.begin(a.number, a.mode)
+	b := Beginning{Priority: a.priority, Mode: a.mode}
+	if t.attempts == 1 && !a.inTask {
+		// What a refused attempt has declared may be prepared for longer than the refusal takes to
+		// get here, and would be in the way of the same keys.
+		b.Reads, b.Writes = t.options.reads, t.options.writes
+	}
+	a.sites = t.client.cfg.Backend.Begin(b)
+	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
 	}
@@ -128,7 +137,7 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) {
 		return Decision{Txn: store.Txn{Priority: a.priority, Reads: reads}, Outcome: store.Outcome{Verdict: store.Committed}}
 	}
-	return a.client.performCommit(ctx, a.priority, reads, writes)
+	return a.performCommit(ctx, reads, writes)
 }
 
 // decided learns from what became of an attempt.
@@ -172,11 +181,16 @@ func (t *txn) seed(key store.Key, v store.Value) {
 // settle waits until the keys that were about to change can be read at the nearest site, and keeps
 // what they hold then. What fails is for the next attempt to find out.
 func (t *txn) settle(ctx context.Context) {
+	if len(t.blocked) == 0 {
+		return
+	}
+	sites := t.client.cfg.Backend.Begin(Beginning{Priority: t.priority, Mode: Predicated})
+	defer sites.End()
 	answers := make([]*Answer, len(t.blocked))
 	var all sync.WaitGroup
 	for i, key := range t.blocked {
 		all.Go(func() {
-			if a, err := t.client.cfg.Backend.ReadNearest(ctx, key, t.priority); err == nil {
+			if a, err := sites.ReadNearest(ctx, key); err == nil {
 				answers[i] = &a
 			}
 		})

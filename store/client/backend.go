@@ -6,22 +6,42 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as
-// front.Conn. Its methods may be called concurrently.
+// A Backend makes attempts of transactions at the sites of a store: what a protocol's connection
+// offers, such as front.Conn. Its methods may be called concurrently.
 type Backend interface {
-	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called
-	// with it, at most once; it may be another one. A priority reserves the key. The error is an
-	// UnavailableError, which wraps ctx's if that is why.
-	Read(ctx context.Context, key store.Key, p store.Priority, first func(Answer)) (Answer, error)
-	// ReadNearest returns what the nearest site that answers holds, which may be old.
-	ReadNearest(ctx context.Context, key store.Key, p store.Priority) (Answer, error)
-	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that
-	// is Unknown, or Rejected if nothing was sent.
-	Commit(ctx context.Context, s Submission) Decision
+	// Begin begins an attempt, which lasts until its End. It does not wait.
+	Begin(b Beginning) Attempt
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
+}
+
+// A Beginning is what is known of an attempt when it begins.
+type Beginning struct {
+	Priority store.Priority // of the first attempt; zero: this is the first
+	Mode     Mode           // how its reads are waited for
+	// Reads and Writes are keys that it is going to read and to write, as far as is known, each in
+	// ascending order and none twice. What is wrong with them costs time only: see Keys.
+	Reads, Writes []store.Key
+}
+
+// An Attempt is one try of a transaction at the sites: it reads, and commits or ends. However often
+// the transaction's function runs meanwhile, there is one Attempt for all runs. Its methods may be
+// called concurrently.
+type Attempt interface {
+	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called
+	// with it, at most once and before Read returns; it may be another one. nil: nobody wants it. A
+	// priority reserves the key. The error is an UnavailableError, which wraps ctx's if that is why.
+	Read(ctx context.Context, key store.Key, first func(Answer)) (Answer, error)
+	// ReadNearest returns what the nearest site that answers holds, which may be old.
+	ReadNearest(ctx context.Context, key store.Key) (Answer, error)
+	// Commit commits the transaction, which it names. When ctx ends before the outcome is known,
+	// that is Unknown, or Rejected if nothing was sent. It is called once at most.
+	Commit(ctx context.Context, s Submission) Decision
 	// Stale tells whether a quorum refuses reads because some are not valid any more.
 	Stale(ctx context.Context, reads []store.Read) bool
+	// End ends what the attempt has left at the sites, unless that is the commit's to end. Calls
+	// that are under way, or come later, are answered as if there had never been more.
+	End()
 }
 
 // An Answer is what is known of a key.
@@ -35,9 +55,8 @@ type Answer struct {
 
 // A Submission is a transaction that is to be committed.
 type Submission struct {
-	Priority store.Priority // of the first attempt; zero: this is the first
-	Reads    []store.Read   // in ascending order of keys, no key twice
-	Writes   []store.Write  // the same
+	Reads  []store.Read  // in ascending order of keys, no key twice
+	Writes []store.Write // the same
 	// Hold says that the nearest site had better wait a little for keys that other transactions
 	// have than refuse at once.
 	Hold bool

@@ -54,7 +54,7 @@ func New(cfg Config) (*Client, error) {
 // Txn runs f as a transaction, again until it is committed: see the package's documentation for
 // what f may do. The error is f's own, if that rests on valid reads; one of this package's, which
 // say what became of the transaction; or ctx's.
-func (c *Client) Txn(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
-	_, err := Run(ctx, c, func(ctx context.Context, tx *Tx) (struct{}, error) { return struct{}{}, f(ctx, tx) })
+func (c *Client) Txn(ctx context.Context, f func(ctx context.Context, tx *Tx) error, opts ...Option) error {
+	_, err := Run(ctx, c, func(ctx context.Context, tx *Tx) (struct{}, error) { return struct{}{}, f(ctx, tx) }, opts...)
 	return err
 }

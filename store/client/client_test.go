@@ -20,15 +20,19 @@ type fake struct {
 	commit        func(ctx context.Context, reads []store.Read, writes []store.Write) client.Decision
 	stales        atomic.Int64
 	commits       atomic.Int64
+	open          atomic.Int64 // attempts that have not ended
 	holds         atomic.Int64 // of commits, those that the nearest site may hold
 }
 
-func (f *fake) Read(
-	ctx context.Context, key store.Key, _ store.Priority, first func(client.Answer),
-) (client.Answer, error) {
+func (f *fake) Begin(client.Beginning) client.Attempt {
+	f.open.Add(1)
+	return f
+}
+func (f *fake) End() { f.open.Add(-1) }
+func (f *fake) Read(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
 	return f.read(ctx, key, first)
 }
-func (f *fake) ReadNearest(ctx context.Context, key store.Key, _ store.Priority) (client.Answer, error) {
+func (f *fake) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
 	return f.nearest(ctx, key, nil)
 }
 func (f *fake) Commit(ctx context.Context, s client.Submission) client.Decision {
@@ -42,7 +46,6 @@ func (f *fake) Resolve(context.Context, store.Txn) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: "it is on its way already"}}
 }
 func (f *fake) Stale(context.Context, []store.Read) bool { f.stales.Add(1); return false }
-func (f *fake) Reserve([]store.Key, store.Priority)      {}
 
 func val(n uint64) client.Answer {
 	return client.Answer{Value: store.Value{Version: store.Version{Time: n, Client: 1}, Present: true,
@@ -202,6 +205,8 @@ func TestResolve(t *testing.T) {
 // Nothing but panics of its own leaves a function that was interrupted because its reads do not go
 // together.
 type staler struct{ *fake }
+
+func (s staler) Begin(client.Beginning) client.Attempt { return s }
 
 func (staler) Stale(context.Context, []store.Read) bool { return true }
 

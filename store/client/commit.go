@@ -14,19 +14,18 @@ import (
 // performCommit commits for the code that runs under ctx. To the engine it is a call with a side
 // effect like others: it leaves when all that the code did before is known to be right, and is not
 // sent again when the code runs again.
-func (c *Client) performCommit(
-	ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write,
-) Decision {
+func (a *attempt) performCommit(ctx context.Context, reads []store.Read, writes []store.Write) Decision {
 	if !driver.InTask(ctx) {
-		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
+		return a.sites.Commit(ctx, Submission{Reads: reads, Writes: writes})
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		CallSite: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
+		CallSite: a.client.commit, Conn: a.client.name, Identity: identity(a.priority, reads, writes),
+		Transport: &committing{a, reads, writes},
 	})
 	d, ok := v.(Decision)
 	if err != nil || !ok {
 		// The engine gave the run up, or its context ended, before or after the commit left.
-		return Decision{Txn: store.Txn{Priority: p}, Outcome: store.Outcome{Verdict: store.Unknown}}
+		return Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Unknown}}
 	}
 	return d
 }
@@ -59,20 +58,20 @@ func identity(p store.Priority, reads []store.Read, writes []store.Write) string
 
 // committing is a commit as the engine sees it. It is never predicted.
 type committing struct {
-	client   *Client
-	priority store.Priority
-	reads    []store.Read
-	writes   []store.Write
+	attempt *attempt
+	reads   []store.Read
+	writes  []store.Write
 }
 
 // Start implements driver.Transport.
 func (c *committing) Start(ctx context.Context, a *driver.Attempt) {
-	c.client.stats.attempts.Add(1)
+	client := c.attempt.client
+	client.stats.attempts.Add(1)
 	start := time.Now()
 	go func() {
-		d := c.client.cfg.Backend.Commit(ctx, Submission{Priority: c.priority, Reads: c.reads, Writes: c.writes})
+		d := c.attempt.sites.Commit(ctx, Submission{Reads: c.reads, Writes: c.writes})
 		took := time.Since(start)
-		c.client.attempted(Attempted{Mode: c.client.cfg.Mode, Outcome: d.Outcome, Took: took, SinceFirst: took})
+		client.attempted(Attempted{Mode: client.cfg.Mode, Outcome: d.Outcome, Took: took, SinceFirst: took})
 		a.Finish(d, nil)
 	}()
 }

@@ -31,6 +31,11 @@
 // [UnavailableError]: too few sites answered reads; it took no effect. [MayHaveCommitted] tells the
 // two kinds apart. A context's end is wrapped by one of these errors.
 //
+// # Keys that are known
+//
+// A program that knows which keys a transaction is going to read and to write may declare them, by
+// [Keys]. It is a hint, which saves round trips where it is right, and costs time where it is not.
+//
 // # Modes
 //
 // Mode Spec answers a read with the first replica's value at once and goes on, while the quorum is

@@ -32,6 +32,9 @@ func inModes(t *testing.T, verdict store.Verdict, f func(t *testing.T, c *client
 				t.Fatal(err)
 			}
 			f(t, c, b)
+			if n := b.open.Load(); n != 0 {
+				t.Errorf("%d attempts have not ended", n)
+			}
 		})
 	}
 }

@@ -17,23 +17,33 @@ type memory struct {
 	last   uint64
 }
 
-func (m *memory) Read(
-	_ context.Context, key store.Key, _ store.Priority, _ func(client.Answer),
-) (client.Answer, error) {
+func (m *memory) Begin(b client.Beginning) client.Attempt { return &attempt{m, b.Priority} }
+
+func (m *memory) Resolve(_ context.Context, txn store.Txn) client.Decision {
+	return client.Decision{Txn: txn}
+}
+
+// attempt is one try of a transaction.
+type attempt struct {
+	*memory
+	priority store.Priority
+}
+
+func (m *attempt) Read(_ context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return client.Answer{Value: m.values[key], Site: "here"}, nil
 }
 
-func (m *memory) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
-	return m.Read(ctx, key, p, nil)
+func (m *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
+	return m.Read(ctx, key, nil)
 }
 
-func (m *memory) Commit(_ context.Context, s client.Submission) client.Decision {
+func (m *attempt) Commit(_ context.Context, s client.Submission) client.Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads,
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: m.priority, Reads: s.Reads,
 		Writes: s.Writes}, Site: "here"}
 	for _, r := range s.Reads {
 		if m.values[r.Key].Version != r.Version {
@@ -48,15 +58,11 @@ func (m *memory) Commit(_ context.Context, s client.Submission) client.Decision 
 	return d
 }
 
-func (m *memory) Resolve(_ context.Context, txn store.Txn) client.Decision {
-	return client.Decision{Txn: txn}
-}
-
-func (m *memory) Stale(ctx context.Context, reads []store.Read) bool {
+func (m *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 	return m.Commit(ctx, client.Submission{Reads: reads}).Outcome.Verdict == store.Aborted
 }
 
-func (m *memory) Reserve([]store.Key, store.Priority) {}
+func (m *attempt) End() {}
 
 // A transfer between two accounts, as in any program.
 func ExampleClient_Txn() {

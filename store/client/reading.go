@@ -31,7 +31,7 @@ func (r *reading) quorum(ctx context.Context, a *driver.Attempt) {
 	read := r.trace.read(r.key)
 	r.reads.ask(r.key, 1)
 	var guess atomic.Pointer[store.Value]
-	got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
+	got, err := r.sites.Read(ctx, r.key, func(first Answer) {
 		read.first(first)
 		guess.Store(&first.Value)
 		a.Predict(first.Value)
@@ -71,7 +71,7 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	case <-v.settled:
 	case <-v.late:
 		r.reads.ask(r.key, 1)
-		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
+		got, err := r.sites.Read(ctx, r.key, nil)
 		if err == nil {
 			r.reads.ask(r.key, -1)
 		}
@@ -97,7 +97,7 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 		read.right()
 		a.Finish(first.Value, nil)
 	case ctx.Err() == nil && committed: // of a goroutine that the function left behind
-		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
+		got, err := r.sites.Read(ctx, r.key, nil)
 		a.Finish(got.Value, err)
 	default:
 		<-ctx.Done() // the attempt is over, or nobody needs the answer
@@ -112,7 +112,7 @@ func (r *reading) nearest(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil
 	}
-	return r.client.cfg.Backend.ReadNearest(ctx, r.key, r.priority)
+	return r.sites.ReadNearest(ctx, r.key)
 }
 
 // seedSite is ReadTrace.FirstSite of a read whose answer came with the refusal of an earlier

@@ -10,29 +10,25 @@ import (
 )
 
 // Run is Txn with a result.
-func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error)) (T, error) {
+func Run[T any](
+	ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error), opts ...Option,
+) (T, error) {
 	var zero T
-	t := newTxn(ctx, c)
+	t := newTxn(ctx, c, optionsOf(opts))
+	if t.options.err != nil {
+		return zero, t.options.err
+	}
 	for {
 		a := t.begin(ctx)
-		out, err := once(ctx, a, f)
-		var d Decision
-		switch sent := a.validation.wait(); {
-		case sent != nil:
-			d = *sent
-		case a.watch.failed() && ctx.Err() == nil:
-			d = Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted,
-				Reason: store.StaleRead}}
-			t.quorum = true
-		case err != nil:
+		out, d, err := try(ctx, a, f)
+		if err != nil {
 			a.trace.ended()
 			if out.panicked != nil {
 				panic(out.panicked)
 			}
 			return zero, a.unread(ctx, err)
-		default:
-			d = a.commit(ctx, out.reads, out.writes)
 		}
+		t.quorum = t.quorum || a.watch.failed()
 		t.decided(a, d)
 		v := d.Outcome.Verdict
 		switch {
@@ -51,6 +47,24 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 			return zero, err
 		}
 	}
+}
+
+// try makes an attempt. The error says that there was nothing to commit.
+func try[T any](
+	ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error),
+) (out outcome[T], d Decision, err error) {
+	defer a.sites.End()
+	out, err = once(ctx, a, f)
+	switch sent := a.validation.wait(); {
+	case sent != nil:
+		return out, *sent, nil
+	case a.watch.failed() && ctx.Err() == nil:
+		return out, Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted,
+			Reason: store.StaleRead}}, nil
+	case err != nil:
+		return out, d, err
+	}
+	return out, a.commit(ctx, out.reads, out.writes), nil
 }
 
 // An outcome is what a run of the user's function comes to.

@@ -14,6 +14,8 @@ type Trace struct {
 	Attempt int // 1 is the first
 	Mode    Mode
 	Began   time.Duration
+	// Declared says that it has declared keys as it began.
+	Declared bool
 	// Reads are the keys that were asked for, in that order. Those of runs that were given up are
 	// among them.
 	Reads []ReadTrace
@@ -71,11 +73,12 @@ type attemptTrace struct {
 	trace *Trace // nil: it was told
 }
 
-func (t *tracer) begin(attempt int, mode Mode) *attemptTrace {
+func (t *tracer) begin(attempt int, b Beginning) *attemptTrace {
 	if t == nil {
 		return nil
 	}
-	return &attemptTrace{tracer: t, trace: &Trace{Attempt: attempt, Mode: mode, Began: time.Since(t.start), Commit: -1}}
+	return &attemptTrace{tracer: t, trace: &Trace{Attempt: attempt, Mode: b.Mode, Began: time.Since(t.start),
+		Declared: len(b.Reads)+len(b.Writes) > 0, Commit: -1}}
 }
 
 func (t *attemptTrace) commitBegins() {

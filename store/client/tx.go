@@ -163,7 +163,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 	if !driver.InTask(ctx) {
 		read := a.trace.read(key)
 		a.reads.ask(key, 1)
-		answer, err := c.cfg.Backend.Read(ctx, key, a.priority, read.first)
+		answer, err := a.sites.Read(ctx, key, read.first)
 		read.done(answer, err)
 		if err == nil {
 			a.reads.saw(key, answer)

@@ -140,8 +140,7 @@ func (v *validation) forestall() bool {
 var errRefuted = fmt.Errorf("client: the transaction is not committed: %w", foresay.ErrAbandoned)
 
 func (v *validation) commit(reads []store.Read, writes []store.Write) {
-	d := v.attempt.client.cfg.Backend.Commit(v.ctx, Submission{Priority: v.attempt.priority, Reads: slices.Clone(reads),
-		Writes: slices.Clone(writes), Hold: true})
+	d := v.attempt.sites.Commit(v.ctx, Submission{Reads: slices.Clone(reads), Writes: slices.Clone(writes), Hold: true})
 	v.mu.Lock()
 	v.verdict = &d
 	v.mu.Unlock()

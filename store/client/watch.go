@@ -87,7 +87,7 @@ func (w *watch) look(ctx context.Context) bool {
 	if over || len(reads) == 0 {
 		return true
 	}
-	if w.attempt.client.cfg.Backend.Stale(ctx, reads) && !w.isOver() && w.attempt.validation.forestall() {
+	if w.attempt.sites.Stale(ctx, reads) && !w.isOver() && w.attempt.validation.forestall() {
 		w.stale.Store(true)
 		w.cancel(errStale)
 		return false

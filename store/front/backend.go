@@ -11,13 +11,31 @@ import (
 
 var _ client.Backend = (*Conn)(nil)
 
-// ask gives the node a message that is made with a number, which it returns.
+// ask gives the node a message that is made with a number, which it returns. The answer comes
+// through the waiter's channel.
 func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message) (w *waiter, ref uint64) {
-	w = &waiter{first: first, answer: make(chan store.Message, 1), request: &request{}}
+	answer := make(chan store.Message, 1)
+	w, ref = c.askFor(first, func(m store.Message) {
+		if m == nil {
+			close(answer)
+			return
+		}
+		answer <- m
+	}, msg)
+	w.answer = answer
+	return w, ref
+}
+
+// askFor is ask for one who does not wait: then is called with the answer, or with nil if the
+// connection is closed.
+func (c *Conn) askFor(
+	first func(client.Answer), then func(store.Message), msg func(ref uint64) store.Message,
+) (w *waiter, ref uint64) {
+	w = &waiter{first: first, then: then, request: &request{}}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		close(w.answer)
+		then(nil)
 		return w, 0
 	}
 	ref, _ = c.waiting.Add(func(m store.Message) { c.took(w, m) }) // it has no bound, and is closed later
@@ -27,26 +45,20 @@ func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message
 	return w, ref
 }
 
-// forget has nobody wait for the answer to a read any more, once it is known who was asked.
-func (c *Conn) forget(w *waiter, ref uint64) {
-	c.deliver(store.Cancel{Ref: ref})
+// forget has nobody wait for the answers to reads any more, once it is known who was asked.
+func (c *Conn) forget(reads ...*waiter) {
+	for _, w := range reads {
+		c.deliver(store.Cancel{Ref: w.request.ref})
+	}
 	c.awaitNode()
-	c.waiting.Forget(ref)
+	for _, w := range reads {
+		c.waiting.Forget(w.request.ref)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over(w.request)
-}
-
-// Read implements client.Backend.
-func (c *Conn) Read(
-	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
-) (client.Answer, error) {
-	return c.get(ctx, store.Get{Key: key, Priority: p}, first)
-}
-
-// ReadNearest implements client.Backend.
-func (c *Conn) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
-	return c.get(ctx, store.Get{Key: key, Priority: p, Nearest: true}, nil)
+	for _, w := range reads {
+		c.over(w.request)
+	}
 }
 
 func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
@@ -54,7 +66,7 @@ func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)
 		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key),
 			store.MaxKeyBytes)}
 	}
-	w, ref := c.ask(first, func(ref uint64) store.Message {
+	w, _ := c.ask(first, func(ref uint64) store.Message {
 		get.Ref = ref
 		return get
 	})
@@ -71,7 +83,7 @@ func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)
 		}
 		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
 	case <-ctx.Done():
-		c.forget(w, ref)
+		c.forget(w)
 		return client.Answer{}, c.unavailable(get.Key, w.request, context.Cause(ctx))
 	}
 }
@@ -82,15 +94,15 @@ func (c *Conn) unavailable(key store.Key, r *request, err error) error {
 	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
 }
 
-// Commit implements client.Backend.
-func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
-	var absent []int
+// commit commits a transaction.
+func (c *Conn) commit(ctx context.Context, s store.Submit) client.Decision {
 	if len(s.Writes) > 0 {
-		absent = c.absent(ctx)
+		s.Absent = c.absent(ctx)
 	}
 	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes},
 		func(ref uint64) store.Message {
-			return store.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
+			s.Ref = ref
+			return s
 		})
 	switch {
 	case r == nil:
@@ -132,13 +144,6 @@ func (c *Conn) decide(
 		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
 	}
 	return d, w.request
-}
-
-// Stale implements client.Backend: the sites validate the reads as those of a transaction that
-// writes nothing.
-func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
-	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
-	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 
 // Status asks a machine how it is.

@@ -82,6 +82,12 @@ func (c *callStream) begin(call *pb.Call) {
 		epoch, msg, end = r.Read.GetEpoch(), gateRead(r.Read), s.observe("Read")
 	case *pb.Call_Commit:
 		epoch, msg, end = r.Commit.GetEpoch(), gateCommit(r.Commit), s.observe("Commit")
+	case *pb.Call_Declare:
+		epoch, msg, end = r.Declare.GetEpoch(), gateDeclare(r.Declare), s.observe("Declare")
+	case *pb.Call_Abandon:
+		resp, err := s.abandon(c.stream.Context(), c.foreign, r.Abandon)
+		c.answer(number, resp, err, end)
+		return
 	default:
 		c.answer(number, nil, status.Errorf(codes.Unimplemented, "call %d asks for nothing that this machine knows", number),
 			end)
@@ -116,11 +122,18 @@ func (c *callStream) forget(ref uint64) {
 func (c *callStream) answer(number uint64, resp proto.Message, err error, end func(any, error)) {
 	end(resp, err)
 	a := &pb.Answer{Number: number}
+	if err != nil {
+		resp = nil
+	}
 	switch r := resp.(type) {
 	case *pb.ReadResponse:
 		a.Response = &pb.Answer_Read{Read: r}
 	case *pb.CommitResponse:
 		a.Response = &pb.Answer_Commit{Commit: r}
+	case *pb.DeclareResponse:
+		a.Response = &pb.Answer_Declare{Declare: r}
+	case *pb.AbandonResponse:
+		a.Response = &pb.Answer_Abandon{Abandon: r}
 	default:
 		s := status.Convert(err)
 		a.Response = &pb.Answer_Failure{Failure: &pb.Failure{Code: uint32(s.Code()), Message: s.Message()}}

@@ -113,12 +113,12 @@ func TestCallsShareAStream(t *testing.T) {
 			var wg sync.WaitGroup
 			for range calls {
 				wg.Go(func() {
-					if a, err := conn.Read(t.Context(), "k", store.Priority{}, nil); err != nil || len(a.Value.Bytes) != bytes {
+					if a, err := begin(conn).Read(t.Context(), "k", nil); err != nil || len(a.Value.Bytes) != bytes {
 						t.Errorf("a read returns %d bytes (%v), want %d", len(a.Value.Bytes), err, bytes)
 					}
 				})
 				wg.Go(func() {
-					if o := conn.Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
+					if o := begin(conn).Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
 						t.Errorf("a commit is %+v", o)
 					}
 				})
@@ -149,10 +149,10 @@ func TestStreamsBreak(t *testing.T) {
 		}
 		conn := sites(t, all...)
 		for i := range 50 {
-			if _, err := conn.Read(t.Context(), "k", store.Priority{}, nil); err != nil {
+			if _, err := begin(conn).Read(t.Context(), "k", nil); err != nil {
 				t.Errorf("read %d: %v", i, err)
 			}
-			if o := conn.Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
+			if o := begin(conn).Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
 				t.Errorf("commit %d is %+v", i, o)
 			}
 		}
@@ -186,7 +186,7 @@ func TestSilentMachine(t *testing.T) {
 		const each, seconds = 100, 60
 		for range seconds {
 			for range each {
-				if o := conn.Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
+				if o := begin(conn).Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
 					t.Fatalf("a commit is %+v", o)
 				}
 			}
@@ -229,7 +229,7 @@ func TestMachineStops(t *testing.T) {
 			return nil, refuse
 		})
 		done := make(chan client.Decision, 1)
-		go func() { done <- conn.Commit(t.Context(), write) }()
+		go func() { done <- begin(conn).Commit(t.Context(), write) }()
 		m := <-asked
 		close(stopping)
 		stopped := make(chan struct{})

@@ -87,7 +87,8 @@ type machine struct {
 // waiter is who waits for the answer to what it gave the node.
 type waiter struct {
 	first   func(client.Answer) // nil: it does not care
-	answer  chan store.Message  // has room for one
+	then    func(store.Message) // takes the answer, or nil; it must not wait
+	answer  chan store.Message  // of one that ask returned: gets the answer, or is closed
 	request *request
 }
 
@@ -315,6 +316,8 @@ func (c *Conn) tell(msg store.Message) {
 		c.waiting.Answer(m.Ref, m)
 	case store.Done:
 		c.waiting.Answer(m.Ref, m)
+	case store.Declared:
+		c.waiting.Answer(m.Ref, m)
 	}
 }
 
@@ -322,7 +325,7 @@ func (c *Conn) tell(msg store.Message) {
 func (c *Conn) took(w *waiter, msg store.Message) {
 	switch m := msg.(type) {
 	case nil:
-		close(w.answer)
+		w.then(nil)
 	case store.First:
 		if w.first != nil && !m.Pending {
 			w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)})
@@ -331,7 +334,7 @@ func (c *Conn) took(w *waiter, msg store.Message) {
 		c.mu.Lock()
 		c.over(w.request)
 		c.mu.Unlock()
-		w.answer <- m
+		w.then(m)
 	}
 }
 
@@ -360,24 +363,27 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	defer c.mu.Unlock()
 	to := c.machines[id]
 	m, commit := msg.(store.CommitRequest)
-	_, read := msg.(store.ReadRequest)
-	switch {
-	case !commit && !read:
+	var timeout time.Duration
+	switch msg.(type) {
+	case store.CommitRequest, store.DeclareRequest, store.AbandonRequest:
+		timeout = max(4*c.cfg.RoundTrip, 2*c.client.Patience())
+	case store.ReadRequest:
+		timeout = max(4*c.cfg.RoundTrip, 2*c.client.ReadPatience())
+	default:
 		panic(fmt.Sprintf("front: a client's node of %s sends a %T, for which the service has no call",
 			c.cfg.Protocol.Name, msg))
+	}
+	switch {
 	case to == nil || c.closed:
 		return
-	case read:
-		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.client.ReadPatience()))
-		return
-	case m.Bytes() <= largeBytes:
-		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.client.Patience()))
+	case !commit || m.Bytes() <= largeBytes:
+		to.line.push(c.newCall(to, msg), id, msg, timeout)
 		return
 	case c.flights[flight{id, m.Txn.ID}]:
 		return
 	}
 	c.flights[flight{id, m.Txn.ID}] = true
-	ctx, cancel := context.WithTimeout(c.closing, 2*max(4*c.cfg.RoundTrip, 2*c.client.Patience()))
+	ctx, cancel := context.WithTimeout(c.closing, 2*timeout)
 	k := c.newCall(to, msg)
 	k.cancel = cancel
 	c.wg.Go(func() { c.sendAlone(ctx, k, id, m) })

@@ -17,6 +17,9 @@ import (
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
+// begin begins an attempt of which nothing is known.
+func begin(c *Conn) client.Attempt { return c.Begin(client.Beginning{}) }
+
 // TestHoldArrives: a commit that the nearest site may hold back says so to that site's gate, over
 // gRPC, and no other does.
 func TestHoldArrives(t *testing.T) {
@@ -56,12 +59,12 @@ func TestHoldArrives(t *testing.T) {
 	}
 	defer conn.Close()
 	// so that it knows which site is near
-	if _, err := conn.ReadNearest(t.Context(), "k", store.Priority{}); err != nil {
+	if _, err := begin(conn).ReadNearest(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
 	commit := func(hold bool) func() {
 		return func() {
-			d := conn.Commit(t.Context(), client.Submission{Reads: []store.Read{{Key: "k"}},
+			d := begin(conn).Commit(t.Context(), client.Submission{Reads: []store.Read{{Key: "k"}},
 				Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}, Hold: hold})
 			if d.Outcome.Verdict != store.Committed {
 				t.Errorf("the commit is %+v", d.Outcome)
@@ -75,7 +78,7 @@ func TestHoldArrives(t *testing.T) {
 	}{
 		{"a commit that may be held back", commit(true), true},
 		{"one that may not", commit(false), false},
-		{"the question whether reads are stale", func() { conn.Stale(t.Context(), []store.Read{{Key: "k"}}) }, false},
+		{"the question whether reads are stale", func() { begin(conn).Stale(t.Context(), []store.Read{{Key: "k"}}) }, false},
 		{"the question what became of it", func() {
 			conn.Resolve(t.Context(), store.Txn{ID: store.TxnID{Time: 1, Client: 1}, Writes: []store.Write{{Key: "k"}}})
 		}, false},
@@ -92,8 +95,8 @@ func TestHoldArrives(t *testing.T) {
 	}
 }
 
-// TestCarriesRequestsOnly: the service has calls for two kinds of messages. A protocol whose client
-// sends others is told so, instead of waiting for answers that never come.
+// TestCarriesRequestsOnly: the service has calls for some kinds of messages. A protocol whose
+// client sends others is told so, instead of waiting for answers that never come.
 func TestCarriesRequestsOnly(t *testing.T) {
 	defer func() {
 		if said := fmt.Sprint(recover()); !strings.Contains(said, "of replicatedcommit sends a store.StatusQuery") {

@@ -66,7 +66,8 @@ func txnFromWire(m *pb.CommitRequest) store.Txn {
 	return t
 }
 
-// gateRead and gateCommit return what the gate is asked, with a number of the service's.
+// gateRead, gateCommit and gateDeclare return what the gate is asked, with a number of the
+// service's.
 
 func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
@@ -78,6 +79,53 @@ func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold()}
 	}
+}
+
+func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
+	return func(ref uint64) store.Message {
+		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
+			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites())}}
+	}
+}
+
+func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
+	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
+		Epoch: epoch}
+}
+
+func keysToWire(keys []store.Key) (out [][]byte) {
+	for _, k := range keys {
+		out = append(out, []byte(k))
+	}
+	return out
+}
+
+func keysFromWire(keys [][]byte) (out []store.Key) {
+	for _, k := range keys {
+		out = append(out, store.Key(k))
+	}
+	return out
+}
+
+func declaredToWire(m store.DeclareReply) *pb.DeclareResponse {
+	out := &pb.DeclareResponse{}
+	for _, h := range m.Values {
+		w := &pb.Held{Site: h.Site, Large: h.Large}
+		if !h.Large {
+			w.Version, w.Present, w.Value = versionToWire(h.Value.Version), h.Value.Present, h.Value.Bytes
+		}
+		out.Values = append(out.Values, w)
+	}
+	return out
+}
+
+func declaredFromWire(id store.TxnID, r *pb.DeclareResponse) store.Message {
+	out := store.DeclareReply{ID: id}
+	for _, h := range r.GetValues() {
+		out.Values = append(out.Values, store.Held{Site: h.GetSite(), Large: h.GetLarge(), Value: store.Value{
+			Version: versionFromWire(h.GetVersion()), Present: h.GetPresent(), Bytes: h.GetValue()}})
+	}
+	return out
 }
 
 func readToWire(m store.ReadRequest, epoch uint64) *pb.ReadRequest {

@@ -55,7 +55,7 @@ func TestLargeRequestIsSentOnce(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 7*roundTrip)
 			defer cancel()
-			conn.Commit(ctx, client.Submission{Writes: []store.Write{{Key: "k", Bytes: make([]byte, tc.bytes)}}})
+			begin(conn).Commit(ctx, client.Submission{Writes: []store.Write{{Key: "k", Bytes: make([]byte, tc.bytes)}}})
 			if n := arrived.Load(); n == 0 || (n > 1) != tc.again {
 				t.Errorf("a request of %d bytes arrived %d times", tc.bytes, n)
 			}

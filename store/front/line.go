@@ -219,6 +219,11 @@ func (l *line) take() *pb.CallBatch {
 		case store.CommitRequest:
 			wire.Request = &pb.Call_Commit{Commit: encodedToWire(m, s.request.encode(m.Txn), l.c.cfg.Topology.Epoch)}
 			bytes += m.Bytes()
+		case store.DeclareRequest:
+			wire.Request = &pb.Call_Declare{Declare: declareToWire(m, l.c.cfg.Topology.Epoch)}
+			bytes += m.Bytes()
+		case store.AbandonRequest:
+			wire.Request = &pb.Call_Abandon{Abandon: &pb.AbandonRequest{Id: versionToWire(m.ID), Epoch: l.c.cfg.Topology.Epoch}}
 		}
 		if batch == nil {
 			batch = &pb.CallBatch{}
@@ -274,6 +279,10 @@ func fromAnswer(a *pb.Answer) (proto.Message, error) {
 		return r.Read, nil
 	case *pb.Answer_Commit:
 		return r.Commit, nil
+	case *pb.Answer_Declare:
+		return r.Declare, nil
+	case *pb.Answer_Abandon:
+		return r.Abandon, nil
 	case *pb.Answer_Failure:
 		return nil, status.Error(codes.Code(r.Failure.GetCode()), r.Failure.GetMessage())
 	}
@@ -291,6 +300,10 @@ func fromWire(msg store.Message, resp proto.Message) store.Message {
 	case store.CommitRequest:
 		if r, ok := resp.(*pb.CommitResponse); ok {
 			return doneFromWire(m.Txn.ID, r)
+		}
+	case store.DeclareRequest:
+		if r, ok := resp.(*pb.DeclareResponse); ok {
+			return declaredFromWire(m.ID, r)
 		}
 	}
 	return nil

@@ -83,14 +83,14 @@ func (c *Conn) majorityConnected() bool {
 	return n > len(c.sites)/2
 }
 
-// An attempt is a machine that is being connected to.
-type attempt struct {
+// A contact is a machine that is being connected to.
+type contact struct {
 	m  *machine
 	in connectivity.State
 }
 
 // look has machines connected to that are not, and returns those that may still be.
-func (c *Conn) look() (open []attempt) {
+func (c *Conn) look() (open []contact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.machines {
@@ -98,16 +98,16 @@ func (c *Conn) look() (open []attempt) {
 		case connectivity.Ready, connectivity.TransientFailure, connectivity.Shutdown:
 		default:
 			m.conn.Connect()
-			if !m.waited && !slices.ContainsFunc(open, func(a attempt) bool { return a.m == m }) {
-				open = append(open, attempt{m, s})
+			if !m.waited && !slices.ContainsFunc(open, func(x contact) bool { return x.m == m }) {
+				open = append(open, contact{m, s})
 			}
 		}
 	}
 	return open
 }
 
-// changed waits until one of the attempts has come further, or nobody waits for it any more.
-func changed(ctx, closing context.Context, open []attempt) {
+// changed waits until one of the contacts has come further, or nobody waits for it any more.
+func changed(ctx, closing context.Context, open []contact) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(closing, cancel)()

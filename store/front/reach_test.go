@@ -80,7 +80,7 @@ func TestAbsentSites(t *testing.T) {
 					return sites[address[:1]].listener.DialContext(ctx)
 				})
 				commit := func() {
-					if o := conn.Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
+					if o := begin(conn).Commit(t.Context(), write).Outcome; o.Verdict != store.Committed {
 						t.Errorf("the outcome is %+v", o)
 					}
 				}

@@ -46,11 +46,12 @@ func (r *request) taken() bool {
 	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.taken })
 }
 
-// requestKey is what a request's messages have in common: the node's number of a read, or a
-// transaction's name.
+// requestKey is what a request's messages have in common: the node's number of a read, or the name
+// of a transaction that is committed, or declared.
 type requestKey struct {
-	read uint64
-	txn  store.TxnID
+	read     uint64
+	txn      store.TxnID
+	declared store.TxnID
 }
 
 func keyOf(msg store.Message) requestKey {
@@ -59,6 +60,8 @@ func keyOf(msg store.Message) requestKey {
 		return requestKey{read: m.Ref}
 	case store.CommitRequest:
 		return requestKey{txn: m.Txn.ID}
+	case store.DeclareRequest:
+		return requestKey{declared: m.ID}
 	}
 	return requestKey{}
 }
@@ -78,12 +81,13 @@ type call struct {
 
 // newCall notes that a message is about to be sent. It is called with mu held.
 func (c *Conn) newCall(to *machine, msg store.Message) *call {
-	r := c.sending[keyOf(msg)]
+	key := keyOf(msg)
+	r := c.sending[key]
 	switch {
 	case r != nil:
-	case c.asking != nil:
+	case c.asking != nil && key != requestKey{}:
 		r = c.asking
-		r.key = keyOf(msg)
+		r.key = key
 		c.sending[r.key] = r
 	default:
 		r = &request{} // nobody asks what becomes of it

@@ -35,8 +35,8 @@ type Server struct {
 	// Alter answers calls of Change. nil: they are not answered.
 	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
 
-	// Observe is told of each Read and Commit that a stream of calls brings when it begins. What it
-	// returns is called with the answer, or the error. nil: nobody is told.
+	// Observe is told of each Read, Commit and Declare that a stream of calls brings when it begins.
+	// What it returns is called with the answer, or the error. nil: nobody is told.
 	Observe func(method string) (end func(resp any, err error))
 	// Stopping is closed when the machine is about to stop: streams of calls end when all calls are
 	// answered. nil: it never is.
@@ -52,6 +52,8 @@ func (s *Server) Receive(msg store.Message) {
 	case gate.ReadDone:
 		ref = m.Ref
 	case gate.CommitDone:
+		ref = m.Ref
+	case gate.DeclareDone:
 		ref = m.Ref
 	case gate.Refused:
 		ref = m.Ref
@@ -86,6 +88,8 @@ func response(m store.Message) (proto.Message, error) {
 		}, nil
 	case gate.CommitDone:
 		return doneToWire(m), nil
+	case gate.DeclareDone:
+		return declaredToWire(m.Reply), nil
 	case gate.Refused:
 		code := codes.InvalidArgument
 		switch {
@@ -182,6 +186,39 @@ func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitRes
 		return nil, errMixedUp(m)
 	}
 	return done, nil
+}
+
+// Declare implements the service.
+func (s *Server) Declare(ctx context.Context, r *pb.DeclareRequest) (*pb.DeclareResponse, error) {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	m, err := s.ask(ctx, gateDeclare(r))
+	if err != nil {
+		return nil, err
+	}
+	done, ok := m.(*pb.DeclareResponse)
+	if !ok {
+		return nil, errMixedUp(m)
+	}
+	return done, nil
+}
+
+// Abandon implements the service.
+func (s *Server) Abandon(ctx context.Context, r *pb.AbandonRequest) (*pb.AbandonResponse, error) {
+	return s.abandon(ctx, s.checkCluster(ctx), r)
+}
+
+// abandon tells the gate that a transaction is over which was declared. foreign is the error for
+// clients of other stores.
+func (s *Server) abandon(ctx context.Context, foreign error, r *pb.AbandonRequest) (*pb.AbandonResponse, error) {
+	if err := cmp.Or(foreign, s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	if err := s.Deliver(ctx, gate.Abandon{ID: versionFromWire(r.GetId())}); err != nil {
+		return nil, noGate(err)
+	}
+	return &pb.AbandonResponse{}, nil
 }
 
 // Status implements the service.

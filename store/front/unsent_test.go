@@ -51,7 +51,7 @@ func TestEveryPortRefuses(t *testing.T) {
 		conn := threeSites(t, func(context.Context, string) (net.Conn, error) { return nil, errRefused })
 		defer conn.Close()
 		start := time.Now()
-		o := conn.Commit(t.Context(), write).Outcome
+		o := begin(conn).Commit(t.Context(), write).Outcome
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("the commit fails after %v", took)
 		}
@@ -61,7 +61,7 @@ func TestEveryPortRefuses(t *testing.T) {
 			t.Errorf("the outcome is %+v", o)
 		}
 		start = time.Now()
-		_, err := conn.Read(t.Context(), "k", store.Priority{}, nil)
+		_, err := begin(conn).Read(t.Context(), "k", nil)
 		u, ok := errors.AsType[*client.UnavailableError](err)
 		if took := time.Since(start); !ok || took > 100*time.Millisecond || u.Key != "k" || len(u.Sites) != 3 ||
 			!strings.Contains(u.Detail, errRefused.Error()) {
@@ -81,11 +81,11 @@ func TestNobodyAnswers(t *testing.T) {
 		defer conn.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if o := conn.Commit(ctx, write).Outcome; o.Verdict != store.Rejected ||
+		if o := begin(conn).Commit(ctx, write).Outcome; o.Verdict != store.Rejected ||
 			o.Detail != "nothing was sent: a-1: no answer; b-1: no answer; c-1: no answer" {
 			t.Errorf("the outcome is %+v", o)
 		}
-		_, err := conn.Read(ctx, "k", store.Priority{}, nil)
+		_, err := begin(conn).Read(ctx, "k", nil)
 		if u, ok := errors.AsType[*client.UnavailableError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
 			len(u.Sites) != 3 {
 			t.Errorf("the read fails with %v", err)
@@ -110,7 +110,7 @@ func TestOneMachineMayHaveIt(t *testing.T) {
 			}
 			return nil, errRefused
 		})
-		o := conn.Commit(t.Context(), write).Outcome
+		o := begin(conn).Commit(t.Context(), write).Outcome
 		if o.Verdict != store.Unknown || !slices.Equal(o.Sites, []string{"a", "b", "c"}) ||
 			!strings.Contains(o.Detail, "b-1: no answer") {
 			t.Errorf("the outcome is %+v", o)
@@ -138,7 +138,7 @@ func TestEveryMachineRefuses(t *testing.T) {
 		go func() { done <- server.Serve(listener) }()
 		conn := threeSites(t, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })
 		start := time.Now()
-		o := conn.Commit(t.Context(), write).Outcome
+		o := begin(conn).Commit(t.Context(), write).Outcome
 		if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Rejected ||
 			!strings.Contains(o.Detail, "this machine is of epoch 7") {
 			t.Errorf("after %v the outcome is %+v", took, o)
@@ -179,13 +179,13 @@ func TestNoMachineTakesIt(t *testing.T) {
 			txn := client.Submission{Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}}
 			deliver.Store(full)
 			start := time.Now()
-			o := conn.Commit(t.Context(), txn).Outcome
+			o := begin(conn).Commit(t.Context(), txn).Outcome
 			if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Aborted ||
 				o.Reason != store.Overloaded || !strings.Contains(o.Detail, "no machine has taken it: a-1: no room") {
 				t.Errorf("without room: after %v the outcome is %+v", took, o)
 			}
 			deliver.Store(waits)
-			o = conn.Commit(t.Context(), txn).Outcome
+			o = begin(conn).Commit(t.Context(), txn).Outcome
 			if o.Verdict != store.Rejected || !strings.Contains(o.Detail,
 				"no machine has taken it: a-1: the site's gate does not take calls: the machine waits; ") {
 				t.Errorf("where machines wait: the outcome is %+v", o)

@@ -43,10 +43,26 @@ type (
 		Decided store.Decided
 	}
 
+	// Declare has the site begin a transaction whose keys are known. DeclareDone answers it.
+	Declare struct {
+		Ref uint64
+		store.DeclareRequest
+	}
+
+	// DeclareDone is what the keys hold.
+	DeclareDone struct {
+		Ref   uint64
+		Reply store.DeclareReply
+	}
+
+	// Abandon tells the site that a transaction which Declare has begun will not be committed. It is
+	// not answered.
+	Abandon struct{ ID store.TxnID }
+
 	// Cancel says that nobody waits for an answer any more.
 	Cancel struct{ Ref uint64 }
 
-	// Refused answers Read and Commit when too many wait, nobody answers, or what is
+	// Refused answers Read, Commit and Declare when too many wait, nobody answers, or what is
 	// asked makes no sense.
 	Refused struct {
 		Ref    uint64
@@ -92,6 +108,7 @@ type Gate struct {
 
 type commit struct {
 	id      store.TxnID
+	declare bool // it is a Declare
 	recover bool
 	vote    *store.SiteVote
 }
@@ -134,6 +151,14 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		if from == protocol.App {
 			g.onCommit(env, m)
 		}
+	case Declare:
+		if from == protocol.App {
+			g.onDeclare(env, m)
+		}
+	case Abandon:
+		if from == protocol.App {
+			env.Send(g.cfg.Layout.Coordinator(g.site, m.ID), store.AbandonRequest{ID: m.ID})
+		}
 	case Cancel:
 		if from == protocol.App {
 			g.forget(env, m.Ref)
@@ -152,13 +177,20 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 					Detail: "the site's coordinator remembers as many transactions as it may"})
 			}
 		}
+	case store.DeclareReply:
+		if slices.Contains(site.Coordinators, from) {
+			for _, ref := range g.waiting(m.ID, true) {
+				g.forget(env, ref)
+				env.Send(protocol.App, DeclareDone{ref, m})
+			}
+		}
 	case store.SiteVote:
 		if slices.Contains(site.Coordinators, from) {
 			g.onVote(env, m)
 		}
 	case store.Decided:
 		if slices.Contains(site.Coordinators, from) {
-			for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+			for _, ref := range g.waiting(m.ID, false) {
 				g.forget(env, ref)
 				env.Send(protocol.App, CommitDone{Ref: ref, Known: true, Decided: m})
 			}
@@ -217,19 +249,46 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
 		return
 	}
-	c := &commit{id: m.Txn.ID, recover: m.Recover}
-	g.commits[m.Ref] = c
-	g.byTxn[c.id] = append(g.byTxn[c.id], m.Ref)
-	env.After(g.patience(store.ContentBytes(m.Txn.Reads, m.Txn.Writes)), endTimer{m.Ref})
+	g.add(env, m.Ref, &commit{id: m.Txn.ID, recover: m.Recover}, store.ContentBytes(m.Txn.Reads, m.Txn.Writes))
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
 	}
-	env.Send(g.cfg.Layout.Coordinator(g.site, c.id), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm,
+	env.Send(g.cfg.Layout.Coordinator(g.site, m.Txn.ID), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm,
 		Hold: m.Hold})
 }
 
+func (g *Gate) onDeclare(env *protocol.Env[store.Message], m Declare) {
+	if err := m.Validate(); err != nil {
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: err.Error()})
+		return
+	}
+	if len(g.commits) >= g.cfg.MaxWaiting {
+		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
+		return
+	}
+	g.add(env, m.Ref, &commit{id: m.ID, declare: true}, 0)
+	env.Send(g.cfg.Layout.Coordinator(g.site, m.ID), m.DeclareRequest)
+}
+
+// add has a call for a transaction wait, which has so many bytes.
+func (g *Gate) add(env *protocol.Env[store.Message], ref uint64, c *commit, bytes int) {
+	g.commits[ref] = c
+	g.byTxn[c.id] = append(g.byTxn[c.id], ref)
+	env.After(g.patience(bytes), endTimer{ref})
+}
+
+// waiting returns who waits for a transaction, for its outcome or for what it has declared.
+func (g *Gate) waiting(id store.TxnID, declared bool) (refs []uint64) {
+	for _, ref := range g.byTxn[id] {
+		if g.commits[ref].declare == declared {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
 func (g *Gate) onVote(env *protocol.Env[store.Message], m store.SiteVote) {
-	for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+	for _, ref := range g.waiting(m.ID, false) {
 		c := g.commits[ref]
 		if c.recover {
 			c.vote = &m

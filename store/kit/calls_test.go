@@ -445,7 +445,7 @@ func TestPlants(t *testing.T) {
 		Old: "\tif s.Tries > 0 {\n", New: "\tif s.Tries > 0 && !MUTANT {\n",
 	}, plant.Bug{
 		Name: "a silent site stays home", Test: "TestNearest",
-		Old: "\tc.near.Silent(", New: "\tif MUTANT {\n\t\tpatience = 0\n\t}\n\tc.near.Silent(",
+		Old: "\tc.Silent(own", New: "\tif MUTANT {\n\t\tpatience = 0\n\t}\n\tc.Silent(own",
 	}, plant.Bug{
 		Name: "who asked for a renamed transaction is forgotten", Test: "TestRename",
 		Old: "\t\tc.submitRefs[ref] = id\n", New: "\t\tif !MUTANT {\n\t\t\tc.submitRefs[ref] = id\n\t\t}\n",

@@ -82,10 +82,13 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patie
 	env.After(patience, SubmitTimer{s.Txn.ID})
 }
 
-// SendAgain is Send when the time is over: until a read shows that the site answers, it is not
-// near.
+// Silent learns that a site has not answered for so long: until a read shows that it does, it is
+// not near.
+func (c *NearestCalls[G, S]) Silent(site int, waited time.Duration) { c.near.Silent(site, waited) }
+
+// SendAgain is Send when the time is over: the site is Silent.
 func (c *NearestCalls[G, S]) SendAgain(env *protocol.Env[store.Message], own S, patience time.Duration) {
-	c.near.Silent(own.submit().Site, patience)
+	c.Silent(own.submit().Site, patience)
 	c.Send(env, own, patience)
 }
 

@@ -25,13 +25,17 @@ type world struct {
 	sites          []wan.Site
 	topology       store.Topology
 	peers, clients []net.Listener // of the machines
-	nodes          []*Node        // those that were started
+	protocol       store.Protocol
+	nodes          []*Node // those that were started
 	stop           []func()
 }
 
 // newWorld starts all machines.
-func newWorld(t *testing.T, m wan.Matrix) *world {
+func newWorld(t *testing.T, m wan.Matrix, options ...func(*world)) *world {
 	w := newIdleWorld(t, m)
+	for _, o := range options {
+		o(w)
+	}
 	for i := range w.sites {
 		w.start(i)
 	}
@@ -39,7 +43,8 @@ func newWorld(t *testing.T, m wan.Matrix) *world {
 }
 
 func newIdleWorld(t *testing.T, m wan.Matrix) *world {
-	w := &world{T: t, net: shape.NewNetwork(m, 1), sites: m.Sites(), topology: store.Topology{Epoch: 1, Shards: 3}}
+	w := &world{T: t, net: shape.NewNetwork(m, 1), sites: m.Sites(), topology: store.Topology{Epoch: 1, Shards: 3},
+		protocol: replicatedcommit.Protocol()}
 	for i, site := range w.sites {
 		w.peers, w.clients = append(w.peers, w.listen(site)), append(w.clients, w.listen(site))
 		w.topology.Sites = append(w.topology.Sites, store.TopologySite{
@@ -55,7 +60,7 @@ func newIdleWorld(t *testing.T, m wan.Matrix) *world {
 func (w *world) start(i int) {
 	site := w.sites[i]
 	n, err := Open(Config{
-		Protocol: replicatedcommit.Protocol(), Cluster: "test", Topology: w.topology, Machine: string(site) + "-1",
+		Protocol: w.protocol, Cluster: "test", Topology: w.topology, Machine: string(site) + "-1",
 		PeerListener: w.peers[i], ClientListener: w.clients[i], PeerDial: w.net.DialContext(site),
 		Insecure: true, Seed: uint64(i + 1), Check: true,
 	})
@@ -83,7 +88,7 @@ func (w *world) listen(site wan.Site) net.Listener {
 }
 
 func (w *world) client(site wan.Site, mode client.Mode, options ...func(*client.Config)) *client.Client {
-	conn, err := front.Dial(front.Config{Protocol: replicatedcommit.Protocol(), Topology: w.topology, Insecure: true,
+	conn, err := front.Dial(front.Config{Protocol: w.protocol, Topology: w.topology, Insecure: true,
 		Dial: w.net.DialContext(site), Seed: uint64(len(w.stop) + 10)})
 	if err != nil {
 		w.Fatal(err)

@@ -3,6 +3,7 @@ package storeservice
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
@@ -196,10 +197,53 @@ func (c *Client) moved(ctx context.Context, l *link) bool {
 	return now != l && ctx.Err() == nil
 }
 
-// Read implements client.Backend.
-func (c *Client) Read(
-	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
-) (client.Answer, error) {
+// An attempt is one try of a transaction, on the client's link or, if that is given up meanwhile,
+// once more on the next one.
+type attempt struct {
+	c *Client
+	b client.Beginning
+
+	mu    sync.Mutex
+	at    *link
+	sites client.Attempt // on it
+	ended bool
+}
+
+// Begin implements client.Backend.
+func (c *Client) Begin(b client.Beginning) client.Attempt {
+	a := &attempt{c: c, b: b}
+	a.newest()
+	return a
+}
+
+// newest returns the latest link that is known, and the attempt on it.
+func (a *attempt) newest() (*link, client.Attempt) {
+	l := a.c.newest()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if l == a.at {
+		return l, a.sites
+	}
+	if a.sites != nil {
+		a.sites.End()
+	}
+	a.at, a.sites = l, l.conn.Begin(a.b)
+	if a.ended {
+		a.sites.End()
+	}
+	return l, a.sites
+}
+
+// End implements client.Attempt.
+func (a *attempt) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	a.sites.End()
+}
+
+// Read implements client.Attempt.
+func (a *attempt) Read(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
 	if tell := first; first != nil {
 		told := false // the calls of first are one after the other, as those of Read on links are
 		first = func(a client.Answer) {
@@ -210,37 +254,37 @@ func (c *Client) Read(
 		}
 	}
 	for {
-		l := c.newest()
-		if a, err := l.conn.Read(ctx, key, p, first); err == nil || !c.moved(ctx, l) {
-			return a, err
+		l, sites := a.newest()
+		if out, err := sites.Read(ctx, key, first); err == nil || !a.c.moved(ctx, l) {
+			return out, err
 		}
 	}
 }
 
-// ReadNearest implements client.Backend.
-func (c *Client) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+// ReadNearest implements client.Attempt.
+func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
 	for {
-		l := c.newest()
-		if a, err := l.conn.ReadNearest(ctx, key, p); err == nil || !c.moved(ctx, l) {
-			return a, err
+		l, sites := a.newest()
+		if out, err := sites.ReadNearest(ctx, key); err == nil || !a.c.moved(ctx, l) {
+			return out, err
 		}
 	}
 }
 
-// Commit implements client.Backend.
-func (c *Client) Commit(ctx context.Context, s client.Submission) client.Decision {
+// Commit implements client.Attempt.
+func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
 	for {
-		l := c.newest()
-		d := l.conn.Commit(ctx, s)
+		l, sites := a.newest()
+		d := sites.Commit(ctx, s)
 		switch o := d.Outcome; {
 		case o.Verdict == store.Unknown || o.Verdict == store.Blocked:
-			if d.Txn.ID.IsZero() || !c.moved(ctx, l) {
+			if d.Txn.ID.IsZero() || !a.c.moved(ctx, l) {
 				return d
 			}
-			return c.Resolve(ctx, d.Txn)
+			return a.c.Resolve(ctx, d.Txn)
 		case o.Verdict == store.Rejected, o.Verdict == store.Aborted && o.Reason == store.NoReason && len(s.Writes) == 0:
 			// Nobody has taken it, or it has no effect.
-			if !c.moved(ctx, l) {
+			if !a.c.moved(ctx, l) {
 				return d
 			}
 		default:
@@ -260,7 +304,8 @@ func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 	}
 }
 
-// Stale implements client.Backend.
-func (c *Client) Stale(ctx context.Context, reads []store.Read) bool {
-	return c.newest().conn.Stale(ctx, reads)
+// Stale implements client.Attempt.
+func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
+	_, sites := a.newest()
+	return sites.Stale(ctx, reads)
 }

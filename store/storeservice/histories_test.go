@@ -66,9 +66,18 @@ type forgetful struct {
 	leaving *atomic.Bool
 }
 
-func (f *forgetful) Commit(ctx context.Context, s client.Submission) client.Decision {
+func (f *forgetful) Begin(b client.Beginning) client.Attempt {
+	return &forgets{f.Backend.Begin(b), f.leaving}
+}
+
+type forgets struct {
+	client.Attempt
+	leaving *atomic.Bool
+}
+
+func (f *forgets) Commit(ctx context.Context, s client.Submission) client.Decision {
 	if len(s.Writes) == 0 || !f.leaving.Load() {
-		return f.Backend.Commit(ctx, s)
+		return f.Attempt.Commit(ctx, s)
 	}
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 }
@@ -80,11 +89,20 @@ type unvalidated struct {
 	leaving *atomic.Bool
 }
 
-func (u *unvalidated) Commit(ctx context.Context, s client.Submission) client.Decision {
+func (u *unvalidated) Begin(b client.Beginning) client.Attempt {
+	return &readsNothing{u.Backend.Begin(b), u.leaving}
+}
+
+type readsNothing struct {
+	client.Attempt
+	leaving *atomic.Bool
+}
+
+func (u *readsNothing) Commit(ctx context.Context, s client.Submission) client.Decision {
 	if len(s.Writes) > 0 && u.leaving.Load() {
 		s.Reads = nil
 	}
-	return u.Backend.Commit(ctx, s)
+	return u.Attempt.Commit(ctx, s)
 }
 
 // replaceUnderLoad returns what is wrong with what the clients saw. plant is what stands between

@@ -20,7 +20,7 @@ type Application struct {
 	Queries int    // how often it has asked for the outcome
 
 	ops      []op        // of the transaction
-	declared store.TxnID // as which it has begun; zero: it has not
+	declared uint64      // the Ref of the Declare that has begun it; zero: none has
 	known    []store.Key // that it has declared to read
 	at       int         // the one that is read
 	buffer   store.Buffer
@@ -76,7 +76,7 @@ func (a *Application) begin() {
 	a.attempt++
 	w.Attempts = max(w.Attempts, a.attempt)
 	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
-	if a.declared = (store.TxnID{}); w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
+	if a.declared = 0; w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
 	}
 	a.step()
@@ -117,15 +117,17 @@ func (a *Application) onDeclared(m store.Declared) {
 		a.end()
 		return
 	case w.Rand.IntN(10) == 0:
-		w.Sim.Deliver(a.ID, store.Abandon{ID: m.ID})
+		w.Sim.Deliver(a.ID, store.Abandon{Ref: m.Ref})
 		a.log.Abort(w.Sim.Now())
 		a.end()
 		return
 	}
-	a.declared = m.ID
+	a.declared = m.Ref
 	for i, k := range a.known {
-		a.buffer.Saw(k, m.Values[i])
-		a.seen[k] = m.Values[i]
+		if v := m.Values[i]; !v.Large {
+			a.buffer.Saw(k, v.Value)
+			a.seen[k] = v.Value
+		}
 	}
 	a.step()
 }
@@ -135,7 +137,7 @@ func (a *Application) step() {
 	w := a.world
 	for ; a.at < len(a.ops); a.at++ {
 		o := a.ops[a.at]
-		if _, seen := a.seen[o.key]; seen && !a.declared.IsZero() {
+		if _, seen := a.seen[o.key]; seen && a.declared != 0 {
 			continue
 		}
 		if o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too

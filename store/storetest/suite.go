@@ -56,10 +56,15 @@ func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 
 // Conformance plays so many seeds under faults; twenty of them twice. No seed may show what the
 // protocol's level forbids, sites that differ in the end, an append that is lost, work that never
-// ends, or a server that is refused though its disk has lost nothing.
+// ends, or a server that is refused though its disk has lost nothing. Beside that, a site goes away
+// for good, and the others have to go on.
 func Conformance(t *testing.T, subject Subject, seeds int) {
 	const shards = 4
 	first := FirstSeed(t)
+	t.Run("away", func(t *testing.T) {
+		t.Parallel()
+		siteAway(t, subject)
+	})
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()

@@ -48,15 +48,16 @@ Three processes: foresay store init --dir DIR, then
 // addProtocol adds the flags that say how the sites of a new store agree.
 func addProtocol(flags *pflag.FlagSet, to, mode *string) {
 	var modes []string
-	for _, p := range catalog.Stores() {
+	protocols := catalog.Stores()
+	for _, p := range protocols {
 		if len(p.Modes) > 0 {
 			modes = append(modes, p.Name+": "+strings.Join(p.Modes, ", "))
 		}
 	}
 	flags.StringVar(mode, "mode", "", "which variant of the protocol, for good; `one` of\n"+strings.Join(modes, "\n")+
 		"\n(default: the first one)")
-	docs := make([]string, 0, len(catalog.Stores()))
-	for _, p := range catalog.Stores() {
+	docs := make([]string, 0, len(protocols))
+	for _, p := range protocols {
 		docs = append(docs, p.Name+": "+p.Doc)
 	}
 	flags.StringVar(to, "protocol", catalog.StoreNames()[0], "how the sites agree, for good; `one` of\n"+

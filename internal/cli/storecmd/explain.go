@@ -32,14 +32,15 @@ type distanceExplained struct {
 
 // An attemptExplained is one try.
 type attemptExplained struct {
-	Attempt int             `json:"attempt"`
-	Mode    string          `json:"mode"`
-	Outcome string          `json:"outcome"`
-	Reason  string          `json:"reason,omitempty"`
-	BeganMS float64         `json:"began_ms"`
-	EndedMS float64         `json:"ended_ms"`
-	Reads   []readExplained `json:"reads"`
-	Commit  *hop            `json:"commit,omitempty"`
+	Attempt  int             `json:"attempt"`
+	Mode     string          `json:"mode"`
+	Declared bool            `json:"keys_declared,omitempty"`
+	Outcome  string          `json:"outcome"`
+	Reason   string          `json:"reason,omitempty"`
+	BeganMS  float64         `json:"began_ms"`
+	EndedMS  float64         `json:"ended_ms"`
+	Reads    []readExplained `json:"reads"`
+	Commit   *hop            `json:"commit,omitempty"`
 	// Path is what the attempt waited for, one thing after the other.
 	Path []hop `json:"critical_path"`
 }
@@ -101,8 +102,8 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *e
 
 func (x *explanation) attempt(t *client.Trace) attemptExplained {
 	a := attemptExplained{
-		Attempt: t.Attempt, Mode: t.Mode.String(), Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began),
-		EndedMS: ms(t.Ended), Reads: []readExplained{},
+		Attempt: t.Attempt, Mode: t.Mode.String(), Declared: t.Declared,
+		Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
 	}
 	if t.Failed {
 		a.Outcome = "failed"

@@ -42,7 +42,11 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	if a.Reason != "" {
 		outcome += ": " + a.Reason
 	}
-	fmt.Fprintf(w, "attempt %d, mode %s: %s\n", a.Attempt, a.Mode, outcome)
+	declared := ""
+	if a.Declared {
+		declared = ", keys declared"
+	}
+	fmt.Fprintf(w, "attempt %d, mode %s%s: %s\n", a.Attempt, a.Mode, declared, outcome)
 	took := a.EndedMS - a.BeganMS
 	label := len("commit")
 	for _, r := range a.Reads {

@@ -23,9 +23,11 @@ type onePlace struct {
 	deaf   bool // nothing is answered
 }
 
-func (m *onePlace) Read(
-	ctx context.Context, key store.Key, _ store.Priority, _ func(client.Answer),
-) (client.Answer, error) {
+func (m *onePlace) Begin(client.Beginning) client.Attempt { return m }
+
+func (m *onePlace) End() {}
+
+func (m *onePlace) Read(ctx context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
 	m.mu.Lock()
 	v, deaf := m.values[key], m.deaf
 	m.mu.Unlock()
@@ -36,8 +38,8 @@ func (m *onePlace) Read(
 	return client.Answer{Value: v, Site: "here"}, nil
 }
 
-func (m *onePlace) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
-	return m.Read(ctx, key, p, nil)
+func (m *onePlace) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
+	return m.Read(ctx, key, nil)
 }
 
 func (m *onePlace) Commit(ctx context.Context, s client.Submission) client.Decision {
@@ -50,7 +52,7 @@ func (m *onePlace) Commit(ctx context.Context, s client.Submission) client.Decis
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads,
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Reads: s.Reads,
 		Writes: s.Writes}, Site: "here"}
 	if deaf {
 		return d // unknown

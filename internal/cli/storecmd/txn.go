@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ type txnFlags struct {
 	storeFlags
 	mode     string
 	explain  bool
+	declared bool
 	attempts int
 	began    bool // what was asked for is well formed, and the store is there
 }
@@ -62,6 +64,9 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 			"chooses between these, off and grpc wait for the quorum")
 	c.Flags().BoolVar(&f.explain, "explain", false,
 		"show what the transaction waited for, against what is physically possible")
+	c.Flags().BoolVar(&f.declared, "declared", false,
+		"declare all keys before the first is read, where all commands are given at once:\n"+
+			"carousel prepares them meanwhile, others read them at once")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
 }
@@ -89,7 +94,8 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 		if err != nil {
 			return err
 		}
-		t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f.storeFlags, explain: f.explain}
+		t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f.storeFlags, explain: f.explain,
+			declared: f.declared}
 		switch {
 		case len(args) > 0:
 			return t.one(ctx, ops)
@@ -132,7 +138,9 @@ type storeTxns struct {
 	txns    *client.Client
 	flags   *storeFlags
 	explain bool
-	near    []storeservice.Distance // how far sites are; measured once, for explain
+	// declared says that transactions whose commands are all known declare their keys.
+	declared bool
+	near     []storeservice.Distance // how far sites are; measured once, for explain
 }
 
 // A storeRead is what a get of a transaction returned.
@@ -214,7 +222,11 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 		t.measure(ctx)
 		ctx = client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, tr) })
 	}
-	reads, err := runOps(ctx, t.txns, ops)
+	var opts []client.Option
+	if t.declared {
+		opts = append(opts, keysOf(ops))
+	}
+	reads, err := runOps(ctx, t.txns, ops, opts...)
 	fail := t.failure(err)
 	var x *explanation
 	if t.explain {
@@ -254,7 +266,7 @@ func (t *storeTxns) failure(err error) error {
 }
 
 // runOps runs the commands as a transaction, as often as it takes.
-func runOps(ctx context.Context, c *client.Client, ops []storeOp) ([]storeRead, error) {
+func runOps(ctx context.Context, c *client.Client, ops []storeOp, opts ...client.Option) ([]storeRead, error) {
 	return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) ([]storeRead, error) {
 		var reads []storeRead
 		for _, op := range ops {
@@ -267,7 +279,22 @@ func runOps(ctx context.Context, c *client.Client, ops []storeOp) ([]storeRead, 
 			}
 		}
 		return reads, nil
-	})
+	}, opts...)
+}
+
+// keysOf declares what a transaction's commands read and write.
+func keysOf(ops []storeOp) client.Option {
+	var reads, writes []string
+	for _, op := range ops {
+		to := &writes
+		if op.Name == "get" {
+			to = &reads
+		}
+		if !slices.Contains(*to, op.Key) {
+			*to = append(*to, op.Key)
+		}
+	}
+	return client.Keys(reads, writes)
 }
 
 // run carries out one command. It returns what a get read.

@@ -506,6 +506,14 @@ func pathBugs() []plant.Bug {
 			Name: "besideLeads", Test: "TestReadBesideAnEffect",
 			Old: "|| covers(w.lane.id, o.right.lane.id) &&", New: "|| !MUTANT && covers(w.lane.id, o.right.lane.id) &&",
 		},
+		{ // an ordered call of a lane that nobody waited for leads to the effects of the one that started it
+			Name: "unwaitedLeads", Test: "TestOrderedReadBesideAnEffect",
+			Old: "w.lane.isBeside(o.right.lane) &&", New: "!MUTANT && w.lane.isBeside(o.right.lane) &&",
+		},
+		{ // nothing that a lane does leads to the effects of the one that started it
+			Name: "noneLeads", Test: "TestOrderedReadBesideAnEffect",
+			Old: "\t\tif !l.waitedFor {\n", New: "\t\tif MUTANT || !l.waitedFor {\n",
+		},
 		{ // a call that comes too late is made, though the run that was right went on without it
 			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
 			Old: "c != nil && !t.GivesWay(l, s) {", New: "c != nil && (MUTANT || !t.GivesWay(l, s)) {",
@@ -518,6 +526,10 @@ func pathBugs() []plant.Bug {
 		{ // of two reads in one place any is found, once something has happened
 			Name: "firstTwin", Test: "TestOrderedReadInOrder",
 			Old: "\tc := find(false)\n", New: "\tc := find(MUTANT && t.Behind(l.run))\n",
+		},
+		{ // a run that made other reads than those that led to what takes effect goes on
+			Name: "anotherWay", Test: "TestReadByAnotherWay",
+			Old: "u := t.byAnotherWay(r, c); u != nil", New: "u := t.byAnotherWay(r, c); !MUTANT && u != nil",
 		},
 	}
 }

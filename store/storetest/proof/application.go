@@ -79,7 +79,7 @@ func (a *application) run(ctx context.Context, l *link, p plot, t *txn) (err err
 			err = u
 		}
 	}()
-	t.run, err = client.Run(ctx, l.client, p.play)
+	t.run, err = client.Run(ctx, l.client, p.play, p.hint...)
 	return err
 }
 
@@ -110,7 +110,7 @@ func (a *application) nest(ctx context.Context, l *link) {
 		for i, p := range plots {
 			p.misled = !right
 			if err == nil {
-				parts[i].run, parts[i].err = client.Run(forTxn(ctx, p.n, txns[0].n), l.client, p.play)
+				parts[i].run, parts[i].err = client.Run(forTxn(ctx, p.n, txns[0].n), l.client, p.play, p.hint...)
 			}
 		}
 		return parts, err

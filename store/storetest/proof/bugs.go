@@ -32,9 +32,16 @@ const (
 	bugAllSettled     // what reads one key is never validated
 )
 
-func (b *bug) Read(
-	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
-) (client.Answer, error) {
+// A bugged attempt is one of a client with a bug.
+type bugged struct {
+	client.Attempt
+	*bug
+}
+
+// Begin implements client.Backend.
+func (b *bug) Begin(x client.Beginning) client.Attempt { return bugged{b.Backend.Begin(x), b} }
+
+func (b bugged) Read(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
 	guess := make(chan client.Answer, 1)
 	know := func(a client.Answer) {
 		guess <- a
@@ -44,7 +51,7 @@ func (b *bug) Read(
 	}
 	switch b.kind {
 	case bugByValue:
-		a, err := b.Backend.Read(ctx, key, p, know)
+		a, err := b.Attempt.Read(ctx, key, know)
 		select {
 		case g := <-guess:
 			if err == nil && a.Value.Present == g.Value.Present && string(a.Value.Bytes) == string(g.Value.Bytes) {
@@ -60,7 +67,7 @@ func (b *bug) Read(
 		}
 		quorum := make(chan answer, 1)
 		go func() {
-			a, err := b.Backend.Read(ctx, key, p, know)
+			a, err := b.Attempt.Read(ctx, key, know)
 			quorum <- answer{a, err}
 		}()
 		select {
@@ -70,13 +77,13 @@ func (b *bug) Read(
 			return r.Answer, r.error
 		}
 	default:
-		a, err := b.Backend.Read(ctx, key, p, first)
+		a, err := b.Attempt.Read(ctx, key, first)
 		a.Settled = a.Settled || b.kind == bugAllSettled
 		return a, err
 	}
 }
 
-func (b *bug) Commit(ctx context.Context, s client.Submission) client.Decision {
+func (b bugged) Commit(ctx context.Context, s client.Submission) client.Decision {
 	if b.kind == bugNoValidation && len(s.Writes) == 0 {
 		return b.watch.pretend(ctx, s.Reads)
 	}
@@ -91,10 +98,12 @@ func (b *bug) Commit(ctx context.Context, s client.Submission) client.Decision {
 		delete(b.runs, n) // those of the next attempt are others
 		b.mu.Unlock()
 	}
-	d := b.Backend.Commit(ctx, s)
+	d := b.Attempt.Commit(ctx, s)
 	switch {
 	case b.kind == bugTwice && d.Outcome.Verdict == store.Unknown:
-		return b.Backend.Commit(ctx, s)
+		again := b.Backend.Begin(client.Beginning{Priority: d.Txn.Priority})
+		defer again.End()
+		return again.Commit(ctx, s)
 	case b.kind == bugAbortIsCommit && d.Outcome.Verdict == store.Aborted,
 		b.kind == bugUnknownIsAbort && d.Outcome.Verdict == store.Unknown:
 		d.Outcome.Verdict = map[bugKind]store.Verdict{bugAbortIsCommit: store.Committed,

@@ -63,6 +63,7 @@ type plot struct {
 	panics bool
 	misled bool // it runs on a guess that is wrong
 	bug    *bug
+	hint   []client.Option // what it declares
 }
 
 func newPlot(n int, r *rand.Rand, b *bug) plot {
@@ -81,7 +82,43 @@ func newPlot(n int, r *rand.Rand, b *bug) plot {
 	case 2:
 		p.panics = true
 	}
+	p.hint = p.declare(r)
 	return p
+}
+
+// declare returns keys that the plot is said to read and to write: none, those that it may, some of
+// them, or others.
+func (p plot) declare(r *rand.Rand) []client.Option {
+	kind := r.IntN(4)
+	if kind == 0 {
+		return nil
+	}
+	var reads, writes []string
+	add := func(to *[]string, k int) {
+		switch {
+		case kind == 2 && r.IntN(2) == 0:
+			return
+		case kind == 3:
+			k = r.IntN(keys)
+		}
+		if key := keyOf(k); !slices.Contains(*to, key) {
+			*to = append(*to, key)
+		}
+	}
+	for _, s := range p.steps {
+		switch s.kind {
+		case stepPut, stepDelete, stepOwn:
+			add(&writes, s.key)
+			continue
+		case stepOther:
+			add(&writes, r.IntN(keys)) // nobody knows
+		case stepPair:
+			add(&reads, s.key+1)
+		default:
+		}
+		add(&reads, s.key)
+	}
+	return []client.Option{client.Keys(reads, writes)}
 }
 
 // misled ends values that must not be in the store.

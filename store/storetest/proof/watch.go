@@ -33,8 +33,8 @@ type commitCall struct {
 	ended      bool
 }
 
-// A watch stands between a client and its connection. It notes each commit, and objects to those
-// that must not be.
+// A watch stands between a client and its connection. It notes each commit of its attempts, and
+// objects to those that must not be.
 type watch struct {
 	client.Backend
 	world *world
@@ -53,10 +53,17 @@ func newWatch(w *world, b client.Backend, m client.Mode) *watch {
 		settled: map[int]map[store.Key][]store.Value{}}
 }
 
-func (w *watch) Read(
-	ctx context.Context, key store.Key, p store.Priority, first func(client.Answer),
-) (client.Answer, error) {
-	a, err := w.Backend.Read(ctx, key, p, first)
+// A watched attempt is one that a watch looks at.
+type watched struct {
+	client.Attempt
+	*watch
+}
+
+// Begin implements client.Backend.
+func (w *watch) Begin(b client.Beginning) client.Attempt { return watched{w.Backend.Begin(b), w} }
+
+func (w watched) Read(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
+	a, err := w.Attempt.Read(ctx, key, first)
 	if err == nil {
 		w.know(ctx, key, a)
 		w.settle(ctx, key, a)
@@ -102,8 +109,8 @@ func (w *watch) readAlone(t *txn) {
 	}
 }
 
-func (w *watch) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
-	a, err := w.Backend.ReadNearest(ctx, key, p)
+func (w watched) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
+	a, err := w.Attempt.ReadNearest(ctx, key)
 	if err == nil && w.near {
 		w.know(ctx, key, a)
 	}
@@ -120,7 +127,7 @@ func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
 	w.known[group][store.Read{Key: key, Version: a.Value.Version}] = true
 }
 
-func (w *watch) Commit(ctx context.Context, s client.Submission) client.Decision {
+func (w watched) Commit(ctx context.Context, s client.Submission) client.Decision {
 	n, group := txnOf(ctx)
 	c := &commitCall{begin: w.world.now(), reads: slices.Clone(s.Reads), writes: slices.Clone(s.Writes)}
 	w.mu.Lock()
@@ -140,7 +147,7 @@ func (w *watch) Commit(ctx context.Context, s client.Submission) client.Decision
 	}
 	w.calls[n] = append(w.calls[n], c)
 	w.mu.Unlock()
-	d := w.Backend.Commit(ctx, s)
+	d := w.Attempt.Commit(ctx, s)
 	w.mu.Lock()
 	c.decision, c.end, c.ended = d, w.world.now(), true
 	for _, now := range d.Current {

@@ -36,7 +36,7 @@ func Play(t *testing.T, p store.Protocol, format Own) {
 func New(p store.Protocol, format Own) transcript.Family[store.Message] {
 	return &talk{
 		protocol: p, own: format, held: map[protocol.ID]map[store.Key]store.Value{}, buffers: map[protocol.ID]*store.Buffer{},
-		begun: map[protocol.ID]store.TxnID{}, names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
+		begun: map[protocol.ID]uint64{}, names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
 	}
 }
 
@@ -50,7 +50,7 @@ type talk struct {
 	shards  int
 	held    map[protocol.ID]map[store.Key]store.Value // by servers, as they have applied it
 	buffers map[protocol.ID]*store.Buffer             // of clients' next transactions
-	begun   map[protocol.ID]store.TxnID               // by clients, with declared keys
+	begun   map[protocol.ID]uint64                    // by clients, the Refs of Declares
 	names   map[store.Version]string                  // of transactions
 	status  map[protocol.ID]store.ServerStatus
 }
@@ -219,10 +219,10 @@ func (t *talk) declare(client protocol.ID, keys []string) {
 			t.script.Note(client, "nothing has begun")
 			return
 		}
-		t.begun[client] = d.ID
+		t.begun[client] = d.Ref
 		for i, key := range m.Reads {
-			t.buffers[client].Saw(key, d.Values[i])
-			t.script.Note(client, fmt.Sprintf("%s is read: %s", key, t.value(d.Values[i])))
+			t.buffers[client].Saw(key, d.Values[i].Value)
+			t.script.Note(client, fmt.Sprintf("%s is read: %s", key, t.value(d.Values[i].Value)))
 		}
 	})
 }
@@ -340,6 +340,11 @@ func (t *talk) Format(v any) (string, bool) {
 		return string(v), true
 	case store.Value:
 		return t.value(v), true
+	case store.Held:
+		if v.Large {
+			return "too big", true
+		}
+		return t.value(v.Value), true
 	case store.Read:
 		return fmt.Sprintf("%s of %s", v.Key, t.name(v.Version)), true
 	case store.Write:

@@ -148,7 +148,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type ChangeRequest_Step int32
@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -783,6 +783,294 @@ func (*CommitResponse_Vote) isCommitResponse_Result() {}
 
 func (*CommitResponse_Decision) isCommitResponse_Result() {}
 
+// DeclareRequest is what keys a transaction is going to read and to write.
+type DeclareRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    *Version               `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// In ascending order, no key twice.
+	Reads [][]byte `protobuf:"bytes,2,rep,name=reads,proto3" json:"reads,omitempty"`
+	// The same.
+	Writes [][]byte `protobuf:"bytes,3,rep,name=writes,proto3" json:"writes,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeclareRequest) Reset() {
+	*x = DeclareRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeclareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeclareRequest) ProtoMessage() {}
+
+func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeclareRequest.ProtoReflect.Descriptor instead.
+func (*DeclareRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DeclareRequest) GetId() *Version {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *DeclareRequest) GetReads() [][]byte {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+func (x *DeclareRequest) GetWrites() [][]byte {
+	if x != nil {
+		return x.Writes
+	}
+	return nil
+}
+
+func (x *DeclareRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// DeclareResponse is what the keys hold that are to be read.
+type DeclareResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the keys.
+	Values        []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeclareResponse) Reset() {
+	*x = DeclareResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeclareResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeclareResponse) ProtoMessage() {}
+
+func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeclareResponse.ProtoReflect.Descriptor instead.
+func (*DeclareResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeclareResponse) GetValues() []*Held {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// Held is what a site holds under a declared key.
+type Held struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version *Version               `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Present bool                   `protobuf:"varint,2,opt,name=present,proto3" json:"present,omitempty"`
+	Value   []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// Whose answer it is, by its place in the topology.
+	Site uint32 `protobuf:"varint,4,opt,name=site,proto3" json:"site,omitempty"`
+	// The value is too big to be sent along, and has to be read: the rest is absent.
+	Large         bool `protobuf:"varint,5,opt,name=large,proto3" json:"large,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Held) Reset() {
+	*x = Held{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Held) ProtoMessage() {}
+
+func (x *Held) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Held.ProtoReflect.Descriptor instead.
+func (*Held) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Held) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *Held) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
+func (x *Held) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Held) GetSite() uint32 {
+	if x != nil {
+		return x.Site
+	}
+	return 0
+}
+
+func (x *Held) GetLarge() bool {
+	if x != nil {
+		return x.Large
+	}
+	return false
+}
+
+// AbandonRequest names a transaction.
+type AbandonRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    *Version               `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbandonRequest) Reset() {
+	*x = AbandonRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbandonRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbandonRequest) ProtoMessage() {}
+
+func (x *AbandonRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbandonRequest.ProtoReflect.Descriptor instead.
+func (*AbandonRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AbandonRequest) GetId() *Version {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *AbandonRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// AbandonResponse says that the site has heard of it.
+type AbandonResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbandonResponse) Reset() {
+	*x = AbandonResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbandonResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbandonResponse) ProtoMessage() {}
+
+func (x *AbandonResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbandonResponse.ProtoReflect.Descriptor instead.
+func (*AbandonResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+}
+
 // CallBatch is calls that a client makes at once.
 type CallBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -793,7 +1081,7 @@ type CallBatch struct {
 
 func (x *CallBatch) Reset() {
 	*x = CallBatch{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1093,7 @@ func (x *CallBatch) String() string {
 func (*CallBatch) ProtoMessage() {}
 
 func (x *CallBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1106,7 @@ func (x *CallBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallBatch.ProtoReflect.Descriptor instead.
 func (*CallBatch) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CallBatch) GetCalls() []*Call {
@@ -837,6 +1125,8 @@ type Call struct {
 	//
 	//	*Call_Read
 	//	*Call_Commit
+	//	*Call_Declare
+	//	*Call_Abandon
 	Request       isCall_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -844,7 +1134,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +1146,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +1159,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Call) GetNumber() uint64 {
@@ -904,6 +1194,24 @@ func (x *Call) GetCommit() *CommitRequest {
 	return nil
 }
 
+func (x *Call) GetDeclare() *DeclareRequest {
+	if x != nil {
+		if x, ok := x.Request.(*Call_Declare); ok {
+			return x.Declare
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetAbandon() *AbandonRequest {
+	if x != nil {
+		if x, ok := x.Request.(*Call_Abandon); ok {
+			return x.Abandon
+		}
+	}
+	return nil
+}
+
 type isCall_Request interface {
 	isCall_Request()
 }
@@ -916,9 +1224,21 @@ type Call_Commit struct {
 	Commit *CommitRequest `protobuf:"bytes,3,opt,name=commit,proto3,oneof"`
 }
 
+type Call_Declare struct {
+	Declare *DeclareRequest `protobuf:"bytes,4,opt,name=declare,proto3,oneof"`
+}
+
+type Call_Abandon struct {
+	Abandon *AbandonRequest `protobuf:"bytes,5,opt,name=abandon,proto3,oneof"`
+}
+
 func (*Call_Read) isCall_Request() {}
 
 func (*Call_Commit) isCall_Request() {}
+
+func (*Call_Declare) isCall_Request() {}
+
+func (*Call_Abandon) isCall_Request() {}
 
 // AnswerBatch is answers that became known at about the same time.
 type AnswerBatch struct {
@@ -930,7 +1250,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1262,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1275,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -974,6 +1294,8 @@ type Answer struct {
 	//	*Answer_Read
 	//	*Answer_Commit
 	//	*Answer_Failure
+	//	*Answer_Declare
+	//	*Answer_Abandon
 	Response      isAnswer_Response `protobuf_oneof:"response"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -981,7 +1303,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1315,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1328,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Answer) GetNumber() uint64 {
@@ -1050,6 +1372,24 @@ func (x *Answer) GetFailure() *Failure {
 	return nil
 }
 
+func (x *Answer) GetDeclare() *DeclareResponse {
+	if x != nil {
+		if x, ok := x.Response.(*Answer_Declare); ok {
+			return x.Declare
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetAbandon() *AbandonResponse {
+	if x != nil {
+		if x, ok := x.Response.(*Answer_Abandon); ok {
+			return x.Abandon
+		}
+	}
+	return nil
+}
+
 type isAnswer_Response interface {
 	isAnswer_Response()
 }
@@ -1066,11 +1406,23 @@ type Answer_Failure struct {
 	Failure *Failure `protobuf:"bytes,4,opt,name=failure,proto3,oneof"`
 }
 
+type Answer_Declare struct {
+	Declare *DeclareResponse `protobuf:"bytes,5,opt,name=declare,proto3,oneof"`
+}
+
+type Answer_Abandon struct {
+	Abandon *AbandonResponse `protobuf:"bytes,6,opt,name=abandon,proto3,oneof"`
+}
+
 func (*Answer_Read) isAnswer_Response() {}
 
 func (*Answer_Commit) isAnswer_Response() {}
 
 func (*Answer_Failure) isAnswer_Response() {}
+
+func (*Answer_Declare) isAnswer_Response() {}
+
+func (*Answer_Abandon) isAnswer_Response() {}
 
 // Failure is with which status of gRPC the call would have ended alone.
 type Failure struct {
@@ -1083,7 +1435,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1447,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1460,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetCode() uint32 {
@@ -1141,7 +1493,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1505,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1518,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Vote) GetYes() bool {
@@ -1212,7 +1564,7 @@ type Current struct {
 
 func (x *Current) Reset() {
 	*x = Current{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1576,7 @@ func (x *Current) String() string {
 func (*Current) ProtoMessage() {}
 
 func (x *Current) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1589,7 @@ func (x *Current) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Current.ProtoReflect.Descriptor instead.
 func (*Current) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Current) GetKey() []byte {
@@ -1286,7 +1638,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1650,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1663,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -1337,7 +1689,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1701,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1714,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 // StatusResponse tells it.
@@ -1383,7 +1735,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1747,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1760,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -1476,7 +1828,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1840,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1853,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -1579,7 +1931,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1943,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1956,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -1751,7 +2103,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +2115,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +2128,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -1808,7 +2160,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2172,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2185,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -1886,7 +2238,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +2250,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +2263,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -2011,21 +2363,42 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"9\n" +
+	"\x06result\"\x7f\n" +
+	"\x0eDeclareRequest\x12)\n" +
+	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
+	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
+	"\x06writes\x18\x03 \x03(\fR\x06writes\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"A\n" +
+	"\x0fDeclareResponse\x12.\n" +
+	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\"\x95\x01\n" +
+	"\x04Held\x123\n" +
+	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
+	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x12\x12\n" +
+	"\x04site\x18\x04 \x01(\rR\x04site\x12\x14\n" +
+	"\x05large\x18\x05 \x01(\bR\x05large\"Q\n" +
+	"\x0eAbandonRequest\x12)\n" +
+	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x11\n" +
+	"\x0fAbandonResponse\"9\n" +
 	"\tCallBatch\x12,\n" +
-	"\x05calls\x18\x01 \x03(\v2\x16.foresay.store.v1.CallR\x05calls\"\x99\x01\n" +
+	"\x05calls\x18\x01 \x03(\v2\x16.foresay.store.v1.CallR\x05calls\"\x95\x02\n" +
 	"\x04Call\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x123\n" +
 	"\x04read\x18\x02 \x01(\v2\x1d.foresay.store.v1.ReadRequestH\x00R\x04read\x129\n" +
-	"\x06commit\x18\x03 \x01(\v2\x1f.foresay.store.v1.CommitRequestH\x00R\x06commitB\t\n" +
+	"\x06commit\x18\x03 \x01(\v2\x1f.foresay.store.v1.CommitRequestH\x00R\x06commit\x12<\n" +
+	"\adeclare\x18\x04 \x01(\v2 .foresay.store.v1.DeclareRequestH\x00R\adeclare\x12<\n" +
+	"\aabandon\x18\x05 \x01(\v2 .foresay.store.v1.AbandonRequestH\x00R\aabandonB\t\n" +
 	"\arequest\"A\n" +
 	"\vAnswerBatch\x122\n" +
-	"\aanswers\x18\x01 \x03(\v2\x18.foresay.store.v1.AnswerR\aanswers\"\xd5\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x18.foresay.store.v1.AnswerR\aanswers\"\xd3\x02\n" +
 	"\x06Answer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x124\n" +
 	"\x04read\x18\x02 \x01(\v2\x1e.foresay.store.v1.ReadResponseH\x00R\x04read\x12:\n" +
 	"\x06commit\x18\x03 \x01(\v2 .foresay.store.v1.CommitResponseH\x00R\x06commit\x125\n" +
-	"\afailure\x18\x04 \x01(\v2\x19.foresay.store.v1.FailureH\x00R\afailureB\n" +
+	"\afailure\x18\x04 \x01(\v2\x19.foresay.store.v1.FailureH\x00R\afailure\x12=\n" +
+	"\adeclare\x18\x05 \x01(\v2!.foresay.store.v1.DeclareResponseH\x00R\adeclare\x12=\n" +
+	"\aabandon\x18\x06 \x01(\v2!.foresay.store.v1.AbandonResponseH\x00R\aabandonB\n" +
 	"\n" +
 	"\bresponse\"7\n" +
 	"\aFailure\x12\x12\n" +
@@ -2121,10 +2494,12 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\x88\x03\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xa8\x04\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
-	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12G\n" +
+	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12N\n" +
+	"\aDeclare\x12 .foresay.store.v1.DeclareRequest\x1a!.foresay.store.v1.DeclareResponse\x12N\n" +
+	"\aAbandon\x12 .foresay.store.v1.AbandonRequest\x1a!.foresay.store.v1.AbandonResponse\x12G\n" +
 	"\x05Calls\x12\x1b.foresay.store.v1.CallBatch\x1a\x1d.foresay.store.v1.AnswerBatch(\x010\x01\x12P\n" +
 	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
@@ -2142,7 +2517,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),             // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
@@ -2155,21 +2530,26 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*Write)(nil),           // 8: foresay.store.v1.Write
 	(*CommitRequest)(nil),   // 9: foresay.store.v1.CommitRequest
 	(*CommitResponse)(nil),  // 10: foresay.store.v1.CommitResponse
-	(*CallBatch)(nil),       // 11: foresay.store.v1.CallBatch
-	(*Call)(nil),            // 12: foresay.store.v1.Call
-	(*AnswerBatch)(nil),     // 13: foresay.store.v1.AnswerBatch
-	(*Answer)(nil),          // 14: foresay.store.v1.Answer
-	(*Failure)(nil),         // 15: foresay.store.v1.Failure
-	(*Vote)(nil),            // 16: foresay.store.v1.Vote
-	(*Current)(nil),         // 17: foresay.store.v1.Current
-	(*Decision)(nil),        // 18: foresay.store.v1.Decision
-	(*StatusRequest)(nil),   // 19: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),  // 20: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),      // 21: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),     // 22: foresay.store.v1.ShardStatus
-	(*Ballot)(nil),          // 23: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 24: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 25: foresay.store.v1.ChangeResponse
+	(*DeclareRequest)(nil),  // 11: foresay.store.v1.DeclareRequest
+	(*DeclareResponse)(nil), // 12: foresay.store.v1.DeclareResponse
+	(*Held)(nil),            // 13: foresay.store.v1.Held
+	(*AbandonRequest)(nil),  // 14: foresay.store.v1.AbandonRequest
+	(*AbandonResponse)(nil), // 15: foresay.store.v1.AbandonResponse
+	(*CallBatch)(nil),       // 16: foresay.store.v1.CallBatch
+	(*Call)(nil),            // 17: foresay.store.v1.Call
+	(*AnswerBatch)(nil),     // 18: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),          // 19: foresay.store.v1.Answer
+	(*Failure)(nil),         // 20: foresay.store.v1.Failure
+	(*Vote)(nil),            // 21: foresay.store.v1.Vote
+	(*Current)(nil),         // 22: foresay.store.v1.Current
+	(*Decision)(nil),        // 23: foresay.store.v1.Decision
+	(*StatusRequest)(nil),   // 24: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),  // 25: foresay.store.v1.StatusResponse
+	(*PeerStatus)(nil),      // 26: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),     // 27: foresay.store.v1.ShardStatus
+	(*Ballot)(nil),          // 28: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 29: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 30: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -2179,43 +2559,55 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 4: foresay.store.v1.CommitRequest.priority:type_name -> foresay.store.v1.Priority
 	7,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
 	8,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
-	16, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
-	18, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
-	12, // 9: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
-	5,  // 10: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
-	9,  // 11: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
-	14, // 12: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
-	6,  // 13: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
-	10, // 14: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
-	15, // 15: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
-	0,  // 16: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	17, // 17: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
-	3,  // 18: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
-	1,  // 19: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
-	0,  // 20: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	22, // 21: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	21, // 22: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 23: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 24: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	2,  // 25: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	23, // 26: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	23, // 27: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	23, // 28: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 29: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 30: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 31: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	19, // 32: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	24, // 33: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 34: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 35: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	13, // 36: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	20, // 37: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	25, // 38: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	34, // [34:39] is the sub-list for method output_type
-	29, // [29:34] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	21, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
+	23, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
+	3,  // 9: foresay.store.v1.DeclareRequest.id:type_name -> foresay.store.v1.Version
+	13, // 10: foresay.store.v1.DeclareResponse.values:type_name -> foresay.store.v1.Held
+	3,  // 11: foresay.store.v1.Held.version:type_name -> foresay.store.v1.Version
+	3,  // 12: foresay.store.v1.AbandonRequest.id:type_name -> foresay.store.v1.Version
+	17, // 13: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
+	5,  // 14: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
+	9,  // 15: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
+	11, // 16: foresay.store.v1.Call.declare:type_name -> foresay.store.v1.DeclareRequest
+	14, // 17: foresay.store.v1.Call.abandon:type_name -> foresay.store.v1.AbandonRequest
+	19, // 18: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
+	6,  // 19: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
+	10, // 20: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
+	20, // 21: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
+	12, // 22: foresay.store.v1.Answer.declare:type_name -> foresay.store.v1.DeclareResponse
+	15, // 23: foresay.store.v1.Answer.abandon:type_name -> foresay.store.v1.AbandonResponse
+	0,  // 24: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
+	22, // 25: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	3,  // 26: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
+	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
+	27, // 29: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	26, // 30: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 31: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 32: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	2,  // 33: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	28, // 34: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	28, // 35: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	28, // 36: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 37: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 38: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 39: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 40: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 41: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	24, // 42: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	29, // 43: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 44: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 45: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 46: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 47: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 48: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	25, // 49: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	30, // 50: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -2227,14 +2619,18 @@ func file_foresay_store_v1_store_proto_init() {
 		(*CommitResponse_Vote)(nil),
 		(*CommitResponse_Decision)(nil),
 	}
-	file_foresay_store_v1_store_proto_msgTypes[9].OneofWrappers = []any{
+	file_foresay_store_v1_store_proto_msgTypes[14].OneofWrappers = []any{
 		(*Call_Read)(nil),
 		(*Call_Commit)(nil),
+		(*Call_Declare)(nil),
+		(*Call_Abandon)(nil),
 	}
-	file_foresay_store_v1_store_proto_msgTypes[11].OneofWrappers = []any{
+	file_foresay_store_v1_store_proto_msgTypes[16].OneofWrappers = []any{
 		(*Answer_Read)(nil),
 		(*Answer_Commit)(nil),
 		(*Answer_Failure)(nil),
+		(*Answer_Declare)(nil),
+		(*Answer_Abandon)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2242,7 +2638,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

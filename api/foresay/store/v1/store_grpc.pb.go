@@ -23,11 +23,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Store_Read_FullMethodName   = "/foresay.store.v1.Store/Read"
-	Store_Commit_FullMethodName = "/foresay.store.v1.Store/Commit"
-	Store_Calls_FullMethodName  = "/foresay.store.v1.Store/Calls"
-	Store_Status_FullMethodName = "/foresay.store.v1.Store/Status"
-	Store_Change_FullMethodName = "/foresay.store.v1.Store/Change"
+	Store_Read_FullMethodName    = "/foresay.store.v1.Store/Read"
+	Store_Commit_FullMethodName  = "/foresay.store.v1.Store/Commit"
+	Store_Declare_FullMethodName = "/foresay.store.v1.Store/Declare"
+	Store_Abandon_FullMethodName = "/foresay.store.v1.Store/Abandon"
+	Store_Calls_FullMethodName   = "/foresay.store.v1.Store/Calls"
+	Store_Status_FullMethodName  = "/foresay.store.v1.Store/Status"
+	Store_Change_FullMethodName  = "/foresay.store.v1.Store/Change"
 )
 
 // StoreClient is the client API for Store service.
@@ -41,8 +43,16 @@ type StoreClient interface {
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ReadResponse, error)
 	// Commit has the site vote on a transaction, once and for all. It can be repeated.
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
-	// Calls carries calls of Read and Commit, as many as a client likes, and the answers
-	// in the order in which they are known. It costs less than a stream for each call.
+	// Declare begins a transaction some of whose keys are known, at a store whose protocol
+	// prepares them while they are read; others refuse. It is answered when all values
+	// are there. The client repeats it every round trip until it calls Commit with the
+	// same id, at the same machine: otherwise the transaction is aborted after some.
+	// To have declared other keys than are used costs time only.
+	Declare(ctx context.Context, in *DeclareRequest, opts ...grpc.CallOption) (*DeclareResponse, error)
+	// Abandon ends a transaction that Declare has begun and that will not be committed.
+	Abandon(ctx context.Context, in *AbandonRequest, opts ...grpc.CallOption) (*AbandonResponse, error)
+	// Calls carries calls of Read, Commit, Declare and Abandon, as many as a client likes,
+	// and the answers in the order in which they are known. It costs less than a stream for each call.
 	// What is large is better called alone: what is small would wait behind it.
 	Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallBatch, AnswerBatch], error)
 	// Status tells how the machine's shards are.
@@ -74,6 +84,26 @@ func (c *storeClient) Commit(ctx context.Context, in *CommitRequest, opts ...grp
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CommitResponse)
 	err := c.cc.Invoke(ctx, Store_Commit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storeClient) Declare(ctx context.Context, in *DeclareRequest, opts ...grpc.CallOption) (*DeclareResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeclareResponse)
+	err := c.cc.Invoke(ctx, Store_Declare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storeClient) Abandon(ctx context.Context, in *AbandonRequest, opts ...grpc.CallOption) (*AbandonResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AbandonResponse)
+	err := c.cc.Invoke(ctx, Store_Abandon_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +154,16 @@ type StoreServer interface {
 	Read(context.Context, *ReadRequest) (*ReadResponse, error)
 	// Commit has the site vote on a transaction, once and for all. It can be repeated.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Calls carries calls of Read and Commit, as many as a client likes, and the answers
-	// in the order in which they are known. It costs less than a stream for each call.
+	// Declare begins a transaction some of whose keys are known, at a store whose protocol
+	// prepares them while they are read; others refuse. It is answered when all values
+	// are there. The client repeats it every round trip until it calls Commit with the
+	// same id, at the same machine: otherwise the transaction is aborted after some.
+	// To have declared other keys than are used costs time only.
+	Declare(context.Context, *DeclareRequest) (*DeclareResponse, error)
+	// Abandon ends a transaction that Declare has begun and that will not be committed.
+	Abandon(context.Context, *AbandonRequest) (*AbandonResponse, error)
+	// Calls carries calls of Read, Commit, Declare and Abandon, as many as a client likes,
+	// and the answers in the order in which they are known. It costs less than a stream for each call.
 	// What is large is better called alone: what is small would wait behind it.
 	Calls(grpc.BidiStreamingServer[CallBatch, AnswerBatch]) error
 	// Status tells how the machine's shards are.
@@ -148,6 +186,12 @@ func (UnimplementedStoreServer) Read(context.Context, *ReadRequest) (*ReadRespon
 }
 func (UnimplementedStoreServer) Commit(context.Context, *CommitRequest) (*CommitResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Commit not implemented")
+}
+func (UnimplementedStoreServer) Declare(context.Context, *DeclareRequest) (*DeclareResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Declare not implemented")
+}
+func (UnimplementedStoreServer) Abandon(context.Context, *AbandonRequest) (*AbandonResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Abandon not implemented")
 }
 func (UnimplementedStoreServer) Calls(grpc.BidiStreamingServer[CallBatch, AnswerBatch]) error {
 	return status.Error(codes.Unimplemented, "method Calls not implemented")
@@ -215,6 +259,42 @@ func _Store_Commit_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Declare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeclareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Declare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Declare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Declare(ctx, req.(*DeclareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Store_Abandon_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AbandonRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Abandon(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Abandon_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Abandon(ctx, req.(*AbandonRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Store_Calls_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(StoreServer).Calls(&grpc.GenericServerStream[CallBatch, AnswerBatch]{ServerStream: stream})
 }
@@ -272,6 +352,14 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Commit",
 			Handler:    _Store_Commit_Handler,
+		},
+		{
+			MethodName: "Declare",
+			Handler:    _Store_Declare_Handler,
+		},
+		{
+			MethodName: "Abandon",
+			Handler:    _Store_Abandon_Handler,
 		},
 		{
 			MethodName: "Status",

@@ -1,0 +1,10 @@
+package carousel
+
+import (
+	"os"
+	"testing"
+
+	"github.com/foresay/foresay/internal/heap"
+)
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -1,0 +1,177 @@
+package front
+
+import (
+	"context"
+	"slices"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+)
+
+// An attempt is one try of a transaction over a connection. What it has declared is asked for as it
+// begins: it is prepared, by a protocol that does so and if it writes, and read. Whatever comes of
+// that, the attempt reads and commits all the same.
+type attempt struct {
+	c     *Conn
+	b     client.Beginning
+	begun *declaration           // nil: nothing is prepared
+	early map[store.Key]*reading // reads that are under way from the beginning
+}
+
+// A declaration is what was declared and is prepared.
+type declaration struct {
+	w    *waiter
+	ref  uint64
+	done chan struct{}
+	got  store.Declared // once done is closed
+}
+
+// A reading is a read that the transaction's function may not have asked for yet.
+type reading struct {
+	w       *waiter
+	nearest bool
+	first   chan struct{}
+	guess   client.Answer // once first is closed
+	done    chan struct{}
+	got     store.Got // once done is closed
+}
+
+// Begin implements client.Backend.
+func (c *Conn) Begin(b client.Beginning) client.Attempt {
+	a := &attempt{c: c, b: b, early: map[store.Key]*reading{}}
+	if c.cfg.Protocol.Declares && len(b.Writes) > 0 {
+		a.begun = c.declare(b)
+		if b.Mode != client.Spec && b.Mode != client.Predicated {
+			return a // reads come with it, and nobody wants guesses
+		}
+	}
+	for _, k := range b.Reads {
+		a.early[k] = c.begin(store.Get{Key: k, Priority: b.Priority,
+			Nearest: a.begun != nil || b.Mode == client.Predicated})
+	}
+	return a
+}
+
+// declare asks for what a transaction is going to read and to write.
+func (c *Conn) declare(b client.Beginning) *declaration {
+	d := &declaration{done: make(chan struct{})}
+	d.w, d.ref = c.askFor(nil, func(m store.Message) {
+		d.got, _ = m.(store.Declared)
+		close(d.done)
+	}, func(ref uint64) store.Message { return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes} })
+	return d
+}
+
+// begin begins a read.
+func (c *Conn) begin(get store.Get) *reading {
+	r := &reading{nearest: get.Nearest, first: make(chan struct{}), done: make(chan struct{})}
+	r.w, _ = c.askFor(func(first client.Answer) {
+		r.guess = first
+		close(r.first)
+	}, func(m store.Message) {
+		r.got, _ = m.(store.Got)
+		close(r.done)
+	}, func(ref uint64) store.Message {
+		get.Ref = ref
+		return get
+	})
+	return r
+}
+
+// Read implements client.Attempt.
+func (a *attempt) Read(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
+	return a.read(ctx, store.Get{Key: key, Priority: a.b.Priority}, first)
+}
+
+// ReadNearest implements client.Attempt.
+func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
+	return a.read(ctx, store.Get{Key: key, Priority: a.b.Priority, Nearest: true}, func(client.Answer) {})
+}
+
+// read returns what was declared and has come, or is on its way; else it asks.
+func (a *attempt) read(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
+	var declared, guess, answered <-chan struct{}
+	i := -1
+	if a.begun != nil {
+		if i, _ = slices.BinarySearch(a.b.Reads, get.Key); i < len(a.b.Reads) && a.b.Reads[i] == get.Key {
+			declared = a.begun.done
+		}
+	}
+	r := a.early[get.Key]
+	if r != nil {
+		guess, answered = r.first, r.done
+	}
+	tell := func(guess client.Answer) {
+		if first != nil {
+			first(guess)
+			first = nil
+		}
+	}
+	for declared != nil || answered != nil && (get.Nearest || !r.nearest) {
+		select {
+		case <-declared:
+			if got := a.begun.got; got.OK && !got.Values[i].Large {
+				return client.Answer{Value: got.Values[i].Value, Site: a.c.site(int(got.Values[i].Site))}, nil
+			}
+			declared = nil
+		case <-guess:
+			guess = nil
+			tell(r.guess)
+		case <-answered:
+			answered, guess = nil, nil
+			answer := client.Answer{Value: r.got.Value, Site: a.c.site(r.got.Site), Settled: r.got.Settled}
+			switch {
+			case !r.got.OK:
+			case get.Nearest || !r.nearest:
+				return answer, nil
+			case !r.got.Pending:
+				tell(answer)
+			}
+		case <-ctx.Done():
+			return client.Answer{}, a.c.unavailable(get.Key, a.asked(r), context.Cause(ctx))
+		}
+	}
+	return a.c.get(ctx, get, first)
+}
+
+// asked returns what was sent for a declared key.
+func (a *attempt) asked(r *reading) *request {
+	if r != nil {
+		return r.w.request
+	}
+	return a.begun.w.request
+}
+
+// Commit implements client.Attempt.
+func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
+	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
+	if a.begun != nil {
+		m.Begun = a.begun.ref
+	}
+	return a.c.commit(ctx, m)
+}
+
+// Stale implements client.Attempt: the sites validate the reads as those of a transaction that
+// writes nothing.
+func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
+	o := a.c.commit(ctx, store.Submit{Reads: reads}).Outcome
+	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
+}
+
+// End implements client.Attempt.
+func (a *attempt) End() {
+	if a.begun != nil {
+		a.c.deliver(store.Abandon{Ref: a.begun.ref}) // of one that was submitted the node knows better
+	}
+	var open []*waiter
+	for _, r := range a.early {
+		select {
+		case <-r.done:
+		default:
+			open = append(open, r.w)
+		}
+	}
+	if len(open) > 0 {
+		a.c.forget(open...)
+	}
+}
