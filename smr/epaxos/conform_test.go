@@ -16,5 +16,4 @@ func TestConformance(t *testing.T) {
 func TestScenarios(t *testing.T) { talk.Play(t, epaxos.Protocol(), nil) }
 
 // TestRest: a group that has nothing to do rests, and a member that is lost meanwhile is missed.
-// TestLullPlants of package kit says what it notices.
 func TestRest(t *testing.T) { smrtest.Rest(t, epaxos.Protocol(), 60) }

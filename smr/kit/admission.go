@@ -191,6 +191,13 @@ func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
 	}
 }
 
+// identify reads which disk it is, and nothing else, in a replica that is only salvaged.
+func (a *Admission) identify(env *protocol.Env[smr.Message]) error {
+	id, _, err := diskid.Read(env, selfKey)
+	a.own = Incarnation(id.Disk)
+	return err
+}
+
 func markKey(id protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(markPrefix), uint32(id))
 }

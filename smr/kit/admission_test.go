@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -474,6 +475,104 @@ func TestStartedAgain(t *testing.T) {
 		}
 		if asks != answers.nextAsks {
 			t.Errorf("%s: then %d are asked, want %d", name, asks, answers.nextAsks)
+		}
+	}
+}
+
+// TestMarksAreTold has a replica that takes part write, again and again. The others are told how
+// far its disk is, once in a while as long as it writes, and are not woken for nothing.
+func TestMarksAreTold(t *testing.T) {
+	r, env := writer(t)
+	timers := func() (n int) {
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindAfter && e.Timer == (AdmissionTimer{}) && e.Delay == markEvery*time.Second {
+				n++
+			}
+		}
+		return n
+	}
+	for range 3 {
+		env.Begin(0)
+		for range 5 {
+			r.Receive(env, 9, Request{})
+		}
+		if n := timers(); n != 1 {
+			t.Fatalf("while it writes the timer is set %d times, want once", n)
+		}
+		env.Begin(0)
+		r.Expire(env, AdmissionTimer{})
+		told := map[protocol.ID]uint64{}
+		for _, s := range sentTo(env) {
+			if h, ok := s.msg.(Hello); ok {
+				told[s.to] = h.Mark.Next
+			}
+		}
+		if want := env.NextIndex(); len(told) != 2 || told[2] != want || told[3] != want {
+			t.Fatalf("the disk is at %d, and told are %v", want, told)
+		}
+		env.Begin(0)
+		r.Receive(env, 9, ReadRequest{})
+		if r.Expire(env, AdmissionTimer{}); timers() > 0 || len(sentTo(env)) > 0 {
+			t.Fatalf("nothing was written, and it does %+v", env.Out)
+		}
+	}
+}
+
+// writer is replica 1 of three, which takes part and writes each request down.
+func writer(t *testing.T) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := NewReplica("test", smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), Machine: &journal{},
+		RoundTrip: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Follow(Rules{
+		Load: func(*protocol.Env[smr.Message], []protocol.Record[smr.Message]) (bool, error) { return true, nil },
+		Client: func(env *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) {
+			if _, ok := msg.(Request); ok {
+				env.Append(msg)
+			}
+		},
+	})
+	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	r.Start(env, nil)
+	for from := protocol.ID(2); from <= 3; from++ {
+		r.Receive(env, from, Welcome{From: 1, Asked: r.Admission.Own(), Known: r.Admission.Own()})
+	}
+	if !r.Admission.Admitted() {
+		t.Fatal("it does not take part")
+	}
+	r.Expire(env, AdmissionTimer{})
+	return &r, env
+}
+
+// TestSalvageKnowsItsDisk salvages replicas that joined their group with their disk. One whose disk
+// executes a change of the members is not refused as if it had another one; one that was added with
+// another one is.
+func TestSalvageKnowsItsDisk(t *testing.T) {
+	for added, refused := range map[Incarnation]bool{7: false, 8: true} {
+		keys := memory{selfKey: nil}
+		r, err := NewReplica("test", smr.ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, Machine: &journal{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Follow(Rules{
+			Load: func(*protocol.Env[smr.Message], []protocol.Record[smr.Message]) (bool, error) { return false, nil },
+			Doubtful: func(env *protocol.Env[smr.Message]) (int, error) {
+				r.State.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {smr.Member{ID: 4}, added}}}
+				r.MembersChanged(env)
+				return 1, nil
+			},
+		})
+		env := protocol.NewEnv[smr.Message](keys, 1, rand.New(rand.NewPCG(1, 1)))
+		diskid.Identity{Disk: 7, Joined: true}.Write(env, selfKey)
+		keys[selfKey] = env.Out[0].Value
+		switch s, err := r.Salvage(env, nil); {
+		case refused && (err == nil || !strings.Contains(err.Error(), "another disk")):
+			t.Errorf("it was added with another disk: %v", err)
+		case !refused && (err != nil || s.Doubtful != 1):
+			t.Errorf("it was added with its disk: %+v, %v", s, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -23,9 +24,10 @@ type Replica struct {
 	Resting   *Resting
 	Lull      *Lull
 
-	name  string
-	rules Rules
-	end   end
+	name    string
+	rules   Rules
+	end     end
+	failure error // why, if it has failed
 }
 
 // end is how a replica has ended: it does nothing any more.
@@ -352,7 +354,7 @@ func (r *Replica) Leave(env *protocol.Env[smr.Message]) {
 
 // Fail ends a replica whose state cannot be trusted or kept.
 func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
-	r.end = endFailed
+	r.end, r.failure = endFailed, err
 	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
 }
 
@@ -380,7 +382,18 @@ func (r *Replica) Salvage(
 	if _, err := r.rules.Load(env, log); err != nil {
 		return smr.Salvaged{}, err
 	}
+	// What is executed may change the members, and so say of which disk this replica is one.
+	if err := r.Admission.identify(env); err != nil {
+		return smr.Salvaged{}, fmt.Errorf("%s: the replica's %w", r.name, err)
+	}
 	doubtful, err := r.rules.Doubtful(env)
+	switch {
+	case err != nil:
+	case r.end == endFailed:
+		err = r.failure
+	case r.Admission.Refused():
+		err = errors.New(r.Admission.refused)
+	}
 	if err != nil {
 		return smr.Salvaged{}, fmt.Errorf("%s: %w", r.name, err)
 	}

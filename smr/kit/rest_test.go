@@ -44,20 +44,6 @@ func TestRestPlants(t *testing.T) {
 	}
 }
 
-// TestLullPlants is TestRestPlants for protocols whose members all beat to all. TestLullTakesAll
-// and TestLullEnds have the other rules.
-func TestLullPlants(t *testing.T) {
-	for _, in := range []string{"smr/mencius", "smr/epaxos", "smr/fastpaxos"} {
-		t.Run(in, func(t *testing.T) {
-			plant.Catch(t, []plant.Bug{{
-				Name: "a member at rest does not look whether the others' hosts are there", Dir: "smr/kit", In: in,
-				Test: "TestRest",
-				Old:  "\tif !l.relies(func(_ protocol.ID, v", New: "\tif !MUTANT && !l.relies(func(_ protocol.ID, v",
-			}})
-		})
-	}
-}
-
 // TestHostHeardDuringACall has a host's beat come while a call of a replica runs, beside it, so
 // that the moment is after the one at which the call began. The host is there. But a beat that is
 // far ahead of the clock, since that was set back, says nothing.
