@@ -81,10 +81,8 @@ func plants() []plant.Bug {
 			Old: "\tif !e.Equal(there) && r.Desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.Desk.Waits(e) && !MUTANT {\n",
 		},
 		{
-			Name: "votes of several ballots are counted together", Dir: dir, Test: "TestSeedsNotice/517",
-			Old: "\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
-			New: "\tfor i := 0; MUTANT && i < len(l.acks); i++ {\n\t\tl.acks[i].ballot = " +
-				"l.promised\n\t}\n\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
+			Name: "votes of several ballots are counted together", Dir: dir, Test: "TestVotesOfOneBallotDecide",
+			Old: "\t\tif a.ballot == l.promised {\n", New: "\t\tif a.ballot == l.promised || MUTANT {\n",
 		},
 		{
 			Name: "commands are proposed behind the window", Dir: dir, Test: "TestWindow",
