@@ -63,14 +63,14 @@ func plants() []plant.Bug {
 				New: "\tfirst := max(m.First, l.matched+1)\n\tif MUTANT {\n\t\tfirst = l.matched + 1\n\t}\n"}},
 		},
 		{
-			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/104",
+			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/109",
 			Old: "\tr.above = r.seen\n", New: "\tif !MUTANT {\n\t\tr.above = r.seen\n\t}\n",
 			Also: []plant.Edit{{Old: "\t\tl.commit = done\n",
 				New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.Cfg.ID && l.end() > done && l.at(l.end()).Skip " +
 					"{\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
 		},
 		{
-			Name: "a track's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
+			Name: "a track's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/410",
 			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
 			New: "\tif MUTANT && l.owner != r.Cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []vote{{c.ballot, false, " +
 				"r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
