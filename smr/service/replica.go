@@ -106,10 +106,8 @@ func (r *Replica) open(o ReplicaOptions) error {
 	if err != nil {
 		return err
 	}
-	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
-		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
-	}
+	network := cfg.network()
+	network.TLS, network.Dial = tlsConfig, o.Dial
 	if err := network.CheckSender(cfg.ID); err != nil {
 		return fmt.Errorf("tls.cert: this is not replica %d's certificate: %w", cfg.ID, err)
 	}
@@ -246,6 +244,14 @@ func (r *Replica) follow(ctx context.Context) error {
 			peers.tidy(now)
 			peers.announce()
 		}
+	}
+}
+
+// network returns what the file says of the host's network.
+func (c *Config) network() transport.Config {
+	return transport.Config{
+		Cluster: clusterName(c.Cluster, c.Protocol, c.Generation, c.Routing), IDs: []protocol.ID{c.ID},
+		FirstClient: firstClient, Insecure: c.Insecure, QueueBytes: c.SendQueueBytes,
 	}
 }
 
