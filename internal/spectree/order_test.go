@@ -551,8 +551,8 @@ func TestOrderedReadOnItsPath(t *testing.T) {
 }
 
 // TestOrderedReadBehindAGivenUpCall: a replay that gives up the same call as the run that was right
-// finds the ordered read that followed, though it made the call that it gave up anew: made anew, the
-// read would be from after an effect that has happened.
+// finds the ordered read that followed, though it made the call that it gave up anew: made anew,
+// the read would be from after an effect that has happened.
 func TestOrderedReadBehindAGivenUpCall(t *testing.T) {
 	s := play(t, replayable)
 	way := func(run int) *Use {
