@@ -187,6 +187,7 @@ func unseen() map[string]string {
 		"tree noneLeads":         "as before",
 		"tree laterLeads":        "as before",
 		"tree orderOfLeft":       "as before",
+		"tree orderOfGivenUp":    "as before",
 		"tree findBehind":        "as before",
 		"tree passUndone":        "as before",
 		"tree readPast":          "as before",

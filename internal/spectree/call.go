@@ -154,6 +154,7 @@ type Use struct {
 	ord    *chain // the ordered calls before the call
 	slot   int    // in Call.uses; -1 when not in it
 	index  int    // in Run.uses
+	joined int32  // so many lanes its lane had waited for
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed   *Use
 	earlier   *Use // the same of its lane
@@ -211,7 +212,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if s.Effect != None && !c.irrevocable() {
 		l.standOnRelatives() // their code may have led to it, on the strength of their guesses
 	}
-	u.relatives, u.mixed = l.entangled, l.mixed
+	u.relatives, u.mixed, u.joined = l.entangled, l.mixed, int32(len(l.joined))
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	if u.gaps = l.gaps; t.gaveUp() {
 		u.late = t.tooLate(l, k, c)

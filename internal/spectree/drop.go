@@ -208,15 +208,22 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	return w.Call
 }
 
-// isBeside reports whether the lane, or one that it comes from, was started by that of the use and
-// nobody had waited for it before the use.
+// isBeside reports whether the lane was started by that of the use, or by one that comes from it,
+// and the use's code had not waited for it, nor for one that had.
 func (l *Lane) isBeside(o *Use) bool {
-	for ; l != nil && l != o.lane; l = l.parent {
-		if l.waitedAt == 0 || int(l.waitedAt)-1 > o.index {
-			return covers(o.lane.id, l.id)
+	return l != o.lane && covers(o.lane.id, l.id) && !l.isBehind(o.lane.joined[:o.joined], make(map[*Lane]bool))
+}
+
+// isBehind reports whether the lane is one of these, or one of them had waited for it, or for one
+// that had.
+func (l *Lane) isBehind(joined []*Lane, seen map[*Lane]bool) bool {
+	return slices.ContainsFunc(joined, func(j *Lane) bool {
+		if seen[j] {
+			return false
 		}
-	}
-	return false
+		seen[j] = true
+		return j == l || l.isBehind(j.joined, seen)
+	})
 }
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect
