@@ -64,7 +64,9 @@ type Submission struct {
 
 // A Decision is how a transaction ended.
 type Decision struct {
-	Txn     store.Txn // with the name and the priority that it was given
+	// Txn has the name and the priority that it was given. One that only reads has no name if what
+	// it read is right without anybody's word.
+	Txn     store.Txn
 	Outcome store.Outcome
 	Site    string // whose vote was the last that was needed; empty if none's
 	// Current says, of an aborted transaction, what its reads should have been, as far as is known.

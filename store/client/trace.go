@@ -93,7 +93,12 @@ func (t *attemptTrace) commitBegins() {
 }
 
 func (t *attemptTrace) decided(d Decision) {
-	t.end(func(now *Trace) { now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site })
+	t.end(func(now *Trace) {
+		now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site
+		if d.Txn.ID.IsZero() && d.Outcome.Verdict == store.Committed {
+			now.Commit = -1 // what it read is all that it did, and needed nobody's word
+		}
+	})
 }
 
 // ended ends an attempt that did not come to a decision.

@@ -26,22 +26,28 @@ func (w *World) Judge() error {
 	if err != nil {
 		return err
 	}
-	level := w.Subject.Protocol.Promises()
-	if w.Subject.Protocol.Clocked && w.Scenario.Faults&(sim.Skew|sim.Jump) != 0 {
-		// Clocks are further apart than they may be: only who has written something is in real time's
-		// order.
-		if err := judge(writing(h), level); err != nil {
-			return err
-		}
-		level = history.Serializable
-	}
-	if err := judge(h, level); err != nil {
+	if err := CheckLevel(h, w.Subject.Protocol, w.Scenario.Faults); err != nil {
 		return err
 	}
 	if err := w.LostAppends(); err != nil {
 		return err
 	}
 	return w.EqualSites()
+}
+
+// CheckLevel returns an error unless a history is of the level that a protocol promises. With
+// faults that have clocks further apart than they may be, Clocked ones promise less to who only
+// reads.
+func CheckLevel(h history.Transactions, p store.Protocol, faults sim.Faults) error {
+	level := p.Promises()
+	if p.Clocked && faults&(sim.Skew|sim.Jump) != 0 {
+		// only who has written something is in real time's order
+		if err := judge(writing(h), level); err != nil {
+			return err
+		}
+		level = history.Serializable
+	}
+	return judge(h, level)
 }
 
 // judge returns an error unless a history is of a level.
