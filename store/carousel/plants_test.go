@@ -22,6 +22,10 @@ func plants() []plant.Bug {
 func votePlants() []plant.Bug {
 	return []plant.Bug{
 		{
+			Name: "a client that only declares goes by any site", Test: "TestClientThatOnlyDeclaresFindsItsHome",
+			Old: "	if !c.Lost() {\n", New: "	if MUTANT || !c.Lost() {\n",
+		},
+		{
 			Name: "C5: votes agree if what is read has the same versions", Test: "TestBallot",
 			Tests: []string{"TestScenarios/fast/3-blind-write", "TestRecoveryIsRight"},
 			Old:   "v.Term == lead.Term && v.Footprint.equal(lead.Footprint)",
