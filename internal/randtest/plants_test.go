@@ -186,6 +186,8 @@ func unseen() map[string]string {
 		"tree noneLeads":         "as before",
 		"tree laterLeads":        "as before",
 		"tree orderOfLeft":       "as before",
+		"tree endedIsLate":       "as before",
+		"tree nameIsIdentity":    "as before",
 		"tree orderOfGivenUp":    "as before",
 		"tree findBehind":        "as before",
 		"tree passUndone":        "as before",

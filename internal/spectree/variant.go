@@ -47,6 +47,8 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
+	case c.key.lane != l.id: // see counterpart: a guess at names is none at who asks
+		return c, Doubtful
 	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c, t.Behind(l.run)):
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
