@@ -162,13 +162,14 @@ func (t *Tree) wasSkipped(at key) bool {
 // another path than that of an earlier run that was right: that one gave up
 // waiting here, or made another call, and calls that followed took effect, which
 // this run has not made. An answer would come from after them, and an effect would
-// happen after them. What other goroutines did that never waited for the lane did not follow.
-func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
+// happen after them. What other goroutines did that never waited for the lane did not follow. It
+// also reports whether that one gave up there.
+func (t *Tree) tooLate(l *Lane, k key, c *Call) (late, without bool) {
 	if c.spec.Local {
-		return false
+		return false, false
 	}
 	made, without := t.followed(l, k.place(), c.spec.Effect)
-	return without || made != nil && made != c
+	return without || made != nil && made != c, without
 }
 
 // followed returns what a run made at this place of the lane, or that it went on without making

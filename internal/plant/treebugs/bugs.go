@@ -486,7 +486,7 @@ func pathBugs() []plant.Bug {
 		},
 		{ // a call is sure to be that of a run that gave up what this one was told
 			Name: "sureOffPath", Test: "TestCertainty",
-			Old: "!t.onPathOf(l, c, t.Behind(l.run)):\n", New: "!t.onPathOf(l, c, t.Behind(l.run)) && !MUTANT:\n",
+			Old: "!t.onPathOf(l, c, t.ledBy(l, k, c)):\n", New: "!t.onPathOf(l, c, t.ledBy(l, k, c)) && !MUTANT:\n",
 		},
 		{ // of two ways to one effect that which a later effect followed is not preferred
 			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
@@ -542,6 +542,18 @@ func pathBugs() []plant.Bug {
 // leftOutBugs are about what one run gave up and another one did not make, or got the answer of.
 func leftOutBugs() []plant.Bug {
 	return []plant.Bug{
+		{ // the end of a call that the run that was right gave up leads astray
+			Name: "endedIsLate", Test: "TestEndedIsGivenUp",
+			Old: "if u.late && !(ended && u.without) {", New: "if u.late && (MUTANT || !(ended && u.without)) {",
+		},
+		{ // once something has happened, a call is sure to be that of a run that left nothing out
+			Name: "sureBehind", Test: "TestCertainty",
+			Old: "\treturn led == c\n", New: "\treturn led == c || MUTANT\n",
+		},
+		{ // what lanes with other names ask is the same, whoever asks
+			Name: "nameIsIdentity", Test: "TestCertaintyUnderAnotherName",
+			Old: "\tcase c.key.lane != l.id:", New: "\tcase c.key.lane != l.id && !MUTANT:",
+		},
 		{ // what the run gave up comes before its ordered reads
 			Name: "orderOfGivenUp", Test: "TestOrderedReadBehindAGivenUpCall",
 			Old: "u.before && !u.gaveUp && !u.unneeded })", New: "u.before && (MUTANT || !u.gaveUp && !u.unneeded) })",
