@@ -1,0 +1,236 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/wan"
+)
+
+// watcher notes what a watch has shown, and when.
+type watcher struct {
+	mu   sync.Mutex
+	seen []kv.Item
+	last time.Time
+	errs int
+}
+
+// watching has a client of its own watch keys until the test ends.
+func (w *world) watching(ctx context.Context, o WatchOptions) *watcher {
+	c := w.dialed()
+	s := &watcher{}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for items, err := range c.Watch(ctx, o) {
+			s.mu.Lock()
+			s.seen, s.last = append(s.seen, items...), time.Now()
+			if err != nil {
+				s.errs++
+			}
+			if err != nil && !isUnknown(err) {
+				w.Errorf("the watch: %v", err)
+			}
+			s.mu.Unlock()
+		}
+	}()
+	w.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return s
+}
+
+func (s *watcher) newest() (value string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) > 0 {
+		value = string(s.seen[len(s.seen)-1].Value)
+	}
+	return value, s.last
+}
+
+// await waits until a value was shown last, and returns when it was.
+func (s *watcher) await(t *testing.T, value string, within time.Duration) time.Time {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		got, at := s.newest()
+		if got == value {
+			return at
+		}
+		if time.Since(began) > within {
+			t.Fatalf("after %v the watch has shown %q last, not %q", within, got, value)
+		}
+	}
+}
+
+// resting tells whether the group of what is watched rests.
+func (w *world) resting(ctx context.Context, c *Client) bool {
+	w.Helper()
+	statuses, err := c.Status(ctx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	statuses = ofGroup(statuses, c.GroupOf("w"))
+	return len(statuses) == 3 && !slices.ContainsFunc(statuses, func(s Status) bool { return !s.Resting })
+}
+
+// TestWatchedGroupsRest: a group that is watched rests while nothing changes, and what is put then
+// is shown within two round trips of its acknowledgement.
+func TestWatchedGroupsRest(t *testing.T) {
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) { inGroups(t, name, byRange, testWatchedGroupsRest) })
+	}
+}
+
+func testWatchedGroupsRest(w *world) {
+	w.start(1)
+	w.start(2)
+	w.start(3)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c := w.dialed()
+	put := func(key, value string) {
+		w.Helper()
+		if _, err := c.Put(ctx, key, []byte(value)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	put("w", "0")
+	one, some := w.watching(ctx, OnlyKey("w")), w.watching(ctx, WatchOptions{From: "v", To: "x"})
+	one.await(w.T, "0", 5*time.Second)
+	for i := range 3 {
+		time.Sleep(10 * time.Second)
+		for range 20 {
+			time.Sleep(777 * time.Millisecond)
+			if !w.resting(ctx, c) {
+				w.Fatalf("%d: the watched group does not rest", i)
+			}
+		}
+		value := fmt.Sprint(i + 1)
+		put("w", value)
+		acknowledged := time.Now()
+		for _, s := range []*watcher{one, some} {
+			if took := s.await(w.T, value, time.Second).Sub(acknowledged); took > 40*time.Millisecond+time.Millisecond {
+				w.Errorf("%d: what was put was shown after %v", i, took)
+			} else {
+				w.Logf("shown after %v", took)
+			}
+		}
+	}
+}
+
+// TestWatchWithoutPromises: if only a minority of the members tells of changes, the watch reads by
+// itself.
+func TestWatchWithoutPromises(t *testing.T) {
+	inGroups(t, "raft", byRange, func(w *world) {
+		w.start(1)
+		for _, r := range []*ran{w.start(2), w.start(3)} {
+			r.watchers.mu.Lock()
+			r.watchers.bytes = maxWaitBytes // no room, as with an older version, which knows of no watches
+			r.watchers.mu.Unlock()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		c := w.dialed()
+		s := w.watching(ctx, OnlyKey("w"))
+		for i := range 5 {
+			time.Sleep(5 * time.Second)
+			if w.resting(ctx, c) {
+				w.Error("the group rests: nobody reads")
+			}
+			if _, err := c.Put(ctx, "w", fmt.Append(nil, i)); err != nil {
+				w.Fatal(err)
+			}
+			s.await(w.T, fmt.Sprint(i), 300*time.Millisecond)
+		}
+	})
+}
+
+// TestWatchUnderFaults: replicas are killed and come back, and lose what they send in one direction,
+// while a key is changed; a watch shows each change that was acknowledged, in order, and the last one
+// soon after the last fault, or as soon as it was made if the fault is that a minority is away.
+func TestWatchUnderFaults(t *testing.T) {
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(2) {
+				inWorld(t, name, func(w *world) { testWatchUnderFaults(w, rand.New(rand.NewPCG(seed, 22))) })
+			}
+		})
+	}
+}
+
+func testWatchUnderFaults(w *world, rnd *rand.Rand) {
+	replicas := map[protocol.ID]*ran{1: w.start(1), 2: w.start(2), 3: w.start(3)}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	c := w.dialed()
+	s := w.watching(ctx, WatchOptions{From: "w", To: "x"})
+	var acknowledged []string
+	n := 0
+	change := func(within time.Duration) (value string, ok bool) {
+		n++
+		value = fmt.Sprint(n)
+		brief, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		_, err := c.Put(brief, "w", []byte(value))
+		if err == nil {
+			acknowledged = append(acknowledged, value)
+		}
+		return value, err == nil
+	}
+	for range 8 {
+		id := protocol.ID(1 + rnd.IntN(3))
+		site := worldSites[id-1]
+		other := []wan.Site{"z", worldSites[id%3]}[rnd.IntN(2)]
+		mend := func() {}
+		switch rnd.IntN(3) {
+		case 0:
+			replicas[id].stop()
+			<-replicas[id].done
+			mend = func() { replicas[id] = w.start(id) }
+		case 1:
+			w.net.SetDown(site, other, true)
+			mend = func() { w.net.SetDown(site, other, false) }
+		case 2:
+			w.net.SetDown(other, site, true)
+			mend = func() { w.net.SetDown(other, site, false) }
+		}
+		for range 4 {
+			change(2 * time.Second)
+			time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+		}
+		mend()
+		time.Sleep(time.Duration(rnd.IntN(5000)) * time.Millisecond)
+	}
+	time.Sleep(30 * time.Second)
+	value, ok := change(10 * time.Second)
+	if !ok {
+		w.Fatal("nothing can be put, though all members are back")
+	}
+	s.await(w.T, value, 250*time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version, next := uint64(0), 0
+	for _, i := range s.seen {
+		if i.Version <= version {
+			w.Errorf("version %d was shown after version %d", i.Version, version)
+		}
+		version = i.Version
+		if next < len(acknowledged) && string(i.Value) == acknowledged[next] {
+			next++
+		}
+	}
+	if next < len(acknowledged) {
+		w.Errorf("of %q the watch has not shown %q", acknowledged, acknowledged[next])
+	}
+}
