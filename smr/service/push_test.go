@@ -20,7 +20,8 @@ type watcher struct {
 	mu   sync.Mutex
 	seen []kv.Item
 	last time.Time
-	errs int
+
+	batches int
 }
 
 // watching has a client of its own watch keys until the test ends.
@@ -34,9 +35,7 @@ func (w *world) watching(ctx context.Context, o WatchOptions) *watcher {
 		for items, err := range c.Watch(ctx, o) {
 			s.mu.Lock()
 			s.seen, s.last = append(s.seen, items...), time.Now()
-			if err != nil {
-				s.errs++
-			}
+			s.batches++
 			if err != nil && !isUnknown(err) {
 				w.Errorf("the watch: %v", err)
 			}
@@ -85,7 +84,7 @@ func (w *world) resting(ctx context.Context, c *Client) bool {
 }
 
 // TestWatchedGroupsRest: a group that is watched rests while nothing changes, and what is put then
-// is shown within two round trips of its acknowledgement.
+// is shown within three round trips of its acknowledgement.
 func TestWatchedGroupsRest(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) { inGroups(t, name, byRange, testWatchedGroupsRest) })
@@ -120,10 +119,8 @@ func testWatchedGroupsRest(w *world) {
 		put("w", value)
 		acknowledged := time.Now()
 		for _, s := range []*watcher{one, some} {
-			if took := s.await(w.T, value, time.Second).Sub(acknowledged); took > 40*time.Millisecond+time.Millisecond {
+			if took := s.await(w.T, value, time.Second).Sub(acknowledged); took > 31*time.Millisecond {
 				w.Errorf("%d: what was put was shown after %v", i, took)
-			} else {
-				w.Logf("shown after %v", took)
 			}
 		}
 	}
@@ -156,9 +153,108 @@ func TestWatchWithoutPromises(t *testing.T) {
 	})
 }
 
+// TestWatchOfABusyKey: while keys change all the time a watch reads fifty times a second at most, and
+// shows all that was put soon.
+func TestWatchOfABusyKey(t *testing.T) {
+	inGroups(t, "raft", byRange, func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		c := w.dialed()
+		s := w.watching(ctx, WatchOptions{From: "w", Every: time.Hour})
+		for round := range 3 {
+			time.Sleep(4 * time.Second)
+			s.mu.Lock()
+			before := s.batches
+			s.mu.Unlock()
+			began := time.Now()
+			var puts sync.WaitGroup
+			for i := range 10 {
+				puts.Go(func() {
+					for n := range 30 {
+						if _, err := c.Put(ctx, fmt.Sprint("w", i), fmt.Append(nil, round, n)); err != nil {
+							w.Error(err)
+						}
+						time.Sleep(time.Duration(i+n) * 100 * time.Microsecond)
+					}
+				})
+			}
+			puts.Wait()
+			took := time.Since(began)
+			time.Sleep(31 * time.Millisecond)
+			s.mu.Lock()
+			if len(s.seen) != 300*(round+1) {
+				w.Errorf("%d: of %d changes the watch has shown %d", round, 300*(round+1), len(s.seen))
+			}
+			if reads := s.batches - before; reads > 2+int(took/watchPause) {
+				w.Errorf("%d: in %v it has read %d times", round, took, reads)
+			}
+			s.mu.Unlock()
+		}
+	})
+}
+
+// TestWatchFollowsTheMembers: learners promise nothing, and when all members were replaced those of
+// now tell a watch.
+func TestWatchFollowsTheMembers(t *testing.T) {
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) { inWorld(t, name, testWatchFollowsTheMembers) })
+	}
+}
+
+func testWatchFollowsTheMembers(w *world) {
+	one, two, three := w.start(1), w.start(2), w.start(3)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c := w.dialed()
+	s := w.watching(ctx, OnlyKey("w"))
+	put := func(value string, within time.Duration) {
+		w.Helper()
+		if _, err := c.Put(ctx, "w", []byte(value)); err != nil {
+			w.Fatal(err)
+		}
+		s.await(w.T, value, within)
+	}
+	put("1", time.Second)
+	if _, err := InitJoin(w.dir, 4, "d:1"); err != nil {
+		w.Fatal(err)
+	}
+	four := w.start(4)
+	time.Sleep(5 * time.Second)
+	put("2", 31*time.Millisecond)
+	if w.proto().Learns {
+		if _, err := c.AwaitLearner(ctx, 4, nil); err != nil {
+			w.Fatal(err)
+		}
+	}
+	put("3", 31*time.Millisecond)
+	for _, change := range []change{{Add: smrMembers([]Member{{4, "d:1"}})[0]}, {Remove: 1}} {
+		if err := c.Change(ctx, change); err != nil {
+			w.Fatal(err)
+		}
+	}
+	put("4", 300*time.Millisecond) // replica 1 may run on, and say what it knew
+	one.stop()
+	<-one.done
+	w.replace(ctx, c, two, 5)
+	put("5", 300*time.Millisecond)
+	time.Sleep(10 * time.Second)
+	put("6", 31*time.Millisecond)
+	three.stop()
+	<-three.done
+	put("7", time.Second) // an election is among it
+	time.Sleep(10 * time.Second)
+	put("8", 31*time.Millisecond)
+	if err := four.end(); err != nil {
+		w.Error(err)
+	}
+}
+
 // TestWatchUnderFaults: replicas are killed and come back, and lose what they send in one direction,
-// while a key is changed; a watch shows each change that was acknowledged, in order, and the last one
-// soon after the last fault, or as soon as it was made if the fault is that a minority is away.
+// while a key is changed. A watch shows each change that was acknowledged, in order, and within
+// seconds while calls are answered; after the faults it shows the last one at once.
 func TestWatchUnderFaults(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +270,7 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c := w.dialed()
-	s := w.watching(ctx, WatchOptions{From: "w", To: "x"})
+	s := w.watching(ctx, WatchOptions{From: "w", To: "x", Within: 2 * time.Second})
 	var acknowledged []string
 	n := 0
 	change := func(within time.Duration) (value string, ok bool) {
@@ -188,6 +284,7 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 		}
 		return value, err == nil
 	}
+	var late time.Duration
 	for range 8 {
 		id := protocol.ID(1 + rnd.IntN(3))
 		site := worldSites[id-1]
@@ -206,11 +303,23 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 			mend = func() { w.net.SetDown(other, site, false) }
 		}
 		for range 4 {
-			change(2 * time.Second)
+			value, ok := change(2 * time.Second)
+			made := time.Now()
+			brief, cancel := context.WithTimeout(ctx, 2*time.Second)
+			_, _, err := c.Get(brief, "w")
+			cancel()
+			if ok && err == nil { // with some protocols nobody can read who does not hear the leader
+				late = max(late, s.await(w.T, value, 10*time.Second).Sub(made))
+			}
 			time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
 		}
 		mend()
 		time.Sleep(time.Duration(rnd.IntN(5000)) * time.Millisecond)
+	}
+	// A promise to tell is believed for six seconds, and a read that nobody answers is given up after
+	// two.
+	if late > 8*time.Second {
+		w.Errorf("what was acknowledged was shown after %v", late)
 	}
 	time.Sleep(30 * time.Second)
 	value, ok := change(10 * time.Second)
