@@ -285,8 +285,8 @@ func TestLeasesAreTold(t *testing.T) {
 	}
 }
 
-// TestChangesAreTold: whoever observes changes is told of each one when it is executed, also of those
-// that the end of a lease makes, and of contents that took the place of all.
+// TestChangesAreTold: whoever observes changes is told of each one when it is executed, also of
+// those that the end of a lease makes, and of contents that took the place of all.
 func TestChangesAreTold(t *testing.T) {
 	s := kv.New()
 	var told []string

@@ -155,5 +155,6 @@ func (l *lookout) renew(now time.Time, after uint64, read bool) {
 	if anew {
 		l.first, l.told, l.promises = l.round, false, map[protocol.ID]promise{}
 	}
-	l.send(waits{Number: l.number, Round: l.round, Group: uint64(l.group + 1), From: l.keys.from, To: l.keys.to, After: after})
+	l.send(waits{Number: l.number, Round: l.round, Group: uint64(l.group + 1), From: l.keys.from, To: l.keys.to,
+		After: after})
 }

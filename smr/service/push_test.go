@@ -153,8 +153,8 @@ func TestWatchWithoutPromises(t *testing.T) {
 	})
 }
 
-// TestWatchOfABusyKey: while keys change all the time a watch reads fifty times a second at most, and
-// shows all that was put soon.
+// TestWatchOfABusyKey: while keys change all the time a watch reads fifty times a second at most,
+// and shows all that was put soon.
 func TestWatchOfABusyKey(t *testing.T) {
 	inGroups(t, "raft", byRange, func(w *world) {
 		w.start(1)
@@ -192,6 +192,40 @@ func TestWatchOfABusyKey(t *testing.T) {
 				w.Errorf("%d: in %v it has read %d times", round, took, reads)
 			}
 			s.mu.Unlock()
+		}
+	})
+}
+
+// TestWatchOfTwoChanges: a change that comes while a watch reads another one, or just after, is
+// shown as soon as others.
+func TestWatchOfTwoChanges(t *testing.T) {
+	inGroups(t, "raft", byRange, func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		c := w.dialed()
+		s := w.watching(ctx, WatchOptions{From: "w", Every: time.Hour})
+		for apart := range 50 {
+			time.Sleep(100 * time.Millisecond)
+			var puts sync.WaitGroup
+			for i := range 2 {
+				puts.Go(func() {
+					time.Sleep(time.Duration(i*apart) * time.Millisecond)
+					if _, err := c.Put(ctx, "w", fmt.Append(nil, apart, i)); err != nil {
+						w.Error(err)
+					}
+				})
+			}
+			puts.Wait()
+			time.Sleep(41 * time.Millisecond)
+			s.mu.Lock()
+			shown := len(s.seen)
+			s.mu.Unlock()
+			if shown != 2*(apart+1) {
+				w.Fatalf("%d ms apart: of %d changes the watch has shown %d", apart, 2*(apart+1), shown)
+			}
 		}
 	})
 }
@@ -252,9 +286,9 @@ func testWatchFollowsTheMembers(w *world) {
 	}
 }
 
-// TestWatchUnderFaults: replicas are killed and come back, and lose what they send in one direction,
-// while a key is changed. A watch shows each change that was acknowledged, in order, and within
-// seconds while calls are answered; after the faults it shows the last one at once.
+// TestWatchUnderFaults: replicas are killed and come back, and lose what they send in one
+// direction, while a key is changed. A watch shows each change that was acknowledged, in order, and
+// within seconds while calls are answered; after the faults it shows the last one at once.
 func TestWatchUnderFaults(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -136,8 +136,8 @@ func statusCodec() protocol.Codec[statusMessage] {
 		wirefmt.NewKind[statusMessage](8, func(c *wirefmt.Coder, m *waitsNoMore) { wirefmt.Uint(c, &m.Number) }))
 }
 
-// statusNode hands questions about a replica's status and their answers to and fro, and what clients
-// and replicas tell each other of changes. It keeps nothing.
+// statusNode hands questions about a replica's status and their answers to and fro, and what
+// clients and replicas tell each other of changes. It keeps nothing.
 type statusNode struct{}
 
 func (statusNode) Start(*protocol.Env[statusMessage], []protocol.Record[statusMessage]) {}

@@ -167,8 +167,9 @@ func TestWaitersAreBounded(t *testing.T) {
 	r := &Replica{watchers: newWatchers(1), groups: []*replicaGroup{{}}} // a group that is asked panics
 	good := waitOf(c, 1, "k", 0).waits
 	for _, m := range []heard{
-		{1, good}, {c, waits{}}, {c, waits{Group: 2}}, {c, waits{Group: 1 << 63}}, {c, waits{Group: 1, From: "b", To: "a"}},
-		{c, waits{Group: 1, From: "b", To: "b"}}, {c, waits{Group: 1, From: long + "x"}}, {c, waits{Group: 1, To: long + "xx"}},
+		{1, good}, {c, waits{}}, {c, waits{Group: 2}}, {c, waits{Group: 1 << 63}},
+		{c, waits{Group: 1, From: "b", To: "a"}}, {c, waits{Group: 1, From: "b", To: "b"}},
+		{c, waits{Group: 1, From: long + "x"}}, {c, waits{Group: 1, To: long + "xx"}},
 		{c, changed{1, 1}}, {c, waiting{1, 1, nil}}, {c, waitsNoMore{1}}, {1, waitsNoMore{1}},
 	} {
 		r.onWaits(m)
@@ -226,10 +227,10 @@ func TestPromises(t *testing.T) {
 func TestPlants(t *testing.T) {
 	const dir = "smr/service"
 	plant.Catch(t, []plant.Bug{{
-		Name: "changes between a watch's read and its request are not looked for", Dir: dir, Test: "TestWatchOfABusyKey",
+		Name: "changes between a watch's read and its request are not looked for", Dir: dir, Test: "TestWatchOfTwoChanges",
 		Old: "if g.machine.ChangedAfter(", New: "if !MUTANT && g.machine.ChangedAfter(",
 	}, {
-		Name: "a watch that was told and has read does not ask anew", Dir: dir, Test: "TestWatchOfABusyKey",
+		Name: "a watch that was told and has read does not ask anew", Dir: dir, Test: "TestWatchedGroupsRest/raft",
 		Old: "\tanew := l.round == 0 || read && l.told\n", New: "\tanew := l.round == 0 || read && l.told && !MUTANT\n",
 	}, {
 		Name: "old hints count", Dir: dir, Test: "TestPromises",
