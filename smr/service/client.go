@@ -97,6 +97,7 @@ func (c *Client) endCalls(err error) {
 	for _, g := range c.groups {
 		g.Client.Close(err)
 	}
+	c.lookouts.Close(errors.New("the client is closed"), func(uint64) heard { return heard{} })
 }
 
 // watchRefusals gives up calls if nobody talks with this client, until somebody does: they would

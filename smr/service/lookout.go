@@ -43,7 +43,7 @@ type promise struct {
 
 func (c *Client) lookOut(group int, keys span, wake chan struct{}) *lookout {
 	l := &lookout{c: c, group: group, keys: keys, wake: wake, grace: max(lookFor*c.cfg.roundTrip, time.Second)}
-	ref, _ := c.lookouts.Add(l.hear) // the table has no bound, and is never closed
+	ref, _ := c.lookouts.Add(l.hear) // the table has no bound; who watches with a closed client reads
 	l.number = c.number + ref
 	l.forget = func() { c.lookouts.Forget(ref) }
 	return l
@@ -79,10 +79,9 @@ func (l *lookout) hear(m heard) {
 		}
 		l.told = true
 	case broken:
-		if _, ok := l.promises[m.peer]; !ok {
-			return
-		}
 		delete(l.promises, m.peer)
+	case nil: // the client is closed: the watch is to read, and to find that out
+		clear(l.promises)
 	}
 	select {
 	case l.wake <- struct{}{}:

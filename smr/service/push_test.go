@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
 )
@@ -149,6 +151,32 @@ func TestWatchWithoutPromises(t *testing.T) {
 				w.Fatal(err)
 			}
 			s.await(w.T, fmt.Sprint(i), 300*time.Millisecond)
+		}
+	})
+}
+
+// TestWatchOfAClosedClient: a watch that nobody has anything to tell ends soon after its client.
+func TestWatchOfAClosedClient(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		c := w.dialed()
+		var closed time.Time
+		go func() {
+			time.Sleep(10 * time.Second)
+			closed = time.Now()
+			if err := c.Close(); err != nil {
+				w.Error(err)
+			}
+		}()
+		var last error
+		for _, err := range c.Watch(context.Background(), OnlyKey("w")) {
+			last = err
+		}
+		_, rejected := errors.AsType[*client.RejectedError](last)
+		if took := time.Since(closed); !rejected || took > 300*time.Millisecond {
+			w.Errorf("%v after its client was closed the watch ended with %v", took, last)
 		}
 	})
 }
@@ -319,7 +347,7 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 		return value, err == nil
 	}
 	var late time.Duration
-	for range 8 {
+	for range 5 {
 		id := protocol.ID(1 + rnd.IntN(3))
 		site := worldSites[id-1]
 		other := []wan.Site{"z", worldSites[id%3]}[rnd.IntN(2)]
@@ -336,7 +364,7 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 			w.net.SetDown(other, site, true)
 			mend = func() { w.net.SetDown(other, site, false) }
 		}
-		for range 4 {
+		for range 3 {
 			value, ok := change(2 * time.Second)
 			made := time.Now()
 			brief, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -355,7 +383,7 @@ func testWatchUnderFaults(w *world, rnd *rand.Rand) {
 	if late > 8*time.Second {
 		w.Errorf("what was acknowledged was shown after %v", late)
 	}
-	time.Sleep(30 * time.Second)
+	time.Sleep(15 * time.Second)
 	value, ok := change(10 * time.Second)
 	if !ok {
 		w.Fatal("nothing can be put, though all members are back")
