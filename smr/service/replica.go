@@ -51,6 +51,7 @@ type Replica struct {
 	status   *host.Node[statusMessage]
 	beats    *hostBeats // nil if there is one group
 	caller   caller
+	watchers *watchers
 	started  time.Time
 	news     *news
 	joiners  chan Member              // replicas that wait to be added
@@ -81,7 +82,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	cfg = &own
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
-		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
+		watchers: newWatchers(cfg.count()), joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
 		executed: prometheus.NewHistogramVec(metrics.Durations("foresay_smr_command_duration_seconds",
 			"How long after they came here commands were executed, of those that clients asked this replica for."),
 			[]string{"outcome"}),
@@ -242,6 +243,7 @@ func (r *Replica) follow(ctx context.Context) error {
 			peers.expect(m)
 		case now := <-tick.C:
 			peers.tidy(now)
+			r.watchers.sweep(now)
 			peers.announce()
 		}
 	}

@@ -34,6 +34,7 @@ func (r *Replica) addGroup(i int) error {
 	g := &replicaGroup{Replica: r, number: i, machine: kv.New(), disk: disk.Identity(), lessor: newLessor(r, i)}
 	g.asking.Most, g.handing.Most = maxQuestions, maxQuestions
 	g.machine.ObserveLeases(g.lessor.observe)
+	g.machine.ObserveChanges(g.noticed)
 	cfg := r.cfg.replica(i, g.machine)
 	cfg.Vouch = r.beats.vouch()
 	cfg.Executed = func(o smr.Outcome, took time.Duration) {

@@ -160,6 +160,8 @@ func (r *Replica) onStatus(msg statusMessage) {
 		r.answer(m)
 	case leadAsked:
 		r.onLead(m)
+	case heard:
+		r.onWaits(m)
 	case hereIs:
 		if m.from >= firstClient || configfile.CheckAddress("", m.address, false) != nil {
 			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address",
