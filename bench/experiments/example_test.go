@@ -41,4 +41,6 @@ func ExampleAll() {
 	// rc-replace [real]
 	// rc-large [real]
 	// rc-peers [real]
+	// carousel-retwis [virtual real]
+	// carousel-ycsbt [virtual real]
 }
