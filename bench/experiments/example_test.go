@@ -43,4 +43,5 @@ func ExampleAll() {
 	// rc-peers [real]
 	// carousel-retwis [virtual real]
 	// carousel-ycsbt [virtual real]
+	// store-protocols [virtual real]
 }

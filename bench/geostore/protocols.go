@@ -291,3 +291,45 @@ func carouselYCSBT() bench.Experiment {
 		},
 		map[plan.System]float64{plan.CarouselBasic: 400, plan.CarouselFast: 259, plan.TAPIR: 337})
 }
+
+// storeProtocols puts all protocols, under clients of all modes that wait in a way of their own, on
+// two networks.
+func storeProtocols() bench.Experiment {
+	modes := []client.Mode{client.GRPC, client.Spec, client.Predicated}
+	var figures []figure.Spec
+	for _, preset := range protocolNetworks() {
+		figures = append(figures, figure.Spec{
+			Suffix: preset, Title: "Retwis on the sites of " + preset + ": mean latency", Y: "attempt_mean_ms",
+			YLabel: "mean latency (ms)", Across: []string{"system"}, Series: []string{"mode"},
+			Where: table.Is("figure", preset),
+		})
+	}
+	return bench.Experiment{
+		Name: "store-protocols",
+		Summary: "Retwis by protocol and mode of the clients, on two networks, keys declared; virtual: a disk syncs in " +
+			"1 ms",
+		Modes: []bench.Mode{bench.Virtual, bench.Real}, Bubbles: true, Intervals: protocolIntervals(),
+		Measure: latencyStudy{
+			systems: protocolSystems(modes, plan.Systems()...), compare: besideLayered,
+			rows: func(m outcome) []table.Row { return withFigure(protocolRows(m), m.place.wan) },
+			points: func(o bench.Options) ([]studyPoint, error) {
+				return collect(protocolNetworks(), func(preset string) (studyPoint, error) {
+					p, err := placedPoint(o, preset, "retwis", zipfAlpha, retwis)
+					p.warm = bench.Pick(o, 2*time.Second, 5*time.Second)
+					p.lasting = bench.Pick(o, 600*time.Millisecond, 10*time.Second)
+					return p, err
+				})
+			},
+		}.run,
+		Figures: figures,
+	}
+}
+
+// protocolNetworks are presets, that of SpecRPC's evaluation and that of Carousel's.
+func protocolNetworks() []string { return []string{"specrpc", "carousel"} }
+
+// withFigure marks the first row, of all sites and classes, for the figure of a name.
+func withFigure(rows []table.Row, name string) []table.Row {
+	rows[0] = append(rows[0], table.Is("figure", name))
+	return rows
+}

@@ -285,6 +285,6 @@ func Experiments() []bench.Experiment {
 	return []bench.Experiment{
 		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
 		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
-		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(),
+		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
 	}
 }
