@@ -75,8 +75,8 @@ type Experiment struct {
 	// something.
 	Away bool
 
-	// Intervals, if not empty, says that the experiment may be run with several seeds, and what columns
-	// get an interval of confidence then: see table.Means.
+	// Intervals, if not empty, says that the experiment may be run with several seeds, and what
+	// columns get an interval of confidence then: see table.Means.
 	Intervals []string
 
 	// Bubbles tells whether virtual mode needs Options.Bubble.

@@ -20,7 +20,9 @@ func TestSeeds(t *testing.T) {
 		},
 	}
 	var steps []bench.Progress
-	r, err := e.Run(t.Context(), bench.Options{Seed: 3, Seeds: 2, Progress: func(p bench.Progress) { steps = append(steps, p) }})
+	r, err := e.Run(t.Context(), bench.Options{Seed: 3, Seeds: 2, Progress: func(p bench.Progress) {
+		steps = append(steps, p)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

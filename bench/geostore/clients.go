@@ -164,8 +164,8 @@ func (m maker) try(ctx context.Context, t workload.Txn) ([]Attempt, error) {
 	return attempts, err
 }
 
-// greet reads a key of each partition without declaring it: a client that has not read has no notion
-// of who is near, and declares to whom it happens to choose.
+// greet reads a key of each partition without declaring it. A client that has never read does not
+// know which site is near, and sends its declarations to a random one.
 func (m maker) greet(ctx context.Context, shards int) error {
 	t, seen := workload.Txn{}, map[int]bool{}
 	for n := uint64(0); len(seen) < shards; n++ {

@@ -17,17 +17,17 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// Carousel's evaluation has 20 clients at each of five sites, in four programs, and 200 transactions
-// a second in all [Carousel §3.4.1, §3.4.3].
+// Carousel's evaluation has 20 clients at each of five sites, in four programs, and 200
+// transactions a second in all [Carousel §3.4.1, §3.4.3].
 const (
-	placedClients  = 20
-	placedSharing  = 5
-	placedReplicas = 3
-	placedRate     = 200
+	spreadClients  = 20
+	spreadSharing  = 5
+	spreadReplicas = 3
+	spreadRate     = 200
 )
 
-// placed is a store whose partitions have copies at some of the sites, beside the model of it.
-type placed struct {
+// spread is a store whose partitions have copies at some of the sites, beside the model of it.
+type spread struct {
 	wan       string // the preset's name
 	matrix    wan.Matrix
 	placement [][]string // by partition, the site of its leader first
@@ -35,7 +35,7 @@ type placed struct {
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
 // preset's order.
-func ringOf(preset string) (*placed, error) {
+func ringOf(preset string) (*spread, error) {
 	d, err := wan.Preset(preset)
 	if err != nil {
 		return nil, err
@@ -44,14 +44,14 @@ func ringOf(preset string) (*placed, error) {
 	for _, s := range d.Matrix.Sites() {
 		sites = append(sites, string(s))
 	}
-	p := &placed{wan: preset, matrix: d.Matrix}
-	p.placement, err = store.Ring(sites, len(sites), placedReplicas, nil)
+	p := &spread{wan: preset, matrix: d.Matrix}
+	p.placement, err = store.Ring(sites, len(sites), spreadReplicas, nil)
 	return p, err
 }
 
 // config is of a store of a system. Its keys are those that somebody has written: most protocols
 // have no way to load others, and a read takes as long if there is nothing.
-func (p *placed) config(s system, seed uint64) Config {
+func (p *spread) config(s system, seed uint64) Config {
 	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize, Declared: true,
 		Once: true, Seed: seed}
 	if s.protocol.Partial {
@@ -61,7 +61,7 @@ func (p *placed) config(s system, seed uint64) Config {
 }
 
 // setting is what the model is told.
-func (p *placed) setting() plan.Setting {
+func (p *spread) setting() plan.Setting {
 	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true}}
 	for _, sites := range p.placement {
 		var at []wan.Site
@@ -74,7 +74,7 @@ func (p *placed) setting() plan.Setting {
 }
 
 // partitioned returns a transaction with partitions in place of keys.
-func (p *placed) partitioned(ops []workload.Op) (t plan.Txn) {
+func (p *spread) partitioned(ops []workload.Op) (t plan.Txn) {
 	for _, o := range ops {
 		k := store.ShardOf(store.Key(workload.Name(o.Key)), len(p.placement))
 		if o.Read {
@@ -193,9 +193,9 @@ func fourUpdates(keys workload.Keys) (workload.Workload, error) {
 
 func retwis(keys workload.Keys) (workload.Workload, error) { return workload.Retwis{Keys: keys}, nil }
 
-// placedPoint is a workload on the ring of a preset, as the thesis has it: of 90 seconds the first
+// spreadPoint is a workload on the ring of a preset, as the thesis has it: of 90 seconds the first
 // 30 are dropped, and the last 30 left out, as nothing of them counts.
-func placedPoint(o bench.Options, preset, name string, alpha float64,
+func spreadPoint(o bench.Options, preset, name string, alpha float64,
 	of func(workload.Keys) (workload.Workload, error)) (studyPoint, error) {
 	place, err := ringOf(preset)
 	if err != nil {
@@ -206,10 +206,10 @@ func placedPoint(o bench.Options, preset, name string, alpha float64,
 		return studyPoint{}, err
 	}
 	w, err := of(keys)
-	clients := placedClients * len(place.matrix.Sites())
+	clients := spreadClients * len(place.matrix.Sites())
 	return studyPoint{
 		params: []table.Cell{table.Is("workload", name), table.Is("alpha", alpha)}, workload: w, place: place,
-		clients: placedClients, sharing: placedSharing, every: time.Duration(clients) * time.Second / placedRate,
+		clients: spreadClients, sharing: spreadSharing, every: time.Duration(clients) * time.Second / spreadRate,
 		warm: bench.Pick(o, warmUpTime, 30*time.Second), lasting: bench.Pick(o, 3*time.Second, 30*time.Second),
 	}, err
 }
@@ -267,7 +267,8 @@ func thesisExperiment(name, summary, title string, point func(bench.Options) (st
 				Scattered: true, Marks: marks,
 			},
 			{
-				Suffix: "classes", Title: title + ": median latency by class", Y: "attempt_p50_ms", YLabel: "median latency (ms)",
+				Suffix: "classes", Title: title + ": median latency by class", Y: "attempt_p50_ms",
+				YLabel: "median latency (ms)",
 				Across: []string{"class"}, Series: []string{"system"}, Where: table.Is("site", "all"),
 			},
 		},
@@ -278,7 +279,7 @@ func carouselRetwis() bench.Experiment {
 	return thesisExperiment("carousel-retwis", "Retwis on five sites, each with three of five partitions, 200 transactions "+
 		"a second, by protocol (thesis table 3.2, figure 3.4); virtual: a disk syncs in 1 ms", "Retwis",
 		func(o bench.Options) (studyPoint, error) {
-			return placedPoint(o, "carousel", "retwis", zipfAlpha, retwis)
+			return spreadPoint(o, "carousel", "retwis", zipfAlpha, retwis)
 		},
 		map[plan.System]float64{plan.CarouselBasic: 290, plan.CarouselFast: 232, plan.TAPIR: 334})
 }
@@ -287,7 +288,7 @@ func carouselYCSBT() bench.Experiment {
 	return thesisExperiment("carousel-ycsbt",
 		"the same with transactions that read and write four keys each (thesis figure 3.8)", "YCSB+T",
 		func(o bench.Options) (studyPoint, error) {
-			return placedPoint(o, "carousel", "ycsbt", zipfAlpha, fourUpdates)
+			return spreadPoint(o, "carousel", "ycsbt", zipfAlpha, fourUpdates)
 		},
 		map[plan.System]float64{plan.CarouselBasic: 400, plan.CarouselFast: 259, plan.TAPIR: 337})
 }
@@ -314,7 +315,7 @@ func storeProtocols() bench.Experiment {
 			rows: func(m outcome) []table.Row { return withFigure(protocolRows(m), m.place.wan) },
 			points: func(o bench.Options) ([]studyPoint, error) {
 				return collect(protocolNetworks(), func(preset string) (studyPoint, error) {
-					p, err := placedPoint(o, preset, "retwis", zipfAlpha, retwis)
+					p, err := spreadPoint(o, preset, "retwis", zipfAlpha, retwis)
 					p.warm = bench.Pick(o, 2*time.Second, 5*time.Second)
 					p.lasting = bench.Pick(o, 600*time.Millisecond, 10*time.Second)
 					return p, err

@@ -17,14 +17,13 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// TestProtocolsTakeWhatTheModelSays: transactions that read and write four keys, which hardly anybody
-// else uses, take what the model says of the same ones, and syncs of disks. All protocols play the
-// same.
+// TestProtocolsTakeWhatTheModelSays: transactions that read and write four keys, which hardly
+// anybody else uses, take what the model says of the same ones, and syncs of disks.
 func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 	study := latencyStudy{
 		systems: protocolSystems(waiting(), plan.Systems()...), rows: protocolRows, compare: besideLayered,
 		points: func(o bench.Options) ([]studyPoint, error) {
-			p, err := placedPoint(o, "carousel", "ycsbt", 0, fourUpdates)
+			p, err := spreadPoint(o, "carousel", "ycsbt", 0, fourUpdates)
 			p.clients, p.sharing, p.every, p.lasting = 2, 2, 800*time.Millisecond, 4*time.Second
 			return []studyPoint{p}, err
 		},
@@ -54,8 +53,8 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 	}
 }
 
-// TestPlacedRows: transactions are told apart by class, and each has what the model says of it.
-func TestPlacedRows(t *testing.T) {
+// TestSpreadRows: transactions are told apart by class, and each has what the model says of it.
+func TestSpreadRows(t *testing.T) {
 	place, err := ringOf("carousel")
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +117,8 @@ func TestPlacedRows(t *testing.T) {
 	}
 }
 
-// TestThrottledClients: a client begins a transaction at even intervals, or later, when its last one
-// has ended, and is in no hurry then.
+// TestThrottledClients: a client begins a transaction at even intervals, or later, when its last
+// one has ended, and is in no hurry then.
 func TestThrottledClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began []time.Duration

@@ -14,7 +14,7 @@ import (
 type outcome struct {
 	system string
 	mode   client.Mode
-	place  *placed // nil: the store of the paper
+	place  *spread // nil: the store of the paper
 	params []table.Cell
 	matrix wan.Matrix
 	played Played
@@ -56,7 +56,8 @@ func (m outcome) row(site string, txns []Txn, commits int) table.Row {
 		floor += floorOf(m.matrix, t.Site)
 	}
 	floor /= time.Duration(len(txns))
-	return append(row, table.Measure("floor_ms", table.Ms(floor)), table.Measure("ratio_to_floor", float64(mean)/float64(floor)))
+	return append(row, table.Measure("floor_ms", table.Ms(floor)),
+		table.Measure("ratio_to_floor", float64(mean)/float64(floor)))
 }
 
 // measures returns what transactions took, with the mean of their attempts that committed; 0 if

@@ -60,7 +60,7 @@ type studyPoint struct {
 	sharing int           // how many of them are goroutines of one program; 0: none
 	warm    time.Duration // before anything is measured; 0: warmUpTime
 	every   time.Duration // see Load.Every
-	place   *placed       // nil: the store of the paper
+	place   *spread       // nil: the store of the paper
 }
 
 // latencyStudy is an experiment on latencies of the geo-replicated store.

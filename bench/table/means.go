@@ -9,16 +9,16 @@ import (
 // MaxRepeats is how many repeats Means takes at most.
 const MaxRepeats = 30
 
-// student95 returns Student's t for a confidence of 95 % with n values: the 97.5 % quantile with n-1
-// degrees of freedom.
+// student95 returns Student's t for a confidence of 95 % with n values: the 97.5 % quantile with
+// n-1 degrees of freedom.
 func student95(n int) float64 {
 	return [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
 		2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045}[n-2]
 }
 
-// Means returns the rows of repeats of one experiment as one set of rows, whose measures are the
-// means of the repeats that have them. A row says of how many repeats it is. Each of the named
-// columns is followed by the half-width of its mean's confidence interval of 95 %, named
+// Means returns the rows of repeats of one experiment as one set of rows, whose measures are means
+// of the repeats that have them. A row says of how many repeats it is. Each of the named columns is
+// followed by the half-width of its mean's confidence interval of 95 %, named
 // NAME_ci95, if at least two repeats have it. All repeats must have the same rows, but for measures,
 // and be at most MaxRepeats.
 func Means(repeats [][]Row, intervals ...string) ([]Row, error) {

@@ -119,7 +119,8 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 			return err
 		}
 	}
-	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Seeds: f.seeds, Protocol: f.protocol, Away: f.away, Alone: f.alone}
+	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Seeds: f.seeds, Protocol: f.protocol, Away: f.away,
+		Alone: f.alone}
 	var result *bench.Result
 	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)
