@@ -35,6 +35,8 @@ type Options struct {
 	Quick bool
 	// Seed fixes which predictions are right and in what order systems take turns.
 	Seed uint64
+	// Seeds is how many seeds it is run with, from Seed on: see Experiment.Intervals. 0 is 1.
+	Seeds int
 	// Bubble runs f in a testing/synctest bubble and returns when it has ended.
 	// Virtual mode needs it; a package that is no test has no bubbles of its own.
 	Bubble func(f func())
@@ -72,6 +74,10 @@ type Experiment struct {
 	// Away tells whether a machine is away for a time, so that Options.Away and Options.Alone mean
 	// something.
 	Away bool
+
+	// Intervals, if not empty, says that the experiment may be run with several seeds, and what
+	// columns get an interval of confidence then: see table.Means.
+	Intervals []string
 
 	// Bubbles tells whether virtual mode needs Options.Bubble.
 	Bubbles bool
@@ -166,12 +172,51 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	if e.NeedsBubble(mode) && o.Bubble == nil {
 		return nil, fmt.Errorf("bench %s: virtual mode needs Options.Bubble", e.Name)
 	}
+	if err := e.CheckSeeds(o.Seeds); err != nil {
+		return nil, err
+	}
 	o.Mode = mode
-	rows, err := e.Measure(ctx, Run{o, e.Name})
+	rows, err := e.repeat(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("bench %s: %w", e.Name, err)
 	}
 	return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
+}
+
+// CheckSeeds says why Options.Seeds cannot have a value.
+func (e Experiment) CheckSeeds(n int) error {
+	switch {
+	case n < 0 || n > table.MaxRepeats:
+		return fmt.Errorf("bench %s: %d seeds (want 1 to %d)", e.Name, n, table.MaxRepeats)
+	case n > 1 && len(e.Intervals) == 0:
+		return fmt.Errorf("bench %s: it runs with one seed only", e.Name)
+	}
+	return nil
+}
+
+// repeat measures with each seed.
+func (e Experiment) repeat(ctx context.Context, o Options) ([]table.Row, error) {
+	if o.Seeds <= 1 {
+		return e.Measure(ctx, Run{o, e.Name})
+	}
+	var repeats [][]table.Row
+	for i := range o.Seeds {
+		one := o
+		one.Seed += uint64(i)
+		if o.Progress != nil {
+			one.Progress = func(p Progress) {
+				p.Done, p.Total = p.Done+i*p.Total, p.Total*o.Seeds
+				p.Doing = fmt.Sprintf("%s seed=%d", p.Doing, one.Seed)
+				o.Progress(p)
+			}
+		}
+		rows, err := e.Measure(ctx, Run{one, e.Name})
+		if err != nil {
+			return nil, fmt.Errorf("seed %d: %w", one.Seed, err)
+		}
+		repeats = append(repeats, rows)
+	}
+	return table.Means(repeats, e.Intervals...)
 }
 
 // Draw draws the experiment's result. What a quick run leaves out has no figure.

@@ -41,4 +41,7 @@ func ExampleAll() {
 	// rc-replace [real]
 	// rc-large [real]
 	// rc-peers [real]
+	// carousel-retwis [virtual real]
+	// carousel-ycsbt [virtual real]
+	// store-protocols [virtual real]
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/front"
@@ -18,6 +20,7 @@ import (
 type Clients struct {
 	players []player
 	conns   []*front.Conn
+	greet   []func(context.Context) error // what each program does first
 }
 
 // Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to
@@ -51,15 +54,21 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 		return err
 	}
 	cs.conns = append(cs.conns, conn)
-	c, err := client.New(client.Config{Backend: conn, Mode: mode})
+	cfg := client.Config{Backend: conn, Mode: mode}
+	if s.cfg.Once {
+		cfg.MaxAttempts = 1
+	}
+	c, err := client.New(cfg)
 	if err != nil {
 		return err
 	}
-	value := make([]byte, s.cfg.ValueBytes)
+	maker := maker{client: c, value: make([]byte, s.cfg.ValueBytes), absent: s.cfg.Keys == 0, declares: s.cfg.Declared,
+		once: s.cfg.Once}
 	for range players {
-		cs.players = append(cs.players, player{site: site, try: func(ctx context.Context, t workload.Txn) ([]Attempt, error) {
-			return try(ctx, c, t, value)
-		}})
+		cs.players = append(cs.players, player{site: site, try: maker.try})
+	}
+	if maker.declares {
+		cs.greet = append(cs.greet, func(ctx context.Context) error { return maker.greet(ctx, s.cfg.Shards) })
 	}
 	return nil
 }
@@ -92,7 +101,16 @@ func (cs *Clients) Drive(ctx context.Context, w workload.Workload, seed uint64, 
 
 // Play has the clients play a load. No transaction may fail: the error is that of the first that
 // does.
-func (cs *Clients) Play(ctx context.Context, l Load) (Played, error) { return play(ctx, cs.players, l) }
+func (cs *Clients) Play(ctx context.Context, l Load) (Played, error) {
+	g, greeting := errgroup.WithContext(ctx)
+	for _, greet := range cs.greet {
+		g.Go(func() error { return greet(greeting) })
+	}
+	if err := g.Wait(); err != nil {
+		return Played{}, fmt.Errorf("geostore: a client's first reads: %w", err)
+	}
+	return play(ctx, cs.players, l)
+}
 
 // Close ends the clients' connections.
 func (cs *Clients) Close() {
@@ -104,30 +122,74 @@ func (cs *Clients) Close() {
 // errAbsent says that a key of the workload is not there.
 var errAbsent = errors.New("the store does not have the key")
 
-// try makes a transaction until it commits.
-func try(ctx context.Context, c *client.Client, t workload.Txn, value []byte) ([]Attempt, error) {
+// A maker makes transactions of a workload.
+type maker struct {
+	client   *client.Client
+	value    []byte // of what is written
+	absent   bool   // keys may be
+	declares bool
+	once     bool // it is no error if a transaction is aborted
+}
+
+// try makes a transaction until it commits, or as often as the client tries.
+func (m maker) try(ctx context.Context, t workload.Txn) ([]Attempt, error) {
 	var attempts []Attempt
+	var opts []client.Option
+	if m.declares {
+		opts = append(opts, client.Keys(keysOf(t)))
+	}
 	ctx = client.WithClass(ctx, t.Name)
 	ctx = client.WithTrace(ctx, func(trace *client.Trace) { attempts = append(attempts, attemptOf(trace)) })
-	err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+	err := m.client.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
 		for _, op := range t.Ops {
 			key := workload.Name(op.Key)
 			if op.Read {
 				if _, ok, err := tx.Get(ctx, key); err != nil {
 					return err
-				} else if !ok {
+				} else if !ok && !m.absent {
 					return fmt.Errorf("%w %s", errAbsent, key)
 				}
 			}
 			if op.Write {
-				if err := tx.Put(key, value); err != nil {
+				if err := tx.Put(key, m.value); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	})
+	}, opts...)
+	if aborted := (*client.AbortedError)(nil); m.once && errors.As(err, &aborted) && aborted.Err == nil {
+		return attempts, nil
+	}
 	return attempts, err
+}
+
+// greet reads a key of each partition without declaring it. A client that has never read does not
+// know which site is near, and sends its declarations to a random one.
+func (m maker) greet(ctx context.Context, shards int) error {
+	t, seen := workload.Txn{}, map[int]bool{}
+	for n := uint64(0); len(seen) < shards; n++ {
+		if k := store.ShardOf(store.Key(workload.Name(n)), shards); !seen[k] {
+			seen[k] = true
+			t.Ops = append(t.Ops, workload.Op{Key: n, Read: true})
+		}
+	}
+	m.declares = false
+	_, err := m.try(ctx, t)
+	return err
+}
+
+// keysOf returns what a transaction reads and writes.
+func keysOf(t workload.Txn) (reads, writes []string) {
+	for _, op := range t.Ops {
+		if op.Read {
+			reads = append(reads, workload.Name(op.Key))
+		}
+		if op.Write {
+			writes = append(writes, workload.Name(op.Key))
+		}
+	}
+	return reads, writes
 }
 
 func attemptOf(t *client.Trace) Attempt {

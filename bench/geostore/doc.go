@@ -5,6 +5,10 @@
 // evaluation. Their rows tell attempts that committed and whole transactions, all attempts and
 // pauses included, apart.
 //
+// Those whose names begin with carousel, and store-protocols, compare protocols: the same
+// transactions, their keys declared, on stores whose partitions are at some of the sites each,
+// beside what package store/plan says of each transaction.
+//
 // In a testing/synctest bubble the network is in memory and exact, disks are in memory with a
 // modelled time for each sync, and millions of keys are there without having been written. On the
 // wall clock the network is TCP on the loopback interface with delays, disks are write-ahead logs

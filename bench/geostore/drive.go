@@ -25,6 +25,9 @@ type Load struct {
 	// so that none of them sees fewer rivals than another.
 	Txns int
 	For  time.Duration
+	// Every, if not 0, is how long after its last transaction began a client begins the next one, or
+	// later, when that one has committed: it is never in a hurry to catch up.
+	Every time.Duration
 	// Failures says that transactions may fail. They are counted, and their clients go on.
 	Failures bool
 }
@@ -39,12 +42,19 @@ type Attempt struct {
 	Reads, Right int
 }
 
-// A Txn is a transaction that was measured. All of them committed, at the last attempt.
+// A Txn is a transaction that was measured. All of them committed, at the last attempt, unless
+// clients do not try again.
 type Txn struct {
 	Site     wan.Site
 	Class    string        // the name of its kind, which the client was told
+	Ops      []workload.Op // see workload.Txn
 	Took     time.Duration // with all attempts and what was waited between them
 	Attempts []Attempt
+}
+
+// committed tells whether the transaction did.
+func (t Txn) committed() bool {
+	return len(t.Attempts) == 0 || t.Attempts[len(t.Attempts)-1].Committed
 }
 
 // Played is what came of a load.
@@ -55,7 +65,7 @@ type Played struct {
 	// committed in that time.
 	Lasting time.Duration
 	Commits map[wan.Site]int
-	// All is how many transactions committed in all, measured or not, and Failed how many failed.
+	// All is how many transactions ended in all, measured or not, and Failed how many failed.
 	All, Failed int
 }
 
@@ -79,17 +89,23 @@ func play(ctx context.Context, players []player, l Load) (Played, error) {
 	for i, p := range players {
 		g.Go(func() error {
 			r := rand.New(rand.NewPCG(l.Seed, uint64(i)))
-			if err := pause(ctx, time.Duration(r.Int64N(int64(startSpread)))); err != nil {
+			if err := pause(ctx, time.Duration(r.Int64N(int64(max(startSpread, l.Every))))); err != nil {
 				return err
 			}
+			var began time.Time // of the last transaction
 			for {
+				if l.Every > 0 {
+					if err := pause(ctx, time.Until(began.Add(l.Every))); err != nil {
+						return err
+					}
+				}
 				measured, on := s.begin()
 				if !on {
 					return nil
 				}
 				next := l.Workload.Next(r)
-				t := Txn{Site: p.site, Class: next.Name}
-				began := time.Now()
+				t := Txn{Site: p.site, Class: next.Name, Ops: next.Ops}
+				began = time.Now()
 				var err error
 				if t.Attempts, err = p.try(ctx, next); err != nil && l.Failures && ctx.Err() == nil {
 					s.fail(measured)
@@ -173,7 +189,7 @@ func (s *score) end(t Txn, measured bool) {
 	defer s.mu.Unlock()
 	s.advance(now)
 	s.played.All++
-	if !s.from.IsZero() && s.to.IsZero() {
+	if !s.from.IsZero() && s.to.IsZero() && t.committed() {
 		s.played.Commits[t.Site]++
 	}
 	if measured {

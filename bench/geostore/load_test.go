@@ -93,7 +93,7 @@ func TestStoreOnDisks(t *testing.T) {
 // TestNoPreload: a store whose disks nobody else can write says so.
 func TestNoPreload(t *testing.T) {
 	_, err := Open(t.Context(), Config{
-		Protocol: layered.Protocol(), Matrix: wan.Uniform(time.Millisecond, "a", "b", "c"), Shards: 1,
+		Protocol: layered.Protocol(), Matrix: wan.Uniform(time.Millisecond, "a", "b", "c"), Shards: 1, Keys: 1,
 	})
 	if err == nil || !strings.Contains(err.Error(), "layered") {
 		t.Errorf("got %v", err)

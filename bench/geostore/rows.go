@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
 
 // outcome is what one system did at one point of an experiment on the geo-replicated store.
 type outcome struct {
 	system string
+	mode   client.Mode
+	place  *spread // nil: the store of the paper
 	params []table.Cell
 	matrix wan.Matrix
 	played Played
@@ -44,12 +47,26 @@ func total(commits map[wan.Site]int) int {
 
 func (m outcome) row(site string, txns []Txn, commits int) table.Row {
 	row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", site)}, table.Row(m.params))
-	var committed, whole []time.Duration
-	attempts, reads, right := 0, 0, 0
+	mean, cells := m.measures(txns, commits)
+	if row = append(row, cells...); mean == 0 {
+		return row
+	}
 	var floor time.Duration
 	for _, t := range txns {
-		whole = append(whole, t.Took)
 		floor += floorOf(m.matrix, t.Site)
+	}
+	floor /= time.Duration(len(txns))
+	return append(row, table.Measure("floor_ms", table.Ms(floor)),
+		table.Measure("ratio_to_floor", float64(mean)/float64(floor)))
+}
+
+// measures returns what transactions took, with the mean of their attempts that committed; 0 if
+// none did. commits are those of the time in which they began; -1: only their times count.
+func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row table.Row) {
+	var committed, whole []time.Duration
+	attempts, reads, right := 0, 0, 0
+	for _, t := range txns {
+		whole = append(whole, t.Took)
 		attempts += len(t.Attempts)
 		for _, a := range t.Attempts {
 			if a.Committed {
@@ -59,27 +76,31 @@ func (m outcome) row(site string, txns []Txn, commits int) table.Row {
 		}
 	}
 	if len(committed) == 0 {
-		return append(row, table.Is("txns", len(txns)))
+		return 0, append(row, table.Is("txns", len(txns)))
 	}
-	floor /= time.Duration(len(txns))
+	mean = meanOf(committed)
 	slices.Sort(committed)
 	slices.Sort(whole)
 	row = append(row,
 		table.Is("txns", len(txns)),
-		table.Measure("attempt_mean_ms", table.Ms(meanOf(committed))),
+		table.Measure("attempt_mean_ms", table.Ms(mean)),
 		table.Measure("attempt_p50_ms", table.Ms(table.Quantile(committed, 0.5))),
 		table.Measure("attempt_p95_ms", table.Ms(table.Quantile(committed, 0.95))),
-		table.Measure("attempt_p99_ms", table.Ms(table.Quantile(committed, 0.99))),
-		table.Measure("end_to_end_mean_ms", table.Ms(meanOf(whole))),
-		table.Measure("end_to_end_p50_ms", table.Ms(table.Quantile(whole, 0.5))),
-		table.Measure("end_to_end_p95_ms", table.Ms(table.Quantile(whole, 0.95))),
-		table.Measure("abort_percent", 100*float64(attempts-len(committed))/float64(attempts)),
-		table.Measure("commits_per_s", float64(commits)/m.played.Lasting.Seconds()))
+		table.Measure("attempt_p99_ms", table.Ms(table.Quantile(committed, 0.99))))
+	if m.place == nil { // else nothing is tried again
+		row = append(row,
+			table.Measure("end_to_end_mean_ms", table.Ms(meanOf(whole))),
+			table.Measure("end_to_end_p50_ms", table.Ms(table.Quantile(whole, 0.5))),
+			table.Measure("end_to_end_p95_ms", table.Ms(table.Quantile(whole, 0.95))))
+	}
+	row = append(row, table.Measure("abort_percent", 100*float64(attempts-len(committed))/float64(attempts)))
+	if commits >= 0 {
+		row = append(row, table.Measure("commits_per_s", float64(commits)/m.played.Lasting.Seconds()))
+	}
 	if reads > 0 {
 		row = append(row, table.Measure("first_answer_right_percent", 100*float64(right)/float64(reads)))
 	}
-	return append(row, table.Measure("floor_ms", table.Ms(floor)),
-		table.Measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
+	return mean, row
 }
 
 // floorOf is what no transaction of a site can be faster than that survives the loss of one: the
@@ -155,7 +176,8 @@ func addBest(rows []table.Row, chooser string) {
 
 // samePoint tells whether two rows have the same site and parameters.
 func samePoint(a, b table.Row) bool {
-	for _, name := range []string{"site", "workload", "ops", "read_percent", "alpha", "clients"} {
+	for _, name := range []string{"site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
+		"locality_percent"} {
 		if a.Value(name) != b.Value(name) {
 			return false
 		}
@@ -191,7 +213,8 @@ func distributionRows(m outcome) []table.Row {
 	slices.Sort(committed)
 	var rows []table.Row
 	for p := 2; p <= 100 && len(committed) > 0; p += 2 {
-		row := slices.Concat(table.Row{table.Is("system", m.system), table.Is("site", table.OfAll)}, table.Row(m.params))
+		row := slices.Concat(table.Row{table.Is("system", m.system)}, m.placeCells(),
+			table.Row{table.Is("site", table.OfAll)}, table.Row(m.params))
 		rows = append(rows, append(row, table.Is("percentile", p),
 			table.Measure("attempt_ms", table.Ms(table.Quantile(committed, float64(p)/100)))))
 	}

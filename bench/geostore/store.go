@@ -19,16 +19,21 @@ import (
 
 // Config is what a Store is made from.
 type Config struct {
-	// Protocol is that of the store, one that values can be preloaded for. The zero value is
-	// Replicated Commit.
+	// Protocol is that of the store. The zero value is Replicated Commit.
 	Protocol store.Protocol
 	// Matrix has the sites and how far they are from each other.
 	Matrix wan.Matrix
-	Shards int // at each site, all on one machine
+	Shards int // at each site that has a copy, all on one machine
+	// Placement is as in store.Topology.
+	Placement [][]string
 	// Keys is how many keys there are from the start, k0 and so on, each with a value of
-	// ValueBytes.
+	// ValueBytes: the protocol must have a Preload. 0: a key that is not there may be read, as
+	// nobody may have written it yet.
 	Keys       uint64
 	ValueBytes int
+	// Declared says that clients declare all keys of a transaction when it begins, and Once that they
+	// make another one if it is aborted, and do not try it again.
+	Declared, Once bool
 	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
 	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not,
@@ -77,11 +82,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Protocol.Name == "" {
 		cfg.Protocol = replicatedcommit.Protocol()
 	}
-	if cfg.Protocol.Preload == nil {
+	if cfg.Keys > 0 && cfg.Protocol.Preload == nil {
 		return nil, fmt.Errorf("geostore: Config: keys cannot be loaded for %s, which has no Preload", cfg.Protocol.Name)
 	}
 	s := &Store{cfg: cfg, longest: max(cfg.Matrix.MaxRTT(cfg.Matrix.Sites()), leastRoundTrip)}
-	if cfg.Dir != "" {
+	if cfg.Dir != "" && cfg.Keys > 0 {
 		if err := s.load(ctx); err != nil {
 			return nil, err
 		}
@@ -99,6 +104,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // keyspace returns the keys that are there from the start.
 func (s *Store) keyspace() keyspace {
+	if s.cfg.Keys == 0 {
+		return keyspace{}
+	}
 	return newKeyspace(s.cfg.Protocol.Preload, s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
 }
 
@@ -113,7 +121,7 @@ func (s *Store) seed(purpose uint64) uint64 {
 func (s *Store) start(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running, s.failed = errgroup.WithContext(ctx)
-	s.topology = store.Topology{Epoch: 1, Shards: s.cfg.Shards}
+	s.topology = store.Topology{Epoch: 1, Shards: s.cfg.Shards, Placement: s.cfg.Placement}
 	for i, site := range s.cfg.Matrix.Sites() {
 		m := &machine{site: site, number: i}
 		if err := s.listen(m); err != nil {

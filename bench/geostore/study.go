@@ -10,7 +10,9 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -31,23 +33,43 @@ func systemModes() []client.Mode {
 	return []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated, client.Auto}
 }
 
+// A system is what is compared: clients of a mode, of a store of a protocol.
+type system struct {
+	name     string
+	protocol store.Protocol
+	mode     client.Mode
+}
+
+// clientSystems are the modes of clients of Replicated Commit.
+func clientSystems() (all []system) {
+	for _, mode := range systemModes() {
+		all = append(all, system{mode.String(), replicatedcommit.Protocol(), mode})
+	}
+	return all
+}
+
 // studyPoint is a workload that all systems are put under.
 type studyPoint struct {
 	params   []table.Cell
 	workload workload.Workload
 	// txns is how many transactions are measured in virtual time, and how long they are measured in
-	// real time.
+	// real time. 0: as long in virtual time.
 	txns    int
 	lasting time.Duration
 	clients int           // at each site; 0: as in the paper
+	sharing int           // how many of them are goroutines of one program; 0: none
 	warm    time.Duration // before anything is measured; 0: warmUpTime
+	every   time.Duration // see Load.Every
+	place   *spread       // nil: the store of the paper
 }
 
 // latencyStudy is an experiment on latencies of the geo-replicated store.
 type latencyStudy struct {
-	points func(bench.Options) ([]studyPoint, error)
-	rows   func(outcome) []table.Row // nil: latencyRows
-	growth bool                      // with a column of how means grow from the first point on
+	systems []system // nil: clientSystems
+	points  func(bench.Options) ([]studyPoint, error)
+	rows    func(outcome) []table.Row // nil: latencyRows
+	compare func([]table.Row)         // adds columns; nil: compareModes
+	growth  bool                      // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
 	distribution bool
 }
@@ -59,16 +81,21 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 	if err != nil {
 		return nil, err
 	}
-	total := len(points) * len(systemModes())
+	if st.systems == nil {
+		st.systems = clientSystems()
+	}
 	var rows, quantiles []table.Row
-	measure := func(i int, mode client.Mode, play func(studyPoint, client.Mode) (Played, error)) error {
-		p := points[i]
-		w.Step(i*len(systemModes())+slices.Index(systemModes(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
-		played, err := play(p, mode)
-		if err != nil {
-			return fmt.Errorf("%v%s: %w", mode, cellsText(p.params), err)
+	measure := func(i, j int, play func(studyPoint, system) (Played, error)) error {
+		p, s := points[i], st.systems[j]
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		m := outcome{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
+		w.Step(i*len(st.systems)+j, len(points)*len(st.systems), fmt.Sprint(s.name, cellsText(p.params)))
+		played, err := play(p, s)
+		if err != nil {
+			return fmt.Errorf("%s%s: %w", s.name, cellsText(p.params), err)
+		}
+		m := outcome{system: s.name, mode: s.mode, place: p.place, params: p.params, matrix: p.matrix(), played: played}
 		if w.Mode == bench.Virtual {
 			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
 		}
@@ -85,18 +112,27 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 	if w.Mode == bench.Virtual {
 		err = st.virtual(ctx, w, len(points), measure)
 	} else {
-		err = st.real(ctx, w, len(points), measure)
+		err = st.real(ctx, w, points, measure)
 	}
 	if err != nil {
 		return nil, err
 	}
-	addRatios(rows, systemModes()[0].String(), "attempt", "end_to_end", "abort")
-	addRatios(rows, client.Spec.String(), "end_to_end")
-	addBest(rows, client.Auto.String())
+	if st.compare != nil {
+		st.compare(rows)
+	} else {
+		compareModes(rows)
+	}
 	if st.growth {
 		addGrowth(rows)
 	}
 	return append(rows, quantiles...), nil
+}
+
+// compareModes compares clients of Replicated Commit.
+func compareModes(rows []table.Row) {
+	addRatios(rows, systemModes()[0].String(), "attempt", "end_to_end", "abort")
+	addRatios(rows, client.Spec.String(), "end_to_end")
+	addBest(rows, client.Auto.String())
 }
 
 func cellsText(cells []table.Cell) string {
@@ -107,18 +143,15 @@ func cellsText(cells []table.Cell) string {
 	return s
 }
 
-// measuring measures a system at a point with what plays it.
-type measuring func(i int, mode client.Mode, play func(studyPoint, client.Mode) (Played, error)) error
+// measuring measures a system at a point, by their numbers, with what plays it.
+type measuring func(point, system int, play func(studyPoint, system) (Played, error)) error
 
 // virtual gives each measurement a bubble and a new store.
 func (st latencyStudy) virtual(ctx context.Context, w bench.Run, points int, measure measuring) error {
 	for i := range points {
-		for _, mode := range systemModes() {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			err := measure(i, mode, func(p studyPoint, mode client.Mode) (played Played, err error) {
-				w.Bubble(func() { played, err = playInBubble(ctx, w.Seed, p, mode) })
+		for j := range st.systems {
+			err := measure(i, j, func(p studyPoint, s system) (played Played, err error) {
+				w.Bubble(func() { played, err = playInBubble(ctx, w.Seed, p, s) })
 				return played, err
 			})
 			if err != nil {
@@ -137,18 +170,32 @@ const warmUpTime = 3 * time.Second
 // happens to send together: the less there is of it, the more alike are two runs with one seed.
 const linkJitter = time.Microsecond
 
-func playInBubble(outer context.Context, seed uint64, p studyPoint, mode client.Mode) (played Played, err error) {
+func playInBubble(outer context.Context, seed uint64, p studyPoint, s system) (played Played, err error) {
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
 	ctx := context.WithoutCancel(outer)
-	store, err := Open(ctx, Config{
-		Matrix: jittered(wan.SpecRPC(), linkJitter), Shards: siteShards, Keys: fullKeys, ValueBytes: valueSize,
-		Sync: bench.SyncTime, Seed: seed,
-	})
+	cfg := Config{Matrix: p.matrix(), Shards: siteShards, Keys: fullKeys, ValueBytes: valueSize, Seed: seed}
+	if p.place != nil {
+		cfg = p.place.config(s, seed)
+	}
+	cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, linkJitter), bench.SyncTime
+	store, err := Open(ctx, cfg)
 	if err != nil {
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, warmUpTime), Txns: p.txns})
+	l := Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, warmUpTime), Txns: p.txns, Every: p.every}
+	if p.txns == 0 {
+		l.For = p.lasting
+	}
+	return p.play(ctx, store, s.mode, l)
+}
+
+// matrix returns where the sites are.
+func (p studyPoint) matrix() wan.Matrix {
+	if p.place != nil {
+		return p.place.matrix
+	}
+	return wan.SpecRPC()
 }
 
 // jittered returns a matrix whose links between sites have jitter.
@@ -164,7 +211,7 @@ func jittered(m wan.Matrix, jitter time.Duration) wan.Matrix {
 
 // play connects clients for one load.
 func (p studyPoint) play(ctx context.Context, store *Store, mode client.Mode, l Load) (Played, error) {
-	clients, err := store.Connect(mode, cmp.Or(p.clients, siteClients))
+	clients, err := store.ConnectShared(mode, cmp.Or(p.clients, siteClients), max(p.sharing, 1))
 	if err != nil {
 		return Played{}, err
 	}
@@ -172,32 +219,51 @@ func (p studyPoint) play(ctx context.Context, store *Store, mode client.Mode, l 
 	return clients.Play(ctx, l)
 }
 
-// real loads a store once and puts the systems under the points one after the other.
-func (st latencyStudy) real(ctx context.Context, w bench.Run, points int, measure measuring) error {
-	return withRealStore(ctx, w, wan.SpecRPC(), func(store *Store) error {
+// real puts the systems under the points one after the other. The paper's store is loaded once;
+// others are new each time.
+func (st latencyStudy) real(ctx context.Context, w bench.Run, points []studyPoint, measure measuring) error {
+	play := func(p studyPoint, s system, store *Store) (Played, error) {
+		return p.play(ctx, store, s.mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, warmUpTime),
+			For: p.lasting, Every: p.every})
+	}
+	all := func(store *Store) error {
 		for i := range points {
-			for _, mode := range systemModes() {
-				err := measure(i, mode, func(p studyPoint, mode client.Mode) (Played, error) {
-					return p.play(ctx, store, mode, Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, warmUpTime),
-						For: p.lasting})
-				})
-				if err != nil {
+			for j := range st.systems {
+				if err := measure(i, j, func(p studyPoint, s system) (played Played, err error) {
+					if store != nil {
+						return play(p, s, store)
+					}
+					err = withStoreOnDisk(ctx, p.place.config(s, w.Seed), func(store *Store) error {
+						played, err = play(p, s, store)
+						return err
+					})
+					return played, err
+				}); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	})
+	}
+	if len(points) > 0 && points[0].place != nil {
+		return all(nil)
+	}
+	return withRealStore(ctx, w, wan.SpecRPC(), all)
 }
 
 // withRealStore runs a store on disks in a temporary directory, with its keys loaded.
 func withRealStore(ctx context.Context, w bench.Run, m wan.Matrix, f func(*Store) error) error {
+	return withStoreOnDisk(ctx, Config{
+		Matrix: m, Shards: siteShards, Keys: keyCount(w.Options), ValueBytes: valueSize, Seed: w.Seed,
+		Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
+	}, f)
+}
+
+// withStoreOnDisk runs a store on the wall clock, with disks in a temporary directory.
+func withStoreOnDisk(ctx context.Context, cfg Config, f func(*Store) error) error {
 	return bench.WithTempDir(func(dir string) error {
-		store, err := Open(ctx, Config{
-			Matrix: m, Shards: siteShards, Keys: keyCount(w.Options), ValueBytes: valueSize, Dir: dir, Loopback: true,
-			Seed:    w.Seed,
-			Loading: func(done, all uint64) { w.Step(int(done), int(all), "loading keys") },
-		})
+		cfg.Dir, cfg.Loopback = dir, true
+		store, err := Open(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -219,6 +285,6 @@ func Experiments() []bench.Experiment {
 	return []bench.Experiment{
 		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
 		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
-		largeExperiment(), peersExperiment(),
+		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
 	}
 }

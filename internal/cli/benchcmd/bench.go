@@ -24,6 +24,7 @@ type benchFlags struct {
 	real, virtual bool
 	quick         bool
 	seed          uint64
+	seeds         int
 	protocol      string
 	away          time.Duration
 	alone         bool
@@ -58,6 +59,9 @@ real mode the systems take turns on the wall clock, over this machine's loopback
 		}
 		if e.PerProtocol {
 			one.Flags().StringVar(&f.protocol, "protocol", "", "measure this `protocol` only, instead of one after the other")
+		}
+		if len(e.Intervals) > 0 {
+			one.Flags().IntVar(&f.seeds, "seeds", 1, "run with this many seeds, from --seed on, and write means and intervals")
 		}
 		if e.Away {
 			one.Flags().DurationVar(&f.away, "away", 0,
@@ -106,13 +110,17 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 	if err := e.CheckProtocol(f.protocol); err != nil {
 		return command.Usagef("%w", err)
 	}
+	if err := e.CheckSeeds(f.seeds); err != nil {
+		return command.Usagef("%w", err)
+	}
 	var dir outDir
 	if f.out != "" {
 		if dir, err = openOutDir(f.out); err != nil {
 			return err
 		}
 	}
-	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Protocol: f.protocol, Away: f.away, Alone: f.alone}
+	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Seeds: f.seeds, Protocol: f.protocol, Away: f.away,
+		Alone: f.alone}
 	var result *bench.Result
 	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)

@@ -55,7 +55,7 @@ func (p *program) childOutcome(ctx context.Context, e bench.Experiment, o bench.
 	defer file.Close()
 
 	child := exec.CommandContext(ctx, self, "bench", bubbleName, e.Name, file.Name(),
-		"--quick="+strconv.FormatBool(o.Quick), "--seed="+strconv.FormatUint(o.Seed, 10))
+		"--quick="+strconv.FormatBool(o.Quick), "--seed="+strconv.FormatUint(o.Seed, 10), "--seeds="+strconv.Itoa(o.Seeds))
 	var said bytes.Buffer
 	child.Stdout, child.Stderr = &said, p.Err
 	// The child ends when this pipe does: with this process, however that ends.
@@ -98,6 +98,7 @@ func (p *program) bubbleCommand() *cobra.Command {
 			return nil // never: testing.Main ends the process
 		},
 	}
+	c.Flags().IntVar(&o.Seeds, "seeds", 1, "as of the experiment")
 	return c
 }
 
