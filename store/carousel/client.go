@@ -170,7 +170,8 @@ func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 		return
 	}
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes}, site: c.Home()}
+	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+		Serializable: m.Serializable}, site: c.Home()}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
