@@ -217,7 +217,8 @@ func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
 // begin has the agent of the nearest site prepare and read what was declared.
 func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes}, site: c.Home()}
+	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+		Serializable: m.Serializable}, site: c.Home()}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }

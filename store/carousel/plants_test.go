@@ -278,7 +278,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tif c.tries > 1 {\n", New: "\t\tif c.tries > 1 && !MUTANT {\n",
 		},
 		{
-			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
+			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/82",
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{

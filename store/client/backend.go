@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 )
 
@@ -13,12 +14,15 @@ type Backend interface {
 	Begin(b Beginning) Attempt
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
+	// Promises returns the level of committed transactions.
+	Promises() history.Level
 }
 
 // A Beginning is what is known of an attempt when it begins.
 type Beginning struct {
 	Priority store.Priority // of the first attempt; zero: this is the first
 	Mode     Mode           // how its reads are waited for
+	Level    Level          // what it asks for; 0: what the store has
 	// Reads and Writes are keys that it is going to read and to write, as far as is known, each in
 	// ascending order and none twice. What is wrong with them costs time only: see Keys.
 	Reads, Writes []store.Key

@@ -13,13 +13,18 @@ type Option interface{ apply(*options) }
 // options are what is said about a transaction.
 type options struct {
 	declared      bool
+	level         Level       // 0: the store's own
 	reads, writes []store.Key // in ascending order
 	err           error       // what makes no sense
 }
 
-func optionsOf(opts []Option) (o options) {
+// optionsOf returns what is said about a transaction of a backend.
+func optionsOf(b Backend, opts []Option) (o options) {
 	for _, x := range opts {
 		x.apply(&o)
+	}
+	if o.level == Strict && LevelOf(b) != Strict {
+		o.reject("it asks to be strict, and the store's protocol promises serializable transactions only")
 	}
 	return o
 }

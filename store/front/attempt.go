@@ -43,9 +43,10 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	view := len(b.Writes) == 0
 	if c.cfg.Protocol.Declares && (!view || c.cfg.Protocol.Clocked && len(b.Reads) > 0) {
 		a.begun = c.declare(b)
-		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) {
+		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) && c.read.Load() {
 			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
-			// would have to be right, and what it gets otherwise is.
+			// would have to be right, and what it gets otherwise is. But it takes a read to learn which
+			// site is the nearest.
 			return a
 		}
 	}
@@ -62,7 +63,9 @@ func (c *Conn) declare(b client.Beginning) *declaration {
 	d.w, d.ref = c.askFor(nil, func(m store.Message) {
 		d.got, _ = m.(store.Declared)
 		close(d.done)
-	}, func(ref uint64) store.Message { return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes} })
+	}, func(ref uint64) store.Message {
+		return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable}
+	})
 	return d
 }
 
@@ -152,7 +155,8 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 		return client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
 			Outcome: store.Outcome{Verdict: store.Committed}}
 	}
-	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
+	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
+		Serializable: a.b.Level == client.Serializable}
 	if a.begun != nil {
 		m.Begun = a.begun.ref
 	}

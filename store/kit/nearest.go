@@ -117,7 +117,8 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patie
 		s.Site = (s.Site + 1) % len(c.cfg.Layout.Sites)
 	}
 	s.Tries++
-	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1})
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
+		Serializable: s.Serializable})
 	env.After(patience, SubmitTimer{s.Txn.ID})
 }
 

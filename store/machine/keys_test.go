@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -252,6 +253,119 @@ func TestSnapshotIsWhole(t *testing.T) {
 		}, client.Keys(keys[:1], nil))
 		if want := []string{"new", "new"}; err != nil || !slices.Equal(got, want) || attempts != 2 {
 			t.Errorf("in %d attempts it read %q, want %q: %v", attempts, got, want, err)
+		}
+	})
+}
+
+// TestLevels: how long a transaction at site a takes that reads two keys, where the clock of a's
+// machine is 300 ms behind the others, which is more than it may be. A strict one does not rely on
+// it and has the leaders' groups say that what it has read is still so; a serializable one takes
+// its timestamp from it, and may see what was there at that time. With clocks in order there is no
+// difference.
+func TestLevels(t *testing.T) {
+	const off = 300 * time.Millisecond
+	for _, tc := range []struct {
+		behind               time.Duration
+		declared             bool
+		strict, serializable int
+		stale                bool // of the serializable one
+	}{
+		{0, true, 100, 100, false},
+		{0, false, 300, 300, false},
+		{off, true, 300, 100, true},
+		{off, false, 400, 300, false}, // what it has read is not what was there then, so it is tried again
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
+			w.protocol = carousel.Protocol()
+			for i := range w.sites {
+				w.start(i, func(cfg *Config) {
+					cfg.RoundTrip = 100 * time.Millisecond
+					if i == 0 {
+						cfg.Clock = func() time.Duration { return time.Duration(time.Now().UnixNano()) - tc.behind }
+					}
+				})
+			}
+			defer w.close()
+			reader, writer := w.client("a", client.GRPC), w.client("b", client.GRPC)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			fresh := freshKeys()
+			keys := []string{fresh(1), fresh(2)}
+			write := func(value string) {
+				if err := writer.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+					for _, k := range keys {
+						if err := tx.Put(k, []byte(value)); err != nil {
+							return err
+						}
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			read := func(level client.Level) (got []string, took time.Duration) {
+				opts := []client.Option{level}
+				if tc.declared {
+					opts = append(opts, client.Keys(keys, nil))
+				}
+				start := time.Now()
+				got, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (got []string, err error) {
+					for _, k := range keys {
+						v, _, err := tx.Get(ctx, k)
+						if err != nil {
+							return nil, err
+						}
+						got = append(got, string(v))
+					}
+					return got, nil
+				}, opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got, time.Since(start)
+			}
+			is := takes(t, fmt.Sprintf("%v behind, declared: %v", tc.behind, tc.declared))
+			write("old")
+			read(client.Strict) // connects, and has ceilings put on record
+			read(client.Serializable)
+			time.Sleep(2 * time.Second)
+			got, took := read(client.Strict)
+			is("strict", took, tc.strict)
+			got, took = read(client.Serializable)
+			is("serializable", took, tc.serializable)
+			write("new")
+			if got, _ = read(client.Strict); !slices.Equal(got, []string{"new", "new"}) {
+				t.Errorf("%v behind, declared: %v: a strict transaction has read %q", tc.behind, tc.declared, got)
+			}
+			write("newest")
+			want := []string{"newest", "newest"}
+			if tc.stale {
+				want = []string{"new", "new"}
+			}
+			if got, _ = read(client.Serializable); !slices.Equal(got, want) {
+				t.Errorf("%v behind, declared: %v: a serializable transaction has read %q, want %q", tc.behind, tc.declared, got,
+					want)
+			}
+		})
+	}
+}
+
+// TestStrictOfTapir: a store whose transactions are serializable only does not begin one that asks
+// for more.
+func TestStrictOfTapir(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = tapir.Protocol() })
+		defer w.close()
+		c := w.client("a", client.GRPC)
+		put := func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) }
+		start := time.Now()
+		err := c.Txn(t.Context(), put, client.Strict)
+		if r, ok := errors.AsType[*client.RejectedError](err); !ok || time.Since(start) > 0 {
+			t.Errorf("after %v the error is %v", time.Since(start), r)
+		}
+		if err := c.Txn(t.Context(), put, client.Serializable); err != nil {
+			t.Error(err)
 		}
 	})
 }

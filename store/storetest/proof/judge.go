@@ -137,6 +137,7 @@ func (w *world) left(ctx context.Context) (string, error) {
 // checkHistory checks what clients saw against what sites had.
 func (w *world) checkHistory() error {
 	h := history.Transactions{Versions: map[string][]string{}}
+	relaxed := map[history.TxnID]bool{}
 	for key := range w.versions {
 		seen := map[string]bool{}
 		for _, value := range w.versions.Values(key) {
@@ -175,9 +176,10 @@ func (w *world) checkHistory() error {
 				}
 			}
 			h.Txns = append(h.Txns, x)
+			relaxed[x.ID] = t.relaxed
 		}
 	}
-	return storetest.CheckLevel(h, w.sc.Protocol, w.sc.faults)
+	return storetest.CheckLevel(h, w.sc.Protocol, w.sc.faults, relaxed)
 }
 
 // reads returns what a transaction's function saw, or what it stood on if it gave no result.
