@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // What servers and coordinators, and their applications, say.
 type (
 	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus
@@ -40,6 +42,22 @@ type (
 		// if so: transactions that it may have voted for and that others may not have carried out
 		Unsettled int
 		Old       uint64 // the time up to which transactions are forgotten once they are carried out everywhere
+		// Clock is what reads at timestamps go by, of protocols that have them (Protocol.Clocked); nil:
+		// there are none.
+		Clock *ClockStatus
+	}
+
+	// ClockStatus is what a server goes by that serves reads at timestamps.
+	ClockStatus struct {
+		Leads   bool   // it serves them, as its shard's leader
+		Ceiling uint64 // nothing is served above it; 0: nothing has been served yet
+		// Sites is how many other sites have answered what time it is. Of these Ahead is how far the
+		// own clock is ahead of a typical one, give or take Within: more than half of them are no
+		// nearer. Off says that it is surely further from that than MaxOffset, so that nothing strict
+		// is served.
+		Sites                    int
+		Ahead, Within, MaxOffset time.Duration
+		Off                      bool
 	}
 
 	// Retire has a server vote for no transaction that it has not voted for: its site is about to

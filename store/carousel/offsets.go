@@ -1,6 +1,8 @@
 package carousel
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -53,6 +55,30 @@ func (c *clocks) took(env *protocol.Env[store.Message], from protocol.ID, m time
 			c.seen[id] = offset{m.Now - m.Sent - trip/2, trip / 2}
 		}
 	}
+}
+
+// typical returns how far the own clock is ahead of those of other sites: of the one than which
+// half of them are no nearer, if what is not known of them is in their favour. So the own clock is
+// off if it is surely further away from that one than it may be. ok is false if none has answered.
+func (c *clocks) typical() (o offset, ok bool) {
+	var seen []offset
+	for _, id := range c.peers {
+		if o, ok := c.seen[id]; ok {
+			seen = append(seen, offset{-o.ahead, o.within})
+		}
+	}
+	if len(seen) == 0 {
+		return o, false
+	}
+	surely := func(o offset) time.Duration { return o.ahead.Abs() - o.within }
+	slices.SortStableFunc(seen, func(a, b offset) int { return cmp.Compare(surely(b), surely(a)) })
+	return seen[len(seen)/2], true
+}
+
+// status returns what is known of clocks, for people.
+func (c *clocks) status() store.ClockStatus {
+	o, _ := c.typical()
+	return store.ClockStatus{Sites: len(c.seen), Ahead: o.ahead, Within: o.within, MaxOffset: c.bound, Off: c.off()}
 }
 
 // off tells whether the own clock is surely further away than it may be from most of the others

@@ -309,6 +309,9 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Refused: s.refused, Txns: len(s.state.ends.ends) + len(s.state.parts), Locks: len(s.state.locks),
 		Old: s.state.ends.old, Undecided: len(s.state.parts),
 	}
+	clock := s.clocks.status()
+	clock.Leads, clock.Ceiling = s.term > 0, uint64(s.state.values.Ceiling(s.group.State(env)))
+	st.Clock = &clock
 	for id := range s.state.parts { //pure:ok the least of all
 		if st.OldestUndecided.IsZero() || st.OldestUndecided.After(id.ID) {
 			st.OldestUndecided = id.ID

@@ -3,6 +3,7 @@ package carousel
 import (
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -324,4 +325,57 @@ func TestToldInOrder(t *testing.T) {
 			t.Errorf("both are told, and who only reads sees %+v", d)
 		}
 	})
+}
+
+// TestTypicalClock: a clock is off if it is surely further from the typical one than it may be, and
+// only then; and what a server says of it is in its status, with the ceiling.
+func TestTypicalClock(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const bound = 10 * time.Millisecond
+	differs := [2]int{}
+	for range 10_000 {
+		c := clocks{bound: bound, seen: map[protocol.ID]offset{}}
+		for id := range protocol.ID(1 + r.IntN(5)) {
+			c.peers = append(c.peers, id)
+			if r.IntN(4) > 0 {
+				c.seen[id] = offset{time.Duration(r.IntN(200)-100) * time.Millisecond, time.Duration(r.IntN(60)) * time.Millisecond}
+			}
+		}
+		o, ok := c.typical()
+		if off := ok && o.ahead.Abs() > o.within+bound; off != c.off() || ok != (len(c.seen) > 0) {
+			t.Fatalf("of %v the typical one is %v, and the clock is off: %v", c.seen, o, c.off())
+		} else if off {
+			differs[1]++
+		} else {
+			differs[0]++
+		}
+	}
+	if min(differs[0], differs[1]) < 1000 {
+		t.Errorf("clocks are right and off %v times", differs)
+	}
+
+	a := leader(t, 4*second)
+	var got store.ServerStatus
+	status := func() *store.ClockStatus {
+		a.call(func(env *protocol.Env[store.Message]) {
+			a.Receive(env, protocol.App, store.StatusQuery{Ref: 1})
+			for _, e := range env.Out {
+				if st, ok := e.Msg.(store.ServerStatus); ok {
+					got = st
+				}
+			}
+		})
+		return got.Clock
+	}
+	ceiling := uint64(4 * second)
+	expect(t, "nobody has answered", *status(), store.ClockStatus{Leads: true, Ceiling: ceiling, MaxOffset: bound})
+	for _, site := range a.cfg.Layout.Sites[1:] {
+		a.call(func(env *protocol.Env[store.Message]) {
+			env.Now = time.Duration(second)
+			sent := env.Now - 100*time.Millisecond
+			a.Receive(env, site.Coordinators[0], timeReply{sent, sent + 50*time.Millisecond - 300*time.Millisecond})
+		})
+	}
+	expect(t, "both are behind", *status(), store.ClockStatus{Leads: true, Ceiling: ceiling, MaxOffset: bound,
+		Sites: 2, Ahead: 300 * time.Millisecond, Within: 50 * time.Millisecond, Off: true})
 }

@@ -160,6 +160,10 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			TransactionBytes: uint64(st.TxnBytes), CopiedValues: st.Counts.CopiedValues, CopiedBytes: st.Counts.CopiedBytes,
 			CopiedServers: uint32(st.Copied), NeededServers: uint32(st.Needed),
 		}
+		if c := st.Clock; c != nil {
+			row.Clock = &pb.ClockStatus{Leads: c.Leads, Ceiling: c.Ceiling, Sites: uint32(c.Sites), Ahead: int64(c.Ahead),
+				Within: uint64(c.Within), MaxOffset: uint64(c.MaxOffset), Off: c.Off}
+		}
 		if id := st.OldestUndecided; !id.IsZero() {
 			row.OldestUndecided = &pb.Version{Time: id.Time, Client: uint64(id.Client)}
 		}

@@ -73,6 +73,40 @@ type ShardStatus struct {
 	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there
 	// is none.
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
+	// Clock is what reads at timestamps go by; nil: the protocol has none.
+	Clock *ClockStatus `json:"clock,omitempty"`
+}
+
+// ClockStatus is what a shard's server goes by that serves reads at timestamps.
+type ClockStatus struct {
+	Leads bool `json:"leads"` // it serves them, as the shard's leader
+	// ReadCeiling is what they are not above; nil: none has been served yet. It was so far ahead of
+	// the time here when the server told it.
+	ReadCeiling             *time.Time `json:"read_ceiling,omitempty"`
+	ReadCeilingAheadSeconds float64    `json:"read_ceiling_ahead_seconds,omitempty"`
+	// Of so many other sites' clocks OffsetMS is how far the machine's is ahead of a typical one,
+	// give or take WithinMS.
+	Sites       uint32  `json:"sites_measured"`
+	OffsetMS    float64 `json:"offset_ms"`
+	WithinMS    float64 `json:"offset_within_ms"`
+	MaxOffsetMS float64 `json:"max_offset_ms"`
+	// Off says that it is surely more than MaxOffsetMS: the machine serves nothing strict at
+	// timestamps.
+	Off bool `json:"off"`
+}
+
+func describeClock(c *pb.ClockStatus, now time.Time) *ClockStatus {
+	if c == nil {
+		return nil
+	}
+	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
+	out := &ClockStatus{Leads: c.GetLeads(), Sites: c.GetSites(), OffsetMS: ms(c.GetAhead()),
+		WithinMS: ms(int64(c.GetWithin())), MaxOffsetMS: ms(int64(c.GetMaxOffset())), Off: c.GetOff()}
+	if ns := c.GetCeiling(); ns > 0 {
+		at := time.Unix(0, int64(ns)).UTC()
+		out.ReadCeiling, out.ReadCeilingAheadSeconds = &at, at.Sub(now).Seconds()
+	}
+	return out
 }
 
 // States of machines and shards, the better ones first.
@@ -107,6 +141,7 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			Held:             sh.GetHeld(),
 			TransactionBytes: sh.GetTransactionBytes(), CopiedValues: sh.GetCopiedValues(), CopiedBytes: sh.GetCopiedBytes(),
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
+			Clock: describeClock(sh.GetClock(), now),
 		}
 		switch {
 		case out.Refused != "":

@@ -25,7 +25,9 @@ func (p *program) statusCommand() *cobra.Command {
 		Long: `Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other
 sites to know its disk; syncing: it copies what another site has; refused: it must not), how many
 transactions it remembers, how many of them are not decided or are blocked, how many keys are
-locked, and how many votes and reads are held until keys are free. Below that it says why machines
+locked, and how many votes and reads are held until keys are free. With carousel also whether the
+machine leads the shard, up to when it may have served reads at timestamps (the ceiling, from now
+on), and how far its clock is ahead of those of other sites. Below that it says why machines
 do not take part, which transactions are blocked, and the command that ends that. Exits with 1 if
 nobody answers. With --wait it waits until all machines answer and take part.`,
 		Args: cobra.NoArgs,
@@ -160,10 +162,34 @@ func withRemedies(statuses []storeservice.Status, dir string) []statusWithRemedy
 	return out
 }
 
+// clockColumns are the columns of what a shard's reads at timestamps go by, with tabs before them.
+func clockColumns(c *storeservice.ClockStatus) string {
+	if c == nil {
+		return ""
+	}
+	leads, ceiling, offset := "no", "-", "-"
+	if c.Leads {
+		leads = "yes"
+	}
+	if c.ReadCeiling != nil {
+		ceiling = fmt.Sprintf("%+.1f s", c.ReadCeilingAheadSeconds)
+	}
+	if c.Sites > 0 {
+		offset = fmt.Sprintf("%+.1f ± %.1f ms", c.OffsetMS, c.WithinMS)
+	}
+	return fmt.Sprintf("\t%s\t%s\t%s (max %v ms)", leads, ceiling, offset, c.MaxOffsetMS)
+}
+
 func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked "+
-		"keys\theld")
+	clocked := slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
+		return slices.ContainsFunc(s.Shards, func(sh storeservice.ShardStatus) bool { return sh.Clock != nil })
+	})
+	header := "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld"
+	if clocked {
+		header += "\tleads\tread ceiling\tclock offset"
+	}
+	fmt.Fprintln(t, header)
 	for _, s := range statuses {
 		if s.State == storeservice.Unreachable || s.State == storeservice.Fenced {
 			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
@@ -175,8 +201,8 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
 		}
 		for _, sh := range s.Shards {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
-				sh.Blocked, sh.Locked, sh.Held+sh.Waiting)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
+				sh.Blocked, sh.Locked, sh.Held+sh.Waiting, clockColumns(sh.Clock))
 			machine = "\t\t\t\t" // said once
 		}
 	}
@@ -188,6 +214,15 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 	}
 	if text, _ := copyingText(statuses); text != "" {
 		fmt.Fprintln(w, text)
+	}
+	for _, s := range statuses {
+		if i := slices.IndexFunc(s.Shards, func(sh storeservice.ShardStatus) bool {
+			return sh.Clock != nil && sh.Clock.Off
+		}); i >= 0 {
+			c := s.Shards[i].Clock
+			fmt.Fprintf(w, "the clock of machine %s is %.1f ms away from those of other sites, more than max_offset, %v ms: "+
+				"it serves no strict reads at timestamps\n", s.Machine, c.OffsetMS, c.MaxOffsetMS)
+		}
 	}
 	for _, s := range statuses {
 		for _, sh := range s.Shards {

@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -1943,6 +1943,8 @@ type ShardStatus struct {
 	// While it is syncing: how many servers it has copied whole, and how many it has to.
 	CopiedServers uint32 `protobuf:"varint,18,opt,name=copied_servers,json=copiedServers,proto3" json:"copied_servers,omitempty"`
 	NeededServers uint32 `protobuf:"varint,19,opt,name=needed_servers,json=neededServers,proto3" json:"needed_servers,omitempty"`
+	// Of protocols with reads at timestamps: what these go by.
+	Clock         *ClockStatus `protobuf:"bytes,20,opt,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2110,6 +2112,112 @@ func (x *ShardStatus) GetNeededServers() uint32 {
 	return 0
 }
 
+func (x *ShardStatus) GetClock() *ClockStatus {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+// ClockStatus is what a server goes by that serves reads at timestamps.
+type ClockStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It serves them, as its shard's leader.
+	Leads bool `protobuf:"varint,1,opt,name=leads,proto3" json:"leads,omitempty"`
+	// Nothing is served above it. Nanoseconds since 1970; 0: nothing has been served yet.
+	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
+	// How many other sites have answered what time it is, and how many nanoseconds the
+	// machine's clock is ahead of a typical one of theirs, give or take some.
+	Sites  uint32 `protobuf:"varint,3,opt,name=sites,proto3" json:"sites,omitempty"`
+	Ahead  int64  `protobuf:"zigzag64,4,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Within uint64 `protobuf:"varint,5,opt,name=within,proto3" json:"within,omitempty"`
+	// How far clocks may be apart, in nanoseconds, and whether that one is surely further away:
+	// nothing strict is served then.
+	MaxOffset     uint64 `protobuf:"varint,6,opt,name=max_offset,json=maxOffset,proto3" json:"max_offset,omitempty"`
+	Off           bool   `protobuf:"varint,7,opt,name=off,proto3" json:"off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClockStatus) Reset() {
+	*x = ClockStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClockStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClockStatus) ProtoMessage() {}
+
+func (x *ClockStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
+func (*ClockStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ClockStatus) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *ClockStatus) GetCeiling() uint64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
+}
+
+func (x *ClockStatus) GetSites() uint32 {
+	if x != nil {
+		return x.Sites
+	}
+	return 0
+}
+
+func (x *ClockStatus) GetAhead() int64 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *ClockStatus) GetWithin() uint64 {
+	if x != nil {
+		return x.Within
+	}
+	return 0
+}
+
+func (x *ClockStatus) GetMaxOffset() uint64 {
+	if x != nil {
+		return x.MaxOffset
+	}
+	return 0
+}
+
+func (x *ClockStatus) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
 // Ballot ranks proposals: by round, then by proposer.
 type Ballot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2121,7 +2229,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2241,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2254,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2178,7 +2286,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2298,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2311,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2256,7 +2364,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2376,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2389,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -2457,7 +2565,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\xa8\x05\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xdd\x05\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -2478,7 +2586,17 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rcopied_values\x18\x10 \x01(\x04R\fcopiedValues\x12!\n" +
 	"\fcopied_bytes\x18\x11 \x01(\x04R\vcopiedBytes\x12%\n" +
 	"\x0ecopied_servers\x18\x12 \x01(\rR\rcopiedServers\x12%\n" +
-	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\":\n" +
+	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\x123\n" +
+	"\x05clock\x18\x14 \x01(\v2\x1d.foresay.store.v1.ClockStatusR\x05clock\"\xb2\x01\n" +
+	"\vClockStatus\x12\x14\n" +
+	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x18\n" +
+	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x14\n" +
+	"\x05sites\x18\x03 \x01(\rR\x05sites\x12\x14\n" +
+	"\x05ahead\x18\x04 \x01(\x12R\x05ahead\x12\x16\n" +
+	"\x06within\x18\x05 \x01(\x04R\x06within\x12\x1d\n" +
+	"\n" +
+	"max_offset\x18\x06 \x01(\x04R\tmaxOffset\x12\x10\n" +
+	"\x03off\x18\a \x01(\bR\x03off\":\n" +
 	"\x06Ballot\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x1a\n" +
 	"\bproposer\x18\x02 \x01(\x04R\bproposer\"\xe9\x01\n" +
@@ -2537,7 +2655,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),             // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
@@ -2567,9 +2685,10 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*StatusResponse)(nil),  // 25: foresay.store.v1.StatusResponse
 	(*PeerStatus)(nil),      // 26: foresay.store.v1.PeerStatus
 	(*ShardStatus)(nil),     // 27: foresay.store.v1.ShardStatus
-	(*Ballot)(nil),          // 28: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 29: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 30: foresay.store.v1.ChangeResponse
+	(*ClockStatus)(nil),     // 28: foresay.store.v1.ClockStatus
+	(*Ballot)(nil),          // 29: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 30: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 31: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -2605,29 +2724,30 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	26, // 30: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
 	3,  // 31: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
 	3,  // 32: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	2,  // 33: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	28, // 34: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	28, // 35: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	28, // 36: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 37: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 38: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 39: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 40: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 41: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	24, // 42: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	29, // 43: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 44: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 45: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 46: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 47: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 48: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	25, // 49: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	30, // 50: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	28, // 33: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	2,  // 34: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	29, // 35: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	29, // 36: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	29, // 37: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 38: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 39: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 40: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 41: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 42: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	24, // 43: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	30, // 44: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 45: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 46: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 47: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 48: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 49: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	25, // 50: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	31, // 51: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	45, // [45:52] is the sub-list for method output_type
+	38, // [38:45] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -2658,7 +2778,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
